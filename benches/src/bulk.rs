@@ -46,11 +46,13 @@ pub fn run() -> Result<(), Failure> {
         "until all are mailed s",
         "peak MiB",
     ]);
+
     let mut beside =
         ReportTable::new(&["database", "beside", "requests", "p50 ms", "p99", "slowest"]);
     for kind in ["SQLite", "PostgreSQL"] {
         runtime.block_on(one_node(&mut batch, &mut beside, kind, &server))?;
     }
+
     batch.print();
     println!(
         "\nFrom submitting to `completed`, looked at every {} ms, with somebody at work beside it. The creates are\n\
@@ -58,6 +60,7 @@ pub fn run() -> Result<(), Failure> {
         LOOK.as_millis()
     );
     report::heading("Bulk send: somebody at work beside it");
+
     beside.print();
     println!(
         "\nReads of an envelope, lists and creates in turn, one every {} ms.",
@@ -74,6 +77,7 @@ pub fn run() -> Result<(), Failure> {
     for nodes in [1, 2] {
         runtime.block_on(ten_batches(&mut table, nodes, &server))?;
     }
+
     table.print();
     Ok(())
 }
@@ -107,6 +111,7 @@ impl WebAppCaller {
         if answer.status >= 300 {
             return Err(String::from_utf8_lossy(&answer.body).into());
         }
+
         Ok(serde_json::from_slice::<Value>(&answer.body)?["data"].take())
     }
 
@@ -119,9 +124,11 @@ impl WebAppCaller {
         let id = batch["batch_id"].as_str().unwrap_or_default().to_owned();
         let session = json!({ "batch_id": id });
         self.ask("POST", "/esign/builder-session", session).await?;
+
         let items = json!({ "customer_ids": clients });
         self.ask("POST", &format!("/bulk-send/{id}/items"), items)
             .await?;
+
         Ok(id)
     }
 
@@ -165,8 +172,10 @@ async fn clients(store: &Store, org: &OrgId, count: usize) -> Result<Vec<Custome
             updated_at: now,
         };
         customers::insert(&mut tx, org, &client).await?;
+
         ids.push(client.id);
     }
+
     tx.commit().await?;
     Ok(ids)
 }
@@ -194,12 +203,14 @@ async fn at_work(
         partner.request("GET", "/envelopes?limit=20", "application/json", b""),
         create,
     ];
+
     let mut connection = LoadConnection::open(partner.server.address).await?;
     let mut times = Vec::new();
     let mut due = Instant::now();
     while !until.load(Ordering::Relaxed) {
         due += PACE;
         tokio::time::sleep_until(due.into()).await;
+
         // Measured from the due time: a slow response delays the next request too.
         let answer = connection
             .ask(&requests[times.len() % requests.len()])
@@ -207,8 +218,10 @@ async fn at_work(
         if answer.status >= 300 {
             return Err(String::from_utf8_lossy(&answer.body).into());
         }
+
         times.push(millis(due.elapsed()));
     }
+
     Ok(times)
 }
 
@@ -236,6 +249,7 @@ async fn one_node(
     let clients = clients(&store, &partner.org, CLIENTS).await?;
     store.close().await;
     let template = template(&partner).await?;
+
     let web = WebAppCaller {
         address: partner.server.address,
         token: partner.web_token()?,
@@ -250,6 +264,7 @@ async fn one_node(
     let create = partner.request("POST", "/envelopes", "application/json", create.as_bytes());
     let created = load::run(web.address, &[create], CREATORS, ALONE, 201).await?;
     let creates = created.len() as f64 / ALONE.as_secs_f64();
+
     // Waits for their mails, so that sending them does not disturb the following measurements.
     mailed(folder.path(), created.len()).await?;
 
@@ -278,12 +293,15 @@ async fn one_node(
             if status != "running" || started.elapsed() > PATIENCE {
                 return Err(format!("{status} {counts}").into());
             }
+
             tokio::time::sleep(LOOK).await;
         };
+
         over.store(true, Ordering::Relaxed);
         mailed(folder.path(), before + CLIENTS).await?;
         Ok::<_, Failure>((ended, started.elapsed(), peak / 1024.0))
     };
+
     let (times, watched) = tokio::join!(at_work(&partner, &template, &over), watch);
     let (ended, all_mailed, peak) = watched?;
     row_of(beside, kind, "a batch of 1,000", &times?);
@@ -297,6 +315,7 @@ async fn one_node(
         format!("{:.1}", all_mailed.as_secs_f64()),
         format!("{peak:.0}"),
     ]);
+
     partner.server.stop()
 }
 
@@ -327,6 +346,7 @@ async fn ten_batches(table: &mut ReportTable, nodes: usize, server: &str) -> Res
     for _ in 1..nodes {
         others.push(PartnerClient::join(folder.path(), &url, &settings)?);
     }
+
     let store = Store::connect(&url).await?;
     let clients = clients(&store, &partner.org, CLIENTS).await?;
     store.close().await;
@@ -336,14 +356,17 @@ async fn ten_batches(table: &mut ReportTable, nodes: usize, server: &str) -> Res
         token: partner.web_token()?,
         org: partner.org.clone(),
     };
+
     let mut batches = Vec::new();
     for _ in 0..BATCHES {
         batches.push(web.batch(&template, &clients).await?);
     }
+
     let started = Instant::now();
     for batch in &batches {
         web.submit(batch).await?;
     }
+
     let mut first = None;
     let mut peaks = vec![0.0_f64; nodes];
     let mut running = batches;
@@ -352,6 +375,7 @@ async fn ten_batches(table: &mut ReportTable, nodes: usize, server: &str) -> Res
         for (peak, server) in peaks.iter_mut().zip(servers) {
             *peak = peak.max(server.memory()?.resident / 1024.0);
         }
+
         let mut left = Vec::new();
         for batch in running {
             let (status, counts) = web.seen(&batch).await?;
@@ -361,9 +385,11 @@ async fn ten_batches(table: &mut ReportTable, nodes: usize, server: &str) -> Res
                 _ => return Err(format!("{status} {counts}").into()),
             }
         }
+
         running = left;
         tokio::time::sleep(5 * LOOK).await;
     }
+
     let ended = started.elapsed().as_secs_f64();
     let peaks: Vec<String> = peaks.iter().map(|peak| format!("{peak:.0}")).collect();
     table.row([
@@ -373,8 +399,10 @@ async fn ten_batches(table: &mut ReportTable, nodes: usize, server: &str) -> Res
         format!("{:.1}", first.unwrap_or_default().as_secs_f64()),
         peaks.join(", "),
     ]);
+
     for (_, node) in others {
         node.stop()?;
     }
+
     partner.server.stop()
 }

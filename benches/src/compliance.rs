@@ -40,6 +40,7 @@ pub fn run() -> Result<(), Failure> {
         agree(record, &sandbox, &mut rego, &cedar)
             .map_err(|why| format!("record \"{}\": {why}; nothing was timed", record.name))?;
     }
+
     println!(
         "All four give the same eight answers to each of {} records.\n",
         records.len()
@@ -48,6 +49,7 @@ pub fn run() -> Result<(), Failure> {
     let mut cases = cases(records::passing(), &sandbox, &mut rego, &cedar)?;
     take_turns(&mut cases)?;
     print(&cases);
+
     Ok(())
 }
 
@@ -69,10 +71,12 @@ fn agree(
     if answers.len() != 8 || failing != record.failing {
         return Err(format!("natively checks {failing:?} fail, not {:?}", record.failing).into());
     }
+
     let isolated = sandbox.evaluate(&records::for_component(&record.facts))?;
     if !same(&native, &isolated) {
         return Err(format!("native says {native:?}, the component says {isolated:?}").into());
     }
+
     let by_rego = rego::read(&rego.decide(rego::input(&record.facts))?)?;
     let sentences = native
         .checks
@@ -82,10 +86,12 @@ fn agree(
     if by_rego != sentences {
         return Err(format!("native says {sentences:?}, Rego says {by_rego:?}").into());
     }
+
     let by_cedar = cedar.decide(&cedar.subject(&record.facts)?)?;
     if by_cedar[..] != answers {
         return Err(format!("native says {answers:?}, Cedar says {by_cedar:?}").into());
     }
+
     Ok(())
 }
 
@@ -134,6 +140,7 @@ fn cases<'a>(
     let lifted = records::for_component(&facts);
     let input = rego::input(&facts);
     let subject = cedar.subject(&facts)?;
+
     // Both cases of an engine share one machine, one after the other.
     let rego = std::rc::Rc::new(std::cell::RefCell::new(rego));
     let rego_ready = rego.clone();
@@ -196,12 +203,14 @@ fn take_turns(cases: &mut [EngineCase]) -> Result<(), Failure> {
             took = (case.turn)(case.calls)?;
         }
     }
+
     for _ in 0..ROUNDS {
         for case in cases.iter_mut() {
             let took = (case.turn)(case.calls)?;
             case.micros.push(micros(took) / f64::from(case.calls));
         }
     }
+
     Ok(())
 }
 
@@ -237,6 +246,7 @@ fn on_threads<R>(
                     .map_err(|_| "a thread of the benchmark panicked")??,
             );
         }
+
         Ok(slowest)
     })
 }
@@ -257,6 +267,7 @@ fn print(cases: &[EngineCase]) {
             ),
         ]);
     }
+
     table.print();
     println!(
         "\nOne turn of about {} ms for each case in each of {ROUNDS} rounds: median and p95 over",
@@ -265,6 +276,7 @@ fn print(cases: &[EngineCase]) {
     println!(
         "rounds; \"x native\" is the median of the rounds' own ratios, at the same number of threads."
     );
+
     println!(
         "The record: 3 submitters, 3 signed documents, 2 custodians, every optional field filled."
     );
@@ -272,6 +284,7 @@ fn print(cases: &[EngineCase]) {
         "Cedar gives no sentences and is handed lower-cased addresses and the verdict on the hash."
     );
     println!();
+
     for (name, threads) in [(NATIVE, 1), (COMPONENT, 1)] {
         if let (Some(one), Some(two)) = (find(cases, name, threads), find(cases, name, 2)) {
             println!(
@@ -280,6 +293,7 @@ fn print(cases: &[EngineCase]) {
             );
         }
     }
+
     if let Some(sandbox) = find(cases, COMPONENT, 1) {
         for name in [REGO_READY, REGO_BUILT, CEDAR_READY, CEDAR_BUILT] {
             if let Some(other) = find(cases, name, 1) {

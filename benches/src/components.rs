@@ -42,6 +42,7 @@ pub fn run() -> Result<(), Failure> {
         [0; 32],
     )?);
     components.load_documents();
+
     calls(&components, runtime.handle())?;
     runtime.block_on(async {
         uploads().await?;
@@ -69,8 +70,10 @@ fn timed(threads: usize, calls: usize, call: &Call<'_>) -> Result<(Vec<f64>, f64
             call()?;
             times.push(micros(began.elapsed()));
         }
+
         Ok::<_, Failure>(times)
     };
+
     let began = Instant::now();
     let times = thread::scope(|scope| {
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(one_thread)).collect();
@@ -83,6 +86,7 @@ fn timed(threads: usize, calls: usize, call: &Call<'_>) -> Result<(Vec<f64>, f64
             })
             .collect::<Result<Vec<_>, _>>()
     })?;
+
     let per_second = (threads * calls) as f64 / began.elapsed().as_secs_f64();
     Ok((times.concat(), per_second))
 }
@@ -110,6 +114,7 @@ fn calls(components: &ComponentRegistry, runtime: &Handle) -> Result<(), Failure
             native.extend(timed(1, case.calls, &case.native)?.0);
             two.push(timed(2, case.calls, &case.component)?.1);
         }
+
         let (middle, natively) = (median(&component), median(&native));
         table.row([
             case.name.into(),
@@ -121,11 +126,13 @@ fn calls(components: &ComponentRegistry, runtime: &Handle) -> Result<(), Failure
             format!("{:.0}", median(&two)),
         ]);
     }
+
     table.print();
     println!(
         "\n{ROUNDS} rounds of {CALLS} calls, {FEW} of those that work on a document; native is the same source, or for\n\
          the provider the same request without a plugin."
     );
+
     Ok(())
 }
 
@@ -137,6 +144,7 @@ fn cases<'a>(components: &'a ComponentRegistry, runtime: &'a Handle) -> Vec<Call
     let again = moves.clone();
     let contract = Bytes::from_static(CONTRACT);
     let reader = components.placement(None, PriorityClass::Request);
+
     let writer = components.documents(None, PriorityClass::Request);
     let plugin = components.signing(None, "vendor");
     let room = components.signing(None, EMBEDDED);
@@ -144,6 +152,7 @@ fn cases<'a>(components: &'a ComponentRegistry, runtime: &'a Handle) -> Vec<Call
     let far_end: FarEnd = Arc::new(|_| nothing_found());
     let nowhere = far_end.clone();
     let wrong = |error: &dyn std::fmt::Debug| Failure::from(format!("{error:?}"));
+
     let pdf = contract.clone();
     vec![
         CallCase {
@@ -332,6 +341,7 @@ impl RoomRecords for OneTemplate {
             }],
             attributes: Vec::new(),
         };
+
         let template = room::Template {
             id,
             name: "Contract".into(),
@@ -345,6 +355,7 @@ impl RoomRecords for OneTemplate {
             ],
             archived: false,
         };
+
         Box::pin(async { Ok(Some(template)) })
     }
 
@@ -429,6 +440,7 @@ async fn uploads() -> Result<(), Failure> {
         let cache = tempfile::tempdir()?;
         let uploaded =
             ComponentArtifact::uploaded(inspected.slot, &artifact.identity.name, "9.9.9", bytes);
+
         let node = || ComponentRegistry::with_defaults(cache.path().into(), [0; 32]);
         let size = native.len();
         node()?
@@ -436,6 +448,7 @@ async fn uploads() -> Result<(), Failure> {
             .await?;
         let node = node()?;
         let began = Instant::now();
+
         node.add(&uploaded)?;
         let loaded = began.elapsed();
         table.row([
@@ -446,6 +459,7 @@ async fn uploads() -> Result<(), Failure> {
             format!("{:.1}", millis(loaded)),
         ]);
     }
+
     table.print();
     println!("\nLoading is reading the cache, checking its MAC, linking, and the canary.");
     Ok(())
@@ -463,6 +477,7 @@ async fn bystanders(components: &Arc<ComponentRegistry>) -> Result<(), Failure> 
         Arc::new(AtomicBool::new(false)),
     );
     noticed(&mut table, "nothing", &alone.await?);
+
     let compiler = compiler()?;
     let done = Arc::new(AtomicBool::new(false));
     let ended = done.clone();
@@ -472,11 +487,13 @@ async fn bystanders(components: &Arc<ComponentRegistry>) -> Result<(), Failure> 
         ended.store(true, Ordering::Relaxed);
         compiled
     };
+
     let asking = latencies(components, Duration::from_secs(300), done);
     let (compiled, asked) = tokio::join!(compiling, asking);
     compiled?;
     noticed(&mut table, "a component of 9 MB is compiled", &asked?);
     table.print();
+
     Ok(())
 }
 
@@ -510,9 +527,11 @@ async fn latencies(
                 times.push(micros(one.elapsed()));
                 std::thread::sleep(Duration::from_millis(1));
             }
+
             Some(times)
         }));
     }
+
     let waiting = tokio::task::spawn_blocking(move || {
         let mut all = Vec::new();
         for caller in callers {
@@ -520,5 +539,6 @@ async fn latencies(
         }
         Some(all)
     });
+
     Ok(waiting.await?.ok_or("a call failed")?)
 }

@@ -45,6 +45,7 @@ async fn anchors(components: &ComponentRegistry, long: &Bytes) -> Result<(), Fai
     report::heading("One anchor on page 400 of a 500-page document");
     let mut file = tempfile::NamedTempFile::new()?;
     file.write_all(long)?;
+
     let (mut ours, mut poppler) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let before = processor_time(WriterKind::Own)?;
@@ -54,10 +55,12 @@ async fn anchors(components: &ComponentRegistry, long: &Bytes) -> Result<(), Fai
             .await?
             .map_err(|error| format!("{error:?}"))?;
         ours.push(millis(processor_time(WriterKind::Own)? - before));
+
         let page = placed[0].areas[0].page;
         if page as usize != PAGE {
             return Err(format!("the anchor was found on page {page}").into());
         }
+
         let before = processor_time(WriterKind::Children)?;
         let output = Command::new("pdftotext")
             .arg("-bbox")
@@ -65,11 +68,13 @@ async fn anchors(components: &ComponentRegistry, long: &Bytes) -> Result<(), Fai
             .arg("-")
             .output()
             .map_err(|error| format!("pdftotext: {error}; run `apt-get install poppler-utils`"))?;
+
         poppler.push(millis(processor_time(WriterKind::Children)? - before));
         if !String::from_utf8_lossy(&output.stdout).contains(&format!("A{PAGE}")) {
             return Err("pdftotext does not see the anchor".into());
         }
     }
+
     let (own, other) = (median(&ours), median(&poppler));
     let mut table = ReportTable::new(&["reader", "CPU ms", "ratio"]);
     table.row([
@@ -77,6 +82,7 @@ async fn anchors(components: &ComponentRegistry, long: &Bytes) -> Result<(), Fai
         format!("{other:.0}"),
         "1.00".into(),
     ]);
+
     table.row([
         "holdfast, in the sandbox".into(),
         format!("{own:.0}"),
@@ -94,6 +100,7 @@ async fn anchors(components: &ComponentRegistry, long: &Bytes) -> Result<(), Fai
         peak.memory_peak() as f64 / 1_048_576.0,
         long.len() as f64 / 1_048_576.0,
     );
+
     Ok(())
 }
 
@@ -122,6 +129,7 @@ async fn templates(long: &Bytes) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let url = format!("sqlite://{}", folder.path().join("holdfast.db").display());
     let partner = PartnerClient::start(folder.path(), &url)?;
+
     let mut table = ReportTable::new(&["anchors", "median ms", "ms an anchor"]);
     for count in [1, 20, 200] {
         let fields: Vec<_> = (0..count)
@@ -136,9 +144,11 @@ async fn templates(long: &Bytes) -> Result<(), Failure> {
                 })
             })
             .collect();
+
         let fields = json!(fields).to_string();
         let body = form(long, &[("name", "Long"), ("fields_json", &fields)]);
         let request = partner.request("POST", "/templates", FORM, &body);
+
         let mut times = Vec::new();
         for _ in 0..ROUNDS {
             let began = Instant::now();
@@ -148,6 +158,7 @@ async fn templates(long: &Bytes) -> Result<(), Failure> {
                 return Err(format!("{count} anchors gave {}", template["fields_added"]).into());
             }
         }
+
         let time = median(&times);
         table.row([
             count.to_string(),
@@ -155,6 +166,7 @@ async fn templates(long: &Bytes) -> Result<(), Failure> {
             format!("{:.1}", time / count as f64),
         ]);
     }
+
     table.print();
     println!("\nOver HTTP, through the built-in room, on SQLite; median of {ROUNDS}.");
     partner.server.stop()
@@ -175,6 +187,7 @@ async fn writing(components: &ComponentRegistry) -> Result<(), Failure> {
         },
         words: None,
     };
+
     let copies = || vaulting::VaultRequest {
         authoritative: mark(documents::CopyKind::Authoritative).request,
         seal: documents::SealRequest {
@@ -186,6 +199,7 @@ async fn writing(components: &ComponentRegistry) -> Result<(), Failure> {
         copy: mark(documents::CopyKind::NonAuthoritative).request,
         words: None,
     };
+
     let mut rows: [(&str, Vec<f64>); 5] = [
         ("mark the authoritative copy, 4 pages", Vec::new()),
         ("mark the other copy, 4 pages", Vec::new()),
@@ -203,6 +217,7 @@ async fn writing(components: &ComponentRegistry) -> Result<(), Failure> {
                 .await?
                 .map(added),
         )?;
+
         rows[0].1.push(lap());
         let other = mark(documents::CopyKind::NonAuthoritative);
         done(rules.mark(contract.clone(), other).await?.map(added))?;
@@ -212,23 +227,28 @@ async fn writing(components: &ComponentRegistry) -> Result<(), Failure> {
                 .custody_record(custody_facts(), custody_sheet())
                 .await?,
         )?;
+
         rows[2].1.push(lap());
         let picture = rules.page_image(contract.clone(), 1, IMAGE_WIDTH).await?;
         done(picture.map(|picture| picture.png))?;
         rows[3].1.push(lap());
         let made = rules.prepare_copies(contract.clone(), copies()).await?;
         done(made.map(|made| made.map_or_else(Vec::new, |made| made.copy)))?;
+
         rows[4].1.push(lap());
     }
+
     let mut table = ReportTable::new(&["work", "median ms"]);
     for (name, times) in rows {
         table.row([name.to_owned(), format!("{:.1}", median(&times))]);
     }
+
     table.print();
     println!(
         "\nIn the sandbox, one after the other; median of {}.",
         4 * ROUNDS
     );
+
     Ok(())
 }
 
@@ -259,6 +279,7 @@ fn custody_sheet() -> wording::CustodySheet {
         satisfied: Some(check.satisfied),
         cells: vec![check.requirement.clone(), check.detail.clone()],
     });
+
     let timeline = facts.timeline.iter().map(|entry| wording::TableRow {
         satisfied: None,
         cells: vec![
@@ -266,6 +287,7 @@ fn custody_sheet() -> wording::CustodySheet {
             format!("{}: {}", entry.action, entry.detail),
         ],
     });
+
     let section = |heading: &str, rows| wording::CustodySection {
         heading: heading.into(),
         facts: vec![("Envelope".into(), facts.envelope_id.clone())],
@@ -273,6 +295,7 @@ fn custody_sheet() -> wording::CustodySheet {
         rows,
         note: String::new(),
     };
+
     wording::CustodySheet {
         envelope_id: facts.envelope_id.clone(),
         document_hash: facts.document_hash.clone(),
@@ -302,12 +325,14 @@ fn custody_facts() -> documents::CustodyFacts {
         satisfied: true,
         detail: "One authoritative copy is stored in the vault.".into(),
     };
+
     let entry = |second: u32| documents::TimelineEntry {
         at: format!("2026-05-04T15:04:{second:02}.000Z"),
         actor: "signer:jordan.lee@example.com".into(),
         action: "signer.completed".into(),
         detail: "9f2c4be07d1358a6e0b7c5d2134fa86e".repeat(2),
     };
+
     documents::CustodyFacts {
         envelope_id: "env_01jt8s5gq2e6m9x4k7w3c5d8fa".into(),
         envelope_name: "Retail instalment contract 2041".into(),
@@ -353,6 +378,7 @@ pub fn text_document(pages: usize) -> Result<Vec<u8>, Failure> {
         "finance",
         "charge",
     ];
+
     let mut state = 17_u64;
     let mut word = || {
         state = state
@@ -360,6 +386,7 @@ pub fn text_document(pages: usize) -> Result<Vec<u8>, Failure> {
             .wrapping_add(1);
         WORDS[(state >> 60) as usize]
     };
+
     let mut pdf = PdfBuilder::new();
     for page in 1..=pages {
         let mut content = String::from("BT /F1 8 Tf 40 770 Td 11.5 TL\n");
@@ -371,11 +398,14 @@ pub fn text_document(pages: usize) -> Result<Vec<u8>, Failure> {
             };
             content += &format!("({text}) Tj T*\n");
         }
+
         content += "ET";
         let mut deflated = ZlibEncoder::new(Vec::new(), Compression::default());
         deflated.write_all(content.as_bytes())?;
+
         pdf.page_of(&deflated.finish()?);
     }
+
     Ok(pdf.build())
 }
 
@@ -394,9 +424,11 @@ fn processor_time(whose: WriterKind) -> Result<Duration, Failure> {
         WriterKind::Own => 11,
         WriterKind::Children => 13,
     };
+
     let mut ticks = 0;
     for field in rest.split_whitespace().skip(first).take(2) {
         ticks += field.parse::<u64>()?;
     }
+
     Ok(Duration::from_millis(ticks * 10))
 }

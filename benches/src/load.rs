@@ -66,6 +66,7 @@ impl LoadConnection {
         };
         let text = String::from_utf8_lossy(&self.buffer[..head]).to_ascii_lowercase();
         let status = text.get(9..12).ok_or("no status")?.parse()?;
+
         let length: usize = text
             .lines()
             .find_map(|line| line.strip_prefix("content-length: "))
@@ -75,6 +76,7 @@ impl LoadConnection {
         while self.buffer.len() < head + length {
             self.read().await?;
         }
+
         let body = self.buffer[head..head + length].to_vec();
         self.buffer.drain(..head + length);
         Ok(HttpAnswer { status, body })
@@ -128,15 +130,19 @@ pub async fn run(
                         let text = String::from_utf8_lossy(&answer.body).into_owned();
                         return Err(format!("{}: {text}", answer.status).into());
                     }
+
                     next += connections;
                 }
+
                 Ok::<_, Failure>(times)
             })
         })
         .collect();
+
     let mut all = Vec::new();
     for task in tasks {
         all.extend(task.await??);
     }
+
     Ok(all)
 }

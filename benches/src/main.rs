@@ -86,14 +86,17 @@ fn run(wanted: &[String]) -> Result<(), Failure> {
         let known = SECTIONS.map(|(name, _)| name).join(", ");
         return Err(format!("no section is called {unknown}; there are {known}").into());
     }
+
     report::preamble();
     if wanted.iter().any(|wanted| wanted == SCALE.0) {
         return SCALE.1();
     }
+
     for (name, section) in SECTIONS {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
             section()?;
         }
     }
+
     Ok(())
 }

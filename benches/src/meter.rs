@@ -37,6 +37,7 @@ impl ProcessMeter {
                 parent_of(backend.unsigned_abs())
             }
         };
+
         let watching = Arc::new(AtomicBool::new(true));
         let watched = watching.clone();
         let peak = thread::spawn(move || {
@@ -47,6 +48,7 @@ impl ProcessMeter {
             }
             peak
         });
+
         Ok(Self {
             server,
             postgres,

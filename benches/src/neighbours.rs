@@ -136,6 +136,7 @@ impl AttackingClients {
                 let _ = rustix::process::setpriority_process(None, 19);
             })
             .build()?;
+
         Ok(Self {
             runtime: Some(runtime),
             answers: Arc::default(),
@@ -158,6 +159,7 @@ impl AttackingClients {
                     let Ok(mut connection) = stream.and_then(LoadConnection::over) else {
                         continue;
                     };
+
                     while let Ok(answer) = connection.ask(&request).await {
                         answers.count(answer.status);
                     }
@@ -181,6 +183,7 @@ impl AttackingClients {
                     let Ok(mut connection) = stream.and_then(LoadConnection::over) else {
                         continue;
                     };
+
                     while let Ok(answer) = connection.ask(&request(number)).await {
                         answers.count(answer.status);
                     }
@@ -199,7 +202,9 @@ impl AttackingClients {
                         tokio::time::sleep(Duration::from_millis(100)).await;
                         continue;
                     };
+
                     let _ = stream.write_all(&sent).await;
+
                     // Reconnects when the server closes the connection.
                     while stream.writable().await.is_ok() && stream.take_error().is_ok() {
                         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -238,6 +243,7 @@ impl BenchTenants {
         let heavy = Bytes::from(text_document(400)?);
         let heavy_template = self::template(address, &attacker.key, &heavy, "A400").await?;
         let heavy_form = envelope(address, &attacker.key, &heavy_template).await?.1;
+
         let large = Bytes::from(scans(10, 500_000));
         let large = self::template(address, &attacker.key, &large, "").await?;
         let (id, form) = envelope(address, &attacker.key, &large).await?;
@@ -245,6 +251,7 @@ impl BenchTenants {
         vaulted(address, &attacker.key, &id).await?;
         let copy = format!("{form}/copy.pdf");
         let token = attacker.web_token()?;
+
         let seconds = std::env::var("NEIGHBOUR_SECONDS").ok();
         let seconds = seconds.and_then(|text| text.parse().ok());
         Ok(Self {
@@ -275,8 +282,10 @@ impl BenchTenants {
             "MiB kept",
             "attacker: done / refused / failed",
         ]);
+
         let idle = self.attacker.server.memory()?.resident / 1024.0;
         let mut alone: Option<[f64; 3]> = None;
+
         // Runs only the rows with this text in their names.
         let wanted = std::env::var("NEIGHBOUR_ROWS").unwrap_or_default();
         let rows = ATTACKS.into_iter();
@@ -289,21 +298,26 @@ impl BenchTenants {
             let answers = crowd.answers.clone();
             drop(crowd);
             tokio::time::sleep(Duration::from_secs(2)).await;
+
             let kept = self.attacker.server.memory()?.resident / 1024.0 - idle;
             let slowest =
                 [&waits.create, &waits.finish, &waits.vault].map(|times| percentile(times, 99));
             let before = *alone.get_or_insert(slowest);
+
             let mut row = vec![name.to_owned()];
             for (now, before) in slowest.iter().zip(before) {
                 row.push(format!("{now:.0}"));
                 row.push(format!("{:.1}", now / before));
             }
+
             row.push(waits.failures.to_string());
             row.push(format!("{:.0}", peak? - idle));
             row.push(format!("{kept:.0}"));
             row.push(answers.text());
+
             table.row(row);
         }
+
         table.print();
         let crowd = AttackingClients::new()?;
         stalled_readers(&self, &crowd)?;
@@ -311,6 +325,7 @@ impl BenchTenants {
         tokio::time::sleep(Duration::from_secs(2)).await;
         let asked = Instant::now();
         self.attacker.server.stop()?;
+
         println!(
             "\n{} s for each row; the quiet tenant creates {CREATES} envelopes a second, and signs and vaults every second.\n\
              With {STALLED} stalled readers and {HALF_OPEN} half-open connections the server stopped within {:.1} s of SIGTERM.\n\
@@ -318,6 +333,7 @@ impl BenchTenants {
             self.time.as_secs(),
             asked.elapsed().as_secs_f64()
         );
+
         Ok(())
     }
 
@@ -343,6 +359,7 @@ impl BenchTenants {
             }));
             number += 1;
         }
+
         let mut waits = VictimLatencies::default();
         for task in tasks {
             match task.await {
@@ -356,6 +373,7 @@ impl BenchTenants {
                 _ => waits.failures += 1,
             }
         }
+
         waits
     }
 }
@@ -373,9 +391,11 @@ async fn contract(
     if !signed {
         return Ok((create, None));
     }
+
     let finish = sign(address, &form).await?;
     let began = Instant::now();
     vaulted(address, key, &id).await?;
+
     Ok((create, Some((finish, began.elapsed()))))
 }
 
@@ -401,6 +421,7 @@ fn template_request(address: SocketAddr, key: &str, pdf: &Bytes, anchors: &[Stri
     for (number, anchor) in anchors.iter().enumerate().skip(1) {
         fields.push(field(format!("Signature {number}"), Some(anchor)));
     }
+
     let fields = Value::from(fields).to_string();
     let body = form(pdf, &[("name", "Contract"), ("fields_json", &fields)]);
     let headers = [("x-api-key", key), ("content-type", FORM)];
@@ -442,6 +463,7 @@ async fn envelope(
     let text = |name: &str| created["data"][name].as_str().map(str::to_owned);
     let url = text("sign_url").ok_or("no sign_url")?;
     let start = url.find("/sign/").ok_or("no path of a form")?;
+
     Ok((
         text("envelope_id").ok_or("no envelope_id")?,
         url[start..].to_owned(),
@@ -463,6 +485,7 @@ async fn vaulted(address: SocketAddr, key: &str, id: &str) -> Result<(), Failure
     let began = Instant::now();
     let path = format!("/api/v2/partner/envelopes/{id}/status");
     let request = load::get(address, &path, &[("x-api-key", key)]);
+
     let mut connection = LoadConnection::open(address).await?;
     while began.elapsed() < PATIENCE {
         let answer = connection.ask(&request).await?;
@@ -472,6 +495,7 @@ async fn vaulted(address: SocketAddr, key: &str, id: &str) -> Result<(), Failure
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+
     Err("not vaulted in time".into())
 }
 
@@ -486,6 +510,7 @@ fn templates(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), Fail
         &anchors,
     );
     crowd.repeat(ground.address, 16, |_| request.clone());
+
     Ok(())
 }
 
@@ -545,11 +570,13 @@ fn endless_plugin(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(),
         "secrets": { "api_key": "the key" }, "timeout_seconds": 1,
     });
     let activate = json!({ "component_id": component, "instance": "endless", "config": config });
+
     let path = "/api/v2/component-slots/provider.signing/activate";
     runtime.block_on(ask(address, &ground.post(path, &activate)))?;
     let contract = Bytes::from(text_document(4)?);
     let request = template_request(address, &ground.attacker.key, &contract, &[]);
     crowd.repeat(address, 16, |_| request.clone());
+
     Ok(())
 }
 
@@ -577,10 +604,12 @@ fn wrong_tokens(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), F
         if number % 2 == 0 {
             return load::get(address, &format!("/sign/{}", link.reveal()), &[]);
         }
+
         let bearer = format!("Bearer eyJhbGciOiJIUzI1NiJ9.e30.{}", link.reveal());
         let headers = [("authorization", bearer.as_str())];
         load::get(address, "/api/v2/templates", &headers)
     });
+
     Ok(())
 }
 
@@ -595,6 +624,7 @@ fn wrong_callbacks(ground: &BenchTenants, crowd: &AttackingClients) -> Result<()
         let path = format!("/api/v2/callbacks/{kind}/unknown-{number}");
         load::request(address, "POST", &path, &[], b"{}")
     });
+
     Ok(())
 }
 
@@ -611,6 +641,7 @@ fn sign_ins(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), Failu
             body.as_bytes(),
         )
     });
+
     Ok(())
 }
 

@@ -30,6 +30,7 @@ pub fn run() -> Result<(), Failure> {
         "creates a second",
         "of one",
     ]);
+
     let mut one = None;
     for nodes in 1..=3 {
         let (reads, creates) = runtime.block_on(measure(nodes, &server))?;
@@ -42,6 +43,7 @@ pub fn run() -> Result<(), Failure> {
             format!("{:.2}", creates / first_creates),
         ]);
     }
+
     table.print();
     Ok(())
 }
@@ -57,6 +59,7 @@ async fn measure(nodes: usize, server: &str) -> Result<(f64, f64), Failure> {
     for _ in 1..nodes {
         others.push(PartnerClient::join(folder.path(), &url, &settings)?);
     }
+
     let servers: Vec<&BenchServer> = std::iter::once(&partner.server)
         .chain(others.iter().map(|(_, node)| node))
         .collect();
@@ -69,6 +72,7 @@ async fn measure(nodes: usize, server: &str) -> Result<(f64, f64), Failure> {
     let id = partner.ask(&create).await?["envelope_id"].take();
     let read = format!("/envelopes/{}/status", id.as_str().unwrap_or_default());
     let read = partner.request("GET", &read, "application/json", &[]);
+
     let mut rates = [0.0; 2];
     for (rate, (request, status)) in rates.iter_mut().zip([(&read, 200), (&create, 201)]) {
         let mut loads = JoinSet::new();
@@ -78,15 +82,19 @@ async fn measure(nodes: usize, server: &str) -> Result<(f64, f64), Failure> {
                 load::run(address, &requests, CONNECTIONS / nodes, TIME, status).await
             });
         }
+
         let mut answered = 0;
         while let Some(times) = loads.join_next().await {
             answered += times??.len();
         }
+
         *rate = answered as f64 / TIME.as_secs_f64();
     }
+
     for (_, node) in others {
         node.stop()?;
     }
+
     partner.server.stop()?;
     Ok((rates[0], rates[1]))
 }

@@ -61,6 +61,7 @@ pub fn run() -> Result<(), Failure> {
         };
         runtime.block_on(reads(&mut table, database, folder.path(), &url))?;
     }
+
     table.print();
     println!(
         "\nMedian of {TURNS} turns of {} s with {CONNECTIONS} kept connections. The bare handler uses the\n\
@@ -68,6 +69,7 @@ pub fn run() -> Result<(), Failure> {
         TURN.as_secs()
     );
     report::heading("Creating envelopes");
+
     let mut table = ReportTable::new(&[
         "database",
         "create",
@@ -80,14 +82,17 @@ pub fn run() -> Result<(), Failure> {
         "server CPU ms",
         "database CPU ms",
     ]);
+
     for kind in ["SQLite", "PostgreSQL"] {
         runtime.block_on(creates(&mut table, kind, &server))?;
     }
+
     table.print();
     println!(
         "\nEach create is on the disk when it is answered; one from a template is sent through the built-in room. CPU by the\n\
          kernel's counters of the processes, with the work of the jobs. The bare handler commits one row of an envelope."
     );
+
     runtime.block_on(async {
         let folder = tempfile::tempdir()?;
         let url = format!("sqlite://{}", folder.path().join("holdfast.db").display());
@@ -128,6 +133,7 @@ impl OperatorCommands {
         if !output.status.success() {
             return Err(String::from_utf8_lossy(&output.stderr).into());
         }
+
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
@@ -149,6 +155,7 @@ impl OperatorCommands {
         let limit = ["--rpm", "1000000000"];
         let create = ["key", "create", "--org", &org, "--scopes", scopes];
         let key = self.operate(&[&create[..], &limit].concat())?;
+
         Ok(BenchTenant {
             org: OrgId::parse(&org).ok_or("no organization id")?,
             key: text(&key["api_key"]),
@@ -194,6 +201,7 @@ impl PartnerClient {
         );
         let mut server = BenchServer::spawn(&program()?, folder, &all, ServerLog::File)?;
         server.start()?;
+
         Ok(server)
     }
 
@@ -206,11 +214,13 @@ impl PartnerClient {
         let other = tempfile::tempdir()?;
         let keys = other.path().join("keys");
         std::fs::create_dir_all(&keys)?;
+
         for file in std::fs::read_dir(folder.join("keys"))?.flatten() {
             if file.file_type()?.is_file() {
                 std::fs::copy(file.path(), keys.join(file.file_name()))?;
             }
         }
+
         let server = Self::serve(other.path(), database, settings)?;
         Ok((other, server))
     }
@@ -264,6 +274,7 @@ async fn reads(
             .map(|id| load::get(address, &format!("{prefix}/envelopes/{id}/status"), headers))
             .collect()
     };
+
     let lists = |address, prefix: &str, headers: &[(&str, &str)]| -> Vec<Vec<u8>> {
         (1..=50)
             .map(|page| load::get(address, &format!("{prefix}/envelopes?page={page}"), headers))
@@ -291,6 +302,7 @@ async fn reads(
             let times = load::run(theirs, to_bare, CONNECTIONS, TURN, 200).await?;
             them.push(times.len() as f64 / TURN.as_secs_f64());
         }
+
         let (us, them) = (median(&us), median(&them));
         table.row([
             database.to_owned(),
@@ -301,6 +313,7 @@ async fn reads(
             format!("{:.1}", median(&slowest)),
         ]);
     }
+
     partner.server.stop()
 }
 
@@ -318,6 +331,7 @@ async fn fill(store: &Store, org: &OrgId) -> Result<Vec<EnvelopeId>, Failure> {
     let mut tx = store.begin().await?;
     let customer = customers::upsert_by_email(&mut tx, org, "jo@example.com", "Jo", now).await?;
     let customer = customer.id;
+
     let mut ids = Vec::with_capacity(ENVELOPES);
     for number in 0..ENVELOPES {
         let name = format!("Contract {number}");
@@ -331,16 +345,20 @@ async fn fill(store: &Store, org: &OrgId) -> Result<Vec<EnvelopeId>, Failure> {
             now,
         );
         envelope.status = EnvelopeStatus::Pending;
+
         envelope.external_id = Some(format!("deal-{number}"));
         envelopes::insert(&mut tx, &envelope).await?;
         ids.push(envelope.id);
     }
+
     tx.commit().await?;
+
     // PostgreSQL analyzes tables automatically, but only after a minute; SQLite never does.
     if store.dialect() == SqlDialect::Postgres {
         let mut connection = store.read().await?;
         sqlx::query("analyze").execute(&mut *connection).await?;
     }
+
     Ok(ids)
 }
 
@@ -375,6 +393,7 @@ pub fn serve_bare(arguments: &[String]) -> Result<(), Failure> {
     let [address, database, org] = arguments else {
         return Err("the bare server needs an address, a database and an organization".into());
     };
+
     let (address, org): (SocketAddr, _) = (address.parse()?, OrgId::parse(org));
     let org = org.ok_or("no organization id")?;
     tokio::runtime::Runtime::new()?.block_on(async {
@@ -385,6 +404,7 @@ pub fn serve_bare(arguments: &[String]) -> Result<(), Failure> {
             .with_state((store, org));
         let listener = tokio::net::TcpListener::bind(address).await?;
         println!("listening");
+
         Ok(axum::serve(listener, router).await?)
     })
 }
@@ -400,6 +420,7 @@ async fn bare_status(State((store, org)): BareState, UrlPath(id): UrlPath<String
     let Some(envelope) = found.await else {
         return Json(Value::Null);
     };
+
     Json(json!({ "data": {
         "envelope_id": envelope.id, "status": envelope.status, "vaulted": envelope.record.authoritative.live().is_some(),
         "compliant": envelope.record.certificate.is_some(), "signed_at": envelope.signed_at,
@@ -439,6 +460,7 @@ async fn bare_list(State((store, org)): BareState) -> Json<Value> {
         let query = query.bind(org.bucket()).bind(org.as_str());
         query.fetch_all(&mut *connection).await.ok()
     };
+
     let items: Vec<Value> = found
         .await
         .unwrap_or_default()
@@ -453,6 +475,7 @@ async fn bare_list(State((store, org)): BareState) -> Json<Value> {
             })
         })
         .collect();
+
     Json(json!({ "data": items }))
 }
 
@@ -465,6 +488,7 @@ async fn creates(table: &mut ReportTable, kind: &str, server: &str) -> Result<()
     let partner = PartnerClient::start(folder.path(), &url)?;
     let store = Store::connect(&url).await?;
     let template = template(&partner).await?;
+
     let json = "application/json";
     for (name, connections) in CREATES {
         let mut body = json!({
@@ -474,6 +498,7 @@ async fn creates(table: &mut ReportTable, kind: &str, server: &str) -> Result<()
             "paper" => body["envelope_kind"] = "paper".into(),
             _ => body["template_id"] = template.clone(),
         }
+
         let body = body.to_string();
         let create = [partner.request("POST", "/envelopes", json, body.as_bytes())];
         for connections in connections {
@@ -484,6 +509,7 @@ async fn creates(table: &mut ReportTable, kind: &str, server: &str) -> Result<()
             let bare = BareServer::start(&url, &partner.org)?;
             let insert = [load::request(bare.address, "POST", "/envelopes", &[], &[])];
             let floor = load::run(bare.address, &insert, *connections, FLOOR_TIME, 200).await?;
+
             let count = times.len() as f64;
             let ours = count / CREATE_TIME.as_secs_f64();
             let floor = floor.len() as f64 / FLOOR_TIME.as_secs_f64();
@@ -501,6 +527,7 @@ async fn creates(table: &mut ReportTable, kind: &str, server: &str) -> Result<()
             ]);
         }
     }
+
     store.close().await;
     partner.server.stop()
 }
@@ -515,6 +542,7 @@ async fn template(partner: &PartnerClient) -> Result<Value, Failure> {
         &[("name", "Contract"), ("fields_json", &fields.to_string())],
     );
     let request = partner.request("POST", "/templates", FORM, &form);
+
     Ok(partner.ask(&request).await?["template_id"].take())
 }
 
@@ -527,6 +555,7 @@ pub fn form(file: &[u8], texts: &[(&str, &str)]) -> Vec<u8> {
             "--bench-boundary\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n"
         );
     }
+
     body += "--bench-boundary\r\ncontent-disposition: form-data; name=\"file\"; filename=\"f.pdf\"\r\n\
              content-type: application/pdf\r\n\r\n";
     [body.as_bytes(), file, b"\r\n--bench-boundary--\r\n"].concat()
@@ -542,6 +571,7 @@ pub fn scans(pages: usize, bytes: usize) -> Vec<u8> {
         pdf.extend(parts.concat());
         pdf.extend(b" endobj\n");
     };
+
     let page = |index: usize| 3 + 3 * index;
     let kids: Vec<String> = (0..pages)
         .map(|index| format!("{} 0 R", page(index)))
@@ -549,6 +579,7 @@ pub fn scans(pages: usize, bytes: usize) -> Vec<u8> {
     let tree = format!("<</Type/Pages/Kids[{}]/Count {pages}>>", kids.join(" "));
     object(&mut pdf, &[b"<</Type/Catalog/Pages 2 0 R>>"]);
     object(&mut pdf, &[tree.as_bytes()]);
+
     let mut state = 17_u64;
     for index in 0..pages {
         let (content, picture) = (page(index) + 1, page(index) + 2);
@@ -559,6 +590,7 @@ pub fn scans(pages: usize, bytes: usize) -> Vec<u8> {
         object(&mut pdf, &[head.as_bytes()]);
         let drawn = b"<</Length 27>> stream\nq 612 0 0 792 0 0 cm /P Do Q\nendstream";
         object(&mut pdf, &[drawn]);
+
         let noise: Vec<u8> = std::iter::repeat_with(|| {
             state = state
                 .wrapping_mul(6_364_136_223_846_793_005)
@@ -567,6 +599,7 @@ pub fn scans(pages: usize, bytes: usize) -> Vec<u8> {
         })
         .take(bytes)
         .collect();
+
         let head = format!(
             "<</Type/XObject/Subtype/Image/Width 1000/Height {}/ColorSpace/DeviceGray\
              /BitsPerComponent 8/Length {bytes}>> stream\n",
@@ -574,12 +607,14 @@ pub fn scans(pages: usize, bytes: usize) -> Vec<u8> {
         );
         object(&mut pdf, &[head.as_bytes(), &noise, b"\nendstream"]);
     }
+
     let start = pdf.len();
     let count = offsets.len() + 1;
     pdf.extend(format!("xref\n0 {count}\n0000000000 65535 f \n").bytes());
     for offset in offsets {
         pdf.extend(format!("{offset:010} 00000 n \n").bytes());
     }
+
     let tail = format!("trailer <</Size {count}/Root 1 0 R>>\nstartxref\n{start}\n%%EOF\n");
     pdf.extend(tail.bytes());
     pdf
@@ -597,6 +632,7 @@ async fn uploads(partner: &PartnerClient) -> Result<(), Failure> {
         "application/json",
         body.to_string().as_bytes(),
     );
+
     let form = form(&scans(1, UPLOAD_BYTES), &[]);
     let mut requests = Vec::new();
     for _ in 0..UPLOADS {
@@ -604,6 +640,7 @@ async fn uploads(partner: &PartnerClient) -> Result<(), Failure> {
         let path = format!("/envelopes/{}/upload", id.as_str().unwrap_or_default());
         requests.push(partner.request("POST", &path, FORM, &form));
     }
+
     tokio::time::sleep(Duration::from_secs(2)).await;
     let idle = partner.server.memory()?.resident;
     let began = Instant::now();
@@ -617,11 +654,13 @@ async fn uploads(partner: &PartnerClient) -> Result<(), Failure> {
             })
         })
         .collect();
+
     let mut peak = idle;
     while !tasks.iter().all(tokio::task::JoinHandle::is_finished) {
         peak = peak.max(partner.server.memory()?.resident);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+
     let took = began.elapsed();
     for task in tasks.drain(..) {
         let status = task.await??;
@@ -629,6 +668,7 @@ async fn uploads(partner: &PartnerClient) -> Result<(), Failure> {
             return Err(format!("an upload was answered with {status}").into());
         }
     }
+
     let mut table = ReportTable::new(&["resident", "MB"]);
     let megabytes = |kibibytes: f64| format!("{:.1}", kibibytes * 1024.0 / 1e6);
     table.row(["before".to_owned(), megabytes(idle)]);
@@ -639,5 +679,6 @@ async fn uploads(partner: &PartnerClient) -> Result<(), Failure> {
         "\n{UPLOADS} uploads took {:.1} s together.",
         took.as_secs_f64()
     );
+
     Ok(())
 }

@@ -13,12 +13,14 @@ pub fn preamble() {
         "Compare ratios: all cases of a section ran in turns in this one run, so that they met the"
     );
     println!("same noise. Absolute times belong to this machine at this moment.");
+
     if load > 0.5 {
         println!(
             "NOTE: other programs are running. Rows with two threads need two idle CPUs to say"
         );
         println!("anything about scaling, and start-up times are too long.");
     }
+
     if cfg!(debug_assertions) {
         println!("NOTE: this is a debug build; build with --release before reading any number.");
     }
@@ -93,6 +95,7 @@ fn line(row: &[String], widths: &[usize]) -> String {
             0 => format!("{cell:<width$}"),
             _ => format!("{cell:>width$}"),
         });
+
     cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
 }
 
@@ -139,6 +142,7 @@ pub fn thousands(value: f64) -> String {
         }
         text.push(digit);
     }
+
     text
 }
 

@@ -36,6 +36,7 @@ pub fn program() -> Result<PathBuf, Failure> {
     if program.is_file() {
         return Ok(program);
     }
+
     Err(format!(
         "{} is missing: run `cargo build --release -p holdfast -p holdfast-bench`",
         program.display()
@@ -69,12 +70,14 @@ impl BenchServer {
     ) -> Result<Self, Failure> {
         let address = free_address()?;
         let mut command = Command::new(program);
+
         // Settings from the developer's environment would distort the measurements.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("HOLDFAST_") {
                 command.env_remove(name);
             }
         }
+
         command
             .arg("serve")
             .current_dir(data_folder)
@@ -87,6 +90,7 @@ impl BenchServer {
                 ServerLog::Watched => Stdio::piped(),
                 ServerLog::File => std::fs::File::create(data_folder.join("log"))?.into(),
             });
+
         let spawned = Instant::now();
         let mut child = command.spawn()?;
         let lines = child.stderr.take().map(lines);
@@ -104,12 +108,14 @@ impl BenchServer {
             Some(_) => self.wait_for_line("listening on")?,
             None => self.wait_for_connection()?,
         };
+
         while !answers_ready(self.address)? {
             if self.spawned.elapsed() > PATIENCE {
                 return Err(format!("not ready after {} s", PATIENCE.as_secs()).into());
             }
             thread::sleep(POLL);
         }
+
         Ok(ServerStart {
             listening,
             ready: self.spawned.elapsed(),
@@ -130,6 +136,7 @@ impl BenchServer {
         let Some(lines) = &self.lines else {
             return Err("the server's log is not watched".into());
         };
+
         let mut seen = String::new();
         loop {
             let left = PATIENCE.saturating_sub(self.spawned.elapsed());
@@ -180,6 +187,7 @@ impl BenchServer {
             }
             thread::sleep(POLL);
         }
+
         Ok(())
     }
 }
@@ -217,6 +225,7 @@ fn answers_ready(address: SocketAddr) -> Result<bool, Failure> {
     )?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
+
     Ok(answer.starts_with(b"HTTP/1.1 200 "))
 }
 

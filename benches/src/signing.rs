@@ -46,6 +46,7 @@ async fn alone(partner: &PartnerClient) -> Result<(), Failure> {
         first.push(visit(partner, &envelope(partner, &template).await?).await?);
         later.push(visit(partner, &envelope(partner, &template).await?).await?);
     }
+
     let mut table = ReportTable::new(&[
         "visitor",
         "form ms",
@@ -66,12 +67,14 @@ async fn alone(partner: &PartnerClient) -> Result<(), Failure> {
             of(|visit| visit.finish),
         ]);
     }
+
     table.print();
     println!(
         "\nServer time over a kept connection; medians of {ROUNDS}; SQLite, the built-in room. The form is sent with its\n\
          values and answered when the document is executed and the envelope `completed`; the vaulting of the\n\
          contracts before goes on beside it. Goal: form and first page under 300 ms."
     );
+
     Ok(())
 }
 
@@ -82,6 +85,7 @@ async fn at_once(partner: &PartnerClient) -> Result<(), Failure> {
     for _ in 0..AT_ONCE {
         urls.push(envelope(partner, &template).await?);
     }
+
     let address = partner.server.address;
     let began = Instant::now();
     let tasks: Vec<_> = urls
@@ -92,6 +96,7 @@ async fn at_once(partner: &PartnerClient) -> Result<(), Failure> {
     for task in tasks {
         visits.push(task.await??);
     }
+
     let took = began.elapsed();
     let mut table = ReportTable::new(&["step", "p50 ms", "p99 ms"]);
     let steps: [(&str, fn(&SignerVisit) -> Duration); 3] = [
@@ -104,6 +109,7 @@ async fn at_once(partner: &PartnerClient) -> Result<(), Failure> {
         let of = |percent| format!("{:.0}", percentile(&times, percent));
         table.row([name.to_owned(), of(50), of(99)]);
     }
+
     table.print();
     println!(
         "\nEach opens the form of an envelope of their own, sees its first page and signs: all within {:.1} s,\n\
@@ -111,6 +117,7 @@ async fn at_once(partner: &PartnerClient) -> Result<(), Failure> {
         took.as_secs_f64(),
         AT_ONCE as f64 / took.as_secs_f64()
     );
+
     Ok(())
 }
 
@@ -123,6 +130,7 @@ async fn template(partner: &PartnerClient, pages: usize) -> Result<Value, Failur
     let pdf = Bytes::from(text_document(pages)?);
     let body = form(&pdf, &[("name", "Contract"), ("fields_json", &fields)]);
     let created = partner.request("POST", "/templates", FORM, &body);
+
     Ok(partner.ask(&created).await?["template_id"].take())
 }
 
@@ -137,6 +145,7 @@ async fn envelope(partner: &PartnerClient, template: &Value) -> Result<String, F
     let created = partner.ask(&create).await?;
     let url = created["sign_url"].as_str().ok_or("no sign_url")?;
     let start = url.find("/sign/").ok_or("no path of a form")?;
+
     Ok(url[start..].to_owned())
 }
 
@@ -153,6 +162,7 @@ async fn visit_at(address: SocketAddr, path: &str) -> Result<SignerVisit, Failur
     let body = load::signing_body(&shown)?;
     let finish = load::request(address, "POST", path, &headers, &body);
     let (finish, _) = timed(&mut connection, &finish).await?;
+
     Ok(SignerVisit { form, page, finish })
 }
 

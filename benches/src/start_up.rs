@@ -26,8 +26,10 @@ pub fn run() -> Result<(), Failure> {
         warm.push(server.start()?);
         thread::sleep(IDLE);
         memory.push(server.memory()?);
+
         server.stop()?;
     }
+
     let mut table = ReportTable::new(&["start", "until", "median ms", "fastest", "slowest"]);
     for (name, starts) in [
         ("cold: empty data folder", &cold),
@@ -38,6 +40,7 @@ pub fn run() -> Result<(), Failure> {
         times(&mut table, name, "\"listening on\"", &listening);
         times(&mut table, name, "GET /readyz = 200", &ready);
     }
+
     table.print();
     println!(
         "\n{RUNS} runs each, from spawning the process, looking every {} ms.\n",
@@ -50,6 +53,7 @@ pub fn run() -> Result<(), Failure> {
         .iter()
         .map(|memory| megabytes(memory.resident))
         .collect();
+
     let anonymous: Vec<f64> = memory
         .iter()
         .map(|memory| megabytes(memory.anonymous))
@@ -60,6 +64,7 @@ pub fn run() -> Result<(), Failure> {
     ] {
         table.row(std::iter::once(name.to_owned()).chain(spread(values)));
     }
+
     table.print();
     println!(
         "\n{RUNS} runs, {} s after the server was ready, no requests but those to /readyz.",
@@ -69,6 +74,7 @@ pub fn run() -> Result<(), Failure> {
     println!(
         "The program has {size:.0} MB; those of the profile `dist` have no names of functions."
     );
+
     Ok(())
 }
 

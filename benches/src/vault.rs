@@ -39,6 +39,7 @@ pub fn run() -> Result<(), Failure> {
         for size in SIZES {
             table.row(measure(size).await?);
         }
+
         table.print();
         println!(
             "\nMedians of {ROUNDS}; SQLite and a folder; a document of scanned pages, 1 MB each. The floor is SHA-256 of the bytes, two writes\n\
@@ -46,12 +47,14 @@ pub fn run() -> Result<(), Failure> {
              certificate and custody record, stores and reads back each of them, and records\n\
              what it asked others. The peak is what the server held above what it held before."
         );
+
         report::heading(&format!("{AT_ONCE} vault-ins at once, 100 kB each"));
         let headings = ["database", "vault-ins/s", "p50 ms", "p99 ms", "server CPU ms", "database CPU ms"];
         let mut table = ReportTable::new(&headings);
         for kind in ["SQLite", "PostgreSQL"] {
             table.row(at_once(kind, &postgres).await?);
         }
+
         table.print();
         println!("\n{MANY} uploaded documents of one scanned page, {AT_ONCE} at a time; objects in a folder.");
         Ok(())
@@ -70,12 +73,14 @@ async fn at_once(kind: &'static str, postgres: &str) -> Result<Vec<String>, Fail
     for _ in 0..MANY {
         requests.push(uploaded(&partner, &document).await?);
     }
+
     let meter = ProcessMeter::start(partner.server.id(), &store).await?;
     let (address, began) = (partner.server.address, Instant::now());
     let mut waiting: Vec<Vec<Vec<u8>>> = vec![Vec::new(); AT_ONCE];
     for (index, request) in requests.into_iter().enumerate() {
         waiting[index % AT_ONCE].push(request);
     }
+
     let tasks: Vec<_> = waiting
         .into_iter()
         .map(|requests| tokio::spawn(in_turn(address, requests)))
@@ -84,6 +89,7 @@ async fn at_once(kind: &'static str, postgres: &str) -> Result<Vec<String>, Fail
     for task in tasks {
         times.extend(task.await??);
     }
+
     let took = began.elapsed().as_secs_f64();
     let used = meter.stop();
     store.close().await;
@@ -111,6 +117,7 @@ async fn in_turn(address: SocketAddr, requests: Vec<Vec<u8>>) -> Result<Vec<f64>
             return Err(String::from_utf8_lossy(&answer.body).into());
         }
     }
+
     Ok(times)
 }
 
@@ -118,9 +125,11 @@ async fn measure(size: usize) -> Result<Vec<String>, Failure> {
     let folder = tempfile::tempdir()?;
     let url = format!("sqlite://{}", folder.path().join("holdfast.db").display());
     let partner = PartnerClient::start(folder.path(), &url)?;
+
     // Warm-up: one-time loading is not part of any pipeline.
     vaulted(&partner, &scans(1, 1000)).await?;
     let document = scans(size / MEGABYTE, MEGABYTE);
+
     let (mut floors, mut times, mut peaks) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         floors.push(millis(floor(folder.path(), &document)?));
@@ -128,6 +137,7 @@ async fn measure(size: usize) -> Result<Vec<String>, Failure> {
         times.push(millis(time));
         peaks.push(peak);
     }
+
     partner.server.stop()?;
     let (floor, time) = (median(&floors), median(&times));
     let peak = peaks.iter().copied().fold(0.0, f64::max);
@@ -153,16 +163,19 @@ async fn vaulted(partner: &PartnerClient, document: &[u8]) -> Result<(Duration, 
         let answer = connection.ask(&request).await?;
         Ok::<_, Failure>((answer.status, answer.body, began.elapsed()))
     });
+
     let mut peak = before;
     while !task.is_finished() {
         peak = peak.max(partner.server.resident()?);
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
+
     let (status, body, time) = task.await??;
     let body: Value = serde_json::from_slice(&body)?;
     if status != 200 || body["data"]["status"] != "vaulted" {
         return Err(format!("vault-in was answered with {status}: {body}").into());
     }
+
     Ok((time, (peak - before) * 1024.0))
 }
 
@@ -183,6 +196,7 @@ async fn uploaded(partner: &PartnerClient, document: &[u8]) -> Result<Vec<u8>, F
         &form(document, &[]),
     );
     partner.ask(&upload).await?;
+
     let vault_in = format!("/envelopes/{id}/vault-in-upload");
     Ok(partner.request("POST", &vault_in, json, b"{}"))
 }
@@ -192,13 +206,16 @@ fn floor(folder: &Path, document: &[u8]) -> Result<Duration, Failure> {
     let key = SigningKey::from_slice(&[7; 32])?;
     let began = Instant::now();
     let digest = Sha256::digest(document);
+
     for name in ["one", "two"] {
         let mut file = File::create(folder.join(name))?;
         file.write_all(document)?;
         file.sync_all()?;
     }
+
     let signature: Signature = key.sign(&digest);
     let took = began.elapsed();
     std::hint::black_box(signature);
+
     Ok(took)
 }

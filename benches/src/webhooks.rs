@@ -50,6 +50,7 @@ pub fn run() -> Result<(), Failure> {
         "CPU ms an event",
         "peak MiB",
     ]);
+
     let mut drained = ReportTable::new(&[
         "database",
         "endpoints",
@@ -58,6 +59,7 @@ pub fn run() -> Result<(), Failure> {
         "of that database",
         "peak MiB",
     ]);
+
     let mut isolated = ReportTable::new(&[
         "database",
         "beside",
@@ -68,6 +70,7 @@ pub fn run() -> Result<(), Failure> {
         "after the answer p50 ms",
         "p99",
     ]);
+
     for kind in ["SQLite", "PostgreSQL"] {
         runtime.block_on(async {
             let bench = WebhookBench::start(kind, &server, "published").await?;
@@ -77,15 +80,18 @@ pub fn run() -> Result<(), Failure> {
             bench.publish_open(&mut published).await?;
             bench.stop()
         })?;
+
         for endpoints in [1, 16] {
             runtime.block_on(drain(&mut drained, kind, &server, endpoints))?;
         }
+
         runtime.block_on(async {
             let bench = WebhookBench::start(kind, &server, "isolated").await?;
             bench.beside_the_slow(&mut isolated).await?;
             bench.stop()
         })?;
     }
+
     published.print();
     println!(
         "\nAn event is a paper envelope created through the API, with its customer, ledger entry and all;\n\
@@ -93,6 +99,7 @@ pub fn run() -> Result<(), Failure> {
         OPEN_LOOP.as_secs()
     );
     report::heading("Webhooks: a backlog that is delivered");
+
     drained.print();
     println!(
         "\n{BACKLOG} deliveries that were due before the server was started; CPU of server and database."
@@ -105,6 +112,7 @@ pub fn run() -> Result<(), Failure> {
          the request that makes the event, the last two columns from its answer: what the disk takes to commit is not in them.",
         ISOLATION.as_secs()
     );
+
     Ok(())
 }
 
@@ -135,6 +143,7 @@ impl WebhookReceiver {
                 });
             }
         });
+
         Ok(receiver)
     }
 
@@ -161,10 +170,12 @@ impl WebhookReceiver {
                     return Ok(());
                 }
             }
+
             let body: Value = serde_json::from_slice(&buffer[head..head + length])?;
             buffer.drain(..head + length);
             let id = body["envelope_id"].as_str().unwrap_or_default().to_owned();
             self.note(id);
+
             if !self.hangs {
                 stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await?;
             }
@@ -186,6 +197,7 @@ impl WebhookReceiver {
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
+
         Ok(())
     }
 
@@ -248,6 +260,7 @@ async fn register(store: &Store, org: &OrgId, url: String) -> Result<(), Failure
         updated_at: now,
         health: EndpointHealth::default(),
     };
+
     let mut tx = store.begin().await?;
     webhooks::insert(&mut tx, &endpoint).await?;
     Ok(tx.commit().await?)
@@ -267,11 +280,14 @@ async fn happen(store: &Store, org: &OrgId, count: usize) -> Result<(), Failure>
                 data: json!({ "path": "vault:env/authoritative", "hash": "9f86d081884c7d65".repeat(4),
                     "note": "x".repeat(300) }),
             };
+
             events::insert(&mut tx, &event);
             deliveries::fan_out(&mut tx, &event).await?;
         }
+
         tx.commit().await?;
     }
+
     analyze(store).await
 }
 
@@ -297,6 +313,7 @@ impl WebhookBench {
             format!("http://{}/", receiver.address),
         )
         .await?;
+
         let bench = Self {
             kind,
             partner,
@@ -305,6 +322,7 @@ impl WebhookBench {
             _folder: folder,
         };
         bench.publish(16, WARM_UP).await?;
+
         bench.receiver.wait_for(WARM_UP).await?;
         analyze(&bench.store).await?;
         Ok(bench)
@@ -345,14 +363,17 @@ impl WebhookBench {
                     {
                         sent.push(one(&mut connection, &request).await?);
                     }
+
                     Ok::<_, Failure>(sent)
                 })
             })
             .collect();
+
         let mut all = Vec::new();
         for task in tasks {
             all.extend(task.await??);
         }
+
         Ok(all)
     }
 
@@ -362,6 +383,7 @@ impl WebhookBench {
         let count = (time.as_secs_f64() * f64::from(rate)) as u32;
         let began = Instant::now();
         let idle = Arc::new(Mutex::new(Vec::new()));
+
         let mut tasks = Vec::new();
         for number in 0..count {
             let at = tokio::time::Instant::from_std(began + period * number);
@@ -378,13 +400,16 @@ impl WebhookBench {
                 idle.lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .push(connection);
+
                 Ok::<_, Failure>(sent)
             }));
         }
+
         let mut all = Vec::new();
         for task in tasks {
             all.push(task.await??);
         }
+
         Ok(all)
     }
 
@@ -416,6 +441,7 @@ impl WebhookBench {
         let accepted = sent.len() as f64 / began.elapsed().as_secs_f64();
         self.receiver.wait_for(before + sent.len()).await?;
         let delivered = sent.len() as f64 / began.elapsed().as_secs_f64();
+
         let used = meter.stop();
         let acknowledged = times(&sent, |sent| Some(sent.acknowledged));
         let received = times(&sent, |sent| self.receiver.arrival(&sent.id));
@@ -434,6 +460,7 @@ impl WebhookBench {
             ),
             format!("{:.0}", used.peak),
         ]);
+
         Ok(())
     }
 
@@ -442,6 +469,7 @@ impl WebhookBench {
         let mut row = |name: &str, sent: &[SentEvent]| {
             let acknowledged = times(sent, |sent| Some(sent.acknowledged));
             let received = times(sent, |sent| self.receiver.arrival(&sent.id));
+
             // The answer follows the commit at once.
             let after = times(sent, |sent| {
                 let arrival = self.receiver.arrival(&sent.id)?;
@@ -458,13 +486,16 @@ impl WebhookBench {
                 format!("{:.1}", percentile(&after, 50)),
                 format!("{:.1}", percentile(&after, 99)),
             ]);
+
             if lost > 0 {
                 return Err(Failure::from(format!(
                     "{name}: {lost} events did not arrive"
                 )));
             }
+
             Ok(())
         };
+
         let before = self.receiver.count.load(Ordering::Relaxed);
         let sent = self.publish_at(20, ISOLATION).await?;
         self.receiver.wait_for(before + sent.len()).await?;
@@ -479,6 +510,7 @@ impl WebhookBench {
         let ours = self.publish_at(20, ISOLATION);
         let (theirs, sent) = tokio::join!(theirs, ours);
         theirs?;
+
         let sent = sent?;
         self.receiver.wait_for(before + sent.len()).await?;
         row("one that never answers, at 100/s", &sent)?;
@@ -490,6 +522,7 @@ impl WebhookBench {
         happen(&self.store, &dead.org, DUE_AT_THE_DEAD).await?;
         let sent = self.beside_nothing_else(20).await?;
         row("10,000 due at a dead one (20/s)", &sent)?;
+
         let sent = self.beside_nothing_else(200).await?;
         row("10,000 due at a dead one (200/s)", &sent)
     }
@@ -508,11 +541,13 @@ impl WebhookBench {
         let theirs = format!("x-api-key: {key}\r\n");
         let request = String::from_utf8(self.request())?.replace(&ours, &theirs);
         let mut connection = LoadConnection::open(self.partner.server.address).await?;
+
         let began = tokio::time::Instant::now();
         for number in 0..(time.as_secs_f64() * f64::from(rate)) as u32 {
             tokio::time::sleep_until(began + Duration::from_secs(1) / rate * number).await;
             one(&mut connection, request.as_bytes()).await?;
         }
+
         Ok(())
     }
 }
@@ -553,6 +588,7 @@ async fn drain(
     let org = partner.org.clone();
     partner.server.stop()?;
     let store = Store::connect(&url).await?;
+
     let receiver = WebhookReceiver::start(false).await?;
     for endpoint in 0..endpoints {
         register(
@@ -562,6 +598,7 @@ async fn drain(
         )
         .await?;
     }
+
     happen(&store, &org, BACKLOG / endpoints).await?;
     let backlog = BACKLOG / endpoints.max(1) / 500 * 500 * endpoints;
     let server = PartnerClient::serve(folder.path(), &url, &SETTINGS)?;
@@ -569,6 +606,7 @@ async fn drain(
     let meter = ProcessMeter::start(server.id(), &store).await?;
     let (first, began) = (receiver.count.load(Ordering::Relaxed), Instant::now());
     receiver.wait_for(backlog).await?;
+
     let (time, count) = (began.elapsed().as_secs_f64(), (backlog - first) as f64);
     let used = meter.stop();
     table.row([
@@ -579,5 +617,6 @@ async fn drain(
         format!("{:.2}", used.database * 1e3 / count),
         format!("{:.0}", used.peak),
     ]);
+
     server.stop()
 }

@@ -17,6 +17,7 @@ fn page(content: &[u8]) -> Vec<u8> {
         4 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>endobj\n"
         .to_vec();
     pdf.extend(format!("5 0 obj<</Length {}>>stream\n", content.len()).into_bytes());
+
     pdf.extend(content);
     pdf.extend(b"\nendstream endobj\ntrailer<</Size 6/Root 1 0 R>>\n%%EOF\n");
     pdf

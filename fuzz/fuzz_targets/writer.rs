@@ -60,6 +60,7 @@ fn characters(pdf: &[u8]) -> BTreeMap<(u32, char), usize> {
             *counts.entry((page, letter)).or_default() += 1;
         }
     }
+
     counts
 }
 

@@ -103,12 +103,14 @@ fn main() -> Result<()> {
         .to_path_buf();
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let builder = GuestBuilder::new(workspace, &out)?;
+
     let tables = [
         ("components.rs", GUESTS),
         ("further.rs", FURTHER),
         ("room.rs", ROOM),
         ("templates.rs", TEMPLATES),
     ];
+
     let all = env::var_os("CARGO_FEATURE_ALL").is_some();
     for (name, guests) in tables {
         let evaluates =
@@ -117,6 +119,7 @@ fn main() -> Result<()> {
         let guests: Vec<&GuestCrate> = guests.iter().filter(wanted).collect();
         fs::write(out.join(name), table(&builder, &out, &guests)?)?;
     }
+
     Ok(())
 }
 
@@ -127,6 +130,7 @@ fn table(builder: &GuestBuilder, out: &Path, guests: &[&GuestCrate]) -> Result<S
         let built = builder.build(guest)?;
         let file = out.join(format!("{}.wasm.zst", guest.package));
         fs::write(&file, zstd::bulk::compress(&built.component, LEVEL)?)?;
+
         writeln!(
             table,
             "    DefaultComponent {{ slot: {:?}, name: {:?}, version: {:?}, sha256: {:?}, size: {},
@@ -138,6 +142,7 @@ fn table(builder: &GuestBuilder, out: &Path, guests: &[&GuestCrate]) -> Result<S
             built.component.len(),
         )?;
     }
+
     table.push(']');
     Ok(table)
 }

@@ -24,6 +24,7 @@ pub fn give_memory_back() {
             size_of::<bool>(),
         )
     };
+
     if refused != 0 {
         tracing::debug!("freed memory is given back when memory is allocated: error {refused}");
     }

@@ -103,6 +103,7 @@ fn check_embedded(config: &Config) -> Result<(), BackupError> {
             "only objects in the data folder are backed up this way; use the tools of your object store",
         ));
     }
+
     Ok(())
 }
 
@@ -117,6 +118,7 @@ pub async fn back_up(config: &Config, to: &Path) -> Result<BackupManifest, Backu
     let store = Store::connect(&config.database_url()).await?;
     let created_at = clock.now();
     let held = Cell::new(created_at + HOLD);
+
     // Before the first copy, so that nothing the snapshot refers to is deleted meanwhile.
     chores::hold(&store, chores::BACKUP, held.get()).await?;
     let renewals = async {
@@ -129,10 +131,12 @@ pub async fn back_up(config: &Config, to: &Path) -> Result<BackupManifest, Backu
             }
         }
     };
+
     let copied = tokio::select! {
         copied = copy_all(config, &store, to) => copied,
         never = renewals => never,
     };
+
     // Also after a failed copy, so that deletion resumes at once.
     chores::let_go(&store, chores::BACKUP, held.get()).await?;
     let copied = copied?;
@@ -143,14 +147,17 @@ pub async fn back_up(config: &Config, to: &Path) -> Result<BackupManifest, Backu
         files: copied,
     };
     let text = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
+
     let (part, whole) = (to.join("manifest.part"), to.join(MANIFEST));
     fs::write(&part, text).at(&part)?;
     File::open(&part)
         .and_then(|file| file.sync_all())
         .at(&part)?;
+
     // The rename makes the manifest appear complete or not at all.
     fs::rename(&part, &whole).at(&whole)?;
     sync_folder(to)?;
+
     Ok(manifest)
 }
 
@@ -166,18 +173,22 @@ async fn copy_all(
     .await?;
     let snapshot = to.join(DATABASE);
     store.snapshot_into(&snapshot).await?;
+
     // Objects follow the snapshot, so that everything it refers to exists already.
     let others = blocking(from, to, move |from, to| {
         File::open(&snapshot)
             .and_then(|file| file.sync_all())
             .at(&snapshot)?;
+
         let mut files = BTreeMap::from([(DATABASE.to_owned(), digest(&snapshot)?)]);
         for folder in FOLDERS {
             let later = |name: &str| !name.starts_with(CHECKPOINTS);
             files.extend(copy_below(from, to, folder, later)?);
         }
+
         Ok(files)
     });
+
     files.extend(others.await?);
     Ok(files)
 }
@@ -212,6 +223,7 @@ fn copy_below(
         let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
             continue;
         };
+
         let name = format!("{folder}/{name}");
         let kind = entry.file_type().at(&entry.path())?;
         if kind.is_dir() {
@@ -226,6 +238,7 @@ fn copy_below(
             }
         }
     }
+
     Ok(files)
 }
 
@@ -250,22 +263,27 @@ fn copy(from: &Path, to: &Path) -> Result<BackupFile, BackupError> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder).at(folder)?;
     }
+
     // Never overwrites; the target folder was empty.
     let mut target = File::create_new(to).at(to)?;
+
     // The copy must be as private as the original.
     let mode = source.metadata().at(from)?.permissions();
     target.set_permissions(mode).at(to)?;
     let (mut hash, mut size) = (Sha256::new(), 0);
+
     let mut piece = vec![0; PIECE];
     loop {
         let read = source.read(&mut piece).at(from)?;
         if read == 0 {
             break;
         }
+
         hash.update(&piece[..read]);
         target.write_all(&piece[..read]).at(to)?;
         size += read as u64;
     }
+
     target.sync_all().at(to)?;
     Ok(BackupFile {
         sha256: hex::encode(hash.finalize()),
@@ -301,6 +319,7 @@ pub fn restore(config: &Config, from: &Path) -> Result<BackupManifest, BackupErr
         if !inside {
             return Err(BackupError::Damaged(format!("{name} is no name of a file")));
         }
+
         let path = from.join(name);
         if !path.is_file() {
             return Err(BackupError::Damaged(format!("{name} is missing")));
@@ -309,8 +328,10 @@ pub fn restore(config: &Config, from: &Path) -> Result<BackupManifest, BackupErr
             return Err(BackupError::Damaged(format!("{name} was changed")));
         }
     }
+
     let to = &config.data_dir;
     make_empty(to)?;
+
     // The database is copied last, once everything else is on the disk: without it, a server does
     // not take the folder for complete.
     let (database, others): (Vec<&String>, Vec<&String>) =
@@ -319,6 +340,7 @@ pub fn restore(config: &Config, from: &Path) -> Result<BackupManifest, BackupErr
         for name in &names {
             copy(&from.join(name), &to.join(name))?;
         }
+
         let folders: BTreeSet<PathBuf> = names
             .iter()
             .flat_map(|name| Path::new(name.as_str()).ancestors().skip(1))
@@ -328,6 +350,7 @@ pub fn restore(config: &Config, from: &Path) -> Result<BackupManifest, BackupErr
             sync_folder(&folder)?;
         }
     }
+
     Ok(manifest)
 }
 

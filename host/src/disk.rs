@@ -34,10 +34,12 @@ pub(crate) fn make_private(path: &Path) -> io::Result<()> {
         metadata => metadata?,
     };
     let mode = metadata.permissions().mode();
+
     // A symlink's target may be shared on purpose and is left alone.
     if metadata.is_symlink() || mode & 0o077 == 0 {
         return Ok(());
     }
+
     std::fs::set_permissions(path, Permissions::from_mode(mode & 0o700))
 }
 
@@ -80,8 +82,10 @@ pub(crate) fn is_full(error: &(dyn Error + 'static)) -> bool {
         if matches!(code, Some(ENOSPC | EDQUOT)) {
             return true;
         }
+
         cause = error.source();
     }
+
     false
 }
 

@@ -88,6 +88,7 @@ async fn storage_lately(app: &App) -> Result<String, String> {
             }
         }
     });
+
     look.await.unwrap_or_else(|error| Err(error.to_string()))
 }
 
@@ -118,8 +119,10 @@ fn disk(core: &Core) -> Result<String, String> {
         if free < disk::LEAST {
             return Err(room);
         }
+
         rooms.push(room);
     }
+
     Ok(rooms.join("; "))
 }
 
@@ -155,6 +158,7 @@ fn components(app: &App, of_organizations: bool) -> Result<String, String> {
             "{component} was activated and cannot be loaded: {why}"
         ));
     }
+
     match app.components.document_components_ready() {
         Some(Ok(())) => Ok("loaded, and their canaries passed".into()),
         Some(Err(error)) => Err(error.to_string()),
@@ -176,6 +180,7 @@ async fn providers(core: &Core) -> Result<String, String> {
             }
         }
     }
+
     Ok(set_up)
 }
 
@@ -192,6 +197,7 @@ fn settings_of_providers(core: &Core) -> Result<String, String> {
         if slot == Slot::Signing || !core.config.is_production() {
             names.push(EMBEDDED.to_owned());
         }
+
         for (name, instance) in core.config.providers.instances(slot).into_iter().flatten() {
             let lacking = |secret: &&&str| !instance.secrets.contains_key(**secret);
             if let Some(missing) = needed.iter().find(lacking) {
@@ -200,8 +206,10 @@ fn settings_of_providers(core: &Core) -> Result<String, String> {
             if slot == Slot::Payment && instance.publishable_key.is_none() {
                 return Err(format!("{kind} provider {name} has no publishable_key"));
             }
+
             names.push(name.clone());
         }
+
         let names = if names.is_empty() {
             "none".to_owned()
         } else {
@@ -209,5 +217,6 @@ fn settings_of_providers(core: &Core) -> Result<String, String> {
         };
         kinds.push(format!("{kind}: {names}"));
     }
+
     Ok(kinds.join("; "))
 }

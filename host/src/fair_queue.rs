@@ -161,6 +161,7 @@ impl FairQueue {
                 return None;
             }
         }
+
         state.note(&owner.org);
         let units = units.clamp(1, state.capacity.of_organization);
         let (ready, receiver) = oneshot::channel();
@@ -170,6 +171,7 @@ impl FairQueue {
             &mut state.requests
         };
         line.push(owner, WaitingCall { units, ready });
+
         state.serve(self);
         Some(receiver)
     }
@@ -241,6 +243,7 @@ impl FairQueueState {
             let Some((org, units)) = line.next(may_have) else {
                 continue;
             };
+
             // Smaller calls must not overtake, or a large one would starve.
             if units > self.free {
                 return false;
@@ -248,6 +251,7 @@ impl FairQueueState {
             let Some(call) = line.pop(&org) else {
                 continue;
             };
+
             self.requests_in_a_row = if jobs { 0 } else { self.requests_in_a_row + 1 };
             self.free -= units;
             *self.held.entry(org.clone()).or_default() += units;
@@ -256,14 +260,17 @@ impl FairQueueState {
                 org,
                 units,
             };
+
             // The caller may have given up meanwhile; its units go back.
             if let Err(mut turn) = call.ready.send(turn) {
                 // Dropping the turn must not release again: this function holds the lock.
                 turn.queue = None;
                 self.release(&turn.org, units);
             }
+
             return true;
         }
+
         false
     }
 }
@@ -273,10 +280,12 @@ impl PriorityLine {
         if !self.waiting.contains_key(&owner.org) {
             self.turns.push_back(owner.org.clone());
         }
+
         let calls = self.waiting.entry(owner.org.clone()).or_default();
         if !calls.waiting.contains_key(&owner.item) {
             calls.turns.push_back(owner.item.clone());
         }
+
         let item = calls.waiting.entry(owner.item.clone()).or_default();
         item.push_back(call);
     }
@@ -298,16 +307,19 @@ impl PriorityLine {
         let item = calls.turns.pop_front()?;
         let waiting = calls.waiting.get_mut(&item)?;
         let call = waiting.pop_front();
+
         if waiting.is_empty() {
             calls.waiting.remove(&item);
         } else {
             calls.turns.push_back(item);
         }
+
         if calls.waiting.is_empty() {
             self.waiting.remove(org);
         } else {
             self.turns.push_back(org.to_owned());
         }
+
         call
     }
 
@@ -319,6 +331,7 @@ impl PriorityLine {
             calls.waiting.retain(|_, item| !item.is_empty());
             calls.turns.retain(|item| calls.waiting.contains_key(item));
         }
+
         self.waiting.retain(|_, calls| !calls.waiting.is_empty());
         self.turns.retain(|org| self.waiting.contains_key(org));
     }
@@ -380,6 +393,7 @@ mod tests {
                 (format!("{org}{item}"), ready)
             })
             .collect();
+
         drop(first);
         let mut order = Vec::new();
         while !waiting.is_empty() {
@@ -390,8 +404,10 @@ mod tests {
                 .find_map(|(index, call)| Some((index, ready(call)?)));
             let (index, turn) = found.expect("a call whose turn it is");
             order.push(waiting.remove(index).0);
+
             drop(turn);
         }
+
         order
     }
 
@@ -427,6 +443,7 @@ mod tests {
         let (mut first, mut second, mut other) = (turn("a"), turn("a"), turn("b"));
         let held = first.try_recv().unwrap();
         assert!(second.try_recv().is_err());
+
         let _others = other.try_recv().unwrap();
         drop(held);
         assert!(second.try_recv().is_ok());
@@ -438,10 +455,12 @@ mod tests {
         let turn = |org: &str| queue.join(&owner(org, ""), 1, false).unwrap();
         let alone = [turn("a").try_recv(), turn("a").try_recv()];
         assert!(alone.iter().all(Result::is_ok));
+
         drop(alone);
         drop(turn("b"));
         let _held = turn("a").try_recv().unwrap();
         assert!(turn("a").try_recv().is_err());
+
         // Simulates the end of the half minute.
         queue.lock().shared_until = Some(Instant::now());
         assert!(turn("a").try_recv().is_ok());
@@ -456,6 +475,7 @@ mod tests {
             .collect();
         assert!(queue.join(&owner("a", "1"), 1, false).is_none());
         assert!(queue.join(&owner("a", "2"), 1, false).is_some());
+
         // Cancelled calls no longer count.
         drop(waiting);
         assert!(queue.join(&owner("a", "1"), 1, false).is_some());

@@ -39,6 +39,7 @@ mod drill {
         let Some(death) = DEATH.as_ref().filter(|death| death.place == place) else {
             return;
         };
+
         if death.left.fetch_sub(1, Ordering::SeqCst) == 1 {
             let own = std::process::id().to_string();
             let _ = std::process::Command::new("kill")

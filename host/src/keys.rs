@@ -50,6 +50,7 @@ impl InstallationKeys {
             .iter()
             .filter_map(|name| read(&folder.join(name)).transpose())
             .collect::<io::Result<_>>()?;
+
         // An installation without this file signed with a derived key, and keeps that one.
         let derived_log = || hmac_sha256(&current, &[LOG_PURPOSE.as_bytes()]);
         let log = read_or_make(&folder.join(LOG), derived_log)?;
@@ -138,12 +139,15 @@ fn read_or_make(path: &Path, make: impl FnOnce() -> Key) -> io::Result<Key> {
     if let Some(key) = read(path)? {
         return Ok(key);
     }
+
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
     }
+
     let temporary = write_beside(path, &make())?;
     let linked = fs::hard_link(&temporary, path);
     fs::remove_file(&temporary)?;
+
     match linked {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         // Another process may have linked its key first, so the file is authoritative.
@@ -167,6 +171,7 @@ fn write_beside(path: &Path, key: &Key) -> io::Result<PathBuf> {
         .mode(0o600)
         .open(&temporary)?;
     file.write_all(key)?;
+
     file.sync_all()?;
     Ok(temporary)
 }
@@ -182,9 +187,11 @@ mod tests {
         rotate(data.path()).unwrap();
         let second = InstallationKeys::open(data.path()).unwrap();
         assert_ne!(second.derived("x"), first.derived("x"));
+
         let both = [second.derived("x"), first.derived("x")];
         assert_eq!(second.generations("x"), both);
         assert_eq!(second.log(), first.log(), "the log has a key of its own");
+
         rotate(data.path()).unwrap();
         let third = InstallationKeys::open(data.path()).unwrap();
         assert_eq!(

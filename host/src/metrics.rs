@@ -117,6 +117,7 @@ impl From<&ItemOutcome> for ItemLabels {
             ItemOutcome::Cancelled => "cancelled",
             ItemOutcome::Later { .. } => "retried",
         };
+
         Self {
             outcome: outcome.into(),
         }
@@ -269,20 +270,24 @@ impl Metrics {
             let outcome = outcome.to_owned();
             drop(metrics.bulk_items.get_or_create(&ItemLabels { outcome }));
         }
+
         for outcome in ["delivered", "retried", "failed"] {
             let outcome = outcome.to_owned();
             let labels = AttemptLabels { outcome };
             drop(metrics.webhook_attempts.get_or_create(&labels));
         }
+
         let mut registry = Registry::with_prefix("holdfast");
         metrics.register(&mut registry);
         metrics.connections.register(&mut registry);
+
         // Counted by the components themselves, which do not know this registry.
         let (failures, peak) = (components.failures.clone(), components.memory_peak.clone());
         let what = "Component calls that trapped or used up their budget";
         registry.register("component_call_failures", what, failures);
         let what = "Most linear memory that a call has had";
         registry.register_with_unit("component_memory_peak", what, Unit::Bytes, peak);
+
         Self {
             registry,
             ..metrics

@@ -92,6 +92,7 @@ impl BundleVerifier {
         };
         let root = TrustedRoot::from_json(&text);
         let root = root.map_err(|error| Box::new(VerifyError::from(error)))?;
+
         Ok(Self(Verifier::new(&root).map_err(Box::new)?))
     }
 
@@ -114,6 +115,7 @@ impl BundleVerifier {
         if logged.len() > LOG_ENTRIES {
             return Err(BundleError::TooManyEntries);
         }
+
         let predicate_type = match statement(&bundle) {
             Some(statement) => statement["predicateType"].as_str().map(str::to_owned),
             None => None,
@@ -135,8 +137,10 @@ impl BundleVerifier {
                 logged_at: logged_at(&proven),
                 predicate_type,
             };
+
             return Ok((verified, about));
         }
+
         for (name, publisher) in publishers {
             let key = publisher.pem().and_then(|pem| public_key(pem).ok());
             let Some(key) = key else { continue };
@@ -156,6 +160,7 @@ impl BundleVerifier {
                 Err(_) => {}
             }
         }
+
         Err(BundleError::UnknownKey)
     }
 
@@ -234,6 +239,7 @@ pub fn problem_of_signers(signers: &BTreeMap<String, Publisher>) -> Option<(&str
         };
         !key.is_empty() && !seen.insert(key)
     });
+
     let twice = twice.map(|(name, _)| (name.as_str(), "has the key of another".to_owned()));
     problem_of(signers).or(twice)
 }
@@ -254,6 +260,7 @@ pub fn ed25519<'a, 'b>(
         let mut decoded = decoded.iter();
         decoded.find(|(_, signature)| key.verify(message, signature).is_ok())
     };
+
     let publishers = publishers.iter();
     publishers
         .filter_map(|(name, publisher)| Some((name.as_str(), by(publisher)?.0)))
@@ -312,6 +319,7 @@ impl CryptoProvider for RingProvider {
             SigningScheme::RsaPssSha512 => &algorithms::RSA_PSS_2048_8192_SHA512,
             other => return Err(unsupported(format!("{other:?}"))),
         };
+
         let key = UnparsedPublicKey::new(algorithm, key);
         let refused = |_| CryptoError::Verification("the signature is not of the key".into());
         key.verify(data, signature).map_err(refused)

@@ -55,8 +55,10 @@ fn lock_database(config: &Config) -> Result<Option<File>, ServeError> {
     let Some(path) = url.strip_prefix("sqlite:") else {
         return Ok(None);
     };
+
     let path = path.strip_prefix("//").unwrap_or(path);
     let path = path.split_once('?').map_or(path, |(path, _)| path);
+
     // Another name of the same file is the same database.
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
     let file = format!("{}.server", real.display());
@@ -101,6 +103,7 @@ pub async fn serve(
         }
         None => None,
     };
+
     // Before the storage check, so that metrics are available while a slow store is checked.
     serve_metrics(&app).await?;
     match app.files.check().await {
@@ -114,13 +117,16 @@ pub async fn serve(
             source,
         })?,
     }
+
     // Must precede the first request, or it would release that request's own claim.
     if let Err(error) = idempotency::forget_claims(&app.store).await {
         tracing::error!(%error, "idempotency keys of an earlier run could not be released");
     }
+
     let stopping = app.stopping.clone();
     let worker = tokio::spawn(work(app.clone(), stopping.clone()));
     tracing::info!("listening on {address}");
+
     // Loading the large document components must not delay listening.
     let components = app.components.clone();
     std::thread::spawn(move || components.load_documents());
@@ -130,6 +136,7 @@ pub async fn serve(
             tracing::error!(%error, "built-in components could not be stored");
         }
     });
+
     let stops = stopping.clone();
     tokio::spawn(async move {
         stop.await;
@@ -140,6 +147,7 @@ pub async fn serve(
         connections: app.config.http.connections.min(connections_for_files()),
         ..app.config.http.clone()
     };
+
     let (router, metrics) = (http::router(app.clone()), app.metrics.connections.clone());
     let console = console.map(|listener| {
         let (router, settings) = (http::console_router(app.clone()), settings.clone());
@@ -148,30 +156,37 @@ pub async fn serve(
             listener, router, settings, metrics, stopping,
         ))
     });
+
     http::listener::serve(listener, router, settings, metrics, stopping).await;
     if let Some(console) = console
         && let Err(error) = console.await
     {
         tracing::error!(%error, "the console's listener failed");
     }
+
     if let Err(error) = worker.await {
         tracing::error!(%error, "worker task failed");
     }
+
     if let Err(error) = access::flush_key_usage(&app, &app.access).await {
         tracing::error!(%error, "last use of API keys could not be recorded");
     }
+
     if let Err(error) = request_log::flush(&app).await {
         tracing::error!(%error, "requests could not be stored");
     }
+
     if let Err(error) = instance_log::flush(&app).await {
         tracing::error!(%error, "logs of provider instances could not be stored");
     }
+
     if tokio::time::timeout(CLOSING, app.store.close())
         .await
         .is_err()
     {
         tracing::warn!("database did not close in time");
     }
+
     Ok(())
 }
 
@@ -190,10 +205,12 @@ fn connections_for_files() -> usize {
             limit.current
         }
     };
+
     // `None` means unlimited.
     let files = files.map_or(usize::MAX, |files| {
         usize::try_from(files).unwrap_or(usize::MAX)
     });
+
     // A very low limit still leaves a quarter for clients.
     files.saturating_sub(OWN_FILES).max(files / 4)
 }
@@ -203,12 +220,14 @@ async fn serve_metrics(app: &App) -> Result<(), ServeError> {
     let Some(address) = app.config.metrics_listen else {
         return Ok(());
     };
+
     let listener = TcpListener::bind(address)
         .await
         .map_err(|source| ServeError::Listen { address, source })?;
     let stopping = app.stopping.clone().cancelled_owned();
     let served = axum::serve(listener, http::metrics_router(app.clone()));
     tokio::spawn(async move { served.with_graceful_shutdown(stopping).await });
+
     Ok(())
 }
 

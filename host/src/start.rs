@@ -107,6 +107,7 @@ pub async fn open_store(config: &Config) -> Result<Store, StartError> {
     if config.database_url.is_none() {
         prepare_data_folder(&config.data_dir)?;
     }
+
     let url = config.database_url();
     let named = |source| StartError::Database {
         place: place(&url),
@@ -114,6 +115,7 @@ pub async fn open_store(config: &Config) -> Result<Store, StartError> {
     };
     let store = Store::connect(&url).await.map_err(named)?;
     store.migrate().await.map_err(named)?;
+
     Ok(store)
 }
 
@@ -137,6 +139,7 @@ pub fn open_files(config: &Config) -> Result<Files, StartError> {
         None => Files::local(&config.data_dir.join("objects"))
             .and_then(|files| files.with(&config.storage)),
     };
+
     files.map_err(|source| StartError::Files {
         place: storage_place(config),
         source,
@@ -173,6 +176,7 @@ pub async fn start_with_lookup(
     prepare_data_folder(&config.data_dir)?;
     let keys = keys(&config)?;
     let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
+
     // Takes as long as preparing the database, and needs nothing of it.
     let loading = spawn_blocking({
         let cache = config.data_dir.join("native-code");
@@ -180,6 +184,7 @@ pub async fn start_with_lookup(
         move || ComponentRegistry::load(cache, key, limits, clock)
     });
     let store = open_store(&config).await?;
+
     // Before the first clock reading below, which must follow the database's time.
     timekeeping::begin(&store).await?;
     let loaded = loading.await;
@@ -187,12 +192,14 @@ pub async fn start_with_lookup(
     components.limit_native_code(config.components.native_code_bytes);
     let components = Arc::new(components);
     let cipher = Arc::new(keys.cipher().ok_or(StartError::Sealer)?);
+
     let fingerprint_key = fingerprints::load_key(&store, &cipher).await?;
     if fingerprint_key.is_none() {
         tracing::error!(
             "no master key opens the key of the fingerprints: records cannot change hands"
         );
     }
+
     let sealing = match config.seal.key()? {
         SealingKeyFiles::Own => {
             SealingKey::open_or_make(&config.data_dir.join("keys/seal"), clock.now())?
@@ -200,6 +207,7 @@ pub async fn start_with_lookup(
         SealingKeyFiles::Pem(key, certificates) => SealingKey::read(&key, &certificates)?,
         SealingKeyFiles::Pkcs12(file, password) => SealingKey::read_pkcs12(&file, &password)?,
     };
+
     // An expired certificate stops the start; it would fail every vault-in later.
     sealing.check(clock.now())?;
     let trust = config.seal.timestamp_trust_file.as_deref();
@@ -211,6 +219,7 @@ pub async fn start_with_lookup(
         Some(url) => Some(TimestampAuthority::new(url.clone(), trust)?),
         None => None,
     };
+
     let signature_roots = config.signatures.trust_file.as_deref();
     let signature_roots = signature_roots.map(TrustRoots::read).transpose();
     let signature_roots = signature_roots
@@ -218,6 +227,7 @@ pub async fn start_with_lookup(
         .map(Arc::new);
     let bundles = BundleVerifier::new(config.components.sigstore_root_file.as_deref());
     let bundles = Arc::new(bundles.map_err(StartError::SigstoreRoot)?);
+
     check_publisher_keys(&config.components)?;
     let log_signer = CheckpointSigner::new(keys.log()).ok_or(StartError::Log)?;
     let metrics = Metrics::new(&components.metrics());
@@ -228,6 +238,7 @@ pub async fn start_with_lookup(
         )?),
         None => None,
     };
+
     let mailer = MailSender::new(&config, &keys)?;
     let public = AllowedAddresses::public(config.providers.allow_insecure);
     let own = public
@@ -235,6 +246,7 @@ pub async fn start_with_lookup(
         .with_networks(&config.providers.allow_networks);
     let http = guard::client(public)?;
     let own_http = guard::client(own)?;
+
     let webhooks = WebhookSender::new(&config.webhooks, lookup)?;
     let compiling = &config.components;
     let compiler = if compiling.compiles_own_work {
@@ -242,6 +254,7 @@ pub async fn start_with_lookup(
     } else {
         ComponentCompiler::new(compiling.compiler.clone(), compiling.compile_limit)
     };
+
     let core = Core {
         instance_log: Arc::default(),
         request_log: Arc::default(),
@@ -262,6 +275,7 @@ pub async fn start_with_lookup(
         metrics: Arc::new(metrics),
         stopping: CancellationToken::new(),
     };
+
     let app = Arc::new(ServiceState {
         core,
         access: Arc::new(AccessState {
@@ -295,6 +309,7 @@ pub async fn start_with_lookup(
         mailer: Arc::new(mailer),
         seen: Arc::default(),
     });
+
     // A weak reference, because the components are owned by the service.
     let service = Arc::downgrade(&app);
     app.components.load_with(move |slot, identity| {
@@ -306,10 +321,12 @@ pub async fn start_with_lookup(
             load_on_demand(&app, &app.management, slot, &identity).await
         }
     });
+
     // A node that was down must catch up with activations before it answers requests.
     refresh(&app, &app.management)
         .await
         .map_err(|error| StartError::Activations(error.to_string()))?;
+
     Ok(app)
 }
 

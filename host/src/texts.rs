@@ -90,11 +90,13 @@ fn bundle(locale: Locale) -> Bundle {
     };
     let tags = locale.as_str().parse().into_iter().collect();
     let mut bundle = FluentBundle::new_concurrent(tags);
+
     // Marks that keep a name of the other direction apart from the words around it.
     bundle.set_use_isolating(locale.direction() == "rtl");
     if locale == Locale::Accented {
         bundle.set_transform(Some(accented));
     }
+
     bundle.add_resource_overriding(resource);
     bundle
 }
@@ -109,12 +111,14 @@ fn gregorian(day: jiff::civil::Date) -> Option<Date<Gregorian>> {
 fn accented(text: &str) -> Cow<'_, str> {
     const PLAIN: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     const ACCENTED: &str = "áƀçðéƒĝĥîĵķļɱñöþǫŕšţûṽŵẋýžÁƁÇÐÉƑĜĤÎĴĶĻṀÑÖÞǪŔŠŢÛṼŴẊÝŽ";
+
     let letter = |letter: char| {
         let place = PLAIN.chars().position(|plain| plain == letter);
         place
             .and_then(|place| ACCENTED.chars().nth(place))
             .unwrap_or(letter)
     };
+
     text.chars().map(letter).collect()
 }
 
@@ -141,6 +145,7 @@ impl Texts {
         let values: FluentArgs<'a> = values.into_iter().collect();
         let mut errors = Vec::new();
         let text = self.formatted(key, Some(&values), &mut errors);
+
         if !errors.is_empty() {
             tracing::error!(
                 key,
@@ -149,6 +154,7 @@ impl Texts {
                 "text has an error"
             );
         }
+
         text
     }
 
@@ -219,6 +225,7 @@ impl Texts {
             let months = FixedCalendarDateTimeFormatter::try_new((&self.data()).into(), form);
             Some(months.ok()?.format(&gregorian(of)?).to_string())
         };
+
         written().map_or_else(|| of.to_string(), |text| self.spelled(text))
     }
 
@@ -247,6 +254,7 @@ impl Texts {
         let time = Time::try_new(hour, minute, part(local.second())?, 0).ok()?;
         let data = self.data();
         let days = FixedCalendarDateTimeFormatter::try_new((&data).into(), YMD::long()).ok()?;
+
         let times = NoCalendarFormatter::try_new((&data).into(), precision).ok()?;
         Some((
             self.spelled(days.format(&date).to_string()),
@@ -330,6 +338,7 @@ impl Texts {
                 (self.text("consent-statement"), intent)
             }
         };
+
         self.sentences(&[&consent, &intent])
     }
 
@@ -365,6 +374,7 @@ impl Texts {
         let consequences = written(&own.withdrawal);
         let consequences =
             consequences.unwrap_or_else(|| named("disclosure-withdrawal-consequences"));
+
         let withdrawal = self.text("disclosure-withdrawal");
         let withdrawal = self.sentences(&[&withdrawal, &consequences]);
         let contact = match self.contact(own) {
@@ -374,6 +384,7 @@ impl Texts {
             }
             None => named("disclosure-contact-unnamed"),
         };
+
         let fee = self.paper_fee(own, sender);
         let copy = self.sentences(&[&named("disclosure-copy"), &fee]);
         let requirements = written(&own.requirements);
@@ -381,6 +392,7 @@ impl Texts {
         let download = self.text("signing-download");
         let check = self.with("disclosure-check", [("download", download.as_str())]);
         let requirements = self.sentences(&[&requirements, &check]);
+
         [
             named("disclosure-asks"),
             scope,
@@ -428,6 +440,7 @@ fn version_of_ours(organization: &Organization) -> String {
         settings.signature_wording,
     ]);
     let digest = hex::encode(Sha256::digest(parts.to_string()));
+
     format!("{CONSENT_VERSION}.{}", &digest[..8])
 }
 
@@ -452,16 +465,19 @@ mod tests {
                 let earlier = messages.insert(key.clone(), BTreeSet::new());
                 assert!(earlier.is_none(), "{key} is there twice");
             }
+
             let name = |rest: &str| -> String {
                 rest.chars()
                     .take_while(char::is_ascii_alphanumeric)
                     .collect()
             };
             let names = line.split('$').skip(1).map(name);
+
             if let Some(variables) = messages.get_mut(&key) {
                 variables.extend(names);
             }
         }
+
         messages
     }
 
@@ -511,6 +527,7 @@ mod tests {
                 }
             }
         }
+
         files
     }
 
@@ -523,6 +540,7 @@ mod tests {
             let used = sources.iter().any(|(_, source)| source.contains(&quoted));
             assert!(used, "{key} is not used");
         }
+
         for (file, source) in &sources {
             let calls: &[&str] = if file.ends_with(".js") {
                 &[" text(\""]
@@ -534,6 +552,7 @@ mod tests {
                     "Message::Limit(\"",
                 ]
             };
+
             for call in calls {
                 for rest in source.split(call).skip(1) {
                     let key = rest.split('"').next().unwrap();
@@ -598,9 +617,11 @@ mod tests {
                 locale.as_str()
             );
         }
+
         let english = Texts::default();
         let exact = "5 November 2026, 16:30:09 (Europe/Berlin)";
         assert_eq!(english.exact_moment(&dates, at), exact);
+
         for (units, currency, amount) in [
             (4900, "USD", "USD 49.00"),
             (5, "EUR", "EUR 0.05"),
@@ -674,6 +695,7 @@ mod tests {
             ),
         ];
         assert_eq!(CONSENT_VERSION, "holdfast-2");
+
         let present = known.map(|(locale, _)| {
             let shown = shown(locale, OrgSettings::default());
             assert!(shown.text.version.starts_with("holdfast-2."));
@@ -701,6 +723,7 @@ mod tests {
             },
             ..OrgSettings::default()
         };
+
         let text = shown(Locale::En, settings).text.disclosure;
         for said in [
             "You may have this document on paper instead",
@@ -713,6 +736,7 @@ mod tests {
         ] {
             assert!(text.contains(said), "{said}: {text}");
         }
+
         assert!(!text.contains("states no"), "{text}");
     }
 
@@ -726,6 +750,7 @@ mod tests {
         ] {
             assert!(text.contains(said), "{said}: {text}");
         }
+
         assert!(!text.contains("free of charge"), "{text}");
     }
 
@@ -741,6 +766,7 @@ mod tests {
             },
             ..OrgSettings::default()
         };
+
         let wording = OrgSettings {
             signature_wording: [("US".into(), [(Locale::En, "I sign.".into())].into())].into(),
             ..OrgSettings::default()
@@ -782,14 +808,17 @@ mod tests {
             .into(),
             ..OrgSettings::default()
         });
+
         let statement = |kind, jurisdiction| {
             let shown = Texts::of(Locale::En).consent(&organization, kind, jurisdiction);
             shown.text.statement
         };
         let delaware = statement(SignerKind::Signer, Some("US-DE"));
         assert!(delaware.contains("the law of Delaware"), "{delaware}");
+
         let other = statement(SignerKind::Witness, Some("US-TX"));
         assert!(other.contains(" Signed. "), "{other}");
+
         // An approver signs nothing.
         let approver = statement(SignerKind::Approver, Some("US-DE"));
         assert!(!approver.contains("Signed"), "{approver}");

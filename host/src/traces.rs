@@ -54,6 +54,7 @@ impl TraceExporter {
         let Some(endpoint) = &settings.endpoint else {
             return Ok(None);
         };
+
         tls::use_one();
         let client = TraceHttpClient {
             http: reqwest::Client::new(),
@@ -61,6 +62,7 @@ impl TraceExporter {
         };
         let headers = settings.headers.iter();
         let headers = headers.map(|(name, value)| (name.clone(), value.reveal().to_owned()));
+
         let url = format!("{}/v1/traces", endpoint.as_str().trim_end_matches('/'));
         let exporter = SpanExporter::builder()
             .with_http()
@@ -69,10 +71,12 @@ impl TraceExporter {
             .with_endpoint(url)
             .with_headers(headers.collect::<HashMap<_, _>>())
             .build()?;
+
         let resource = Resource::builder_empty()
             .with_service_name("holdfast")
             .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
             .build();
+
         // Sampling depends on the trace id only: all nodes
         // decide alike, and callers cannot force it.
         let provider = SdkTracerProvider::builder()
@@ -80,6 +84,7 @@ impl TraceExporter {
             .with_resource(resource)
             .with_batch_exporter(exporter)
             .build();
+
         Ok(Some(Self(provider)))
     }
 
@@ -128,11 +133,14 @@ impl HttpClient for TraceHttpClient {
                 .send()
                 .await?;
             let status = answer.status();
+
             Ok::<_, reqwest::Error>((status, answer.bytes().await?))
         });
+
         let (status, body) = sent.await??;
         let mut answer = http::Response::new(body);
         *answer.status_mut() = status;
+
         Ok(answer)
     }
 }
@@ -160,10 +168,12 @@ pub(crate) fn along<T>(work: impl Future<Output = T>) -> impl Future<Output = T>
 pub(crate) fn current() -> Option<String> {
     let span = REQUEST.try_with(Span::clone);
     let context = span.unwrap_or_else(|_| Span::current()).context();
+
     // Without a collector, spans have no ids that a job could continue.
     if !context.span().span_context().is_valid() {
         return None;
     }
+
     let mut carrier = HashMap::new();
     TraceContextPropagator::new().inject_context(&context, &mut carrier);
     carrier.remove(TRACEPARENT)
@@ -174,6 +184,7 @@ pub(crate) fn go_on(span: &Span, traceparent: Option<&str>) {
     let Some(traceparent) = traceparent else {
         return;
     };
+
     let carrier = HashMap::from([(TRACEPARENT.to_owned(), traceparent.to_owned())]);
     let context = TraceContextPropagator::new().extract(&carrier);
     if context.span().span_context().is_valid() {

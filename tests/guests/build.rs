@@ -11,12 +11,14 @@ fn main() -> Result<()> {
     for guest in ["misbehaving", "opinionated", "lenient"] {
         watch(Path::new(guest));
     }
+
     let workspace = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?)
         .ancestors()
         .nth(2)
         .ok_or("this crate lies in the tests' folder")?
         .to_path_buf();
     let out = PathBuf::from(env::var("OUT_DIR")?);
+
     let builder = GuestBuilder::new(workspace, &out)?;
     for (name, package, slot, memory) in [
         (
@@ -45,5 +47,6 @@ fn main() -> Result<()> {
         })?;
         fs::write(out.join(format!("{name}.wasm")), built.component)?;
     }
+
     Ok(())
 }

@@ -26,6 +26,7 @@ async fn a_backup_made_under_load_restores_completely_elsewhere() {
     let at = tempfile::tempdir().unwrap();
     let backup = at.path().join("backup");
     let stop = std::sync::atomic::AtomicBool::new(false);
+
     // The load also releases envelopes, because a release removes objects.
     let work = async {
         let mut released = 0;
@@ -36,23 +37,27 @@ async fn a_backup_made_under_load_restores_completely_elsewhere() {
             released += 1;
         }
     };
+
     let (data, to) = (app.data.clone(), backup.clone());
     let backing_up = async {
         // Start the backup after the first release, while further ones follow.
         while app.count("envelope where status = 'vaulted_out'").await == 0 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+
         let task = move || operator(data.path(), &["backup", to.to_str().unwrap()]);
         let told = tokio::task::spawn_blocking(task).await.unwrap();
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         told
     };
+
     let (told, ()) = tokio::join!(backing_up, work);
     assert!(told["files"].as_u64().unwrap() > 5, "{told}");
 
     let elsewhere = at.path().join("elsewhere");
     let restored = operator(&elsewhere, &["restore", backup.to_str().unwrap()]);
     assert_eq!(restored["files"], told["files"]);
+
     share_native_code(&elsewhere);
     let orgs = operator(&elsewhere, &["org", "list"]);
     assert!(
@@ -61,20 +66,25 @@ async fn a_backup_made_under_load_restores_completely_elsewhere() {
             .iter()
             .any(|org| org["org_id"] == app.org.as_str())
     );
+
     let restored = envelopes(&elsewhere).await;
     assert_eq!(restored.get(&before).map(String::as_str), Some("vaulted"));
+
     let released = restored
         .iter()
         .filter(|(_, status)| *status == "vaulted_out");
     assert!(released.count() > 0);
+
     for envelope in restored.keys() {
         let report = operator(&elsewhere, &["verify", envelope]);
         assert_eq!(report["valid"], true, "{report:#}");
     }
+
     // The sweep reads every vaulted document and its ledger.
     let swept = operator(&elsewhere, &["vault", "sweep"]);
     assert_eq!(swept["checked"], restored.len(), "{swept}");
     assert_eq!(swept["with_problems"], serde_json::json!([]), "{swept}");
+
     let doctor = operator(&elsewhere, &["doctor"]);
     let failing = doctor
         .as_array()
@@ -95,6 +105,7 @@ async fn envelopes(data: &Path) -> BTreeMap<String, String> {
         .fetch_all(&mut *connection)
         .await
         .unwrap();
+
     rows.iter()
         .map(|row| (row.get("envelope_id"), row.get("status")))
         .collect()
@@ -110,9 +121,11 @@ async fn objects_are_not_removed_during_a_backup() {
         .await
         .unwrap();
     let id = app.vaulted_envelope().await;
+
     let live = app.objects("vault").remove(0);
     let path = format!("/partner/envelopes/{id}/vault-out");
     app.post(&path, release_form()).await.data(200);
+
     // A lease epoch above zero shows that a worker took the job and put it back.
     let waits = "job where kind = 'object.delete' and lease_epoch > 0 and state = 'waiting'";
     let deadline = std::time::Instant::now() + Duration::from_secs(120);
@@ -121,6 +134,7 @@ async fn objects_are_not_removed_during_a_backup() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(live.exists());
+
     let later = app.as_of(Duration::from_secs(3700)).await;
     later.wait_until_gone(&live).await;
 }
@@ -135,6 +149,7 @@ async fn a_damaged_backup_and_a_folder_in_use_are_refused() {
     operator(app.data.path(), &["backup", to]);
     let again = operator_output(app.data.path(), &["backup", to]);
     assert!(said(&again).contains("is not empty"), "{}", said(&again));
+
     let over = operator_output(app.data.path(), &["restore", to]);
     assert!(said(&over).contains("is not empty"), "{}", said(&over));
 
@@ -147,12 +162,14 @@ async fn a_damaged_backup_and_a_folder_in_use_are_refused() {
     let object = files_below(&backup.join("objects")).remove(0);
     let bytes = std::fs::read(&object).unwrap();
     std::fs::write(&object, [&bytes[..], b"x"].concat()).unwrap();
+
     refused("was changed");
     std::fs::remove_file(&object).unwrap();
     refused("is missing");
     std::fs::write(&object, bytes).unwrap();
     let manifest = backup.join("manifest.json");
     let text = std::fs::read_to_string(&manifest).unwrap();
+
     // A forged manifest must not write outside the target folder.
     std::fs::write(&manifest, text.replace("holdfast.db", "../holdfast.db")).unwrap();
     refused("is no name of a file");
@@ -161,8 +178,10 @@ async fn a_damaged_backup_and_a_folder_in_use_are_refused() {
     std::fs::write(&manifest, text).unwrap();
     let restored: Value = operator(&elsewhere, &["restore", to]);
     assert!(restored["bytes"].as_u64().unwrap() > 0);
+
     // Restored keys have to stay unreadable for other users.
     use std::os::unix::fs::PermissionsExt as _;
+
     let key = std::fs::metadata(elsewhere.join("keys/master.key")).unwrap();
     let own = std::fs::metadata(app.data.path().join("keys/master.key")).unwrap();
     assert_eq!(key.permissions().mode(), own.permissions().mode());

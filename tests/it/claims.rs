@@ -136,6 +136,7 @@ fn messages(text: &str) -> Vec<Claim> {
             found.push((key.to_owned(), value.to_owned()));
         }
     }
+
     let claims = found.into_iter().filter(|(_, value)| !is_label(value));
     let claim = |(place, value)| Claim {
         sentence: format!("`{place}` {value}"),
@@ -166,6 +167,7 @@ fn literals(source: &Path) -> Vec<Claim> {
             sentence: text.replace('\n', " ").trim().to_owned(),
         }));
     }
+
     found
 }
 
@@ -177,6 +179,7 @@ fn rust_files(path: &Path) -> Vec<PathBuf> {
         below.sort();
         return below.iter().flat_map(|path| rust_files(path)).collect();
     }
+
     let is_rust = path.extension().is_some_and(|extension| extension == "rs");
     if is_rust && !path.ends_with("tests.rs") {
         vec![path.to_owned()]
@@ -201,6 +204,7 @@ fn collect_texts(tokens: TokenStream, found: &mut Vec<String>) {
             .is_some_and(|token| token.to_string() == text)
     };
     let is_group = |at: usize| matches!(tokens.get(at), Some(TokenTree::Group(_)));
+
     let mut at = 0;
     while at < tokens.len() {
         match &tokens[at] {
@@ -211,6 +215,7 @@ fn collect_texts(tokens: TokenStream, found: &mut Vec<String>) {
                     matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
                         || token.to_string() == ";"
                 };
+
                 while is_test && !is_body(&tokens[at]) {
                     at += 1;
                 }
@@ -233,6 +238,7 @@ fn collect_texts(tokens: TokenStream, found: &mut Vec<String>) {
             TokenTree::Literal(_) => found.extend(string_value(&tokens[at])),
             _ => {}
         }
+
         at += 1;
     }
 }
@@ -255,6 +261,7 @@ fn concatenated(list: TokenStream) -> String {
             format!("{{{}}}", name.trim_start_matches('&'))
         }
     });
+
     texts.collect()
 }
 
@@ -262,6 +269,7 @@ fn prose(text: &str) -> Vec<Claim> {
     let mut found = Vec::new();
     let mut heading = String::new();
     let mut paragraph = String::new();
+
     let mut is_code = false;
     for line in text.lines().map(str::trim).chain([""]) {
         let is_fence = line.starts_with("```");
@@ -272,10 +280,12 @@ fn prose(text: &str) -> Vec<Claim> {
                 found.push(Claim { place, sentence });
             }
         }
+
         is_code ^= is_fence;
         if is_code || is_fence || line.starts_with('|') {
             continue;
         }
+
         if let Some(title) = line.strip_prefix('#') {
             heading = title.trim_start_matches('#').trim().to_owned();
         } else {
@@ -283,6 +293,7 @@ fn prose(text: &str) -> Vec<Claim> {
             paragraph = format!("{paragraph}{space}{}", line.trim_start_matches("- "));
         }
     }
+
     found
 }
 
@@ -298,8 +309,10 @@ fn sentences(paragraph: &str) -> Vec<String> {
         });
         let (sentence, more) = rest.split_at(end.map_or(rest.len(), |at| at + 1));
         found.push(sentence.to_owned());
+
         rest = more.trim_start();
     }
+
     found
 }
 
@@ -314,6 +327,7 @@ fn left_out(table: &str) -> BTreeMap<String, Vec<String>> {
         let source = names.next().unwrap();
         places.entry(source).or_default().extend(names);
     }
+
     places
 }
 
@@ -322,6 +336,7 @@ fn rows_of(table: &str, source: &str) -> Vec<ClaimRow> {
     let Some((_, section)) = table.split_once(&format!("\n## {source}\n")) else {
         return Vec::new();
     };
+
     let section = section.split("\n## ").next().unwrap();
     let rows = section.lines().filter(|line| line.starts_with('|')).skip(2);
     let row = |line: &str| {
@@ -332,6 +347,7 @@ fn rows_of(table: &str, source: &str) -> Vec<ClaimRow> {
             .map(|cell| cell.trim().replace('\u{0}', "|"));
         let mut cell = || cells.next().unwrap_or_default();
         let sentences = cell();
+
         ClaimRow {
             sentences: sentences
                 .split("<br>")
@@ -341,6 +357,7 @@ fn rows_of(table: &str, source: &str) -> Vec<ClaimRow> {
             tests: cell(),
         }
     };
+
     rows.map(row).collect()
 }
 
@@ -354,6 +371,7 @@ fn printed(source: &str, kind: ClaimSource, left_out: &[String]) -> Vec<String> 
             sentences.push(claim.sentence);
         }
     }
+
     sentences
 }
 
@@ -375,6 +393,7 @@ fn tests() -> BTreeSet<String> {
             }
         }
     }
+
     names
 }
 
@@ -389,6 +408,7 @@ fn tests_in(text: &str) -> Vec<String> {
             is_test = false;
         }
     }
+
     names
 }
 
@@ -414,12 +434,14 @@ fn section(source: &str, sentences: &[String], rows: &[ClaimRow]) -> String {
             write(&stay, &row.fact, &row.tests);
         }
     }
+
     for sentence in sentences
         .iter()
         .filter(|sentence| !known.contains(sentence))
     {
         write(&[sentence], OPEN, OPEN);
     }
+
     text
 }
 
@@ -436,6 +458,7 @@ fn every_sentence_about_a_record_has_its_fact_and_test() {
         let left_out = left_out.get(source).map_or(&[][..], Vec::as_slice);
         let sentences = printed(source, kind, left_out);
         assert!(!sentences.is_empty(), "{source} has no sentences");
+
         let rows = rows_of(&table, source);
         for row in &rows {
             let names: Vec<&str> = row.tests.split('`').skip(1).step_by(2).collect();
@@ -454,6 +477,7 @@ fn every_sentence_about_a_record_has_its_fact_and_test() {
         let gone = once.difference(&printed);
         problems.extend(gone.map(|sentence| format!("{source}: vanished: {sentence}")));
         assert_eq!(listed.len(), once.len(), "{source} has a sentence twice");
+
         written.push('\n');
         written.push_str(&section(source, &sentences, &rows));
     }
@@ -488,14 +512,17 @@ fn runs(sentence: &str) -> BTreeSet<String> {
         .map(|part| part.split_once(['}', ']']).map_or(part, |(_, text)| text))
         .map(words)
         .collect();
+
     let mut found = BTreeSet::new();
     for part in &parts {
         add_runs(part, 3, &mut found);
     }
+
     if found.is_empty() {
         let short = parts.iter().filter(|part| !part.is_empty());
         found.extend(short.map(|part| part.join(" ")));
     }
+
     found
 }
 
@@ -513,11 +540,13 @@ fn runs_of_tests() -> BTreeSet<String> {
                 folders.push(path);
                 continue;
             }
+
             let is_test = name.contains("/tests/") || name.ends_with("/tests.rs");
             let is_source = name.ends_with(".rs") || is_test && name.ends_with(".py");
             if !is_source || name.ends_with("/claims.rs") {
                 continue;
             }
+
             let text = read(&path);
             let text = match text.split_once("#[cfg(test)]\nmod tests {") {
                 _ if is_test => text.as_str(),
@@ -525,11 +554,13 @@ fn runs_of_tests() -> BTreeSet<String> {
                 None => continue,
             };
             let words = words(text);
+
             for count in 1..=3 {
                 add_runs(&words, count, &mut found);
             }
         }
     }
+
     found
 }
 
@@ -551,6 +582,7 @@ fn every_sentence_about_a_record_has_its_words_in_a_test() {
             claims.extend(sentences.map(|sentence| (sentence.clone(), runs(&sentence))));
         }
     }
+
     let mut times: BTreeMap<&str, usize> = BTreeMap::new();
     for run in claims.iter().flat_map(|(_, runs)| runs) {
         *times.entry(run).or_default() += 1;
@@ -565,6 +597,7 @@ fn every_sentence_about_a_record_has_its_words_in_a_test() {
         } else {
             own
         };
+
         let is_read = chosen.is_empty() || chosen.iter().any(|run| tested.contains(*run));
         if is_read == unread.contains(sentence.replace('`', "").as_str()) {
             let what = if is_read {
@@ -575,6 +608,7 @@ fn every_sentence_about_a_record_has_its_words_in_a_test() {
             problems.push(format!("{what}: {sentence}"));
         }
     }
+
     assert!(
         problems.is_empty(),
         "{TABLE}, section Not read:\n{}",

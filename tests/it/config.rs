@@ -29,6 +29,7 @@ fn refusal(data: &Path, variables: &[(&str, &str)], settings: &str) -> String {
         &["--config", file.to_str().unwrap(), "serve"],
     );
     assert!(!output.status.success(), "{variables:?} {settings}");
+
     String::from_utf8(output.stderr).unwrap()
 }
 
@@ -113,14 +114,17 @@ fn a_settings_error_names_the_key_as_written() {
     let text = refusal(data.path(), &variable, "");
     let named = "webhooks.retention (variable HOLDFAST_WEBHOOKS__RETENTION): must be more than 0";
     assert!(text.contains(named), "{text}");
+
     let text = refusal(data.path(), &[("HOLDFAST_WEBHOOKS__RETRIES", "1")], "");
     assert!(
         text.contains("webhooks.retries (variable HOLDFAST_WEBHOOKS__RETRIES): unknown; known are"),
         "{text}"
     );
+
     let text = refusal(data.path(), &[], "[log]\nlevel = 'info'");
     assert!(text.contains("log.level"), "{text}");
     assert!(text.contains("known are format, filter"), "{text}");
+
     let text = refusal(data.path(), &[], "mail_from = 8080");
     assert!(text.contains("mail_from (in "), "{text}");
     assert!(text.contains("holdfast.toml"), "{text}");
@@ -132,11 +136,13 @@ fn a_missing_settings_file_is_named() {
     share_native_code(data.path());
     let output = holdfast(data.path(), &["--config", "nowhere.toml", "org", "list"]);
     assert!(!output.status.success());
+
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(
         text.contains("there is no settings file nowhere.toml"),
         "{text}"
     );
+
     for (settings, file) in [
         (
             "[seal]\nkey_file = 'lost-key.pem'\ncertificates_file = 'lost.pem'",
@@ -169,6 +175,7 @@ fn an_unreachable_server_is_named_without_its_password() {
         &["org", "list"],
     );
     assert!(!output.status.success());
+
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("postgres://127.0.0.1:1/contracts"), "{text}");
     assert!(!text.contains("s3cret"), "{text}");
@@ -178,6 +185,7 @@ fn an_unreachable_server_is_named_without_its_password() {
 fn created_files_are_private_to_the_user() {
     let data = tempfile::tempdir().unwrap();
     let data = data.path().join("data");
+
     // This umask alone would make the files readable for the group and others.
     let output = Command::new("sh")
         .args(["-c", "umask 0022; exec \"$0\" org create --name Maple"])
@@ -186,6 +194,7 @@ fn created_files_are_private_to_the_user() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
+
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&data), 0o700);
     assert_eq!(mode(&data.join("holdfast.db")), 0o600);
@@ -203,6 +212,7 @@ fn tokens_and_keys_are_printed_alone_on_standard_output() {
         let text = |bytes| String::from_utf8(bytes).unwrap().trim_end().to_owned();
         (text(output.stdout), text(output.stderr))
     };
+
     let issue = [
         "token",
         "issue",
@@ -213,10 +223,12 @@ fn tokens_and_keys_are_printed_alone_on_standard_output() {
         "--role",
         "admin",
     ];
+
     let (token, note) = printed(&issue);
     assert_eq!(token.split('.').count(), 3, "{token}");
     assert!(!token.contains(char::is_whitespace), "{token}");
     assert!(note.contains("expires at 2"), "{note}");
+
     let create = ["key", "create", "--org", org, "--scopes", "vault:read"];
     let (key, note) = printed(&create);
     assert!(
@@ -240,10 +252,12 @@ fn organization_name_and_envelope_expiry_are_validated() {
         operator(data.path(), &["org", "list"]),
         serde_json::json!([])
     );
+
     let org = operator(data.path(), &["org", "create", "--name", "Maple"]);
     let org = org["org_id"].as_str().unwrap();
     let output = holdfast(data.path(), &["org", "set", org, "envelope_ttl_days=0"]);
     assert!(!output.status.success());
+
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(
         text.contains("envelope_ttl_days must be at least 1"),
@@ -261,6 +275,7 @@ fn served(data: &Path, variables: &[(&str, &str)]) -> String {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+
     let mut log = String::new();
     for line in BufReader::new(child.stderr.take().unwrap()).lines() {
         log += &line.unwrap();
@@ -269,9 +284,11 @@ fn served(data: &Path, variables: &[(&str, &str)]) -> String {
             break;
         }
     }
+
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(log.contains("listening on"), "{log}");
+
     log
 }
 
@@ -282,11 +299,14 @@ fn a_server_without_env_listens_on_loopback_and_warns_of_sandboxes() {
     let open = [("HOLDFAST_LISTEN", "0.0.0.0:0")];
     let text = refusal(data.path(), &open, "");
     assert!(text.contains("invalid setting: env: is not set"), "{text}");
+
     let log = served(data.path(), &[]);
     let warning = "sandbox payment, KBA and text message providers are active";
     assert!(log.contains(warning), "{log}");
+
     let log = served(data.path(), &[("HOLDFAST_ENV", "production")]);
     assert!(!log.contains("sandbox"), "{log}");
+
     let chosen = [("HOLDFAST_ENV", "development"), open[0]];
     assert!(served(data.path(), &chosen).contains(warning));
 }
@@ -298,16 +318,19 @@ fn the_configuration_page_lists_every_setting_of_the_parser() {
     let broken = [("HOLDFAST_LISTEN", "nowhere")];
     let page = run(data.path(), &broken, &["settings"]);
     assert!(page.status.success());
+
     let page = String::from_utf8(page.stdout).unwrap();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/configuration.md");
     if std::env::var_os("UPDATE_CONFIGURATION").is_some() {
         std::fs::write(path, &page).unwrap();
     }
+
     let committed = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         committed == page,
         "docs/configuration.md is out of date: run this test with UPDATE_CONFIGURATION=1"
     );
+
     let list = run(data.path(), &broken, &["settings", "--json"]);
     let list: Vec<serde_json::Value> = serde_json::from_slice(&list.stdout).unwrap();
     let attempts = list
@@ -318,6 +341,7 @@ fn the_configuration_page_lists_every_setting_of_the_parser() {
         (&attempts["section"], &attempts["default"]),
         (&"webhooks".into(), &"5".into())
     );
+
     for setting in &list {
         assert_ne!(setting["meaning"], "", "{setting}");
     }

@@ -48,6 +48,7 @@ impl FakeResolver {
                 None => break,
             }
         }
+
         let known = self.addresses.lock().unwrap();
         let none = || io::Error::new(io::ErrorKind::NotFound, "no such name");
         known.get(name).cloned().ok_or_else(none)
@@ -82,6 +83,7 @@ impl InternalServer {
                 counted.fetch_add(1, Ordering::Relaxed);
             }
         });
+
         Self { knocks, port }
     }
 
@@ -106,10 +108,12 @@ async fn a_webhook_name_with_an_internal_address_is_refused_at_registration() {
         "six.example.com",
         &["2606:2800:220:1::1", "::ffff:10.0.0.1"],
     );
+
     names.set("metadata.example.com", &["169.254.169.254"]);
     names.alias("www.example.com", "cdn.example.com");
     names.alias("cdn.example.com", "edge.example.com");
     names.set("edge.example.com", &["192.168.1.1"]);
+
     let app = TestApp::with_lookup(|_| {}, Arc::new(ResolverHandle(names.clone()))).await;
     for name in [
         "inside.example.com",
@@ -121,6 +125,7 @@ async fn a_webhook_name_with_an_internal_address_is_refused_at_registration() {
         let url = format!("https://{name}:{}/", inside.port);
         let answer = create(&app, &url).await;
         assert_eq!(answer.status, 422, "{name}");
+
         let issue = answer.json()["details"][0].clone();
         assert_eq!(issue["path"], json!(["url"]));
         assert!(
@@ -128,6 +133,7 @@ async fn a_webhook_name_with_an_internal_address_is_refused_at_registration() {
             "{issue}"
         );
     }
+
     let good = create(&app, "https://hooks.example.com/").await.data(201);
     let path = format!("{ENDPOINTS}/{}", good["endpoint_id"].as_str().unwrap());
     let moved = json!({ "url": format!("https://mixed.example.com:{}/", inside.port) });
@@ -135,9 +141,11 @@ async fn a_webhook_name_with_an_internal_address_is_refused_at_registration() {
         .as_bearer(Method::PATCH, &app.admin(), &path, moved)
         .await;
     assert_eq!(answer.error(422), "Validation failed");
+
     let legacy = json!({ "webhook_url": format!("https://inside.example.com:{}/", inside.port) });
     let answer = app.patch("/partner/webhook", legacy).await;
     assert_eq!(answer.error(422), "Validation failed");
+
     inside.assert_untouched();
 }
 
@@ -150,25 +158,30 @@ async fn a_webhook_name_that_moves_to_an_internal_address_is_not_contacted() {
         config.webhooks.retry_delays = vec![Duration::from_millis(50)];
     };
     let app = TestApp::with_lookup(settings, Arc::new(ResolverHandle(names.clone()))).await;
+
     let mut endpoints = Vec::new();
     for name in ["a.example.com", "b.example.com", "c.example.com"] {
         names.set(name, &["93.184.216.34"]);
         let url = format!("https://{name}:{}/", inside.port);
         endpoints.push(create(&app, &url).await.data(201));
     }
+
     names.set("a.example.com", &["127.0.0.1"]);
     names.set("b.example.com", &["93.184.216.34", "::1"]);
     names.alias("c.example.com", "d.example.com");
     names.alias("d.example.com", "a.example.com");
     let asked = names.asked.load(Ordering::Relaxed);
     app.envelope_event().await;
+
     for endpoint in &endpoints {
         let row = app.settled_log(endpoint).await.remove(0);
         assert_eq!(row["status"], "failed");
         assert_eq!(row["attempt_count"], 5);
         assert_eq!(row["response_code"], Value::Null);
+
         let error = row["error"].as_str().unwrap();
         assert!(error.contains("is not public"), "{error}");
+
         let path = format!(
             "{ENDPOINTS}/{}/test",
             endpoint["endpoint_id"].as_str().unwrap()
@@ -176,8 +189,10 @@ async fn a_webhook_name_that_moves_to_an_internal_address_is_not_contacted() {
         let tested = app.post_with_bearer(&app.admin(), &path, json!({})).await;
         assert_eq!(tested.data(200)["delivered"], false);
     }
+
     // Each attempt resolves the name once: a second lookup could return another address.
     assert_eq!(names.asked.load(Ordering::Relaxed) - asked, 3 * 6);
+
     inside.assert_untouched();
 }
 
@@ -190,6 +205,7 @@ async fn a_stored_webhook_url_is_checked_before_delivery() {
     };
     let names = Arc::new(FakeResolver::default());
     let app = TestApp::with_lookup(settings, Arc::new(ResolverHandle(names))).await;
+
     let endpoint = create(&app, "https://hooks.example.com/").await.data(201);
     for url in [
         "https://127.0.0.1:{}/",
@@ -204,6 +220,7 @@ async fn a_stored_webhook_url_is_checked_before_delivery() {
         let log = app.settled_log(&endpoint).await;
         assert!(log.iter().all(|row| row["status"] == "failed"), "{url}");
     }
+
     inside.assert_untouched();
 }
 
@@ -214,6 +231,7 @@ async fn a_receivers_certificate_needs_the_right_name_and_a_trusted_root() {
     let names = Arc::new(FakeResolver::default());
     names.set("hooks.example.com", &["127.0.0.1"]);
     names.set("other.example.com", &["127.0.0.1"]);
+
     for trusted in [true, false] {
         let ca_file = secure.authority.to_path_buf();
         let settings = |config: &mut holdfast::config::Config| {
@@ -222,6 +240,7 @@ async fn a_receivers_certificate_needs_the_right_name_and_a_trusted_root() {
             config.webhooks.ca_file = trusted.then_some(ca_file);
         };
         let app = TestApp::with_lookup(settings, Arc::new(ResolverHandle(names.clone()))).await;
+
         let url = |name: &str| format!("https://{name}:{}/", secure.port);
         let right = create(&app, &url("hooks.example.com")).await.data(201);
         let wrong = create(&app, &url("other.example.com")).await.data(201);
@@ -229,8 +248,10 @@ async fn a_receivers_certificate_needs_the_right_name_and_a_trusted_root() {
         let right = app.settled_log(&right).await.remove(0);
         let wrong = app.settled_log(&wrong).await.remove(0);
         assert_eq!(wrong["status"], "failed");
+
         let why = wrong["error"].as_str().unwrap();
         assert!(why.contains("certificate"), "{why}");
+
         if trusted {
             assert_eq!(right["status"], "delivered", "{right}");
         } else {
@@ -238,6 +259,7 @@ async fn a_receivers_certificate_needs_the_right_name_and_a_trusted_root() {
             assert!(why.contains("certificate"), "{why}");
         }
     }
+
     assert_eq!(
         *secure.versions.lock().unwrap(),
         [axum::http::Version::HTTP_2]

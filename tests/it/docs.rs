@@ -29,6 +29,7 @@ fn named_tests(document: &str) -> Vec<String> {
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         name.contains('_') && name.bytes().all(plain)
     };
+
     quoted.filter(is_test).map(str::to_owned).collect()
 }
 
@@ -38,12 +39,14 @@ fn every_test_that_a_document_names_exists() {
     for folder in ["tests", "host", "guest-rules", "plugins", "fuzz", "benches"] {
         sources(&root().join(folder), &mut text);
     }
+
     let end = |character: char| !character.is_ascii_alphanumeric() && character != '_';
     let names = text.split("fn ").skip(1);
     let known: BTreeSet<&str> = names.filter_map(|rest| rest.split(end).next()).collect();
     for document in ["SECURITY.md", "docs/readings.md"] {
         let named = named_tests(document);
         assert!(named.len() > 20, "{document}: {named:?}");
+
         let unknown: Vec<_> = named
             .iter()
             .filter(|name| !known.contains(name.as_str()))
@@ -60,14 +63,17 @@ fn the_guide_to_errors_is_complete() {
     let document: serde_json::Value = serde_json::from_slice(&document).unwrap();
     let answers = document["components"]["responses"].as_object().unwrap();
     assert!(answers.len() > 10);
+
     for name in answers.keys() {
         let status = name.trim_start_matches("Error");
         assert!(guide.contains(&format!("\n| {status} | ")), "{status}");
     }
+
     let mut text = String::new();
     for folder in ["host/src", "guest-rules"] {
         sources(&root().join(folder), &mut text);
     }
+
     let (_, codes) = guide.split_once("## Codes").unwrap();
     let codes: BTreeSet<&str> = codes.split('`').skip(1).step_by(2).collect();
     let whole = |code: &&&str| {
@@ -76,6 +82,7 @@ fn the_guide_to_errors_is_complete() {
     };
     let codes: Vec<_> = codes.iter().filter(whole).collect();
     assert!(codes.len() > 20, "{codes:?}");
+
     for code in codes {
         assert!(text.contains(&format!("\"{code}\"")), "{code}");
     }

@@ -49,6 +49,7 @@ fn unzipped(zip: &[u8]) -> Files {
         entry.read_to_end(&mut bytes).unwrap();
         files.insert(entry.name().to_owned(), bytes);
     }
+
     files
 }
 
@@ -85,6 +86,7 @@ async fn verified(zip: &[u8], more: &[&str]) -> (i32, Value) {
     });
     let output = output.await.unwrap();
     let code = output.status.code().unwrap();
+
     (code, serde_json::from_slice(&output.stdout).unwrap())
 }
 
@@ -122,6 +124,7 @@ async fn a_verification_report_states_how_the_bundle_is_anchored() {
         .unwrap();
     let head = app.get_as("", &format!("/ledger/head?since={size}")).await;
     let head = file(folder.path(), "head.json", &head.bytes);
+
     let trust = file(
         folder.path(),
         "trust",
@@ -135,6 +138,7 @@ async fn a_verification_report_states_how_the_bundle_is_anchored() {
         (3, &json!(false), &Value::Null)
     );
     assert_eq!(report["valid"], false);
+
     for (arguments, kind) in [
         (["--key", &key], "key"),
         (["--head", &head], "head"),
@@ -143,6 +147,7 @@ async fn a_verification_report_states_how_the_bundle_is_anchored() {
         let (code, report) = verified(&zip, &arguments).await;
         assert_eq!(report["verdict"], "VALID", "{report:#}");
         assert_eq!((code, &report["anchored"]), (0, &json!(true)));
+
         let anchor = json!({
             "kind": kind, "log": "127.0.0.1:8080/api/v2/ledger", "public_key": key,
         });
@@ -160,6 +165,7 @@ async fn printed(zip: &[u8], more: &[&str]) -> String {
         let _kept = folder;
         verifier_text(&bundle, &more)
     });
+
     String::from_utf8(output.await.unwrap().stdout).unwrap()
 }
 
@@ -172,6 +178,7 @@ async fn the_first_line_of_a_report_says_what_a_verdict_does_not_mean() {
     let (_, report) = verified(&zip, &["--key", &key]).await;
     let score = report["rules_result"]["score"].as_u64().unwrap();
     assert_eq!(report["rules_result"]["compliant"], score == 100);
+
     let stated = app.entry(&id, "compliance.evaluated").await["score"].clone();
     assert_eq!(stated, score);
 
@@ -183,6 +190,7 @@ async fn the_first_line_of_a_report_says_what_a_verdict_does_not_mean() {
     );
     assert_eq!(lines.next(), Some(first.as_str()));
     assert_eq!(lines.next().map(str::trim), Some(id.as_str()));
+
     let unknown_log = printed(&zip, &[]).await;
     let first = unknown_log.lines().next().unwrap();
     assert!(first.starts_with("CONSISTENT, NOT ANCHORED: "), "{first}");
@@ -193,6 +201,7 @@ async fn the_first_line_of_a_report_says_what_a_verdict_does_not_mean() {
     let changed = zipped(&files);
     let (_, report) = verified(&changed, &["--key", &key]).await;
     assert_eq!(report["rules_result"], Value::Null);
+
     let not_valid = printed(&changed, &["--key", &key]).await;
     let first = not_valid.lines().next().unwrap();
     assert!(first.starts_with("NOT VALID: "), "{first}");
@@ -216,15 +225,18 @@ async fn a_bundle_with_a_file_that_is_none_of_its_own_is_not_valid() {
             .collect();
         let at = if forged_first { 0 } else { files.len() };
         files.insert(at, (placeholder, b"%PDF forged"));
+
         let forged = renamed(listed(&files), placeholder, "authoritative.pdf");
         let (code, report) = verified(&forged, &["--key", &key]).await;
         assert_eq!((code, &report["verdict"]), (1, &json!("NOT VALID")));
+
         let detail = check(&report, "archive")["detail"].as_str().unwrap();
         assert!(
             detail.contains("authoritative.pdf is in the archive twice"),
             "{detail}"
         );
     }
+
     for name in [
         "notes.txt",
         "../authoritative.pdf",
@@ -238,8 +250,10 @@ async fn a_bundle_with_a_file_that_is_none_of_its_own_is_not_valid() {
         let detail = check(&report, "archive")["detail"].as_str().unwrap();
         assert!(detail.contains(name), "{detail}");
     }
+
     let trailing = [zip.clone(), b"more".to_vec()].concat();
     assert_eq!(verified(&trailing, &["--key", &key]).await.0, 1);
+
     let leading = [b"more".to_vec(), zip].concat();
     assert_eq!(verified(&leading, &["--key", &key]).await.0, 1);
 }
@@ -310,6 +324,7 @@ async fn a_bundle_of_another_installation_is_invalid() {
     let (code, report) = verified(&zip, &["--key", &key]).await;
     assert_eq!((code, &report["verdict"]), (1, &json!("NOT VALID")));
     assert_eq!(report["anchored"], false);
+
     let (code, report) = verified(&zip, &["--trust", &trust]).await;
     let expected = json!("CONSISTENT, NOT ANCHORED");
     assert_eq!((code, &report["verdict"]), (3, &expected), "{report:#}");
@@ -324,6 +339,7 @@ async fn invalid_verify_arguments_are_a_usage_error() {
     let garbage = file(folder.path(), "garbage.json", "{}");
     let text = file(folder.path(), "text", "no key\n");
     let missing = folder.path().join("missing");
+
     let missing = missing.to_str().unwrap();
     for (arguments, message) in [
         (
@@ -339,6 +355,7 @@ async fn invalid_verify_arguments_are_a_usage_error() {
         assert_eq!(code, 2, "{answer}");
         assert!(error.contains(message), "{error}");
     }
+
     let (code, answer) = verified(b"no zip", &[]).await;
     assert_eq!(code, 2, "{answer}");
 }
@@ -360,6 +377,7 @@ async fn a_vaulted_envelope_is_verified_by_id() {
         (0, &json!("VALID")),
         "{report:#}"
     );
+
     assert_eq!(report["anchor"]["kind"], "installation");
     let history = check(&report, "history")["detail"].as_str().unwrap();
     assert!(history.contains("the ledger has no release"), "{history}");
@@ -377,11 +395,13 @@ async fn a_key_with_vault_release_fetches_the_bundle() {
     let path = format!("/partner/envelopes/{id}/bundle");
     let early = app.get(&path).await;
     assert_eq!(early.error(409), "Envelope has not been released");
+
     let zip = released(&app, &id).await;
     let of_web_app = app
         .get_with_bearer(&app.admin(), &format!("/envelopes/{id}/bundle"))
         .await;
     assert_eq!(contents(&zip), contents(&of_web_app.bytes));
+
     let reader = app.key_with(&[Scope::VaultRead]).await;
     app.get_as(&reader, &path).await.error(403);
     let stranger = app.other_organization().await;
@@ -404,12 +424,14 @@ async fn a_compliance_officer_verifies_replays_and_exports_a_record() {
         (&json!("VALID"), &json!(id)),
         "{report:#}"
     );
+
     let replayed = ask(&officer, &id, "replay").await.data(200);
     let replayed = replayed.as_array().unwrap();
     assert!(
         replayed.len() > 3 && replayed.iter().all(|one| one["same"] == true),
         "{replayed:#?}"
     );
+
     let zip = released(&app, &id).await;
     let bundle = app
         .get_with_bearer(&officer, &format!("/envelopes/{id}/bundle"))
@@ -434,6 +456,7 @@ async fn a_compliance_officer_verifies_replays_and_exports_a_record() {
             .unwrap()
             .is_empty()
     );
+
     let (member, stranger) = (app.token("member"), app.other_admin());
     for what in ["verify", "replay"] {
         ask(&member, &id, what).await.error(403);
@@ -455,6 +478,7 @@ async fn bundles_under_the_rules_of_2022_are_valid() {
     let mut listed = listed.as_array().unwrap().iter();
     let listed = listed.find(|one| one["sha256"] == pack.identity.sha256);
     activate(&app, listed.unwrap()).await;
+
     let id = app.vaulted_envelope().await;
     let zip = released(&app, &id).await;
     let key = app.ledger_key().await;
@@ -464,9 +488,11 @@ async fn bundles_under_the_rules_of_2022_are_valid() {
         (0, &json!("VALID")),
         "{report:#}"
     );
+
     let files = unzipped(&zip);
     let carried = format!("components/{}.wasm", pack.identity.sha256);
     assert_eq!(files[&carried], pack.bytes().as_ref());
+
     let ledger = check(&report, "component ledger")["detail"].clone();
     assert!(
         ledger.as_str().unwrap().contains("the activations of 1"),
@@ -526,6 +552,7 @@ async fn unavailable_rules_leave_the_bundle_intact_and_not_re_evaluated() {
     );
     let (code, _) = verified(&bare, &["--key", &key, "--component", &wrong]).await;
     assert_eq!(code, 4);
+
     let (code, report) = verified(&bare, &["--key", &key, "--component", &right]).await;
     assert_eq!(
         (code, &report["verdict"]),
@@ -545,6 +572,7 @@ async fn rules_of_a_later_certificate_are_in_the_bundle() {
     let path = format!("/partner/control/records/{id}/designate");
     let body = json!({ "controller": lender.org });
     app.post(&path, body).await.data(200);
+
     lender.act(&app, &id, "accept", json!({})).await.data(200);
     let certified = app.wait_for_entry(&id, "compliance.certified").await;
     assert_eq!(certified["components"][0]["name"], "acme-rules");
@@ -565,6 +593,7 @@ async fn rules_of_a_later_certificate_are_in_the_bundle() {
     let files = unzipped(&zip);
     let carried = format!("components/{}.wasm", sha256(&rules));
     assert_eq!(files[&carried], rules);
+
     let ledger: Value = serde_json::from_slice(&files["component-ledger.json"]).unwrap();
     let activated = &ledger["entries"][1]["details"]["activation_id"];
     assert_eq!(*activated, activation["activation_id"]);
@@ -587,12 +616,14 @@ async fn components_can_be_downloaded() {
     let answer = app.get_with_bearer(&app.admin(), &path).await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.headers["content-type"], "application/wasm");
+
     let disposition = answer.headers["content-disposition"].to_str().unwrap();
     assert_eq!(
         disposition,
         "attachment; filename=\"acme-moves-1.0.0.wasm\""
     );
     assert!(answer.bytes == bytes);
+
     let member = app.token("member");
     app.get_with_bearer(&member, &path).await.error(403);
     let other = app.get_with_bearer(&app.other_admin(), &path).await;
@@ -639,6 +670,7 @@ async fn ledger_certificate_and_bundle_name_every_component() {
             ("provider.signing", "holdfast-signing-embedded", "default"),
         ]
     );
+
     let ids = |component: &Value| component["activation_id"].clone();
     assert_eq!(ids(&stored["components"][0]), Value::Null);
     assert_eq!(ids(&stored["components"][1]), lifecycle["activation_id"]);
@@ -663,14 +695,17 @@ async fn ledger_certificate_and_bundle_name_every_component() {
             entry["action"].as_str().unwrap()
         })
         .collect();
+
     let both = ["component.uploaded", "component.activated"];
     assert_eq!(actions, [both, both].concat());
+
     let (code, report) = verified(&zip, &["--key", &app.ledger_key().await]).await;
     assert_eq!(
         (code, &report["verdict"]),
         (0, &json!("VALID")),
         "{report:#}"
     );
+
     let components = check(&report, "components")["detail"].as_str().unwrap();
     assert!(
         components.contains("acme-documents 1.0.0 (the organization's own)"),
@@ -688,6 +723,7 @@ async fn no_uploaded_component_serves_the_built_in_instance() {
             .upload_component(&app.admin(), &name, "1.0.0", &bytes)
             .await;
         let component = upload.data(201);
+
         let path = format!("/component-slots/{slot}/activate");
         for body in [
             json!({ "component_id": component["component_id"] }),
@@ -725,6 +761,7 @@ pub async fn vaulted_upload(app: &TestApp, kind: &str, bytes: &[u8]) -> (String,
     app.upload(&upload, kind, bytes, &[]).await.data(201);
     let vault_in = format!("/partner/envelopes/{id}/vault-in-upload");
     app.post(&vault_in, json!({})).await.data(200);
+
     let mut objects = app.objects("vault").into_iter();
     let copy = objects.find(|path| path.to_string_lossy().contains(&id));
     (id, std::fs::read(copy.unwrap()).unwrap())
@@ -735,6 +772,7 @@ async fn executed_bytes_are_preserved_or_their_replacement_is_recorded() {
     let app = TestApp::start().await;
     let (id, copy) = vaulted_upload(&app, "application/pdf", CONTRACT).await;
     assert!(copy.starts_with(CONTRACT));
+
     let stored = app.entry(&id, "vault.stored").await;
     assert_eq!(stored["rewritten"], Value::Null);
     assert_eq!(stored["signed_document_size"], CONTRACT.len());
@@ -746,6 +784,7 @@ async fn executed_bytes_are_preserved_or_their_replacement_is_recorded() {
         .rposition(|window| window == b"startxref");
     damaged.truncate(at.unwrap());
     damaged.extend_from_slice(b"startxref\n99999999\n%%EOF\n");
+
     for (kind, bytes, reason) in [
         ("image/png", picture, "the upload is a picture (image/png)"),
         (
@@ -756,6 +795,7 @@ async fn executed_bytes_are_preserved_or_their_replacement_is_recorded() {
     ] {
         let (id, copy) = vaulted_upload(&app, kind, bytes).await;
         assert!(!copy.starts_with(bytes));
+
         let rewritten = app.entry(&id, "vault.stored").await["rewritten"].clone();
         let size = rewritten["rewritten_size"].as_u64().unwrap();
         let beginning = &copy[..usize::try_from(size).unwrap()];
@@ -763,9 +803,11 @@ async fn executed_bytes_are_preserved_or_their_replacement_is_recorded() {
         assert_eq!(rewritten["executed_hash"], sha256(bytes));
         assert_eq!(rewritten["reason"], reason);
         assert_eq!(rewritten["component"]["name"], "holdfast-documents");
+
         let certificate = format!("/partner/envelopes/{id}/vault/certificate");
         let certificate = app.get(&certificate).await.data(200);
         assert_eq!(certificate["provenance"]["rewritten"], rewritten);
+
         let report = operator(app.data.path(), &["verify", &id]);
         let executed = check(&report, "executed document")["detail"].as_str();
         let expected = format!("REWRITTEN: {reason}");
@@ -786,6 +828,7 @@ fn rules(files: &Files, cache: &Path) -> Rules {
         (None, None) => return Err("not at hand".into()),
     };
     let loaded = compliance_alone(cache.into(), [9; 32], &artifact, None);
+
     Ok(Box::new(loaded.map_err(|error| error.to_string())?))
 }
 
@@ -805,18 +848,22 @@ async fn no_tampered_bundle_is_valid() {
     let (app, other) = (TestApp::start().await, elsewhere().await);
     own(&app, Slot::Compliance, "acme-rules").await;
     own(&app, Slot::Lifecycle, "acme-moves").await;
+
     let mut bundles = Vec::new();
     for _ in 0..2 {
         let id = app.vaulted_envelope().await;
         bundles.push(unzipped(&released(&app, &id).await));
     }
+
     let (foreign, _) = vaulted_upload(&other, "application/pdf", CONTRACT).await;
     let foreign = unzipped(&released(&other, &foreign).await);
     let (key, foreign_key) = (app.ledger_key().await, other.ledger_key().await);
     let cache = tempfile::tempdir().unwrap();
+
     let [one, another] = &bundles[..] else {
         panic!("two bundles");
     };
+
     let (own_rules, default_rules) = (rules(one, cache.path()), rules(&foreign, cache.path()));
     for (files, key, rules) in [
         (one, &key, &own_rules),
@@ -841,17 +888,20 @@ async fn no_tampered_bundle_is_valid() {
                 add(what, bytes.clone());
             }
         }
+
         for percent in [0, 1, 50, 99] {
             let mut bytes = one[name].clone();
             let at = bytes.len() * percent / 100;
             bytes[at] ^= 1;
             add(&format!("a bit flipped at {percent} %"), bytes);
         }
+
         if name.starts_with("components/") {
             add("another component", variant(Slot::Compliance, "x"));
             add("no component", b"no component".to_vec());
         }
     }
+
     tampered.extend(forged_ledgers(one, another, &foreign));
     for (what, files) in &tampered {
         if let Some(report) = judged(files, &key, &own_rules) {
@@ -862,6 +912,7 @@ async fn no_tampered_bundle_is_valid() {
             );
         }
     }
+
     println!("{} tampered bundles", tampered.len());
     assert!(tampered.len() > 50, "{}", tampered.len());
 }
@@ -880,6 +931,7 @@ impl RecordedRules {
         let mut evaluations = entries.iter();
         let evaluated = evaluations.find(|entry| entry["action"] == "compliance.evaluated");
         let evaluated = evaluated.unwrap()["details"].clone();
+
         let certificate = files["ucc-compliance-certificate.json"].clone();
         Ok(Box::new(Self {
             identity: serde_json::from_value(evaluated["component"].clone()).unwrap(),
@@ -928,6 +980,7 @@ async fn no_changed_member_of_a_fresh_bundle_is_valid() {
     app.post(&format!("{record}/designate"), designation)
         .await
         .data(200);
+
     app.post_as(&lenders_key, &format!("{record}/decline"), json!({}))
         .await
         .data(200);
@@ -942,6 +995,7 @@ async fn no_changed_member_of_a_fresh_bundle_is_valid() {
         judged_files(&files, &key, &rules),
         Some(EvidenceVerdict::Valid)
     );
+
     let mut changes = 0;
     let mut unnoticed = Vec::new();
     for changed in changed_bundles(&files) {
@@ -950,6 +1004,7 @@ async fn no_changed_member_of_a_fresh_bundle_is_valid() {
             unnoticed.push(changed.change);
         }
     }
+
     println!("{changes} changed bundles");
     assert!(unnoticed.is_empty(), "{unnoticed:#?}");
     assert!(changes > 3000, "{changes}");
@@ -970,6 +1025,7 @@ fn judged_files(files: &Files, key: &str, rules: &Rules) -> Option<EvidenceVerdi
 fn forged_ledgers(one: &Files, another: &Files, foreign: &Files) -> Vec<(String, Files)> {
     const LEDGER: &str = "custody-ledger.json";
     const COMPONENTS: &str = "component-ledger.json";
+
     let read =
         |files: &Files, name: &str| -> Value { serde_json::from_slice(&files[name]).unwrap() };
     let with = |name: &str, value: &Value| {
@@ -977,6 +1033,7 @@ fn forged_ledgers(one: &Files, another: &Files, foreign: &Files) -> Vec<(String,
         files.insert(name.to_owned(), value.to_string().into_bytes());
         files
     };
+
     let own = read(one, LEDGER);
     let mut forged = Vec::new();
     for (what, source) in [("another envelope", another), ("another log", foreign)] {
@@ -987,6 +1044,7 @@ fn forged_ledgers(one: &Files, another: &Files, foreign: &Files) -> Vec<(String,
         ledger["log"]["checkpoint"] = read(source, LEDGER)["log"]["checkpoint"].clone();
         forged.push((format!("checkpoint of {what}"), with(LEDGER, &ledger)));
     }
+
     let mut ledger = own.clone();
     ledger["log"] = Value::Null;
     forged.push(("no proofs".into(), with(LEDGER, &ledger)));
@@ -999,6 +1057,7 @@ fn forged_ledgers(one: &Files, another: &Files, foreign: &Files) -> Vec<(String,
         .unwrap();
     let mut ledger = own.clone();
     ledger["log"]["checkpoint"] = signer.sign(&head).into();
+
     forged.push(("another signature".into(), with(LEDGER, &ledger)));
     ledger["log"]["public_key"] = signer.verifier(&head.origin).to_string().into();
     forged.push(("another key".into(), with(LEDGER, &ledger)));
@@ -1021,6 +1080,7 @@ fn forged_ledgers(one: &Files, another: &Files, foreign: &Files) -> Vec<(String,
         let what = format!("{action}: other {member}");
         forged.push((what, with(LEDGER, &ledger)));
     }
+
     let named = own["entries"]
         .as_array()
         .unwrap()
@@ -1030,6 +1090,7 @@ fn forged_ledgers(one: &Files, another: &Files, foreign: &Files) -> Vec<(String,
         .as_array()
         .unwrap()
         .len();
+
     for index in 0..named {
         let mut ledger = own.clone();
         let entries = ledger["entries"].as_array_mut().unwrap();
@@ -1038,6 +1099,7 @@ fn forged_ledgers(one: &Files, another: &Files, foreign: &Files) -> Vec<(String,
             .find(|entry| entry["action"] == "vault.stored")
             .unwrap();
         entry["details"]["components"][index]["sha256"] = "0".repeat(64).into();
+
         rechain(entries);
         forged.push((format!("component {index} swapped"), with(LEDGER, &ledger)));
     }
@@ -1052,20 +1114,24 @@ fn forged_ledgers(one: &Files, another: &Files, foreign: &Files) -> Vec<(String,
         ));
         let mut changed = activations.clone();
         changed["entries"][index]["chain"] = "org_01jdk7m3e8f4x9s2w5v6b0c1dd".into();
+
         forged.push((
             format!("component entry {index} of another chain"),
             with(COMPONENTS, &changed),
         ));
     }
+
     let mut without = activations.clone();
     without["entries"] = json!([]);
     forged.push(("no activations".into(), with(COMPONENTS, &without)));
+
     forged
 }
 
 /// Recomputes the hashes of changed entries, like a forger.
 fn rechain(entries: &mut [Value]) {
     use holdfast::domain::ledger::{GENESIS, LedgerEntry};
+
     let mut previous = GENESIS.to_owned();
     for value in entries {
         let mut entry: LedgerEntry = serde_json::from_value(value.clone()).unwrap();
@@ -1082,6 +1148,7 @@ fn rewriting_writer() -> Vec<u8> {
     let mut bytes = variant(Slot::Documents, "acme-writer");
     // The name as it is looked up, and as the number (LEB128 behind `i64.const`) by which it is written.
     let looked_up: &[u8] = b"MediaBox";
+
     let written: &[u8] = b"\xcd\xca\x91\xcb\x96\xcc\xd0\xb7\xf8\x00";
     for (name, other) in [(looked_up, b'X'), (written, 0xd8)] {
         let places: Vec<usize> = bytes
@@ -1091,10 +1158,12 @@ fn rewriting_writer() -> Vec<u8> {
             .map(|(at, _)| at)
             .collect();
         assert!(!places.is_empty(), "the name of the size: {name:?}");
+
         for at in places {
             bytes[at] = other;
         }
     }
+
     bytes
 }
 
@@ -1129,6 +1198,7 @@ async fn activate_unexamined(app: &TestApp, slot: Slot, name: &str, bytes: &[u8]
         uploaded_by: "user:ada@acme.example".into(),
         created_at: now,
     };
+
     let activation = ComponentActivation {
         id: ActivationId::new(),
         org: Some(app.org.clone()),
@@ -1142,6 +1212,7 @@ async fn activate_unexamined(app: &TestApp, slot: Slot, name: &str, bytes: &[u8]
         effective_at: now,
         rolled_back: None,
     };
+
     let mut tx = app.store.begin().await.unwrap();
     components::begin_change(&mut tx).await.unwrap();
     components::insert(&mut tx, &component).await.unwrap();
@@ -1149,6 +1220,7 @@ async fn activate_unexamined(app: &TestApp, slot: Slot, name: &str, bytes: &[u8]
         .await
         .unwrap();
     tx.commit().await.unwrap();
+
     let deadline = Instant::now() + Duration::from_secs(300);
     loop {
         let slots = app.get_with_bearer(&app.admin(), "/component-slots").await;
@@ -1159,6 +1231,7 @@ async fn activate_unexamined(app: &TestApp, slot: Slot, name: &str, bytes: &[u8]
             return;
         }
         assert!(Instant::now() < deadline, "{found:#}");
+
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
@@ -1176,15 +1249,19 @@ async fn a_custom_writer_that_replaces_the_executed_document_is_refused() {
     app.upload(&upload, "application/pdf", CONTRACT, &[])
         .await
         .data(201);
+
     let vault_in = format!("/partner/envelopes/{id}/vault-in-upload");
+
     // The writer is compiled on first use, which takes longer than a request waits.
     let deadline = Instant::now() + Duration::from_secs(200);
     let mut answer = app.post(&vault_in, json!({})).await;
     while answer.status == 503 && Instant::now() < deadline {
         answer = app.post(&vault_in, json!({})).await;
     }
+
     answer.error(500);
     assert!(app.objects("vault").is_empty());
+
     let shown = app
         .get_with_bearer(&admin, &format!("/envelopes/{id}"))
         .await;

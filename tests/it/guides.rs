@@ -45,10 +45,12 @@ fn program(guide: &str, language: &str) -> String {
     let code: Vec<&str> = blocks
         .map(|rest| rest.split_once("```").unwrap().0)
         .collect();
+
     // Receivers of webhooks have a test of their own.
     let of_the_api = code.iter().filter(|code| !code.contains("def verify("));
     let program = of_the_api.copied().collect::<Vec<_>>().join("\n");
     assert!(!program.is_empty(), "{guide} has no sample in {language}");
+
     program
 }
 
@@ -61,6 +63,7 @@ async fn follow(language: &str, folder: &Path, run: impl Fn(&str, &str) -> Comma
     )
     .unwrap();
     fs::write(folder.join("acme-sign.wasm"), plugin_variant("guide")).unwrap();
+
     for (guide, before) in GUIDES {
         let docuseal = FakeDocuseal::start().await;
         let app = TestApp::on_a_socket_over(|config| {
@@ -99,6 +102,7 @@ async fn follow(language: &str, folder: &Path, run: impl Fn(&str, &str) -> Comma
                 let template = app.contract_template().await;
                 let id = template["template_id"].as_str().unwrap();
                 variables.insert("TEMPLATE_ID", id.to_owned());
+
                 for name in ["ash", "birch"] {
                     let client = json!({ "name": name, "email": format!("{name}@elm.example") });
                     app.web(Method::POST, "/customers", client).await.data(201);
@@ -110,11 +114,13 @@ async fn follow(language: &str, folder: &Path, run: impl Fn(&str, &str) -> Comma
                 variables.insert("SERVICE_SECRET", docuseal::SECRET.into());
             }
         }
+
         let mut command = run(guide, &program(guide, language));
         command.envs(variables);
         let said = tokio::task::spawn_blocking(move || done(&mut command));
         said.await
             .unwrap_or_else(|error| panic!("{guide} in {language}: {error}"));
+
         // The effect of each guide.
         let count = |table: &'static str| app.count(table);
         match guide {
@@ -164,6 +170,7 @@ async fn the_guides_work_in_typescript() {
         let file = sdk.folder().join(format!("examples/{guide}.mts"));
         fs::write(file, program(guide, "typescript")).unwrap();
     }
+
     done(&mut sdk.tsc("tsconfig.check.json"));
     let tsx = target().join("tsx/node_modules/tsx/dist/cli.mjs");
     follow("typescript", sdk.folder(), |guide, _| {

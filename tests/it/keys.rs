@@ -42,6 +42,7 @@ async fn data_of_the_previous_master_key_stays_readable_after_a_rotation() {
         operator(data, &["keys", "rotate"]),
         json!({ "rotated": "master" })
     );
+
     let rotated = restarted(&app, data).await;
     ask(&rotated, &token).await.data(200);
     ask(&rotated, &rotated.admin()).await.data(200);
@@ -59,6 +60,7 @@ async fn data_of_the_previous_master_key_stays_readable_after_a_rotation() {
         operator(data, &["keys", "reseal"]),
         json!({ "resealed": 0 })
     );
+
     operator(data, &["keys", "rotate"]);
     let again = restarted(&rotated, data).await;
     let forgotten = ask(&again, &token).await;
@@ -73,8 +75,10 @@ async fn a_prepared_key_allows_a_rolling_restart() {
         operator(data, &["keys", "prepare"]),
         json!({ "prepared": true })
     );
+
     let not_yet = restarted(&app, data).await;
     operator(data, &["keys", "rotate"]);
+
     // A token issued with the new key is accepted by the node that still runs with the old one.
     ask(&not_yet, &not_yet.admin()).await.data(200);
 }
@@ -88,6 +92,7 @@ async fn a_monitor_follows_the_replacement_of_the_log_key() {
     let head = app.get("/ledger/head").await.data(200);
     let old = head["public_key"].as_str().unwrap();
     assert_eq!(head["successions"], Value::Null);
+
     let state = data.join("monitor.json");
     let monitor = async |app: &TestApp| {
         let url = format!("{}/api/v2", app.listen().await);
@@ -103,6 +108,7 @@ async fn a_monitor_follows_the_replacement_of_the_log_key() {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{text}");
     };
+
     monitor(&app).await;
     app.stop_working();
 
@@ -115,6 +121,7 @@ async fn a_monitor_follows_the_replacement_of_the_log_key() {
         false,
         "the old key signs nothing more"
     );
+
     let rotated = restarted(&app, data).await;
     let after = rotated.vaulted_envelope().await;
     rotated.custody(&after).await;
@@ -122,6 +129,7 @@ async fn a_monitor_follows_the_replacement_of_the_log_key() {
     assert_ne!(head["public_key"], old);
     assert_eq!(head["successions"].as_array().unwrap().len(), 1);
     assert_eq!(rotated.ready().await["ledger"], true);
+
     monitor(&rotated).await;
 
     // The certificate of the first envelope contains a head that the old key signed.

@@ -18,6 +18,7 @@ fn allowed() -> Vec<(String, BTreeSet<String>)> {
         let imports = imports.map(|name| name.trim_matches(['`', ',']).to_owned());
         Some((module, imports.collect()))
     });
+
     rows.collect()
 }
 
@@ -47,12 +48,14 @@ fn imports(text: &str) -> BTreeSet<String> {
         let end = text.find(|character: char| !character.is_alphanumeric() && character != '_');
         text[..end.unwrap_or(text.len())].to_owned()
     };
+
     let mut found = BTreeSet::new();
     for after in code.split("crate::").skip(1) {
         let Some(group) = after.strip_prefix('{') else {
             found.insert(name(after));
             continue;
         };
+
         let mut depth = 0;
         let mut start = true;
         for (at, character) in group.char_indices() {
@@ -69,6 +72,7 @@ fn imports(text: &str) -> BTreeSet<String> {
             }
         }
     }
+
     found
 }
 
@@ -76,6 +80,7 @@ fn actual() -> BTreeMap<String, BTreeSet<String>> {
     let source = root().join("src");
     let mut files = Vec::new();
     sources(&source, &mut files);
+
     let mut modules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for file in files {
         let path = file.strip_prefix(&source).unwrap();
@@ -84,11 +89,14 @@ fn actual() -> BTreeMap<String, BTreeSet<String>> {
         if ["lib", "main"].contains(&module.as_str()) {
             continue;
         }
+
         let text = std::fs::read_to_string(&file).unwrap();
         let mut imports = imports(&text);
         imports.remove(&module);
+
         modules.entry(module).or_default().extend(imports);
     }
+
     let crates = std::fs::read_dir(root().join("crates")).unwrap();
     let crates: Vec<PathBuf> = crates.map(|folder| folder.unwrap().path()).collect();
     let name = |folder: &PathBuf| folder.file_name().unwrap().to_str().unwrap().to_owned();
@@ -103,10 +111,12 @@ fn actual() -> BTreeMap<String, BTreeSet<String>> {
                 &text.replace("crate::", "").replace("holdfast_", "crate::"),
             ));
         }
+
         found.retain(|import| names.contains(import));
         found.remove(&name(folder));
         modules.insert(name(folder), found);
     }
+
     modules
 }
 
@@ -348,6 +358,7 @@ fn statements(text: &str) -> Vec<String> {
         "delete from ",
         "with ",
     ];
+
     text.split('"')
         .filter(|literal| verbs.iter().any(|verb| literal.starts_with(verb)))
         .map(|literal| literal.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -372,6 +383,7 @@ fn a_statement_on_tenant_data_names_its_bucket() {
         .flat_map(|(file, beginnings)| beginnings.iter().map(|beginning| (*file, *beginning)))
         .collect();
     let excepted = unused.clone();
+
     let mut seen = 0;
     let mut without = Vec::new();
     for path in files {
@@ -383,10 +395,12 @@ fn a_statement_on_tenant_data_names_its_bucket() {
             if INSTALLATION.iter().any(|name| table.starts_with(name)) {
                 continue;
             }
+
             seen += 1;
             if statement.contains("bucket") {
                 continue;
             }
+
             let exception = excepted
                 .iter()
                 .find(|(of, beginning)| *of == file && statement.starts_with(beginning));
@@ -398,6 +412,7 @@ fn a_statement_on_tenant_data_names_its_bucket() {
             }
         }
     }
+
     assert!(seen > 150, "{seen}");
     assert!(without.is_empty(), "{without:#?}");
     assert!(unused.is_empty(), "exceptions of nothing: {unused:?}");

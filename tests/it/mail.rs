@@ -96,6 +96,7 @@ async fn send(app: &TestApp, document: &[u8]) -> String {
         { "email": SELLER, "name": "Bob Seller", "role": "Seller" },
         { "email": LENDER, "name": "Cas Lender", "role": "Lender" },
     ]);
+
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     envelope["envelope_id"].as_str().unwrap().to_owned()
 }
@@ -129,6 +130,7 @@ async fn wait_for_failure(app: &TestApp) -> String {
             return error;
         }
         assert!(Instant::now() < deadline, "no job has failed");
+
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -143,9 +145,11 @@ async fn every_party_gets_mails_in_the_organizations_brand() {
 
     let invitation = &server.wait_for(1).await[0];
     assert_eq!(invitation.to(), BUYER);
+
     let expected = "Höfe \"Maple\" GmbH asks you to sign: Retail instalment contract";
     assert_eq!(invitation.subject(), expected);
     assert!(invitation.text().contains("Hello Ann Buyer,"));
+
     let words = |mail: &str| mail.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = words(&invitation.text());
     let others = "Other signers: Bob Seller (Seller), Cas Lender (Lender).";
@@ -154,6 +158,7 @@ async fn every_party_gets_mails_in_the_organizations_brand() {
         "{text}"
     );
     assert!(text.contains(others), "{text}");
+
     let page = form::open(&app, &invitation.link()).await;
     assert_eq!(page.status, StatusCode::OK, "the link works");
 
@@ -168,6 +173,7 @@ async fn every_party_gets_mails_in_the_organizations_brand() {
     form::sign(&app, &server.wait_for(3).await[2].link()).await;
     form::sign(&app, &server.wait_for(4).await[3].link()).await;
     app.wait_for(&id, "completed").await;
+
     let mails = server.wait_for(8).await;
     for (address, subject) in [
         (SELLER, expected),
@@ -183,6 +189,7 @@ async fn every_party_gets_mails_in_the_organizations_brand() {
             "{address}: {subject}"
         );
     }
+
     let copy = copy_of(&mails, BUYER);
     let text = pdf::text(&copy);
     assert!(text.contains("Non-authoritative copy"), "{text}");
@@ -192,6 +199,7 @@ async fn every_party_gets_mails_in_the_organizations_brand() {
         "the signature is in it: {text}"
     );
     assert!(copy == copy_of(&mails, CREATOR), "all have the same copy");
+
     mails.iter().for_each(looks_right);
     app.wait_until_idle().await;
     assert_eq!(server.received().len(), 8, "and nobody is mailed twice");
@@ -213,13 +221,16 @@ fn copy_of(mails: &[ReceivedMail], to: &str) -> Vec<u8> {
 fn looks_right(received: &ReceivedMail) {
     assert!(received.encrypted);
     assert_eq!(received.user.as_deref(), Some(USER));
+
     let mail = &received.mail;
     let from = mail.from().unwrap().first().unwrap();
     assert_eq!(from.name(), Some("Höfe \"Maple\" GmbH"));
     assert_eq!(from.address(), Some("no-reply@sign.example"));
+
     let reply_to = mail.reply_to().and_then(|answers| answers.first());
     let expected = Some(CREATOR).filter(|creator| *creator != received.to());
     assert_eq!(reply_to.and_then(|mailbox| mailbox.address()), expected);
+
     let automatic = mail.header("Auto-Submitted").unwrap();
     assert_eq!(automatic.as_text(), Some("auto-generated"));
     assert!(mail.message_id().unwrap().ends_with("@sign.example"));
@@ -229,6 +240,7 @@ fn looks_right(received: &ReceivedMail) {
     assert!(text.contains("Retail instalment contract"), "{text}");
     assert!(page.contains("Retail instalment contract"), "{page}");
     assert!(page.contains("#ffd000"), "{page}");
+
     let start = page.find("src=\"cid:").expect("a logo") + 9;
     let content_id: String = page[start..].chars().take_while(|c| *c != '"').collect();
     assert_eq!(received.inline(&content_id), logo());
@@ -247,6 +259,7 @@ async fn invited_signers_learn_of_a_decline_and_only_the_creator_its_reason() {
         form::press(&app, &link, "decline", &reason).await.status,
         200
     );
+
     app.wait_until_idle().await;
     let mails = server.received();
     let told = |to: &str| {
@@ -261,11 +274,14 @@ async fn invited_signers_learn_of_a_decline_and_only_the_creator_its_reason() {
         "{creator}"
     );
     assert!(creator.contains("The price is wrong"), "{creator}");
+
     assert!(told(SELLER).contains("You have declined to sign"));
     assert!(told(BUYER).contains("Another signer has declined to sign"));
+
     for signer in [told(SELLER), told(BUYER)] {
         assert!(!signer.contains("The price is wrong"), "{signer}");
     }
+
     let waiting = mails.iter().filter(|mail| mail.to() == LENDER).count();
     assert_eq!(waiting, 0, "who was not asked yet is not told");
 }
@@ -277,19 +293,23 @@ async fn a_voided_document_is_announced_and_no_longer_requested() {
     let first = send(&app, CONTRACT).await;
     server.wait_for(1).await;
     server.stop();
+
     // The second document is sent while the mail server is down, and voided before it is back.
     let second = send(&app, CONTRACT).await;
     wait_for_failure(&app).await;
+
     for id in [&first, &second] {
         app.post(&format!("/partner/envelopes/{id}/void"), json!({}))
             .await
             .data(200);
     }
+
     server.go_on();
     app.wait_until_idle().await;
     let mails = server.received();
     assert_eq!(mails.len(), 3);
     assert_eq!(of(&mails, BUYER, "Maple Street Motors asks you").len(), 1);
+
     let withdrawn = of(&mails, BUYER, "Withdrawn: Retail instalment contract");
     assert_eq!(withdrawn.len(), 2);
     assert!(
@@ -319,12 +339,14 @@ async fn a_permanently_refused_mail_is_set_aside_without_delaying_others() {
     for position in 0..3 {
         sign(&app, &id, position).await;
     }
+
     app.wait_until_idle().await;
     let mails = server.received();
     for signer in [BUYER, SELLER, LENDER] {
         assert_eq!(of(&mails, signer, "Completed: ").len(), 1, "{signer}");
     }
     assert_eq!(app.count("job").await, 1);
+
     let aside = "select kind || ' ' || state || ' ' || attempts || ' ' || last_error from job";
     let aside = app.text_of(aside).await;
     assert!(aside.starts_with("mail.completed failed 1 "), "{aside}");
@@ -355,9 +377,11 @@ async fn people_show_whose_mail_was_accepted_and_whose_was_refused() {
     let change = json!({ "email": "gone@example.com", "name": "Dee Buyer" });
     let changed = app.patch(&role, change).await.data(200);
     assert_eq!(changed["notice"], Value::Null, "{changed}");
+
     app.wait_until_idle().await;
     let refused = notice(&app, &id).await;
     assert_eq!(refused["status"], "failed", "{refused}");
+
     let reason = refused["reason"].as_str().unwrap();
     assert!(reason.contains("nobody has this address"), "{reason}");
 }
@@ -371,6 +395,7 @@ async fn a_returned_mail_is_in_the_record_as_what_a_bounce_reports() {
     };
     let app = TestApp::with(bounces, manual()).await;
     let id = send(&app, CONTRACT).await;
+
     let sent = server.wait_for(1).await;
     let sender = &sent[0].sender;
     assert!(sender.starts_with("bounces+") && sender.ends_with("@mail.example"));
@@ -381,8 +406,10 @@ async fn a_returned_mail_is_in_the_record_as_what_a_bounce_reports() {
          Diagnostic-Code: smtp; 550 no such user\n"
     );
     assert_eq!(app.bounced(&report)["recorded"], true);
+
     // The mail server hands it over twice.
     assert_eq!(app.bounced(&report)["recorded"], false);
+
     let forged = report.replace(".i.", ".r.");
     assert_eq!(app.bounced(&forged)["recorded"], false);
 
@@ -423,11 +450,13 @@ async fn mails_wait_for_an_unreachable_server() {
     server.wait_for(1).await;
     server.stop();
     form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+
     app.wait_for(id, "vaulted").await;
     wait_for_failure(&app).await;
     let checks = app.ready().await;
     assert_eq!(checks["mail"], Value::Null, "a node is ready without it");
     assert_eq!(checks["database"], true);
+
     server.go_on();
     let mails = server.wait_for(3).await;
     assert!(copy_of(&mails, "jordan.lee@example.com") == app.copy(id).await);
@@ -439,6 +468,7 @@ async fn every_party_gets_the_vaulted_copy_by_mail() {
     let app = over(&server, OrgSettings::default()).await;
     let id = app.vaulted_envelope().await;
     let mails = server.wait_for(3).await;
+
     let stored = app.copy(&id).await;
     for to in ["jordan.lee@example.com", CREATOR] {
         assert!(copy_of(&mails, to) == stored, "{to}");
@@ -459,12 +489,15 @@ async fn a_copy_too_large_for_a_mail_is_sent_as_a_link() {
     for position in 0..3 {
         sign(&app, &id, position).await;
     }
+
     app.wait_until_idle().await;
     let mails = server.received();
     let to_signer = of(&mails, LENDER, "Completed: ")[0];
     assert!(to_signer.attachments().is_empty());
+
     let text = to_signer.text();
     assert!(text.contains("download your copy"), "{text}");
+
     let page = form::open(&app, &form::link_in(&text)).await;
     let page = page.text();
     assert!(page.contains("Download your copy"), "{page}");
@@ -479,6 +512,7 @@ async fn a_copy_refused_by_the_mail_server_is_sent_as_a_link() {
     for position in 0..3 {
         sign(&app, &id, position).await;
     }
+
     app.wait_until_idle().await;
     let mails = server.received();
     let to_signer = of(&mails, LENDER, "Completed: ")[0];
@@ -495,6 +529,7 @@ async fn mails_are_sent_with_implicit_tls() {
     };
     let app = TestApp::with(secure, manual()).await;
     app.sent_envelope().await;
+
     let mails = server.wait_for(1).await;
     assert!(mails[0].encrypted);
     assert!(
@@ -515,9 +550,11 @@ async fn no_mail_is_sent_to_a_server_with_an_invalid_certificate() {
         };
         let app = TestApp::with(unsure, manual()).await;
         app.sent_envelope().await;
+
         let error = wait_for_failure(&app).await;
         assert!(error.contains("certificate"), "{error}");
     }
+
     assert!(server.received().is_empty());
 }
 
@@ -561,6 +598,7 @@ async fn a_mail_password_is_never_logged_and_a_wrong_one_loses_no_mail() {
         .with_writer(move || writer.clone())
         .init();
     let wrong = "wr0ng-password";
+
     let server = MailServer::start("starttls", &json!({ "user": USER, "password": PASSWORD }));
     let mut shown = String::new();
     let with_wrong = |config: &mut Config| {
@@ -569,8 +607,10 @@ async fn a_mail_password_is_never_logged_and_a_wrong_one_loses_no_mail() {
     };
     let app = TestApp::with(with_wrong, manual()).await;
     app.sent_envelope().await;
+
     let error = wait_for_failure(&app).await;
     assert!(error.contains("535"), "{error}");
+
     let waiting = app.count("job where state = 'waiting'").await;
     assert_eq!(waiting, 1, "the operator can mend it");
 
@@ -584,6 +624,7 @@ async fn a_mail_password_is_never_logged_and_a_wrong_one_loses_no_mail() {
             server.authority().display().to_string(),
         ),
     ];
+
     let doctor = std::process::Command::new(env!("CARGO_BIN_EXE_holdfast"))
         .env("HOLDFAST_DATA_DIR", app.data.path())
         .envs(settings)
@@ -591,6 +632,7 @@ async fn a_mail_password_is_never_logged_and_a_wrong_one_loses_no_mail() {
         .output()
         .unwrap();
     assert!(!doctor.status.success());
+
     let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
     let checks: Value = serde_json::from_str(&said).unwrap();
     let mut checks = checks.as_array().unwrap().iter();
@@ -601,6 +643,7 @@ async fn a_mail_password_is_never_logged_and_a_wrong_one_loses_no_mail() {
     let complained = String::from_utf8_lossy(&doctor.stderr).into_owned();
     let log = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
     assert!(log.contains("a job failed"), "the log is what was read");
+
     for text in [error, shown, said, complained, log] {
         assert!(!text.contains(wrong), "{text}");
         assert!(!text.contains(PASSWORD), "{text}");
@@ -617,11 +660,13 @@ async fn a_repeated_mail_has_the_same_message_id() {
     wait_for_failure(&app).await;
     app.execute("create table kept as select * from job").await;
     server.go_on();
+
     server.wait_for(1).await;
     app.wait_until_idle().await;
     app.execute("insert into job select * from kept").await;
     let mails = server.wait_for(2).await;
     assert_eq!(mails[0].mail.message_id(), mails[1].mail.message_id());
+
     for mail in &mails {
         assert_eq!(form::open(&app, &mail.link()).await.status, 200);
     }
@@ -644,17 +689,21 @@ async fn names_cannot_inject_mail_headers() {
         body["signers"] = json!([{ "email": BUYER, "name": name, "role": "Buyer" }]);
         app.post("/partner/envelopes", body).await.data(201);
     }
+
     let mails = server.wait_for(odd.len()).await;
     app.wait_until_idle().await;
     for received in &mails {
         let mail = &received.mail;
         assert_eq!(received.to(), BUYER);
+
         for name in ["Bcc", "Cc"] {
             assert!(mail.header(name).is_none(), "{name}");
         }
+
         let to = mail.to().unwrap();
         assert_eq!(to.iter().count(), 1, "{to:?}");
         assert_eq!(to.first().unwrap().address(), Some(BUYER));
+
         let known = [
             "From",
             "To",
@@ -666,6 +715,7 @@ async fn names_cannot_inject_mail_headers() {
             "MIME-Version",
             "Content-Type",
         ];
+
         for header in mail.headers() {
             let name = header.name();
             assert!(
@@ -674,8 +724,10 @@ async fn names_cannot_inject_mail_headers() {
             );
             assert!(!matches!(header.value(), HeaderValue::Empty), "{name}");
         }
+
         assert!(!received.html().contains("<script>"), "{}", received.html());
     }
+
     let subjects: Vec<&str> = mails.iter().map(ReceivedMail::subject).collect();
     for name in [
         "Ann Bcc: everybody@example.com Hello",
@@ -686,6 +738,7 @@ async fn names_cannot_inject_mail_headers() {
         let subject = format!("Maple Street Motors asks you to sign: {name}");
         assert!(subjects.contains(&subject.as_str()), "{subjects:?}");
     }
+
     let names: Vec<Option<&str>> = mails
         .iter()
         .map(|received| received.mail.to().unwrap().first().unwrap().name())
@@ -706,6 +759,7 @@ async fn doctor_logs_in_to_the_mail_server() {
         data.path().display(),
         server.port
     );
+
     let file = data.path().join("holdfast.toml");
     std::fs::write(&file, settings).unwrap();
     let config = ["--config", file.to_str().unwrap(), "doctor"];
@@ -715,6 +769,7 @@ async fn doctor_logs_in_to_the_mail_server() {
         "{}",
         String::from_utf8_lossy(&output.stdout)
     );
+
     drop(server);
     let output = operator_output(data.path(), &config);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

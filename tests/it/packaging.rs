@@ -23,19 +23,23 @@ async fn dashboard_and_alerts_use_existing_metrics() {
     let app = TestApp::start().await;
     app.vaulted_envelope().await;
     let metrics = app.metrics().await;
+
     let mut counted = BTreeSet::new();
     for line in metrics.lines() {
         let Some(typed) = line.strip_prefix("# TYPE ") else {
             continue;
         };
+
         let (name, kind) = typed.split_once(' ').unwrap();
         let suffixes: &[&str] = match kind {
             "counter" => &["_total"],
             "histogram" => &["_bucket", "_sum", "_count"],
             _ => &[""],
         };
+
         counted.extend(suffixes.iter().map(|suffix| format!("{name}{suffix}")));
     }
+
     for file in ["grafana-dashboard.json", "alerts.yaml"] {
         let text = std::fs::read_to_string(packaging().join("monitoring").join(file)).unwrap();
         let asked: BTreeSet<String> = text
@@ -44,6 +48,7 @@ async fn dashboard_and_alerts_use_existing_metrics() {
             .map(str::to_owned)
             .collect();
         assert!(asked.len() > 10, "{file}: {asked:?}");
+
         let unknown: Vec<_> = asked.difference(&counted).collect();
         assert!(unknown.is_empty(), "{file} asks for {unknown:?}");
     }
@@ -58,8 +63,10 @@ fn manifests_are_well_formed() {
         .args(["-c", count])
         .arg(packaging().join("kubernetes/holdfast.yaml"))
         .arg(packaging().join("monitoring/alerts.yaml")));
+
     let all = "ConfigMap Deployment Service PodDisruptionBudget NetworkPolicy";
     assert_eq!(kinds.lines().collect::<Vec<_>>(), [all, "rules"]);
+
     let dashboard = packaging().join("monitoring/grafana-dashboard.json");
     let dashboard = std::fs::read(dashboard).unwrap();
     let dashboard: serde_json::Value = serde_json::from_slice(&dashboard).unwrap();
@@ -73,6 +80,7 @@ fn shipped_settings_are_known_to_the_parser() {
     let (_, settings) = manifest.split_once("holdfast.toml: |\n").unwrap();
     let (settings, _) = settings.split_once("---").unwrap();
     let debian = std::fs::read_to_string(packaging().join("debian/holdfast.toml")).unwrap();
+
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [("kubernetes", settings), ("debian", debian.as_str())] {
         let file = folder.path().join(format!("{name}.toml"));
@@ -133,7 +141,9 @@ fn the_debian_package_contains_all_files_of_a_server() {
         let known = ["linux-vdso", "libc.", "libm.", "libgcc_s.", "ld-linux"];
         assert!(known.iter().any(|name| library.contains(name)), "{library}");
     }
+
     let folder = tempfile::tempdir().unwrap();
+
     // A small program replaces holdfast, which would take minutes to pack.
     let build = |to: &str| {
         let to = folder.path().join(to);
@@ -142,6 +152,7 @@ fn the_debian_package_contains_all_files_of_a_server() {
         PathBuf::from(package.trim())
     };
     let package = build("one");
+
     let contents = run(Command::new("dpkg-deb").arg("--contents").arg(&package));
     for file in [
         "./usr/bin/holdfast",
@@ -152,10 +163,12 @@ fn the_debian_package_contains_all_files_of_a_server() {
     ] {
         assert!(contents.contains(file), "{file} in {contents}");
     }
+
     assert!(contents.lines().all(|line| line.contains("root/root")));
     let control = run(Command::new("dpkg-deb").arg("--field").arg(&package));
     assert!(control.contains("Package: holdfast"), "{control}");
     assert!(control.contains("libc6 (>= 2."), "{control}");
+
     let again = build("two");
     assert!(std::fs::read(package).unwrap() == std::fs::read(again).unwrap());
 }

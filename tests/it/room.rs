@@ -28,6 +28,7 @@ async fn a_failed_write_leaves_no_records_in_the_room_on_sqlite() {
              begin select raise(abort, 'no template'); end",
     )
     .await;
+
     let upload = async || {
         let name = [("name", "Contract")];
         let pdf = "application/pdf";
@@ -41,6 +42,7 @@ async fn a_failed_write_leaves_no_records_in_the_room_on_sqlite() {
     app.execute("drop trigger no_template").await;
     let template = upload().await.data(200);
     assert_eq!(rows(&app).await, (1, 0, 0));
+
     app.execute(
         "create trigger no_envelope before insert on envelope
              begin select raise(abort, 'no envelope'); end",
@@ -80,6 +82,7 @@ async fn the_rooms_component_serves_only_the_room() {
     });
     let path = "/component-slots/provider.signing/activate";
     let refused = app.post_with_bearer(&admin, path, body).await;
+
     let why = format!(
         "holdfast-signing-embedded {} stands behind {EMBEDDED} and no other instance",
         active["version"].as_str().unwrap()

@@ -39,9 +39,11 @@ fn copied(of: &str, parts: &[&str]) -> tempfile::TempDir {
         let from = folder(of).join(part);
         done(Command::new("cp").arg("-R").arg(from).arg(copy.path()));
     }
+
     fs::create_dir_all(copy.path().join("docs")).unwrap();
     let text = document().to_string();
     fs::write(copy.path().join("docs/openapi.json"), text).unwrap();
+
     copy
 }
 
@@ -60,12 +62,15 @@ impl TypeScriptSdk {
             "test",
             "examples",
         ];
+
         let sdk = Self(copied("typescript", &parts));
         let modules = folder("typescript").join("node_modules");
         assert!(modules.exists(), "run `tests/set-up test`");
+
         std::os::unix::fs::symlink(modules, sdk.folder().join("node_modules")).unwrap();
         done(&mut sdk.node(&["scripts/generate.mjs", "docs/openapi.json"]));
         done(&mut sdk.tsc("tsconfig.json"));
+
         sdk
     }
 
@@ -100,6 +105,7 @@ impl PythonSdk {
         let sdk = Self(copied("python", &parts));
         let mut generate = sdk.python();
         done(generate.args(["scripts/generate.py", "docs/openapi.json"]));
+
         sdk
     }
 
@@ -147,6 +153,7 @@ pub async fn test_key(app: &TestApp) -> String {
         "webhooks:listen",
     ];
     let body = json!({ "scopes": scopes, "mode": "test" });
+
     let owner = app.token("owner");
     let made = app.post_with_bearer(&owner, "/api-keys", body).await;
     made.data(201)["api_key"].as_str().unwrap().to_owned()
@@ -172,6 +179,7 @@ async fn saw_every_operation(app: &TestApp) {
                 && line.contains(&format!("route=\"/api/v2{route}\""))
         })
     };
+
     let document = document();
     let missing: BTreeSet<String> = operations(&document)
         .iter()
@@ -220,6 +228,7 @@ async fn the_typescript_client_calls_every_operation() {
     ] {
         assert!(packed.contains(file), "{file}: {packed}");
     }
+
     assert!(!packed.contains("test/"), "{packed}");
 }
 
@@ -236,6 +245,7 @@ async fn the_python_client_calls_every_operation() {
             .args(["-m", "unittest", "tests/test_client.py"]),
     );
     let app = TestApp::on_a_socket().await;
+
     let mut all = sdk.python();
     all.arg("tests/operations.py");
     done_beside(&app, all).await;
@@ -257,6 +267,7 @@ async fn the_python_client_calls_every_operation() {
         "dist",
     ];
     done(sdk.python().args(built));
+
     let wheel = sdk.folder().join("dist/holdfast-2.0.0-py3-none-any.whl");
     let packed = done(sdk.python().args(["-m", "zipfile", "-l"]).arg(wheel));
     for file in [
@@ -278,6 +289,7 @@ fn linters_and_generators_read_the_document() {
         command.current_dir(folder.path());
         command
     };
+
     let lint = ["lint", "docs/openapi.json", "--extends", "recommended"];
     let redocly = done(
         at(clients.join("redocly"))
@@ -288,6 +300,7 @@ fn linters_and_generators_read_the_document() {
         redocly.contains("Your API description is valid") && !redocly.contains("You have"),
         "{redocly}"
     );
+
     fs::write(
         folder.path().join("rules.yaml"),
         "extends: [\"spectral:oas\"]\n",
@@ -313,6 +326,7 @@ fn linters_and_generators_read_the_document() {
         "--output-path",
         "client",
     ]);
+
     generate.args(["--fail-on-warning", "--config", config]);
     let path = std::env::var("PATH").unwrap();
     done(generate.env("PATH", format!("{}:{path}", venv.display())));

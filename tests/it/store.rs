@@ -76,6 +76,7 @@ async fn strangers_and_known_callers_read_with_different_connections(store: Stor
     for _ in 0..STRANGERS {
         held.push(strangers.read().await.unwrap());
     }
+
     let soon = Duration::from_millis(300);
     assert!(tokio::time::timeout(soon, strangers.read()).await.is_err());
     assert!(
@@ -83,6 +84,7 @@ async fn strangers_and_known_callers_read_with_different_connections(store: Stor
             .await
             .is_ok()
     );
+
     drop(held);
     assert!(strangers.check().await.is_ok());
 }
@@ -97,6 +99,7 @@ async fn a_newer_schema_is_accepted(store: Store) {
     ] {
         sqlx::query(statement).execute(&mut *tx).await.unwrap();
     }
+
     tx.commit().await.unwrap();
     store.migrate().await.unwrap();
     let org = OrgId::new();
@@ -105,6 +108,7 @@ async fn a_newer_schema_is_accepted(store: Store) {
     jobs::insert(&mut tx, &org, &mail(), None, now)
         .await
         .unwrap();
+
     tx.commit().await.unwrap();
     let lease = Duration::from_secs(15);
     let claimed = jobs::claim(&store, JobQueue::Mail, now, lease, 8).await;
@@ -151,6 +155,7 @@ async fn an_uncommitted_transaction_changes_nothing(store: Store) {
             .unwrap()
             .is_none()
     );
+
     drop(connection);
 
     let mut tx = store.begin().await.unwrap();
@@ -173,6 +178,7 @@ async fn each_address_has_one_customer(store: Store) {
         .await
         .unwrap()
         .id;
+
     let again = customers::upsert_by_email(&mut tx, &org, "ann@example.com ", "Ann B.", now)
         .await
         .unwrap()
@@ -183,6 +189,7 @@ async fn each_address_has_one_customer(store: Store) {
         .id;
     assert_eq!(first, again);
     assert_ne!(first, foreign);
+
     let found = customers::get(&mut tx, &org, &first)
         .await
         .unwrap()
@@ -218,6 +225,7 @@ async fn the_ledger_is_one_chain_under_concurrent_writers(store: Store) {
             }
         })
     });
+
     futures::future::join_all(writers)
         .await
         .into_iter()
@@ -227,6 +235,7 @@ async fn the_ledger_is_one_chain_under_concurrent_writers(store: Store) {
         .await
         .unwrap();
     assert_eq!(entries.len(), 20);
+
     verify_chain(&entries).unwrap();
 }
 
@@ -245,10 +254,12 @@ async fn a_claim_leases_as_many_jobs_as_it_asks_for(store: Store) {
         jobs::insert(&mut tx, &org, &batch, None, now)
             .await
             .unwrap();
+
         jobs::insert(&mut tx, &org, &archiving(), None, now)
             .await
             .unwrap();
     }
+
     tx.commit().await.unwrap();
     let lease = Duration::from_secs(30);
     for (queue, wanted, limit) in [
@@ -275,6 +286,7 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
             .await
             .unwrap();
     }
+
     tx.commit().await.unwrap();
 
     let lease = Duration::from_secs(30);
@@ -288,6 +300,7 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
     .await
     .unwrap();
     assert!(early.is_empty());
+
     let first = jobs::claim(&store, JobQueue::Other, now, lease, 10)
         .await
         .unwrap();
@@ -309,20 +322,24 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
         second[0].attempts, 0,
         "a worker that died is no failure of the job's"
     );
+
     jobs::finish(&store, &first[0]).await.unwrap();
     let after = later + Duration::from_secs(31);
     let third = jobs::claim(&store, JobQueue::Other, after, lease, 10)
         .await
         .unwrap();
     assert_eq!(third.len(), 1, "the first worker was too late to finish it");
+
     let longer = after + Duration::from_secs(60);
     let renewed = async |job| jobs::renew(&store, job, longer).await.unwrap();
     assert_eq!(renewed(&third[0]).await, LeaseRenewal::Renewed);
     assert_eq!(renewed(&second[0]).await, LeaseRenewal::TakenOver);
+
     let while_renewed = jobs::claim(&store, JobQueue::Other, after + lease, lease, 10)
         .await
         .unwrap();
     assert!(while_renewed.is_empty());
+
     jobs::settle_failure(&store, &third[0], "broken", Some(after))
         .await
         .unwrap();
@@ -331,6 +348,7 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
         .unwrap();
     jobs::finish(&store, &fourth[0]).await.unwrap();
     assert_eq!(renewed(&fourth[0]).await, LeaseRenewal::Over);
+
     let end = after + Duration::from_secs(3600);
     assert!(
         jobs::claim(&store, JobQueue::Other, end, lease, 10)
@@ -353,6 +371,7 @@ async fn every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization(store
         .fetch_all(&mut *connection)
         .await
         .unwrap();
+
     let mut by_table: std::collections::BTreeMap<String, String> = Default::default();
     for row in rows {
         let (name, text): (String, String) =
@@ -361,6 +380,7 @@ async fn every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization(store
         all.push_str(&text.to_lowercase().replace(" using btree", ""));
         all.push('\n');
     }
+
     // The log belongs to the whole installation and contains only hashes.
     let log = [
         "ledger_pending",
@@ -381,11 +401,13 @@ async fn every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization(store
         log.as_slice(),
     ]
     .concat();
+
     let tenant: Vec<_> = by_table
         .iter()
         .filter(|(name, _)| !global.contains(&name.as_str()))
         .collect();
     assert!(tenant.len() >= 15, "{tenant:?}");
+
     for (name, text) in tenant {
         let keyed = if sqlite {
             "primary key (bucket,"
@@ -393,6 +415,7 @@ async fn every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization(store
             "_pkey on public"
         };
         assert!(text.contains(keyed), "{name}: {text}");
+
         let indexed = ["(bucket, org_id", "(org_id"]
             .iter()
             .any(|index| text.contains(index));
@@ -413,6 +436,7 @@ async fn new_key(store: &Store) -> ApiKeyRecord {
         last_used_at: None,
         revision: 0,
     };
+
     let mut tx = store.begin().await.unwrap();
     organizations::insert(&mut tx, &organization).await.unwrap();
     let hash = ApiKey::generate(&OrgId::new()).hash();
@@ -420,6 +444,7 @@ async fn new_key(store: &Store) -> ApiKeyRecord {
         .await
         .unwrap();
     tx.commit().await.unwrap();
+
     key
 }
 
@@ -431,26 +456,34 @@ async fn a_stored_response_is_settled_only_by_its_claim(store: Store) {
     };
     let now = Clock::default().now();
     let later = now + Duration::from_secs(60);
+
     let mut tx = store.begin().await.unwrap();
     let won = idempotency::claim(&mut tx, &key, "print", "first", now, later, None).await;
     assert!(won.unwrap());
+
     let won = idempotency::claim(&mut tx, &key, "print", "second", now, later, None).await;
     assert!(!won.unwrap(), "the key is taken");
+
     let kept = idempotency::get(&mut tx, &key).await.unwrap().unwrap();
     assert!(kept.answer.is_none());
+
     let again = later + Duration::from_secs(60);
     let won = idempotency::claim(&mut tx, &key, "print", "second", now, again, Some(&kept)).await;
     assert!(won.unwrap(), "taken over");
+
     let late = idempotency::settle(&mut tx, &key, "first", 201, "{}").await;
     assert!(matches!(late, Err(StoreError::Conflict)));
+
     idempotency::settle(&mut tx, &key, "second", 201, "{}")
         .await
         .unwrap();
     idempotency::release(&mut tx, &key, "second").await.unwrap();
     let kept = idempotency::get(&mut tx, &key).await.unwrap().unwrap();
     assert_eq!(kept.answer, Some((201, "{}".into())), "settled is settled");
+
     idempotency::forget(&mut tx, again).await.unwrap();
     assert!(idempotency::get(&mut tx, &key).await.unwrap().is_none());
+
     tx.commit().await.unwrap();
 }
 
@@ -459,6 +492,7 @@ async fn a_rate_limit_window_ends_and_restarts(store: Store) {
     let start = Timestamp::from_millis(1_000_000);
     let window = Duration::from_secs(60);
     let mut tx = store.begin().await.unwrap();
+
     let mut seen = Vec::new();
     for seconds in [0, 30, 59, 60, 61] {
         let now = start + Duration::from_secs(seconds);
@@ -468,6 +502,7 @@ async fn a_rate_limit_window_ends_and_restarts(store: Store) {
         let began = shared.started_at.as_seconds() - start.as_seconds();
         seen.push((began, shared.leased));
     }
+
     assert_eq!(seen, [(0, 10), (0, 20), (0, 30), (60, 10), (60, 20)]);
     tx.commit().await.unwrap();
 }
@@ -480,6 +515,7 @@ async fn a_cached_key_is_revalidated(store: Store) {
         .await
         .unwrap()
         .id;
+
     let creator = "jo@example.com".to_owned();
     let envelope = Envelope::new(
         key.org.clone(),
@@ -490,13 +526,17 @@ async fn a_cached_key_is_revalidated(store: Store) {
         now,
     );
     envelopes::insert(&mut tx, &envelope).await.unwrap();
+
     let found = envelopes::get_for_key(&mut tx, &key, &envelope.id).await;
     assert!(matches!(found.unwrap(), KeyedEnvelope::Yes(Some(found)) if found.id == envelope.id));
+
     let nobodys = envelopes::get_for_key(&mut tx, &key, &EnvelopeId::new()).await;
     assert!(matches!(nobodys.unwrap(), KeyedEnvelope::Yes(None)));
+
     api_keys::deactivate(&mut tx, &key.id).await.unwrap();
     let changed = envelopes::get_for_key(&mut tx, &key, &envelope.id).await;
     assert!(matches!(changed.unwrap(), KeyedEnvelope::No));
+
     tx.commit().await.unwrap();
 }
 
@@ -505,6 +545,7 @@ async fn envelopes_expire_in_order(store: Store) {
     let now = Clock::default().now();
     let mut tx = store.begin().await.unwrap();
     organizations::insert(&mut tx, &org).await.unwrap();
+
     let customer = customers::upsert_by_email(&mut tx, &org.id, "jo@example.com", "Jo", now)
         .await
         .unwrap()
@@ -517,6 +558,7 @@ async fn envelopes_expire_in_order(store: Store) {
         envelope.expires_at = Some(now + Duration::from_secs(days * 86_400));
         envelopes::insert(&mut tx, &envelope).await.unwrap();
     }
+
     let later = now + Duration::from_secs(10 * 86_400);
     let mut names = Vec::new();
     let mut after = None;
@@ -530,6 +572,7 @@ async fn envelopes_expire_in_order(store: Store) {
         names.push(envelope.unwrap().name);
         after = Some(next);
     }
+
     assert_eq!(names, ["due after 1", "due after 2", "due after 3"]);
     tx.commit().await.unwrap();
 }
@@ -544,6 +587,7 @@ async fn the_number_of_envelopes_follows_every_change(store: Store) {
         .await
         .unwrap()
         .id;
+
     tx.commit().await.unwrap();
     let mut writers = tokio::task::JoinSet::new();
     for number in 0..30 {
@@ -555,12 +599,14 @@ async fn the_number_of_envelopes_follows_every_change(store: Store) {
             let mut tx = store.begin().await.unwrap();
             envelopes::insert(&mut tx, &envelope).await.unwrap();
             tx.commit().await.unwrap();
+
             if number % 3 == 0 {
                 let mut tx = store.begin().await.unwrap();
                 let declined = EnvelopeStatus::Declined;
                 envelopes::set_status(&mut tx, &envelope, declined, now)
                     .await
                     .unwrap();
+
                 match number % 2 {
                     0 => tx.commit().await.unwrap(),
                     // Rolled back.
@@ -569,9 +615,11 @@ async fn the_number_of_envelopes_follows_every_change(store: Store) {
             }
         });
     }
+
     while let Some(done) = writers.join_next().await {
         done.unwrap();
     }
+
     let numbers = async || {
         let mut connection = store.read().await.unwrap();
         let mut numbers = Vec::new();
@@ -584,9 +632,11 @@ async fn the_number_of_envelopes_follows_every_change(store: Store) {
             let number = counts::envelopes(&mut connection, &org.id, status);
             numbers.push(number.await.unwrap());
         }
+
         numbers
     };
     assert_eq!(numbers().await, [30, 25, 5, 0]);
+
     assert_eq!(counts::check(&store, &org.id).await.unwrap(), []);
     let mut tx = store.begin().await.unwrap();
     for statement in [
@@ -595,6 +645,7 @@ async fn the_number_of_envelopes_follows_every_change(store: Store) {
     ] {
         sqlx::query(statement).execute(&mut *tx).await.unwrap();
     }
+
     tx.commit().await.unwrap();
     assert_eq!(counts::check(&store, &org.id).await.unwrap().len(), 2);
     assert_eq!(numbers().await, [30, 24, 6, 0]);
@@ -615,6 +666,7 @@ async fn writers_fail_and_give_up_alone(store: Store) {
             };
             let mut tx = store.begin().await.unwrap();
             organizations::insert(&mut tx, &org).await.unwrap();
+
             match number % 5 {
                 1 => return drop(tx),
                 2 => {
@@ -625,12 +677,15 @@ async fn writers_fail_and_give_up_alone(store: Store) {
                 }
                 _ => {}
             }
+
             customers::upsert_by_email(&mut tx, &org.id, "jo@example.com", "Jo", now)
                 .await
                 .unwrap();
+
             tx.commit().await.unwrap();
         }));
     }
+
     // Every fifth is cancelled soon.
     for (number, writer) in writers
         .iter()
@@ -640,6 +695,7 @@ async fn writers_fail_and_give_up_alone(store: Store) {
         tokio::time::sleep(Duration::from_micros(number as u64 * 7)).await;
         writer.abort();
     }
+
     for (number, writer) in writers.into_iter().enumerate() {
         match writer.await {
             Ok(()) => {}
@@ -647,6 +703,7 @@ async fn writers_fail_and_give_up_alone(store: Store) {
             Err(error) => panic!("{number}: {error}"),
         }
     }
+
     let mut connection = store.read().await.unwrap();
     let rows = sqlx::query(
         "select name, (select count(*) from customer
@@ -656,10 +713,12 @@ async fn writers_fail_and_give_up_alone(store: Store) {
     .fetch_all(&mut *connection)
     .await
     .unwrap();
+
     let mut names = std::collections::BTreeSet::new();
     for row in &rows {
         let customers: i64 = row.try_get("customers").unwrap();
         assert_eq!(customers, 1, "all of a transaction or nothing");
+
         let name: String = row.try_get("name").unwrap();
         names.insert(
             name.strip_prefix("number ")
@@ -668,15 +727,18 @@ async fn writers_fail_and_give_up_alone(store: Store) {
                 .unwrap(),
         );
     }
+
     for number in (0..200).filter(|number| number % 5 != 4) {
         let committed = !matches!(number % 5, 1 | 2);
         assert_eq!(names.contains(&number), committed, "{number}");
     }
+
     // The database is free for others again.
     let mut tx = store.begin().await.unwrap();
     organizations::insert(&mut tx, &organization())
         .await
         .unwrap();
+
     tx.commit().await.unwrap();
 }
 
@@ -690,6 +752,7 @@ async fn open_envelopes_are_polled_in_turn(store: Store) {
         .await
         .unwrap()
         .id;
+
     let mut all = Vec::new();
     for (age, status, submission) in [
         (7, EnvelopeStatus::Sent, Some("1")),
@@ -708,6 +771,7 @@ async fn open_envelopes_are_polled_in_turn(store: Store) {
         envelopes::insert(&mut tx, &envelope).await.unwrap();
         all.push(envelope);
     }
+
     tx.commit().await.unwrap();
     let claimed = async |at: Timestamp, limit: i64| {
         let due = provider_poll::claim(&store, at - minutes(5), at, limit).await;
@@ -715,6 +779,7 @@ async fn open_envelopes_are_polled_in_turn(store: Store) {
         due.sort_by(|left, right| left.as_str().cmp(right.as_str()));
         due
     };
+
     let sorted = |which: &[usize]| {
         let mut ids: Vec<EnvelopeId> = which.iter().map(|index| all[*index].id.clone()).collect();
         ids.sort_by(|left, right| left.as_str().cmp(right.as_str()));
@@ -727,19 +792,25 @@ async fn open_envelopes_are_polled_in_turn(store: Store) {
     );
     assert_eq!(claimed(now, 2).await, sorted(&[0]));
     assert_eq!(claimed(now, 2).await, [], "each was taken once");
+
     let later = now + minutes(4);
     assert_eq!(claimed(later, 10).await, sorted(&[3]));
+
     // A poll that a callback triggered counts too.
     let mut tx = store.begin().await.unwrap();
     let later = now + minutes(5);
     let since = provider_poll::looked(&mut tx, &all[0], true, later).await;
     assert_eq!(since.unwrap(), Some(later));
+
     let since = provider_poll::looked(&mut tx, &all[0], true, later + minutes(1)).await;
     assert_eq!(since.unwrap(), Some(later), "since the first time");
+
     let since = provider_poll::looked(&mut tx, &all[0], false, later + minutes(1)).await;
     assert_eq!(since.unwrap(), None);
+
     tx.commit().await.unwrap();
     assert_eq!(claimed(later, 10).await, sorted(&[1, 2]));
+
     let (one, other) = tokio::join!(
         claimed(later + minutes(60), 2),
         claimed(later + minutes(60), 2)
@@ -752,12 +823,14 @@ async fn kept_pages_are_those_of_one_component_and_are_forgotten(store: Store) {
     let then = Clock::default().now();
     let now = then + Duration::from_secs(60);
     let (old, new) = ("a".repeat(64), "b".repeat(64));
+
     let mut tx = store.begin().await.unwrap();
     for (document, at) in [(&old, then), (&new, now)] {
         page_facts::keep(&mut tx, &org, document, "reader 1", &[1, 2], at)
             .await
             .unwrap();
     }
+
     // A later component reads the document again.
     page_facts::keep(&mut tx, &org, &new, "reader 2", &[3], now)
         .await
@@ -770,6 +843,7 @@ async fn kept_pages_are_those_of_one_component_and_are_forgotten(store: Store) {
     };
     assert_eq!(kept(&old, "reader 1").await, Some(vec![1, 2]));
     assert_eq!(kept(&new, "reader 1").await, None);
+
     let mut tx = store.begin().await.unwrap();
     page_facts::forget(&mut tx, now).await.unwrap();
     tx.commit().await.unwrap();

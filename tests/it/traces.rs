@@ -59,9 +59,11 @@ async fn collector(spans: Spans) -> String {
         }
     };
     let router = axum::Router::new().route("/v1/traces", axum::routing::post(take));
+
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, router).await });
+
     url
 }
 
@@ -82,6 +84,7 @@ async fn a_trace_spans_the_request_and_its_jobs() {
             ),
         ],
     };
+
     let objects = folder.path().join("objects");
     let mut drill = CrashDrill::at(home.clone(), objects).await;
     let server = ServerProcess::start(&home, &[], &[]).unwrap();
@@ -90,9 +93,11 @@ async fn a_trace_spans_the_request_and_its_jobs() {
         .get(format!("{}/healthz", server.url))
         .header("traceparent", format!("00-{partner}-00f067aa0ba902b7-01"));
     assert_eq!(health.send().await.unwrap().status(), 200);
+
     let urls = [server.url.clone()];
     drill.work_at(&urls, Duration::from_secs(1)).await;
     drill.finish(&server, Instant::now()).await;
+
     // The server exports its remaining spans when it stops.
     server.signal("TERM");
     let since = Instant::now();
@@ -106,9 +111,11 @@ async fn a_trace_spans_the_request_and_its_jobs() {
         assert!(since.elapsed() < Duration::from_secs(60));
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+
     let spans = spans.lock().unwrap().clone();
     let by_id: BTreeMap<&str, &CollectedSpan> =
         spans.iter().map(|span| (span.id.as_str(), span)).collect();
+
     // The path of a span from itself up to the root of its trace.
     let path = |span: &CollectedSpan| {
         let mut names = vec![span.name.clone()];
@@ -118,19 +125,23 @@ async fn a_trace_spans_the_request_and_its_jobs() {
             names.push(parent.name.clone());
             at = parent;
         }
+
         names
     };
+
     let paths: Vec<Vec<String>> = spans.iter().map(path).collect();
     let is = |wanted: &[&str]| paths.iter().any(|path| path == wanted);
     let create = "POST /api/v2/partner/envelopes";
     assert!(is(&["component", create]), "{paths:?}");
     assert!(is(&["provider", create]), "{paths:?}");
+
     let jobs = paths.iter().filter(|path| path[0] == "job");
     let mut roots = jobs.map(|path| path.last().unwrap().as_str());
     assert!(
         roots.any(|root| root.starts_with("POST /sign/")),
         "{paths:?}"
     );
+
     let left = paths
         .iter()
         .any(|path| path.starts_with(&["component".into(), "job".into()]));
@@ -140,6 +151,7 @@ async fn a_trace_spans_the_request_and_its_jobs() {
     assert_eq!(of_partner.parent, "00f067aa0ba902b7");
     assert_eq!(of_partner.attributes["http.route"], "/healthz");
     assert_eq!(of_partner.attributes["http.response.status_code"], "200");
+
     // No span names a person or a document.
     for span in &spans {
         let text = format!("{span:?}");

@@ -85,8 +85,10 @@ impl CedarEngine {
             if let Some(error) = response.diagnostics().errors().next() {
                 return Err(error.to_string().into());
             }
+
             *satisfied = response.decision() == Decision::Allow;
         }
+
         Ok(satisfied)
     }
 }
@@ -100,6 +102,7 @@ fn context(facts: &EnvelopeFacts) -> Result<Context, Failure> {
         .signed_documents
         .iter()
         .map(|signed| email(&signed.signer_email));
+
     let statuses = facts
         .custodians
         .iter()
@@ -120,6 +123,7 @@ fn context(facts: &EnvelopeFacts) -> Result<Context, Failure> {
         ),
         ("signers".to_owned(), RestrictedExpression::new_set(signers)),
     ];
+
     let secured_party = facts.secured_party.as_ref().map(|party| party.name.trim());
     for (name, value) in [
         ("vault_file_path", facts.vault_file_path.as_deref()),
@@ -134,6 +138,7 @@ fn context(facts: &EnvelopeFacts) -> Result<Context, Failure> {
             pairs.push((name.to_owned(), string(value)));
         }
     }
+
     Ok(Context::from_pairs(pairs)?)
 }
 

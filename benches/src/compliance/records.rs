@@ -50,6 +50,7 @@ pub fn passing() -> EnvelopeFacts {
         }],
         attributes: vec![("jurisdiction".into(), "US-IL".into())],
     };
+
     for (name, email, role) in [
         ("Ada Buyer", "buyer@mail.example", "Buyer"),
         ("Carl Cobuyer", "cobuyer@mail.example", "Co-buyer"),
@@ -60,11 +61,13 @@ pub fn passing() -> EnvelopeFacts {
             email: email.into(),
             role: role.into(),
         });
+
         facts.signed_documents.push(SignedDocument {
             signer_email: email.into(),
             signed_at: "2026-11-01T10:00:00.000Z".into(),
         });
     }
+
     facts
 }
 

@@ -27,9 +27,11 @@ impl RegoEngine {
         )?;
         let policy = engine.compile_with_entrypoint(&ENTRY_POINT.into())?;
         let program = Compiler::compile_from_policy(&policy, &[ENTRY_POINT])?;
+
         let mut machine = RegoVM::new_with_policy(policy);
         machine.load_program(program);
         machine.set_data(Value::new_object())?;
+
         Ok(Self { machine })
     }
 
@@ -70,18 +72,21 @@ pub fn input(facts: &EnvelopeFacts) -> Value {
             ("role", text(&submitter.role)),
         ])
     });
+
     let signed_documents = facts.signed_documents.iter().map(|signed| {
         object([
             ("signer_email", text(&signed.signer_email)),
             ("signed_at", text(&signed.signed_at)),
         ])
     });
+
     let custodians = facts.custodians.iter().map(|custodian| {
         object([
             ("email", text(&custodian.email)),
             ("status", text(custodian_status_text(custodian.status))),
         ])
     });
+
     let secured_party = facts
         .secured_party
         .as_ref()

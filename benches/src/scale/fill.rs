@@ -67,6 +67,7 @@ pub async fn fill(store: &Store, count: usize, known: &mut Vec<SeedIds>) -> Resu
             settings: OrgSettings::default(),
             created_at: now,
         };
+
         let record = ApiKeyRecord {
             id: KeyId::new(),
             org: org.clone(),
@@ -78,6 +79,7 @@ pub async fn fill(store: &Store, count: usize, known: &mut Vec<SeedIds>) -> Resu
             last_used_at: None,
             revision: 0,
         };
+
         let ids = KINDS.map(|(kind, make, count)| {
             let ids: Vec<String> = (0..count).map(|_| make()).collect();
             (kind, ids)
@@ -87,9 +89,11 @@ pub async fn fill(store: &Store, count: usize, known: &mut Vec<SeedIds>) -> Resu
             .iter()
             .map(|(kind, ids)| (*kind, ids[ids.len() / 2].clone()))
             .collect();
+
         let mut tx = store.begin().await?;
         organizations::insert(&mut tx, &organization).await?;
         api_keys::insert(&mut tx, &record, &key.hash(), now).await?;
+
         for (kind, statement) in STATEMENTS {
             sqlx::query(sqlx::AssertSqlSafe(format!("{GIVEN} {statement}")))
                 .bind(json!(ids[kind]).to_string())
@@ -105,17 +109,22 @@ pub async fn fill(store: &Store, count: usize, known: &mut Vec<SeedIds>) -> Resu
                 .execute(&mut *tx)
                 .await?;
         }
+
         tx.commit().await?;
+
         // The statements above do not keep the numbers.
         counts::check(store, &org).await?;
         let key = key.reveal().to_owned();
         known.push(SeedIds { org, key, some });
     }
+
     let mut connection = store.read().await?;
+
     // The database would do this on its own after some time.
     sqlx::query("vacuum (analyze)")
         .execute(&mut *connection)
         .await?;
+
     Ok(())
 }
 

@@ -59,6 +59,7 @@ pub fn run() -> Result<(), Failure> {
     else {
         return Err("SCALE is a number of envelopes".into());
     };
+
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(measure(many))
 }
@@ -74,6 +75,7 @@ async fn measure(many: usize) -> Result<(), Failure> {
         ..Config::default()
     };
     let app = holdfast::start::start(config.clone()).await?;
+
     let store = Store::connect(&url).await?;
     let router = holdfast::http::router(app);
     let operator = OperatorCommands {
@@ -100,6 +102,7 @@ async fn measure(many: usize) -> Result<(), Failure> {
         size as f64 / 1e9,
         began.elapsed().as_secs_f64()
     );
+
     leave_to_disk(&store).await?;
     let more = ask_all(&store, &router, &operator, &known).await?;
     println!(
@@ -122,6 +125,7 @@ async fn measure(many: usize) -> Result<(), Failure> {
         }
         table.row(row);
     }
+
     table.print();
     explain(&config, &url, &operator, &known).await
 }
@@ -146,6 +150,7 @@ async fn leave_to_disk(store: &Store) -> Result<(), Failure> {
             }
         }
     }
+
     Ok(())
 }
 
@@ -166,6 +171,7 @@ async fn ask_all(
         .iter()
         .map(|one| operator.web_token(&one.org))
         .collect::<Result<_, _>>()?;
+
     let mut times: BTreeMap<&'static str, [Vec<f64>; 2]> = BTreeMap::new();
     for turn in [0, 1] {
         let mut note = |what: &'static str, began: Instant| {
@@ -178,6 +184,7 @@ async fn ask_all(
                 ask(router, one, token, method, &path, body).await?;
                 note(what, began);
             }
+
             for what in SWEEPS {
                 let began = Instant::now();
                 sweep(store, what).await?;
@@ -185,6 +192,7 @@ async fn ask_all(
             }
         }
     }
+
     let median = |mut times: Vec<f64>| {
         times.sort_by(f64::total_cmp);
         times[times.len() / 2]
@@ -205,6 +213,7 @@ fn requests(one: &SeedIds) -> Vec<Asked> {
         let endpoint = the("endpoint");
         format!("/api/v2/webhooks/endpoints/{endpoint}/deliveries{rest}")
     };
+
     let web = |rest: &str| format!("/api/v2/{rest}");
     let paper = json!({
         "envelope_name": "Paper", "customer_email": "jo@example.com", "customer_name": "Jo",
@@ -303,11 +312,13 @@ async fn ask(
             .header("authorization", format!("Bearer {token}"))
             .header("x-org-id", one.org.as_str())
     };
+
     let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
     let answer = router.clone().oneshot(request.body(body)?).await?;
     if !answer.status().is_success() {
         return Err(format!("{path} answered {}", answer.status()).into());
     }
+
     axum::body::to_bytes(answer.into_body(), usize::MAX).await?;
     Ok(())
 }
@@ -352,6 +363,7 @@ async fn sweep(store: &Store, what: &str) -> Result<(), Failure> {
             drop(log::pending(&mut tx, 100).await?);
         }
     }
+
     Ok(())
 }
 
@@ -365,6 +377,7 @@ async fn explain(
     let Ok(log) = std::env::var("TEST_POSTGRES_LOG") else {
         return Err("no log of PostgreSQL: run this with `make bench-scale`".into());
     };
+
     let store = Store::connect(url).await?;
     let mut connection = store.read().await?;
     for setting in [
@@ -376,8 +389,10 @@ async fn explain(
             .execute(&mut *connection)
             .await?;
     }
+
     drop(connection);
     let from = std::fs::metadata(&log)?.len() as usize;
+
     // Only new connections log their plans.
     let app = holdfast::start::start(config.clone()).await?;
     let explained = Store::connect(url).await?;
@@ -387,12 +402,15 @@ async fn explain(
     for (_, method, path, body) in requests(one) {
         ask(&router, one, &token, method, &path, body).await?;
     }
+
     for what in SWEEPS {
         sweep(&explained, what).await?;
     }
+
     let text = std::fs::read(&log)?;
     let text = String::from_utf8_lossy(&text[from.min(text.len())..]).into_owned();
     let plans: Vec<&str> = text.split("duration: ").skip(1).collect();
+
     let mut whole = Vec::new();
     for plan in &plans {
         for table in LARGE {
@@ -403,6 +421,7 @@ async fn explain(
             }
         }
     }
+
     whole.sort();
     whole.dedup();
     println!(
@@ -410,8 +429,10 @@ async fn explain(
         plans.len(),
         whole.len()
     );
+
     for one in whole {
         println!("  {one}");
     }
+
     Ok(())
 }

@@ -131,6 +131,7 @@ pub(crate) fn find<'a>(table: &'a str, facts: &'a EnvelopeFacts) -> LawInForce<'
     let Some(jurisdiction) = attribute(facts, JURISDICTION) else {
         return LawInForce::NotStated;
     };
+
     let date = question_date(facts);
     let row = rows(table).find(|row| {
         let rest = row.strip_prefix(jurisdiction);

@@ -62,12 +62,14 @@ pub fn certificate(
     let Ok(mut certificate) = serde_json::from_str::<Map<String, Value>>(&text) else {
         return text;
     };
+
     let law = law_of(facts);
     let (texts, answered) = (pack::texts(&law), pack::answers(facts, &law));
 
     certificate.insert("certificate_type".into(), json!(texts.certificate_type));
     let notices = written::legal_notices(facts, record::is_paper(facts), texts.legal_notices);
     certificate.insert("legal_notices".into(), json!(notices));
+
     // An upload has no result: it stays null.
     if certificate["esign_act_compliance"]["compliant"].is_boolean() {
         let mut esign = texts.esign_checks.iter();
@@ -75,10 +77,12 @@ pub fn certificate(
             esign.all(|index| answered.get(*index).is_some_and(|check| check.satisfied));
         certificate["esign_act_compliance"]["compliant"] = json!(is_signed);
     }
+
     let checks = certificate["ucc_9105_compliance"]["checks"].as_array_mut();
     for (check, answered) in checks.into_iter().flatten().zip(answered) {
         check["statute_reference"] = json!(answered.statute_reference);
     }
+
     if let Some(law) = certified(facts, &law, texts.text) {
         certificate.insert("law".into(), json!(law));
     }
@@ -106,6 +110,7 @@ fn certified<'a>(
         ),
         LawInForce::Dated { law, date } => (law.jurisdiction, "in the table", date, Some(law)),
     };
+
     Some(CertifiedLaw {
         jurisdiction,
         status,
@@ -128,6 +133,7 @@ fn reason(facts: &EnvelopeFacts, law: &LawInForce<'_>) -> String {
     let Some(date) = date else {
         return "No date of the question is stated. The text before the amendments of 2022 was applied.".into();
     };
+
     if *date < act.effective {
         return format!(
             "The question is of {date}, before the amendments take effect on {}.",
@@ -142,11 +148,13 @@ fn reason(facts: &EnvelopeFacts, law: &LawInForce<'_>) -> String {
     if signature_date(facts).is_some_and(|signed| signed < act.effective) {
         why += " They govern transactions that were entered into before as well (UCC §A-301(a)).";
     }
+
     if !act.adjustment.is_empty() && *date < act.adjustment {
         why += &format!(
             " What was perfected under the text before stays so until the adjustment date, {} (UCC §§A-302 to A-306).",
             act.adjustment
         );
     }
+
     why
 }

@@ -25,6 +25,7 @@ pub fn evaluate(facts: &EnvelopeFacts) -> Evaluation {
         satisfied: check.satisfied,
         detail: check.detail,
     });
+
     Evaluation {
         compliant: passed == total,
         score: ((passed * 100 + total / 2) / total) as u32,

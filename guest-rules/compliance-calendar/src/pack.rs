@@ -37,6 +37,7 @@ pub(crate) fn answers(facts: &EnvelopeFacts, law: &LawInForce<'_>) -> Vec<Answer
             answered.collect()
         }};
     }
+
     if law.is_amended() {
         answered!(amended)
     } else {

@@ -66,6 +66,7 @@ type ChosenCase<'a> = (Option<&'a str>, &'a [&'a str], Option<&'a str>, bool);
 fn the_section_is_chosen_by_jurisdiction_and_date_of_the_question() {
     const DAY_BEFORE: &str = "2026-06-02T23:59:59.999Z";
     const EFFECTIVE: &str = "2026-06-03T00:00:00.000Z";
+
     let cases: &[ChosenCase<'_>] = &[
         (Some("US-NY"), &[DAY_BEFORE], Some(DAY_BEFORE), false),
         // A-301(a): transactions of before are governed by the amended article as well.
@@ -85,6 +86,7 @@ fn the_section_is_chosen_by_jurisdiction_and_date_of_the_question() {
         (Some("US-N"), &[], Some(EFFECTIVE), false),
         (None, &[], Some(EFFECTIVE), false),
     ];
+
     for (jurisdiction, signed, asked, amended) in cases {
         let facts = facts(*jurisdiction, signed, *asked);
         let evaluation = evaluate(&facts);
@@ -99,10 +101,13 @@ fn the_section_is_chosen_by_jurisdiction_and_date_of_the_question() {
         let checks = certificate["ucc_9105_compliance"]["checks"].as_array();
         let checks = checks.unwrap();
         assert_eq!(checks.len(), expected);
+
         let reference = checks[0]["statute_reference"].as_str().unwrap();
         assert_eq!(reference.contains("(2022)"), *amended, "{reference}");
+
         let kind = certificate["certificate_type"].as_str().unwrap();
         assert_eq!(kind.contains("2022"), *amended);
+
         let law = &certificate["law"];
         let applied = law["applied"].as_str().unwrap_or("UCC §9-105 before");
         assert_eq!(applied.contains("as amended in 2022"), *amended, "{law}");
@@ -124,6 +129,7 @@ fn the_certificate_names_the_law_its_source_and_the_reason() {
     assert_eq!(law["question_date"], "2026-07-01");
     assert!(law["source"].as_str().unwrap().starts_with("https://"));
     assert!(law["review"].as_str().unwrap().contains("second source"));
+
     let why = law["why"].as_str().unwrap();
     assert!(why.contains("A-301(a)"), "{why}");
     assert!(why.contains("adjustment date, 2027-06-03"), "{why}");
@@ -142,11 +148,13 @@ fn a_jurisdiction_without_a_row_is_said_to_be_not_in_the_table() {
     assert_eq!(law["status"], "not in the table");
     assert_eq!(law["applied"], "UCC §9-105 before the amendments of 2022");
     assert!(law["why"].as_str().unwrap().contains("does not say"));
+
     for jurisdiction in ["US-CT", "US-MT", "US-NH"] {
         let law = &certificate(jurisdiction)["law"];
         assert_eq!(law["status"], "not in the table: enacted, date unknown");
         assert_eq!(law["applied"], "UCC §9-105 before the amendments of 2022");
     }
+
     let without = certified(&facts(None, &[], None));
     assert!(without.get("law").is_none());
 }
@@ -161,6 +169,7 @@ fn each_reason_is_of_its_row_and_date() {
     const BEFORE: &str = "2026-06-02T10:00:00.000Z";
     const LATER: &str = "2026-07-01T10:00:00.000Z";
     const AFTER_ADJUSTMENT: &str = "2027-06-03T10:00:00.000Z";
+
     assert_eq!(
         why("US-MT", &[], Some(LATER)),
         "The amendments of 2022 are enacted there, and the table has no source that states from when on they are in effect. The text before them was applied."
@@ -177,6 +186,7 @@ fn each_reason_is_of_its_row_and_date() {
         why("US-NY", &[BEFORE], Some(BEFORE)),
         "The question is of 2026-06-02, before the amendments take effect on 2026-06-03."
     );
+
     assert_eq!(
         why("US-NY", &[LATER], Some(AFTER_ADJUSTMENT)),
         "The question is of 2027-06-03, and the amendments are in effect since 2026-06-03."
@@ -197,14 +207,17 @@ fn another_table_is_read_row_by_row() {
         US-WI | unknown | | AB 2 (2027) | https://example.com | Ann Lee, 2027-01-05\n";
     let rows = laws(table).unwrap();
     assert_eq!((rows.len(), rows[1].review), (2, "Ann Lee, 2027-01-05"));
+
     let asked = Some("2027-09-01T00:00:00.000Z");
     let dated = facts(Some("US-TX"), &[], asked);
     assert!(find(table, &dated).is_amended());
+
     let unknown = facts(Some("US-WI"), &[], asked);
     assert!(matches!(
         find(table, &unknown),
         LawInForce::DateUnknown { .. }
     ));
+
     for row in [
         "US-TX | 2027-09-01",
         "US-TX | | | HB 1 | https://example.com",

@@ -118,6 +118,7 @@ fn assignee_established(facts: &EnvelopeFacts) -> Answer {
     let Some(controller) = Controller::of(facts) else {
         return (false, not_established(facts));
     };
+
     (
         true,
         [
@@ -139,6 +140,7 @@ fn single_authoritative_copy(facts: &EnvelopeFacts) -> Answer {
             "The authoritative copy is stored in this vault, written without overwrite.".into(),
         );
     }
+
     let sentence = match released_at(facts) {
         Some(at) => [
             "The authoritative copy left this vault: the record was released on ",
@@ -148,6 +150,7 @@ fn single_authoritative_copy(facts: &EnvelopeFacts) -> Answer {
         .concat(),
         None => "No authoritative copy is stored.".into(),
     };
+
     (false, sentence)
 }
 
@@ -207,6 +210,7 @@ fn maintained_by_custodian(facts: &EnvelopeFacts) -> Answer {
     if !is_held(facts) {
         return (false, not_held(facts));
     }
+
     (
         true,
         [
@@ -266,6 +270,7 @@ fn assignee_identifies_itself(facts: &EnvelopeFacts) -> Answer {
     };
 
     let mut detail = ["The assignee identifies itself as ", controller.name].concat();
+
     // A number stands in the record of the party that it was given for.
     let party = facts.secured_party.as_ref();
     let number = party
@@ -277,10 +282,12 @@ fn assignee_identifies_itself(facts: &EnvelopeFacts) -> Answer {
         detail += ", ";
         detail += number;
     }
+
     if let Some(key) = controller.signs_with {
         detail += ", and by the key with the thumbprint ";
         detail += key;
     }
+
     (true, detail + ".")
 }
 
@@ -311,6 +318,7 @@ fn exclusive_power(facts: &EnvelopeFacts) -> Answer {
             .concat(),
         );
     }
+
     let mut detail = [
         "The authoritative copy does not leave this vault, and control does not pass, without the consent of ",
         controller.name,
@@ -319,10 +327,12 @@ fn exclusive_power(facts: &EnvelopeFacts) -> Answer {
     if controller.signs_with.is_some() {
         detail += ", which it signs with its own key";
     }
+
     if let Some(pledgee) = controller.pledgee {
         detail += ", and of its pledgee ";
         detail += pledgee;
     }
+
     (true, detail + ".")
 }
 

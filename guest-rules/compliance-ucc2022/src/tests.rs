@@ -38,6 +38,7 @@ fn complete() -> EnvelopeFacts {
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned())),
     );
+
     facts
 }
 
@@ -67,6 +68,7 @@ fn the_2022_rules_are_never_looser_than_the_specified_ones() {
     for (name, mut facts, compliant) in vectors() {
         facts.attributes = complete().attributes;
         let evaluation = evaluate(&facts);
+
         // The custodian of the originator does not count here.
         let by_control = name.starts_with("3: ");
         let by_name = name.starts_with("8: ");
@@ -114,6 +116,7 @@ fn each_check_of_2022_states_exactly_the_fact_that_it_rests_on() {
             .attributes
             .retain(|(name, _)| !name.starts_with("control."));
     }
+
     let cases: &[(usize, Change, &str)] = &[
         (
             1,
@@ -258,6 +261,7 @@ fn each_check_of_2022_states_exactly_the_fact_that_it_rests_on() {
             "The copy is not held here (status vaulted_out).",
         ),
     ];
+
     for (number, change, sentence) in cases {
         let mut facts = complete();
         change(&mut facts);
@@ -289,6 +293,7 @@ fn missing_facts_fail_exactly_the_checks_that_require_them() {
         without(|facts| facts.copy_file_path = None),
         ["Authoritative and non-authoritative copies identifiable"]
     );
+
     assert_eq!(
         without(|facts| facts.status = EnvelopeStatus::VaultedOut),
         [
@@ -313,6 +318,7 @@ fn a_mark_that_names_another_party_than_the_controller_does_not_identify_the_ass
     let mut facts = complete();
     attribute(&mut facts, "control.controller", "first  EXAMPLE bank");
     assert!(evaluate(&facts).compliant);
+
     attribute(&mut facts, "control.controller", "Harbor Funding Trust");
     let evaluation = evaluate(&facts);
     assert_eq!(
@@ -341,6 +347,7 @@ fn a_power_shared_with_the_transferor_is_not_exclusive() {
     let mut facts = complete();
     attribute(&mut facts, "control.pledgee", "Maple Motors");
     assert!(evaluate(&facts).compliant);
+
     attribute(&mut facts, "control.pledgee_is_transferor", "true");
     let evaluation = evaluate(&facts);
     assert_eq!(evaluation.missing_requirements, [OF_THE_ASSIGNEE[3]]);
@@ -367,12 +374,14 @@ fn a_party_that_accepted_control_answers_the_checks_on_control() {
     ] {
         attribute(&mut facts, name, value);
     }
+
     let evaluation = evaluate(&facts);
     assert!(
         evaluation.compliant,
         "{:?}",
         evaluation.missing_requirements
     );
+
     let detail = |index: usize| evaluation.checks[index].detail.as_str();
     assert_eq!(
         detail(0),
@@ -390,6 +399,7 @@ fn a_party_that_accepted_control_answers_the_checks_on_control() {
         detail(7),
         "The authoritative copy does not leave this vault, and control does not pass, without the consent of First Example Bank, which it signs with its own key, and of its pledgee Second Example Bank."
     );
+
     let component = ComponentIdentity {
         name: "holdfast-compliance-ucc2022".into(),
         version: "0.1.0".into(),
@@ -415,6 +425,7 @@ fn an_assignee_can_be_identified_by_a_number() {
         email: None,
         identifier: Some("LEI 5493001KJTIIGC8Y1R12".into()),
     });
+
     let checks = evaluate(&facts).checks;
     assert_eq!(
         checks[6].detail,
@@ -440,6 +451,7 @@ fn the_certificate_names_its_statute() {
         certificate["certificate_type"],
         "ucc_9105_2022_electronic_copy"
     );
+
     assert_eq!(certificate["esign_act_compliance"]["compliant"], true);
     let statutes = certificate["ucc_9105_compliance"]["checks"]
         .as_array()
@@ -450,6 +462,7 @@ fn the_certificate_names_its_statute() {
         statutes[7]["statute_reference"],
         "UCC §9-105(b)(4), (c)(3)(A), (c)(3)(B) and (d) (2022)"
     );
+
     for notice in [
         "This certificate describes one electronic record under the Uniform Commercial Code as amended in 2022. \
          Whether the record evidences chattel paper was not checked.",

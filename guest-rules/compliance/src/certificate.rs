@@ -109,9 +109,11 @@ pub fn certificate(
         consumer_consent: attribute(facts, "consumer_consent")
             .and_then(|consents| serde_json::from_str(consents).ok()),
     };
+
     // A struct of strings, numbers and lists always serializes.
     let mut text = serde_json::to_string_pretty(&certificate).unwrap_or_default();
     text.push('\n');
+
     text
 }
 
@@ -147,6 +149,7 @@ fn provenance(facts: &EnvelopeFacts) -> Option<Map<String, Value>> {
             (member.to_owned(), value)
         })
         .collect();
+
     (!members.is_empty()).then_some(members)
 }
 
@@ -171,6 +174,7 @@ fn signer_timeline(facts: &EnvelopeFacts) -> Vec<SignerEvent> {
             notes: signer.notes,
         }
     });
+
     events.collect()
 }
 
@@ -186,8 +190,10 @@ fn identity_verification(facts: &EnvelopeFacts) -> Option<Vec<IdentityResult>> {
             session_id: check.provider_session_id.clone(),
             ..IdentityResult::default()
         });
+
         known.collect::<Vec<_>>()
     });
+
     let noted = checks.into_iter().map(|check| IdentityResult {
         note: KNOWLEDGE_QUESTIONS.into(),
         ..check

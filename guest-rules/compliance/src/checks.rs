@@ -123,6 +123,7 @@ fn single_authoritative_copy(facts: &EnvelopeFacts) -> Answer {
         .concat(),
         None => "No authoritative copy is stored in the vault.".into(),
     };
+
     (false, sentence)
 }
 
@@ -154,15 +155,18 @@ fn controlling_party_identified(facts: &EnvelopeFacts) -> Answer {
         sentence += ", until the record was released on ";
         sentence += at;
     }
+
     if let Some(controller) = attribute(facts, "control.controller") {
         sentence += "; ";
         sentence += controller;
         sentence += " accepted control";
+
         if let Some(since) = attribute(facts, "control.since") {
             sentence += " on ";
             sentence += since;
         }
     }
+
     (true, sentence + ".")
 }
 

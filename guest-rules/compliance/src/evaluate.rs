@@ -24,6 +24,7 @@ pub fn evaluate(facts: &EnvelopeFacts) -> Evaluation {
             detail,
         })
         .collect();
+
     let missing_requirements: Vec<String> = checks
         .iter()
         .filter(|check| !check.satisfied)
@@ -31,6 +32,7 @@ pub fn evaluate(facts: &EnvelopeFacts) -> Evaluation {
         .collect();
     let total = checks.len();
     let passed = total - missing_requirements.len();
+
     Evaluation {
         compliant: passed == total,
         score: ((passed * 100 + total / 2) / total) as u32,

@@ -62,6 +62,7 @@ pub(crate) fn signers(facts: &EnvelopeFacts) -> Vec<RecordSigner> {
             ..RecordSigner::default()
         }
     });
+
     joined.collect()
 }
 
@@ -86,6 +87,7 @@ pub(crate) fn signatures_executed(facts: &EnvelopeFacts) -> (bool, String) {
     if !missing.is_empty() {
         return (false, missing.join(" "));
     }
+
     // Approvers alone make no signed contract.
     if signing.is_empty() {
         return (
@@ -107,6 +109,7 @@ pub(crate) fn signatures_executed(facts: &EnvelopeFacts) -> (bool, String) {
         let count = approvers.len().to_string();
         sentence += &[" Approvals without a signature: ", &count, "."].concat();
     }
+
     (true, sentence)
 }
 
@@ -123,6 +126,7 @@ fn problems(signing: &[&RecordSigner], approvers: &[&RecordSigner]) -> Vec<Strin
     if !open.is_empty() {
         sentences.push(["Not yet signed by: ", &listed(&open), "."].concat());
     }
+
     for signer in completed {
         sentences.push(
             [
@@ -132,10 +136,12 @@ fn problems(signing: &[&RecordSigner], approvers: &[&RecordSigner]) -> Vec<Strin
             .concat(),
         );
     }
+
     let waiting: Vec<_> = waiting.collect();
     if !waiting.is_empty() {
         sentences.push(["Not yet approved by: ", &listed(&waiting), "."].concat());
     }
+
     sentences
 }
 

@@ -125,6 +125,7 @@ fn each_check_states_exactly_the_fact_that_it_rests_on() {
         facts.status = EnvelopeStatus::VaultedOut;
         facts.vault_file_path = None;
     }
+
     let cases: &[(usize, Change, &str)] = &[
         (
             1,
@@ -293,6 +294,7 @@ fn each_check_states_exactly_the_fact_that_it_rests_on() {
             "No secured party is recorded.",
         ),
     ];
+
     for (number, change, sentence) in cases {
         let mut facts = vaulted();
         change(&mut facts);
@@ -327,6 +329,7 @@ fn notices_are_of_the_kind_of_record() {
     let mut test = vaulted();
     test.attributes.push(("environment".into(), "test".into()));
     assert!(notices(&test)[0].starts_with("TEST: this certificate is about test data."));
+
     let mut paper = vaulted();
     paper
         .attributes
@@ -340,6 +343,7 @@ fn notices_are_of_the_kind_of_record() {
     unsigned.signed_documents.pop();
     let esign = &certified(&unsigned)["esign_act_compliance"];
     assert_eq!(esign["compliant"], false);
+
     let act = "Electronic Signatures in Global and National Commerce Act";
     assert_eq!(esign["act"], act);
     assert_eq!(esign["citation"], "15 U.S.C. §7001(a) and (d)");
@@ -348,6 +352,7 @@ fn notices_are_of_the_kind_of_record() {
         "{esign}"
     );
     assert!(esign.get("reason").is_none(), "{esign}");
+
     let esign = &certified(&paper)["esign_act_compliance"];
     assert!(
         esign["reason"]
@@ -472,6 +477,7 @@ fn check_4_fails_for_a_signer_who_was_asked_for_no_signature() {
     for kind in ["signer", "witness"] {
         fails_only(4, |facts| with_signers(facts, participant(kind, None)));
     }
+
     let mut facts = vaulted();
     with_signers(&mut facts, participant("signer", None));
     let detail = &evaluate(&facts).checks[3].detail;
@@ -479,6 +485,7 @@ fn check_4_fails_for_a_signer_who_was_asked_for_no_signature() {
         detail,
         "Ann (Buyer, ann@example.com) completed the form; no signature was asked of them."
     );
+
     let certificate = certified(&facts);
     assert_eq!(certificate["esign_act_compliance"]["compliant"], false);
     assert_eq!(
@@ -496,6 +503,7 @@ fn approvals_are_no_signatures() {
     let mut people = participant("signer", Some(FIRST));
     let approver = participant("approver", None)[0].clone();
     people.as_array_mut().unwrap().push(approver);
+
     with_signers(&mut facts, people);
     let check = &evaluate(&facts).checks[3];
     assert!(check.satisfied);
@@ -515,6 +523,7 @@ fn an_upload_has_no_verdict_under_the_esign_act() {
         ("envelope_kind".into(), "paper".into()),
         ("paper_original".into(), r#"{"state":"unknown"}"#.into()),
     ];
+
     let evaluation = evaluate(&facts);
     assert_eq!(evaluation.score, 100);
     assert!(
@@ -523,11 +532,13 @@ fn an_upload_has_no_verdict_under_the_esign_act() {
             .contains("this service did not check it")
     );
     assert!(evaluation.checks[5].detail.contains("uploader's statement"));
+
     let certificate = certified(&facts);
     let esign = &certificate["esign_act_compliance"];
     assert_eq!(esign["compliant"], serde_json::Value::Null);
     assert!(esign["reason"].as_str().unwrap().contains("elsewhere"));
     assert_eq!(certificate["paper_original"]["state"], "unknown");
+
     let notices = certificate["legal_notices"].to_string();
     assert!(notices.contains("not the sole original"), "{notices}");
 }
@@ -580,6 +591,7 @@ fn check_6_passes_for_completed_and_vaulted_only() {
     ] {
         fails_only(6, |facts| facts.status = status);
     }
+
     let mut facts = vaulted();
     facts.status = EnvelopeStatus::Completed;
     assert!(evaluate(&facts).compliant);
@@ -609,6 +621,7 @@ fn checks_1_2_3_5_and_7_fail_before_vault_in() {
     facts.copy_file_path = None;
     facts.vault_out_certificate_path = None;
     facts.custodians.clear();
+
     let evaluation = evaluate(&facts);
     assert_eq!(evaluation.score, 38);
     assert_eq!(
@@ -652,6 +665,7 @@ fn the_certificate_has_the_specified_members() {
     assert_eq!(json["document_integrity"]["document_hash"], "a".repeat(64));
     assert_eq!(json["ucc_9105_compliance"]["compliant"], true);
     assert_eq!(json["ucc_9105_compliance"]["score"], 100);
+
     assert_eq!(
         json["ucc_9105_compliance"]["checks"]
             .as_array()
@@ -666,6 +680,7 @@ fn the_certificate_has_the_specified_members() {
     );
     assert_eq!(json["rules_component"]["sha256"], "b".repeat(64));
     assert_eq!(json.get("identity_verification"), None);
+
     assert_eq!(json.get("ledger_checkpoint"), None);
     assert_eq!(json.get("provenance"), None);
 }
@@ -681,6 +696,7 @@ fn provenance_is_an_additional_object_of_the_certificate() {
         attribute("provenance.", "a member needs a name"),
         attribute("elsewhere", "not about provenance"),
     ];
+
     let json = certified(&facts);
     let expected = serde_json::json!({
         "sandbox": true,
@@ -697,6 +713,7 @@ fn consents_of_the_signers_are_repeated_and_change_no_check() {
     let mut facts = vaulted();
     let without = certified(&facts);
     assert_eq!(without.get("consumer_consent"), None);
+
     let consents = r#"[{"signer":"ann@example.com","demonstrated":null}]"#;
     let attribute = ("consumer_consent".to_owned(), consents.to_owned());
     facts.attributes.push(attribute);
@@ -717,8 +734,10 @@ fn identity_verification_adds_members_and_changes_none() {
         ip_address: Some("192.0.2.7".into()),
         provider_session_id: Some("evf_1".into()),
     }];
+
     let json = certified(&facts);
     assert_eq!(json["identity_verification"][0]["session_id"], "evf_1");
+
     let note = json["identity_verification"][0]["note"].as_str().unwrap();
     assert_eq!(
         note,
@@ -750,10 +769,12 @@ fn conformance_vectors_pass() {
         failed: Vec<usize>,
         score: u32,
     }
+
     #[derive(serde::Deserialize)]
     struct TestVectors {
         vectors: Vec<TestVector>,
     }
+
     let all: TestVectors =
         serde_json::from_str(include_str!("../../../wit/compliance/vectors.json")).unwrap();
     for vector in all.vectors {

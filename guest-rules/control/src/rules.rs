@@ -40,6 +40,7 @@ pub fn decide(act: Act, facts: &ControlFacts) -> Decision {
         Act::Retrieve => retrieve(facts),
         Act::ConvertToPaper => convert_to_paper(facts),
     };
+
     rule.err().unwrap_or(Decision::Allowed)
 }
 
@@ -51,8 +52,10 @@ fn designate(facts: &ControlFacts) -> Rule {
         "Only the originator designates a controller",
         ASSIGNED,
     )?;
+
     to_another(facts)?;
     movable(facts)?;
+
     // A pledged record stays with its pledgor.
     match facts.pledges {
         0 => Ok(()),
@@ -85,9 +88,11 @@ fn propose_transfer(facts: &ControlFacts) -> Rule {
         "Only the controller transfers control",
         TRANSFER,
     )?;
+
     to_another(facts)?;
     movable(facts)?;
     without_open_release(facts)?;
+
     with_consents(facts)
 }
 
@@ -109,6 +114,7 @@ fn accept_transfer(facts: &ControlFacts) -> Rule {
         "Only the buyer accepts the offer",
         ASSIGNED,
     )?;
+
     in_time(facts)?;
     movable(facts)
 }
@@ -121,6 +127,7 @@ fn confirm_transfer(facts: &ControlFacts) -> Rule {
         "Only the controller transfers control",
         TRANSFER,
     )?;
+
     in_time(facts)?;
     movable(facts)?;
     with_consents(facts)
@@ -158,9 +165,11 @@ fn pledge(facts: &ControlFacts) -> Rule {
         "Only the controller pledges a record",
         AGREEMENT,
     )?;
+
     to_another(facts)?;
     movable(facts)?;
     without_open_release(facts)?;
+
     with_consents(facts)
 }
 
@@ -189,9 +198,11 @@ fn answer_release(facts: &ControlFacts) -> Rule {
         "Only the controller answers a requested release",
         CONSENT,
     )?;
+
     if facts.stage == Released {
         return at(facts, &[], "released again");
     }
+
     if facts.release_requested {
         Ok(())
     } else {
@@ -232,6 +243,7 @@ fn at(facts: &ControlFacts, stages: &[Stage], done: &str) -> Rule {
     if stages.contains(&facts.stage) {
         return Ok(());
     }
+
     let state = match facts.stage {
         Originated => "no other party was designated",
         Designated => "a designated party has not answered yet",
@@ -241,6 +253,7 @@ fn at(facts: &ControlFacts, stages: &[Stage], done: &str) -> Rule {
         Released => "its authoritative copy was released",
     };
     let message = format!("The record cannot be {done}: {state}");
+
     refuse(RefusalReason::OutOfOrder, message, ORDER)
 }
 
@@ -282,6 +295,7 @@ fn movable(facts: &ControlFacts) -> Rule {
         ),
         None => return Ok(()),
     };
+
     refuse(reason, message, "UCC 9-105(b)(1)")
 }
 

@@ -140,6 +140,7 @@ fn every_act_is_for_one_party_at_its_stages() {
             "yes order yes order order order",
         ),
     ];
+
     for (act, party, expected) in table {
         assert_eq!(row(act, &[party]), expected, "{act:?} by {party:?}");
     }
@@ -151,6 +152,7 @@ fn acts_without_a_stage_depend_on_the_party_only() {
         assert!(!row(Act::Inspect, &[party]).contains("party"), "{party:?}");
     }
     assert!(!row(Act::Inspect, &[]).contains("yes"));
+
     for act in [Act::GrantView, Act::RevokeView] {
         assert!(!row(act, &[Controller]).contains("party"), "{act:?}");
         assert!(!row(act, &[Originator, Viewer]).contains("yes"), "{act:?}");
@@ -168,11 +170,13 @@ fn the_originator_needs_the_consent_of_a_controller_to_take_the_copy_out() {
             "[Party::Controller]",
             "{act:?}"
         );
+
         let with = ControlFacts {
             consents: vec![Controller],
             ..without
         };
         assert_eq!(word(decide(act, &with)), "yes", "{act:?}");
+
         let own = facts(Stage::Originated, &[Originator, Controller]);
         assert_eq!(word(decide(act, &own)), "yes", "{act:?}");
     }
@@ -187,12 +191,14 @@ fn a_pledged_record_needs_the_consent_of_its_pledgee_to_move() {
         (Act::ConfirmTransfer, Stage::Accepted),
         (Act::Pledge, Stage::Controlled),
     ];
+
     for (act, stage) in acts {
         let pledged = ControlFacts {
             pledges: 1,
             ..facts(stage, &[Controller])
         };
         assert_eq!(word(decide(act, &pledged)), "[Party::Pledgee]", "{act:?}");
+
         let with = ControlFacts {
             consents: vec![Pledgee],
             ..pledged
@@ -215,6 +221,7 @@ fn a_requested_release_is_answered_by_the_controller_and_blocks_a_sale() {
             "order"
         );
     }
+
     for act in [Act::ConsentToRelease, Act::RefuseRelease] {
         let late = ControlFacts {
             release_requested: true,
@@ -222,6 +229,7 @@ fn a_requested_release_is_answered_by_the_controller_and_blocks_a_sale() {
         };
         assert_eq!(word(decide(act, &late)), "order", "after the release");
     }
+
     for act in [Act::ProposeTransfer, Act::Pledge] {
         let asked = ControlFacts {
             release_requested: true,
@@ -242,6 +250,7 @@ fn a_record_with_an_obstacle_does_not_change_hands() {
         (Act::Pledge, Stage::Controlled, Controller),
         (Act::ConvertToPaper, Stage::Controlled, Controller),
     ];
+
     for (act, stage, party) in acts {
         let outside = ControlFacts {
             is_vaulted: false,
@@ -251,6 +260,7 @@ fn a_record_with_an_obstacle_does_not_change_hands() {
             word(decide(act, &outside)).contains("NotVaulted"),
             "{act:?}"
         );
+
         for (obstacle, reason) in [
             (Obstacle::Unpaid, "Unpaid"),
             (Obstacle::IdentityOpen, "IdentityOpen"),
@@ -288,8 +298,10 @@ fn an_offer_ends_with_its_time() {
     };
     let accept = decide(Act::AcceptTransfer, &late(Stage::Proposed, Buyer));
     assert!(word(accept).contains("Expired"));
+
     let confirm = decide(Act::ConfirmTransfer, &late(Stage::Accepted, Controller));
     assert!(word(confirm).contains("Expired"));
+
     for stage in [Stage::Proposed, Stage::Accepted] {
         assert_eq!(word(decide(Act::ExpireTransfer, &late(stage, Host))), "yes");
     }
@@ -475,6 +487,7 @@ fn a_refusal_states_where_the_record_is() {
             "No release is waiting for an answer",
         ),
     ];
+
     let everybody = [Originator, Controller, Designee, Buyer, Pledgee, Viewer];
     for (act, stage, words) in cases {
         assert_eq!(refused(act, &facts(stage, &everybody)).0, words, "{act:?}");
@@ -506,11 +519,13 @@ fn a_refusal_names_the_obstacle() {
             (message, "UCC 9-105(b)(1)")
         );
     }
+
     let outside = ControlFacts {
         is_vaulted: false,
         ..own.clone()
     };
     assert_eq!(words(&outside).0, "No authoritative copy is in the vault");
+
     let oneself = ControlFacts {
         named: vec![Controller],
         ..own.clone()
@@ -522,6 +537,7 @@ fn a_refusal_names_the_obstacle() {
             "UCC 9-105(a)".into()
         )
     );
+
     let asked = ControlFacts {
         release_requested: true,
         ..own
@@ -539,6 +555,7 @@ fn a_refusal_names_the_obstacle() {
         refused(Act::AcceptTransfer, &late).0,
         "The time of the offer is over"
     );
+
     let early = refused(Act::ExpireTransfer, &facts(Stage::Proposed, &[Host]));
     assert_eq!(early.0, "The transfer has time left");
 }

@@ -111,17 +111,22 @@ fn allowed(world: &World, act: Act, actor: Option<&OrgId>, named: Option<&OrgId>
         if record.org == *party {
             parts.push(Party::Originator);
         }
+
         if record.controller == *party {
             parts.push(Party::Controller);
         }
+
         if record.named.as_ref() == Some(party) {
             parts.push(Party::Buyer);
         }
+
         if record.pledgee() == Some(party) {
             parts.push(Party::Pledgee);
         }
+
         parts
     };
+
     let answers = matches!(act, Act::ConsentToRelease | Act::RefuseRelease);
     let consents = act == Act::Release && world.release == Some(ReleaseState::Consented);
     let facts = ControlFacts {
@@ -151,6 +156,7 @@ fn allowed(world: &World, act: Act, actor: Option<&OrgId>, named: Option<&OrgId>
         },
         attributes: Vec::new(),
     };
+
     decide(act, &facts) == Decision::Allowed
 }
 
@@ -176,6 +182,7 @@ fn job(world: &World, index: usize) -> Option<World> {
         sale.state = step.done;
         return Some(next);
     }
+
     let (act, named) = match step.to {
         RecordState::Proposed => (Act::ProposeTransfer, Some(&sale.buyer)),
         RecordState::Accepted => (Act::AcceptTransfer, None),
@@ -190,11 +197,13 @@ fn job(world: &World, index: usize) -> Option<World> {
         (false, _) if holds => record.kept(),
         (false, _) => record,
     };
+
     (sale.record, sale.state) = if moves {
         (step.to, step.done)
     } else {
         (RecordState::Refused, TransferState::Failed)
     };
+
     Some(next)
 }
 
@@ -235,6 +244,7 @@ impl Model for Trade {
                 }
             }
         }
+
         for (sale, one) in world.sales.iter().enumerate() {
             actions.push(Step::Job { sale });
             for party in [&one.seller, &one.buyer] {
@@ -247,15 +257,18 @@ impl Model for Trade {
                     actions.push(Step::Begin { sale, by, to });
                 }
             }
+
             let to = TransferState::Expiring;
             actions.push(Step::Begin { sale, by: None, to });
         }
+
         actions.push(Step::TimePasses);
         actions.push(Step::AskForRelease);
         for by in self.everybody() {
             actions.push(Step::Release { by: by.clone() });
             actions.push(Step::Pledge { by: by.clone() });
             actions.push(Step::ReleasePledge { by: by.clone() });
+
             for consents in [true, false] {
                 let by = by.clone();
                 actions.push(Step::Answer { by, consents });
@@ -285,6 +298,7 @@ impl Model for Trade {
                     }
                     _ => is_open(one) && one.state.step().is_none(),
                 };
+
                 let in_time = match to {
                     TransferState::Cancelling => true,
                     TransferState::Expiring => world.late,
@@ -293,6 +307,7 @@ impl Model for Trade {
                 if !may || !in_time {
                     return None;
                 }
+
                 one.state = to;
                 one.acting = by;
             }
@@ -333,6 +348,7 @@ impl Model for Trade {
                 if !allowed(world, act, Some(&by), None) {
                     return None;
                 }
+
                 next.release = consents.then_some(ReleaseState::Consented);
                 next.agreed = consents.then_some(by);
             }
@@ -341,12 +357,15 @@ impl Model for Trade {
                 if done || !allowed(world, Act::Release, Some(&by), None) {
                     return None;
                 }
+
                 if world.record.controller == by {
                     next.agreed = Some(by);
                 }
+
                 next.record.stage = ControlStage::Released;
             }
         }
+
         Some(next)
     }
 

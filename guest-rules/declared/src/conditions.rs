@@ -46,6 +46,7 @@ impl Conditions {
         let mut context = Context::with_env(Arc::new(env));
         let mut values = serde_json::to_value(facts).unwrap_or_default();
         values["status"] = json!(status_text(facts.status));
+
         for (at, custodian) in facts.custodians.iter().enumerate() {
             let status = match custodian.status {
                 CustodianStatus::Pending => "pending",
@@ -54,6 +55,7 @@ impl Conditions {
             };
             values["custodians"][at]["status"] = json!(status);
         }
+
         let attributes = facts.attributes.iter();
         let attributes: Map<_, _> = attributes
             .map(|(name, value)| (name.clone(), json!(value)))
@@ -62,11 +64,13 @@ impl Conditions {
             Some((name.strip_prefix(METADATA)?.to_owned(), value.clone()))
         });
         values["metadata"] = serde_json::Value::Object(own.collect());
+
         values["attributes"] = serde_json::Value::Object(attributes);
         for name in VARIABLES {
             let value = cel::to_value(&values[name]).unwrap_or(Value::Null);
             context.add_variable_from_value(name, value);
         }
+
         Self(context)
     }
 
@@ -101,6 +105,7 @@ impl Conditions {
                 _ => "–".to_owned(),
             },
         });
+
         texts.collect()
     }
 }

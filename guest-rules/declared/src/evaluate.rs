@@ -29,6 +29,7 @@ pub(crate) fn statute_references() -> impl Iterator<Item = String> {
         let other = change.and_then(|change| change.statute_reference.clone());
         other.unwrap_or_else(|| reference.to_owned())
     });
+
     let added = rules.checks.into_iter();
     pack.chain(added.map(|check| check.statute_reference.unwrap_or(check.reference)))
 }
@@ -56,6 +57,7 @@ pub fn evaluate_with(rules: &DeclaredRules, facts: &EnvelopeFacts) -> Evaluation
             add(check, 1);
             continue;
         };
+
         conditions.set_check(check.satisfied, &check.detail);
         let mut problem = String::new();
         if let Some(condition) = &change.also_when
@@ -63,6 +65,7 @@ pub fn evaluate_with(rules: &DeclaredRules, facts: &EnvelopeFacts) -> Evaluation
         {
             (check.satisfied, problem) = outcome(&conditions, condition);
         }
+
         let sentence = if check.satisfied {
             &change.satisfied
         } else {
@@ -71,11 +74,14 @@ pub fn evaluate_with(rules: &DeclaredRules, facts: &EnvelopeFacts) -> Evaluation
         if let Some(sentence) = sentence {
             check.detail = [conditions.sentence(sentence), problem].concat();
         }
+
         if let Some(reference) = &change.reference {
             check.ucc_reference.clone_from(reference);
         }
+
         add(check, change.weight.unwrap_or(1));
     }
+
     for declared in &rules.checks {
         conditions.set_check(false, "");
         let (satisfied, problem) = outcome(&conditions, &declared.satisfied_when);
@@ -90,14 +96,17 @@ pub fn evaluate_with(rules: &DeclaredRules, facts: &EnvelopeFacts) -> Evaluation
             satisfied,
             detail: [conditions.sentence(sentence), problem].concat(),
         };
+
         add(check, declared.weight);
     }
+
     let missing = all.iter().filter(|check| !check.satisfied);
     let missing_requirements: Vec<String> =
         missing.map(|check| check.requirement.clone()).collect();
     let compliant = missing_requirements.is_empty();
     let total = total.max(1);
     let share = (reached * 100 + total / 2) / total;
+
     Evaluation {
         compliant,
         score: if compliant { 100 } else { share.min(99) as u32 },

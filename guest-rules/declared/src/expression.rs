@@ -184,6 +184,7 @@ impl Expression {
                 result: fold.end.parsed(),
             })),
         };
+
         IdedExpr { id: 0, expr }
     }
 
@@ -220,6 +221,7 @@ impl Expression {
                 for part in [&fold.continues, &fold.step, &fold.end] {
                     part.uses(bound, names, functions);
                 }
+
                 bound.truncate(outside);
             }
             _ => {}

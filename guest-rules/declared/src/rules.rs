@@ -37,6 +37,7 @@ pub fn write_rules(component: &mut [u8], rules: &DeclaredRules) -> Result<(), St
             "an expression is nested too deeply, or has a number that is not finite".into(),
         );
     }
+
     space::write(component, &text)
 }
 

@@ -31,6 +31,7 @@ pub(crate) fn content() -> Option<&'static [u8]> {
     if *length == EMPTY {
         return None;
     }
+
     let length = std::str::from_utf8(length).ok();
     let length = length.and_then(|length| length.parse::<usize>().ok());
     match length.and_then(|length| space[MARK.len() + LENGTH..].get(..length)) {
@@ -51,6 +52,7 @@ pub fn write(component: &mut [u8], content: &[u8]) -> Result<(), String> {
             content.len()
         ));
     }
+
     // The mark with the letter that fills the space: elsewhere, the mark alone may be.
     let marked: Vec<u8> = MARK.iter().copied().chain(EMPTY).collect();
     let at = component
@@ -59,6 +61,7 @@ pub fn write(component: &mut [u8], content: &[u8]) -> Result<(), String> {
         .ok_or("the component has no space for content")?;
     let space = &mut component[at + MARK.len()..at + SIZE];
     space[..LENGTH].copy_from_slice(format!("{:08}", content.len()).as_bytes());
+
     space[LENGTH..LENGTH + content.len()].copy_from_slice(content);
     Ok(())
 }

@@ -130,6 +130,7 @@ fn a_change_makes_a_check_stricter_and_never_looser() {
         ]),
         ..ChangedCheck::default()
     };
+
     let evaluated = |change: ChangedCheck| {
         let rules = DeclaredRules {
             changes: vec![change],
@@ -141,6 +142,7 @@ fn a_change_makes_a_check_stricter_and_never_looser() {
     assert!(party[7].satisfied);
     assert_eq!(party[7].detail, "Oak Bank is approved.");
     assert_eq!(party[7].ucc_reference, "Policy 2");
+
     let party = evaluated(change(
         "Secured party identified",
         "secured_party.identifier != null",
@@ -150,6 +152,7 @@ fn a_change_makes_a_check_stricter_and_never_looser() {
         party[7].detail,
         "Not approved: The originator names Oak Bank as the secured party."
     );
+
     // A check that fails stays so.
     let custodian = evaluated(change("Controlling party identified", "true"));
     assert!(!custodian[2].satisfied);
@@ -171,10 +174,12 @@ fn the_score_is_the_share_of_the_weights() {
         };
         let evaluation = evaluate_with(&rules, &facts());
         assert!(!evaluation.compliant);
+
         evaluation.score
     };
     assert_eq!((score(1, "true"), score(1, "false")), (44, 33));
     assert_eq!((score(8, "true"), score(8, "false")), (69, 19));
+
     // Rounding does not make a record compliant.
     assert_eq!(score(1000, "true"), 99);
 }
@@ -183,6 +188,7 @@ fn the_score_is_the_share_of_the_weights() {
 fn rules_are_written_into_the_reserved_space_only() {
     assert_eq!(written(), DeclaredRules::default());
     assert_eq!(evaluate(&facts()).checks.len(), requirements().len());
+
     let mut component = b"code holdfast: declared rules code ".to_vec();
     let rules = DeclaredRules {
         changes: Vec::new(),
@@ -192,6 +198,7 @@ fn rules_are_written_into_the_reserved_space_only() {
         write_rules(&mut component, &rules).unwrap_err(),
         "the component has no space for content"
     );
+
     let many = DeclaredRules {
         changes: Vec::new(),
         checks: vec![check("status == 'vaulted'"); 400],

@@ -42,9 +42,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for name in ["scan.png", "scan.jpg"] {
         scan().save(folder.join(name))?;
     }
+
     for (name, pdf) in synthetic::all()? {
         std::fs::write(folder.join(name), pdf)?;
     }
+
     Ok(())
 }
 
@@ -61,6 +63,7 @@ fn contract() -> Result<Vec<u8>, DocumentError> {
     sheet.add_page();
     terms(&mut sheet);
     sheet.add_page();
+
     signatures(&mut sheet);
     running_lines(&mut sheet);
     sheet.into_pdf("Retail Installment Sale Contract")
@@ -94,6 +97,7 @@ fn parties_and_disclosures(sheet: &mut TypesetSheet) {
         sheet.text(x + 6.0, 105.0, label, SMALL);
         sheet.paragraph(x + 6.0, 111.0, third - 12.0, address, BODY);
     }
+
     let mut y = 168.0;
     y += sheet.paragraph(LEFT, y, FULL,
         "You, the Buyer (and the Co-Buyer, if any), may buy the vehicle described below for cash or on \
@@ -109,6 +113,7 @@ fn parties_and_disclosures(sheet: &mut TypesetSheet) {
         "FEDERAL TRUTH-IN-LENDING DISCLOSURES",
         HEADING,
     );
+
     y += 16.0;
     let quarter = FULL / 5.0;
     let disclosures = [
@@ -143,11 +148,13 @@ fn parties_and_disclosures(sheet: &mut TypesetSheet) {
         if index < 2 {
             sheet.fill(x, y, quarter, 96.0, SHADE);
         }
+
         sheet.frame(x, y, quarter, 96.0, if index < 2 { 1.4 } else { 0.7 }, RULE);
         sheet.paragraph(x + 5.0, y + 5.0, quarter - 10.0, title, STRONG);
         sheet.paragraph(x + 5.0, y + 31.0, quarter - 10.0, meaning, SMALL);
         sheet.text(x + 5.0, y + 88.0, amount, FIGURE);
     }
+
     y += 108.0;
     y = schedule(sheet, y);
     let clauses = [
@@ -168,6 +175,7 @@ fn parties_and_disclosures(sheet: &mut TypesetSheet) {
             "See the other pages of this contract for nonpayment, default, any required repayment in full before the scheduled date, and our security interest.",
         ),
     ];
+
     for (title, text) in clauses {
         y += sheet.paragraph(LEFT, y, FULL, &format!("{title}{text}"), BODY) + 3.0;
     }
@@ -184,6 +192,7 @@ fn vehicle(sheet: &mut TypesetSheet, top: f32) -> f32 {
         ("Vehicle identification number", "5HDMR2AX6T1004187", 130.0),
         ("Primary use", "Personal", 74.0),
     ];
+
     let mut x = LEFT;
     for (label, value, width) in columns {
         sheet.frame(x, y, width, 30.0, 0.6, RULE);
@@ -191,6 +200,7 @@ fn vehicle(sheet: &mut TypesetSheet, top: f32) -> f32 {
         sheet.text(x + 5.0, y + 23.0, value, STRONG);
         x += width;
     }
+
     y + 40.0
 }
 
@@ -211,6 +221,7 @@ fn schedule(sheet: &mut TypesetSheet, top: f32) -> f32 {
         if index == 0 {
             sheet.fill(LEFT, y, FULL, 16.0, SHADE);
         }
+
         sheet.frame(LEFT, y, FULL, 16.0, 0.6, RULE);
         for (x, cell) in columns.into_iter().zip(row) {
             sheet.text(
@@ -220,8 +231,10 @@ fn schedule(sheet: &mut TypesetSheet, top: f32) -> f32 {
                 if index == 0 { STRONG } else { BODY },
             );
         }
+
         y += 16.0;
     }
+
     y + 10.0
 }
 
@@ -277,18 +290,22 @@ fn figures(sheet: &mut TypesetSheet) {
         ("5.  Prepaid finance charge", "$0.00", false),
         ("6.  Amount financed (3 plus 4)", "$27,815.15", true),
     ];
+
     let mut y = 70.0;
     for (label, amount, total) in rows {
         if total {
             sheet.fill(LEFT, y, FULL, 16.0, SHADE);
         }
+
         let look = if total { STRONG } else { BODY };
         let indent = if label.starts_with(' ') { 18.0 } else { 6.0 };
         sheet.text(LEFT + indent, y + 11.3, label.trim_start(), look);
         sheet.text_right(RIGHT - 6.0, y + 11.3, amount, look);
         sheet.stroke(&[(LEFT, y + 16.0), (RIGHT, y + 16.0)], 0.3, GREY);
+
         y += 16.0;
     }
+
     sheet.frame(LEFT, 70.0, FULL, y - 70.0, 0.7, RULE);
     y += 20.0;
     y = numbered(
@@ -301,6 +318,7 @@ fn figures(sheet: &mut TypesetSheet) {
             "The gap waiver is not required to obtain credit. It is included only because you asked for it and initialed a separate form that states its price and its terms.",
         ],
     );
+
     numbered(
         sheet,
         y,
@@ -325,6 +343,7 @@ fn terms(sheet: &mut TypesetSheet) {
             "You will see that our security interest is shown on the certificate of title. You will not sell, rent or transfer the vehicle, or take it out of the country, without our written permission.",
         ],
     );
+
     y = numbered(
         sheet,
         y,
@@ -336,6 +355,7 @@ fn terms(sheet: &mut TypesetSheet) {
             "If we hire an attorney who is not our employee to collect what you owe, you will pay a reasonable fee and court costs as the law allows.",
         ],
     );
+
     y = numbered(
         sheet,
         y,
@@ -346,6 +366,7 @@ fn terms(sheet: &mut TypesetSheet) {
             "A change of the assignee named on the authoritative copy is made only with the consent of the party then in control of it. Possession of a printed or downloaded copy transfers no right.",
         ],
     );
+
     y = numbered(
         sheet,
         y,
@@ -356,9 +377,11 @@ fn terms(sheet: &mut TypesetSheet) {
             "This contract contains the whole agreement between you and us about this sale on credit. A change must be in writing and signed by us. If a part of it is not valid, all other parts stay in force. Federal law and the law of North Carolina apply.",
         ],
     );
+
     let notice = "NOTICE: ANY HOLDER OF THIS CONSUMER CREDIT CONTRACT IS SUBJECT TO ALL CLAIMS AND DEFENSES WHICH THE DEBTOR COULD ASSERT AGAINST THE SELLER OF GOODS OR SERVICES OBTAINED PURSUANT HERETO OR WITH THE PROCEEDS HEREOF. RECOVERY HEREUNDER BY THE DEBTOR SHALL NOT EXCEED AMOUNTS PAID BY THE DEBTOR HEREUNDER.";
     let height = sheet.height(notice, STRONG, FULL - 16.0);
     sheet.frame(LEFT, y, FULL, height + 12.0, 1.0, RULE);
+
     sheet.paragraph(LEFT + 8.0, y + 6.0, FULL - 16.0, notice, STRONG);
 }
 
@@ -371,6 +394,7 @@ fn numbered(sheet: &mut TypesetSheet, top: f32, title: &str, clauses: &[&str]) -
         sheet.paragraph(LEFT + 2.0, y, 16.0, &format!("{letter}."), STRONG);
         y += sheet.paragraph(LEFT + 18.0, y, FULL - 18.0, clause, BODY) + 2.5;
     }
+
     y + 7.0
 }
 
@@ -382,6 +406,7 @@ fn signatures(sheet: &mut TypesetSheet) {
     sheet.fill(LEFT, y, FULL, height + 12.0, SHADE);
     sheet.frame(LEFT, y, FULL, height + 12.0, 1.0, RULE);
     sheet.paragraph(LEFT + 8.0, y + 6.0, FULL - 16.0, notice, STRONG);
+
     y += height + 24.0;
     y += sheet.paragraph(LEFT, y, FULL,
         "By signing below you agree to the terms of this contract, confirm that we gave it to you before you \
@@ -406,6 +431,7 @@ fn signatures(sheet: &mut TypesetSheet) {
             "Co-buyer's initials:",
         ],
     ];
+
     for [note, signature, date, printed, initials] in labels {
         sheet.text(LEFT, y + 8.0, note, SMALL);
         y += 44.0;
@@ -414,8 +440,10 @@ fn signatures(sheet: &mut TypesetSheet) {
         y += 42.0;
         line(sheet, LEFT, y, 330.0, printed);
         line(sheet, LEFT + 362.0, y, FULL - 362.0, initials);
+
         y += 30.0;
     }
+
     sheet.frame(LEFT, y, 10.0, 10.0, 0.8, RULE);
     sheet.text(LEFT + 16.0, y + 8.6, "Gap waiver requested. I want the optional gap waiver for the price stated in the itemization.", BODY);
     y += 30.0;
@@ -427,6 +455,7 @@ fn signatures(sheet: &mut TypesetSheet) {
         "Pinecrest Auto Center, Inc. accepts this contract and assigns its interest in it to Crescent Auto \
          Finance, LLC (assignee) under the terms of their agreement, without recourse unless that agreement \
          says otherwise.", BODY);
+
     y += 88.0;
     line(sheet, LEFT, y, 330.0, "Seller signature:");
     line(sheet, LEFT + 362.0, y, FULL - 362.0, "Seller title:");
@@ -444,6 +473,7 @@ fn running_lines(sheet: &mut TypesetSheet) {
         sheet.select_page(index);
         sheet.stroke(&[(LEFT, HEIGHT - 46.0), (RIGHT, HEIGHT - 46.0)], 0.4, GREY);
         sheet.text(LEFT, HEIGHT - 35.0, "Retail Installment Sale Contract · RIC-2026-004187 · Sample for demonstration, not legal advice", SMALL);
+
         sheet.text_right(
             RIGHT,
             HEIGHT - 35.0,

@@ -25,6 +25,7 @@ pub fn without_actions(pdf: &[u8]) -> Result<Option<Vec<u8>>> {
             "it is signed, and removing its scripts would break the signatures",
         ));
     }
+
     let SourceDocument {
         mut document,
         bytes,
@@ -35,10 +36,12 @@ pub fn without_actions(pdf: &[u8]) -> Result<Option<Vec<u8>>> {
     }
 
     let shown = ShownPages::of(&bytes)?;
+
     // The removed actions are in no object any more.
     document.prune_objects();
     let written = OverlayTarget::Rewrite(Box::new(document)).save(pdf, "inert")?;
     shown.confirm(written.clone())?;
+
     Ok(Some(written))
 }
 
@@ -50,12 +53,14 @@ fn remove_actions(document: &mut Document) -> bool {
         let Some(object) = document.objects.get(&id) else {
             continue;
         };
+
         let mut changed = object.clone();
         if remove_in(document, &mut changed) {
             document.objects.insert(id, changed);
             found = true;
         }
     }
+
     found
 }
 
@@ -64,6 +69,7 @@ fn remove_at_opening(document: &mut Document) -> bool {
     let Ok(catalog) = document.catalog() else {
         return false;
     };
+
     let opening = catalog
         .get(b"OpenAction")
         .map(|entry| resolve_in(document, entry));
@@ -75,22 +81,26 @@ fn remove_at_opening(document: &mut Document) -> bool {
             !is_going || action.has(b"Next")
         })
     });
+
     let names = catalog.get(b"Names").and_then(Object::as_reference);
 
     let mut found = acts;
     if acts && let Ok(catalog) = document.catalog_mut() {
         catalog.remove(b"OpenAction");
     }
+
     if let Ok(names) = names
         && let Ok(names) = document.get_dictionary_mut(names)
     {
         found |= names.remove(b"JavaScript").is_some();
     }
+
     if let Ok(catalog) = document.catalog_mut()
         && let Ok(Object::Dictionary(names)) = catalog.get_mut(b"Names")
     {
         found |= names.remove(b"JavaScript").is_some();
     }
+
     found
 }
 
@@ -117,9 +127,11 @@ fn remove_in(document: &Document, object: &mut Object) -> bool {
             found = true;
         }
     }
+
     for (_, entry) in entries.iter_mut() {
         found |= remove_in(document, entry);
     }
+
     found
 }
 
@@ -127,6 +139,7 @@ fn remove_in(document: &Document, object: &mut Object) -> bool {
 fn acts(document: &Document, action: &Object) -> bool {
     /// More than any document has in one place. What is left over then counts as an action.
     const MOST: usize = 2_000;
+
     let mut open = vec![action];
     let mut seen = 0;
     while let Some(action) = open.pop() {
@@ -134,12 +147,14 @@ fn acts(document: &Document, action: &Object) -> bool {
         if seen > MOST {
             return true;
         }
+
         match resolve_in(document, action) {
             Object::Array(actions) => open.extend(actions),
             Object::Dictionary(entries) => {
                 if is_acting(document, entries) {
                     return true;
                 }
+
                 if entries.has(b"S") {
                     open.extend(entries.get(b"Next"));
                 } else {
@@ -149,6 +164,7 @@ fn acts(document: &Document, action: &Object) -> bool {
             _ => {}
         }
     }
+
     false
 }
 

@@ -49,6 +49,7 @@ pub fn write_anew(pdf: Vec<u8>, signatures: SignatureHandling) -> Result<Option<
         write_values(&mut target, &pages, &[], &bytes)?;
         remove_validation_data(&mut target)?;
     }
+
     for page in &pages {
         join_content(&mut target, page)?;
         let page = target.edit(page.id)?;
@@ -59,6 +60,7 @@ pub fn write_anew(pdf: Vec<u8>, signatures: SignatureHandling) -> Result<Option<
 
     let document = target.document_mut();
     keep_own_entries(&mut document.trailer);
+
     // What only earlier revisions and the old content streams used.
     document.prune_objects();
     move_catalog_to_the_end(document)?;
@@ -93,11 +95,14 @@ fn join_content(target: &mut OverlayTarget, page: &SourcePage) -> Result<()> {
             // Readers skip it, too.
             continue;
         };
+
         let room = MAX_STREAM_BYTES.saturating_sub(joined.len());
         let Some(content) = plain(target, stream, room) else {
             return Ok(());
         };
+
         joined.extend_from_slice(&content);
+
         // Content is split between tokens, so that a separator changes nothing.
         joined.push(b'\n');
     }
@@ -106,6 +111,7 @@ fn join_content(target: &mut OverlayTarget, page: &SourcePage) -> Result<()> {
     stream.compress()?;
     let stream = target.add(stream)?;
     target.edit(page.id)?.set("Contents", stream);
+
     Ok(())
 }
 
@@ -115,11 +121,13 @@ fn plain(target: &OverlayTarget, stream: &Stream, room: usize) -> Option<Vec<u8>
         let entry = stream.dict.get(key);
         entry.is_err() || entry.is_ok_and(holds_no_reference)
     };
+
     // The data of a stream with `F` are in another file.
     if stream.dict.has(b"F") || !is_direct(b"Filter") || !is_direct(b"DecodeParms") {
         let resolved = resolved_filters(target, stream)?;
         return resolved.get_plain_content_with_limit(room).ok();
     }
+
     stream.get_plain_content_with_limit(room).ok()
 }
 
@@ -137,11 +145,13 @@ fn resolved_filters(target: &OverlayTarget, stream: &Stream) -> Option<Stream> {
     if stream.dict.has(b"F") {
         return None;
     }
+
     let mut copy = stream.clone();
     for key in [&b"Filter"[..], b"DecodeParms"] {
         let Ok(entry) = stream.dict.get(key) else {
             continue;
         };
+
         let entry = match target.resolve(entry) {
             Object::Array(items) => Object::Array(
                 items
@@ -151,11 +161,14 @@ fn resolved_filters(target: &OverlayTarget, stream: &Stream) -> Option<Stream> {
             ),
             plain => plain.clone(),
         };
+
         if !holds_no_reference(&entry) {
             return None;
         }
+
         copy.dict.set(key, entry);
     }
+
     Some(copy)
 }
 
@@ -182,10 +195,12 @@ fn move_catalog_to_the_end(document: &mut Document) -> Result<()> {
     let catalog = document.objects.remove(&old).ok_or_else(no_catalog)?;
     let new = document.try_add_object(catalog)?;
     document.trailer.set("Root", new);
+
     // Hardly any document refers to its catalog from elsewhere; a reader would follow such a reference.
     for object in document.objects.values_mut() {
         replace(object, old, new);
     }
+
     Ok(())
 }
 

@@ -47,6 +47,7 @@ pub fn completion_certificate(facts: &CompletionFacts) -> Result<Vec<u8>> {
     if characters(facts) > MAX_CHARACTERS {
         return Err(over_limit(format!("{MAX_CHARACTERS} characters of facts")));
     }
+
     let mut layout = CertificateLayout {
         sheet: TypesetSheet::new(PAGE.0, PAGE.1)?,
         y: MARGIN,
@@ -54,9 +55,11 @@ pub fn completion_certificate(facts: &CompletionFacts) -> Result<Vec<u8>> {
     layout.sheet.follow(&facts.title);
     layout.head(facts)?;
     layout.rows(MARGIN, &facts.rows);
+
     for signer in &facts.signers {
         layout.signer(signer)?;
     }
+
     layout.footers(facts);
     let mut document = krilla::Document::new_with(krilla::SerializeSettings {
         enable_tagging: false,
@@ -70,6 +73,7 @@ pub fn completion_certificate(facts: &CompletionFacts) -> Result<Vec<u8>> {
             .document_id(format!("completion:{}", facts.verification_url))
             .creation_date(issued_at.to_krilla()),
     );
+
     overlay::finish(document)
 }
 
@@ -81,6 +85,7 @@ fn characters(facts: &CompletionFacts) -> usize {
     };
     let of_signer =
         |signer: &SignerSummary| signer.name.len() + signer.about.len() + of_rows(&signer.rows);
+
     facts.title.len()
         + facts.document_name.len()
         + facts.verification_caption.len()
@@ -112,12 +117,15 @@ impl CertificateLayout {
         let mut y = MARGIN + 4.0;
         y += sheet.paragraph(MARGIN, y, width, &facts.title, TITLE) + 4.0;
         y += sheet.paragraph(MARGIN, y, width, &facts.document_name, NAME) + 8.0;
+
         y += sheet.paragraph(MARGIN, y, width, &facts.verification_caption, TEXT);
         y = y.max(MARGIN + CODE) + 4.0;
+
         // As wide as the page, so that most addresses stay on one line and can be copied.
         let address = &facts.verification_url;
         y += sheet.paragraph(MARGIN, y, RIGHT - MARGIN, address, SMALL);
         self.y = y + 12.0;
+
         Ok(())
     }
 
@@ -128,6 +136,7 @@ impl CertificateLayout {
         let size = code.size();
         let module = CODE / (size as f32 + 2.0 * QUIET);
         let at = |index: i32| (index as f32 + QUIET) * module;
+
         // A code is never mirrored.
         let mirrored = self.sheet.is_mirrored();
         let across = |start: i32, end: i32| {
@@ -144,14 +153,17 @@ impl CertificateLayout {
                 while column < size && code.get_module(column, row) {
                     column += 1;
                 }
+
                 let width = (column - start) as f32 * module;
                 if width > 0.0 {
                     let left = across(start, column);
                     self.sheet.fill(left, y + at(row), width, module, INK);
                 }
+
                 column += 1;
             }
         }
+
         Ok(())
     }
 
@@ -177,6 +189,7 @@ impl CertificateLayout {
         self.y += self
             .sheet
             .paragraph(MARGIN, self.y, width, &signer.name, NAME);
+
         let about = self
             .sheet
             .paragraph(MARGIN, self.y, width, &signer.about, LABEL);
@@ -185,10 +198,12 @@ impl CertificateLayout {
         if let Some(signature) = &signer.signature {
             self.signature(signature)?;
         }
+
         self.rows(MARGIN + SIGNATURE.0 + 18.0, &signer.rows);
         if self.sheet.page_count() == page {
             self.y = self.y.max(top + SIGNATURE.1);
         }
+
         Ok(())
     }
 
@@ -201,6 +216,7 @@ impl CertificateLayout {
             width: width - 8.0,
             height: height - 8.0,
         };
+
         let (value, hand) = match signature {
             SignatureAppearance::Typed(typed) => {
                 let value = FieldValue::Typed(typed.name.clone());
@@ -208,6 +224,7 @@ impl CertificateLayout {
             }
             SignatureAppearance::Drawn(picture) => (FieldValue::Drawn(picture.clone()), None),
         };
+
         self.sheet.field(&value, hand, space)
     }
 

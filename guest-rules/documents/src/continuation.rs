@@ -69,6 +69,7 @@ fn moved_texts<'a>(pages: &[SourcePage], fields: &'a [FlowingField]) -> Result<V
         else {
             continue;
         };
+
         for area in &flowing.field.field.areas {
             let place = page(pages, area.page)?.geometry.area(area)?;
             if fit::text(&fonts, text, TextStyle::Regular, place, SMALLEST).is_err() {
@@ -81,6 +82,7 @@ fn moved_texts<'a>(pages: &[SourcePage], fields: &'a [FlowingField]) -> Result<V
             }
         }
     }
+
     Ok(moved)
 }
 
@@ -92,6 +94,7 @@ fn continue_texts(
 ) -> Result<Vec<u8>> {
     let last = pages.last().ok_or_else(|| unreadable("no page"))?;
     let size = (last.geometry.width, last.geometry.height);
+
     // A text needs some room on its page.
     let size = (size.0.max(300.0), size.1.max(300.0));
     let mut sheet = TypesetSheet::new(size.0, size.1)?;
@@ -103,6 +106,7 @@ fn continue_texts(
             sheet.add_page();
             top = MARGIN;
         }
+
         let number = pages.len() + sheet.page_count();
         top = set_text(&mut sheet, size, top, text);
         if let Some((field, _)) = written.get_mut(text.field) {
@@ -113,6 +117,7 @@ fn continue_texts(
             field.value = FieldValue::Text(shortened(pages, field, text.text, &reference)?);
         }
     }
+
     sheet.into_pdf("")
 }
 
@@ -137,6 +142,7 @@ fn set_text(
         sheet.paragraph(MARGIN, top, room, &line, BODY);
         top += BODY.leading();
     }
+
     top + BODY.leading()
 }
 
@@ -152,6 +158,7 @@ fn shortened(
     for area in &field.areas {
         places.push(page(pages, area.page)?.geometry.area(area)?);
     }
+
     let characters: Vec<char> = text.chars().collect();
     let part = |count: usize| {
         let beginning: String = characters.iter().take(count).collect();

@@ -48,6 +48,7 @@ pub fn worded_custody_record(sheet: &CustodySheet) -> Result<Vec<u8>> {
     if sheet.certificate_json.len() + characters(sheet) > MAX_CHARACTERS {
         return Err(over_limit(format!("{MAX_CHARACTERS} characters of facts")));
     }
+
     let uneven = |section: &CustodySection| {
         let mut rows = section.rows.iter();
         rows.any(|row| row.cells.len() != section.columns.len())
@@ -66,6 +67,7 @@ pub fn worded_custody_record(sheet: &CustodySheet) -> Result<Vec<u8>> {
         ..SerializeSettings::default()
     });
     layout::lay_out(sheet)?.draw_into(&mut document)?;
+
     document.set_metadata(
         Metadata::new()
             .title(sheet.file_title.clone())
@@ -79,6 +81,7 @@ pub fn worded_custody_record(sheet: &CustodySheet) -> Result<Vec<u8>> {
             ))
             .creation_date(recorded_at.to_krilla()),
     );
+
     let attached = document.embed_file(EmbeddedFile {
         path: ATTACHMENT.to_owned(),
         mime_type: MimeType::new("application/json"),
@@ -89,6 +92,7 @@ pub fn worded_custody_record(sheet: &CustodySheet) -> Result<Vec<u8>> {
         compress: Some(true),
         location: None,
     });
+
     attached.ok_or_else(|| other("the certificate could not be attached"))?;
     overlay::finish(document)
 }

@@ -55,10 +55,12 @@ pub(crate) fn candidates(character: char, is_wide: bool) -> Vec<&'static str> {
     if is_wide {
         codes.push("Hani");
     }
+
     let users = character.script_extension();
     if !users.is_common() && !users.is_inherited() {
         codes.extend(users.iter().map(face_code));
     }
+
     codes.extend(SYMBOLS);
     codes
 }

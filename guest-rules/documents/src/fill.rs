@@ -73,6 +73,7 @@ pub(crate) fn fill_styled(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<
     if is_signed(pdf) {
         return fill_signed(pdf, fields);
     }
+
     let source = SourceDocument::open_for_rewrite(pdf)?;
     let shown = ShownPages::of(&source.bytes)?;
     let SourceDocument {
@@ -83,13 +84,16 @@ pub(crate) fn fill_styled(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<
     } = source;
 
     let mut target = OverlayTarget::Rewrite(Box::new(document));
+
     // Nothing can hide a value here: open content ends before it, and annotations over it become part of the page.
     write_values(&mut target, &pages, fields, &bytes)?;
+
     // The flattened form and its fields are unreachable now; pruning keeps their values out of the
     // file.
     target.document_mut().prune_objects();
     let filled = target.save(pdf, "filled")?;
     shown.confirm(filled.clone())?;
+
     Ok(filled)
 }
 
@@ -111,6 +115,7 @@ fn fill_signed(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<u8>> {
         paint_values(target, pages, drawings, FlattenedForm::default())
     })?;
     updates.confirm(&tail, &looks)?;
+
     Ok([pdf, &tail].concat())
 }
 
@@ -151,6 +156,7 @@ fn paint_values(
     let fonts = FontSet::load()?;
     let mut overlay = OverlayDocument::new();
     let mut placements = flattened.placements;
+
     let mut drawn = Vec::new();
     for missing in flattened.without_appearance {
         let (width, height) = missing.size;
@@ -176,8 +182,10 @@ fn paint_values(
                 value.drawing.draw(&fonts, surface)
             })
         })?;
+
         drawn.push((*index, geometry.to_user));
     }
+
     let forms = overlay.import_into(target)?;
     for ((index, matrix), form) in drawn.into_iter().zip(forms) {
         placements.entry(index).or_default().push(FormPlacement {
@@ -186,6 +194,7 @@ fn paint_values(
             role: ContentRole::Content,
         });
     }
+
     for (index, placements) in &placements {
         target.paint(&pages[*index], placements)?;
     }
@@ -197,6 +206,7 @@ fn paint_values(
             added: values.iter().map(|value| value.ink).collect(),
         })
     });
+
     Ok(looks.collect())
 }
 
@@ -216,6 +226,7 @@ fn placed(
             let Some(drawing) = prepare(fonts, &field.value, *hand, place, FAINT)? else {
                 continue;
             };
+
             let grounds = match &mut grounds {
                 Some(grounds) => grounds,
                 none => none.insert(Grounds::of(Arc::clone(source))?),
@@ -228,6 +239,7 @@ fn placed(
             });
         }
     }
+
     Ok(drawings)
 }
 
@@ -236,6 +248,7 @@ pub(crate) fn lighten(surface: &mut Surface<'_>, place: DisplayedBox) {
     let Some(shape) = Rect::from_xywh(place.x, place.y, place.width, place.height) else {
         return;
     };
+
     let mut path = PathBuilder::new();
     path.push_rect(shape);
     if let Some(path) = path.finish() {
@@ -293,6 +306,7 @@ pub(crate) fn prepare(
             space,
         }));
     }
+
     layout(fonts, value, hand, space, smallest).map_err(|misfit| match misfit {
         Misfit::TooLong(room) => over_limit(format!(
             "a text for a box of {:.1} x {:.1} points, which has room for {room} characters",
@@ -339,6 +353,7 @@ impl FieldDrawing {
             Self::Picture { picture, space } => picture.draw(surface, *space)?,
             Self::Tick(space) => tick(surface, *space),
         }
+
         Ok(())
     }
 }
@@ -380,6 +395,7 @@ fn stroke(
     let Some(path) = path.finish() else {
         return;
     };
+
     surface.set_fill(None);
     surface.set_stroke(Some(Stroke {
         paint: rgb::Color::new(red, green, blue).into(),
@@ -388,6 +404,7 @@ fn stroke(
         line_join: LineJoin::Round,
         ..Stroke::default()
     }));
+
     surface.draw_path(&path);
     surface.set_stroke(None);
 }

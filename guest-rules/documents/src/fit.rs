@@ -108,6 +108,7 @@ fn lines_in(
             next
         };
     }
+
     None
 }
 
@@ -140,6 +141,7 @@ pub(crate) fn most_that(all: usize, fits: impl Fn(usize) -> bool) -> usize {
             most = middle - 1;
         }
     }
+
     fitting
 }
 
@@ -169,6 +171,7 @@ pub(crate) fn signature(
         descent: extent.descent.max(ink.below),
     };
     let tallest = (space.height * 0.8 / (extent.ascent + extent.descent)).min(28.0);
+
     let width = space.width * 0.94;
     let smallest = smallest.min(tallest);
     let size = tallest.min(width / line.width(1.0).max(0.01));
@@ -179,6 +182,7 @@ pub(crate) fn signature(
     let long = name.chars().count() > MAX_CHARACTERS;
     let words = WordIterator::new(fonts, name, style);
     let tall = (extent.ascent + extent.descent) / (ASCENT + DESCENT);
+
     let room = (width, space.height * 0.8);
     match lines_in(&words, (tallest, smallest), room, tall).filter(|_| !long) {
         Some((lines, size)) => {
@@ -241,6 +245,7 @@ fn place(
     } else {
         free.min(padding)
     };
+
     FittedText {
         lines: lines
             .iter()
@@ -381,6 +386,7 @@ mod tests {
             else {
                 panic!("{width} x {height}");
             };
+
             let part: String = value.chars().take(room as usize).collect();
             let fitted = text(&fonts, &part, TextStyle::Regular, space, SMALLEST).unwrap();
             assert!(fitted.size >= SMALLEST, "{}", fitted.size);
@@ -398,6 +404,7 @@ mod tests {
             assert!(widest(&fitted) <= 120.0, "{hand:?}");
             assert!(fitted.first_baseline > 0.0, "{hand:?}");
         }
+
         let tiny = signature(&fonts, name, None, space(20.0, 10.0), SMALLEST);
         assert!(matches!(tiny, Err(Misfit::TooLong(_))));
     }

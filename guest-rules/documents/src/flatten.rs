@@ -64,6 +64,7 @@ pub(crate) fn form(
         // Certification and usage rights cover the form and bytes that change now.
         catalog.remove(b"Perms");
     }
+
     Ok(flattened)
 }
 
@@ -80,6 +81,7 @@ fn flatten_page(
     let Some(Object::Array(annotations)) = annotations.map(|object| target.resolve(object)) else {
         return Ok(());
     };
+
     let mut kept = Vec::with_capacity(annotations.len());
     let mut widgets = Vec::new();
     for annotation in annotations {
@@ -92,9 +94,11 @@ fn flatten_page(
             _ => kept.push(annotation.clone()),
         }
     }
+
     if widgets.is_empty() {
         return Ok(());
     }
+
     for widget in &widgets {
         let flags = entry(target, widget, b"F")
             .and_then(|flags| flags.as_i64().ok())
@@ -106,7 +110,9 @@ fn flatten_page(
         {
             continue;
         }
+
         let appearance = appearance(target, widget, rectangle);
+
         // Programs that leave drawing to the viewer write an appearance with at most a frame.
         let says_nothing = appearance.is_none_or(|(form, _)| shows_nothing(target, form));
         if let Some(value) = value(target, widget, appearance.is_none())
@@ -121,6 +127,7 @@ fn flatten_page(
                 matrix,
             });
         }
+
         if let Some((form, matrix)) = appearance {
             let dictionary = target.edit(form)?;
             dictionary.set("Type", "XObject");
@@ -130,6 +137,7 @@ fn flatten_page(
                 matrix,
                 role: ContentRole::Content,
             };
+
             flattened
                 .placements
                 .entry(index)
@@ -137,12 +145,14 @@ fn flatten_page(
                 .push(placement);
         }
     }
+
     let page = target.edit(page.id)?;
     if kept.is_empty() {
         page.remove(b"Annots");
     } else {
         page.set("Annots", kept);
     }
+
     Ok(())
 }
 
@@ -204,6 +214,7 @@ fn appearance(
         let state = entry(target, widget, b"AS")?.as_name().ok()?;
         normal = states.get(state).ok()?;
     }
+
     let id = last_reference(target, normal)?;
     let form = target.resolve(normal).as_stream().ok()?;
     let bounds = box_at(target, &form.dict, b"BBox")?;
@@ -212,6 +223,7 @@ fn appearance(
     if shown.width() <= 0.0 || shown.height() <= 0.0 {
         return None;
     }
+
     let (across, down) = (
         rectangle.width() / shown.width(),
         rectangle.height() / shown.height(),
@@ -224,6 +236,7 @@ fn appearance(
         rectangle.x0 - shown.x0 * across,
         rectangle.y0 - shown.y0 * down,
     ]);
+
     Some((id, matrix))
 }
 
@@ -275,6 +288,7 @@ fn shows_nothing(target: &OverlayTarget, form: ObjectId) -> bool {
     let Ok(content) = stream.get_plain_content_with_limit(MAX_APPEARANCE_BYTES) else {
         return false;
     };
+
     let mut operators = UntypedIter::new(&content);
     while let Some(instruction) = operators.next() {
         if matches!(
@@ -284,6 +298,7 @@ fn shows_nothing(target: &OverlayTarget, form: ObjectId) -> bool {
             return false;
         }
     }
+
     true
 }
 

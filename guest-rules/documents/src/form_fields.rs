@@ -38,6 +38,7 @@ pub fn form_fields(pdf: Vec<u8>) -> Result<Vec<FormField>> {
     let source = SourceDocument::open_for_update(&Arc::new(pdf))?;
     let document = &source.document;
     let mut fields: Vec<FormField> = Vec::new();
+
     let mut examined = 0;
     for (number, page) in (1..).zip(&source.pages) {
         let page_entry = document.get_dictionary(page.id);
@@ -47,21 +48,26 @@ pub fn form_fields(pdf: Vec<u8>) -> Result<Vec<FormField>> {
         else {
             continue;
         };
+
         examined += annotations.len();
         if examined > MAX_ANNOTATIONS {
             return Err(over_limit(format!("{MAX_ANNOTATIONS} annotations")));
         }
+
         for annotation in annotations {
             let Some(widget) = dictionary(document, annotation) else {
                 continue;
             };
+
             let node = FieldNode { document, widget };
             let (Some(kind), Some(area)) = (node.kind(), node.area(number, &page.geometry)) else {
                 continue;
             };
+
             node.add(kind, area, &mut fields)?;
         }
     }
+
     Ok(fields)
 }
 
@@ -102,6 +108,7 @@ impl<'a> FieldNode<'a> {
         if !widget || flags.unwrap_or_default() & (HIDDEN | NO_VIEW) != 0 {
             return None;
         }
+
         match self.inherited(b"FT")?.as_name().ok()? {
             b"Tx" => Some(self.kind_of_text()),
             b"Ch" => Some(FormFieldKind::Select),
@@ -124,6 +131,7 @@ impl<'a> FieldNode<'a> {
                 _ => None,
             }
         };
+
         let script = script().unwrap_or_default();
         let names = |name: &[u8]| memmem::find(script, name).is_some();
         if names(b"AFDate_Format") {
@@ -145,6 +153,7 @@ impl<'a> FieldNode<'a> {
             .collect();
         let rectangle = UserSpaceBox::from_corners(corners.try_into().ok()?)?;
         let shown = geometry.to_user.inverse()?.apply_to_box(rectangle);
+
         let (width, height) = (f64::from(geometry.width), f64::from(geometry.height));
         let fraction = |number: f64| (number.clamp(0.0, 1.0) * 1e5).round() / 1e5;
         let (left, right) = (fraction(shown.x0 / width), fraction(shown.x1 / width));
@@ -152,6 +161,7 @@ impl<'a> FieldNode<'a> {
             fraction(1.0 - shown.y1 / height),
             fraction(1.0 - shown.y0 / height),
         );
+
         (right > left && bottom > top).then_some(Area {
             page,
             x: left,
@@ -174,15 +184,18 @@ impl<'a> FieldNode<'a> {
             }
             return Ok(());
         }
+
         if fields.len() == MAX_FIELDS {
             return Err(over_limit(format!("{MAX_FIELDS} form fields")));
         }
+
         let mut options = Vec::new();
         match kind {
             FormFieldKind::Radio => add_options(&mut options, self.on_states()),
             FormFieldKind::Select => add_options(&mut options, self.choices()),
             _ => {}
         }
+
         let length = self.inherited(b"MaxLen");
         let length = length.and_then(|length| u32::try_from(length.as_i64().ok()?).ok());
         fields.push(FormField {
@@ -196,6 +209,7 @@ impl<'a> FieldNode<'a> {
             max_length: length.filter(|length| *length > 0),
             areas: vec![area],
         });
+
         Ok(())
     }
 

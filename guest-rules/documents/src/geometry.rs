@@ -32,6 +32,7 @@ impl PageTransform {
         if !determinant.is_finite() || determinant.abs() < 1e-12 {
             return None;
         }
+
         Some(Self([
             d / determinant,
             -b / determinant,
@@ -82,6 +83,7 @@ impl UserSpaceBox {
             around.x1 = around.x1.max(x);
             around.y1 = around.y1.max(y);
         }
+
         around
     }
 
@@ -133,6 +135,7 @@ impl PageGeometry {
             && width > 0.0
             && height > 0.0
             && to_user.0.iter().all(|number| number.is_finite());
+
         sound.then_some(Self {
             width,
             height,
@@ -167,6 +170,7 @@ impl PageGeometry {
     pub(crate) fn area(&self, area: &Area) -> Result<DisplayedBox> {
         // Placement rounds its fractions, so an area may exceed the edge by a hair.
         const SLACK: f64 = 0.001;
+
         let numbers = [area.x, area.y, area.w, area.h];
         let sound = numbers.iter().all(|number| number.is_finite())
             && area.w > 0.0
@@ -181,6 +185,7 @@ impl PageGeometry {
                 area.page, area.x, area.y, area.w, area.h
             )));
         }
+
         let (width, height) = (f64::from(self.width), f64::from(self.height));
         Ok(DisplayedBox {
             x: (area.x * width) as f32,

@@ -86,6 +86,7 @@ fn compare_pages<'l>(
             return Err(differs(number, what));
         }
     }
+
     Ok(())
 }
 
@@ -114,6 +115,7 @@ fn difference<'a>(
                 *shown += usize::from(contrast >= CONTRAST);
             }
         }
+
         let moved = old_pixel.iter().zip(new_pixel);
         let moved = moved.map(|(old, new)| old.abs_diff(*new)).max();
         stray += usize::from(!is_ours && moved > Some(TOLERANCE));
@@ -122,6 +124,7 @@ fn difference<'a>(
     if stray > STRAY {
         return Ok(Some("another look"));
     }
+
     let hidden = added.iter().zip(&shown);
     let mut hidden = hidden.filter(|(ink, shown)| ink.has_to_show && **shown < ENOUGH);
     Ok(hidden
@@ -151,6 +154,7 @@ impl Grounds {
             };
             self.drawn = Some((page, draw_small(found, &RenderCache::new())?));
         }
+
         let Some((_, drawn)) = &self.drawn else {
             return Ok(false);
         };
@@ -162,6 +166,7 @@ impl Grounds {
             all += 1;
             dark += usize::from(brightness(*pixel) < 128);
         }
+
         // Lines and words of the form take less than that.
         Ok(dark * 10 > all * 3)
     }
@@ -232,6 +237,7 @@ mod tests {
             let found = difference_of(&before, after, added);
             assert_eq!(found, Some(format!("{prefix}{what}")));
         }
+
         let missing = [PageLook {
             page: 1,
             added: Vec::new(),

@@ -71,6 +71,7 @@ pub fn worded_mark(
     let request = &WordedRequest::new(request, words)?;
     let pdf = Arc::new(pdf);
     let source = SourceDocument::open_for_update(&pdf)?;
+
     // Also refuses a damaged document that is certified: its other copies could not be marked.
     if request.request.rewrite || source.needs_rewrite() {
         return Ok(Marked::Rewritten(mark_rewritten(&pdf, source, request)?));
@@ -78,11 +79,13 @@ pub fn worded_mark(
     if request.request.kind == CopyKind::Authoritative && source.certification_level() == Some(1) {
         return Ok(Marked::Unchanged);
     }
+
     let mut updates = CheckedUpdates::of(pdf, source)?;
     let (mark, looks) = updates.append(&format!("{request:?}"), |target, pages| {
         paint(target, pages, request)
     })?;
     updates.confirm(&mark, &looks)?;
+
     Ok(Marked::Appended(mark))
 }
 
@@ -100,6 +103,7 @@ impl<'a> WordedRequest<'a> {
         if request.envelope_id.trim().is_empty() {
             return Err(other("a mark names its envelope"));
         }
+
         let mut named = vec![&request.envelope_id];
         named.extend(&request.secured_party);
         if let Some(words) = words {
@@ -109,6 +113,7 @@ impl<'a> WordedRequest<'a> {
                 &words.secured_party,
             ]);
         }
+
         if named
             .iter()
             .any(|name| name.chars().count() > MAX_CHARACTERS)
@@ -117,6 +122,7 @@ impl<'a> WordedRequest<'a> {
                 "{MAX_CHARACTERS} characters in a name on a mark"
             )));
         }
+
         Ok(Self { request, words })
     }
 
@@ -156,6 +162,7 @@ fn mark_rewritten(
     if is_signed(pdf) {
         return Err(source.signed_and_damaged());
     }
+
     let source = match source.repair {
         Some(_) => source,
         // The host could not read an update of it.
@@ -165,6 +172,7 @@ fn mark_rewritten(
             SourceDocument::open_for_rewrite(&written)?
         }
     };
+
     let SourceDocument {
         document,
         pages,
@@ -172,6 +180,7 @@ fn mark_rewritten(
         ..
     } = source;
     let shown = ShownPages::of(&bytes)?;
+
     let repaired = bytes.to_vec();
     let update = IncrementalDocument::create_from(Arc::unwrap_or_clone(bytes), document);
     let mut target = OverlayTarget::Update(Box::new(update));
@@ -181,6 +190,7 @@ fn mark_rewritten(
     if !looks.is_empty() {
         compare(repaired, Arc::clone(&marked), &looks)?;
     }
+
     Ok(Arc::unwrap_or_clone(marked))
 }
 
@@ -229,6 +239,7 @@ pub(crate) fn paint_each(
         );
         let (form, places) = sizes.get(&key).ok_or_else(|| other("a mark was lost"))?;
         let form = *forms.get(*form).ok_or_else(|| other("a mark was lost"))?;
+
         if page.needs_look() {
             let ink = |place: &DisplayedBox| AddedInk {
                 place: *place,
@@ -239,6 +250,7 @@ pub(crate) fn paint_each(
                 added: places.iter().map(ink).collect(),
             });
         }
+
         let placement = FormPlacement {
             form,
             matrix: page.geometry.to_user,
@@ -246,6 +258,7 @@ pub(crate) fn paint_each(
         };
         target.paint(page, &[placement])?;
     }
+
     Ok(looks)
 }
 
@@ -288,7 +301,9 @@ fn mark_size((width, height): (f32, f32), share: f32, usual: f32) -> f32 {
     const READABLE: f32 = 4.0;
     /// Width of a letter page.
     const LETTER: f32 = 612.0;
+
     let side = width.min(height);
+
     // Some lines have to fit on the smallest pages, too.
     let least = READABLE.min(side / 14.0);
     (side * share)
@@ -313,6 +328,7 @@ fn draw_on_light(
         height: size * 1.25,
     };
     lighten(surface, place);
+
     surface.set_fill(Some(solid(colour)));
     fonts.draw(surface, line, x, baseline, size);
     place
@@ -371,11 +387,13 @@ fn draw_across(
         opacity: NormalizedF32::new(0.13).unwrap_or(NormalizedF32::ONE),
         ..Fill::default()
     }));
+
     surface.push_transform(&Transform::from_translate(width / 2.0, height / 2.0));
     surface.push_transform(&Transform::from_rotate(angle.to_degrees()));
     let baseline = size * (ASCENT - DESCENT) / 2.0;
     fonts.draw_outlines(surface, &line, -line.width(size) / 2.0, baseline, size);
     surface.pop();
+
     surface.pop();
 }
 
@@ -392,6 +410,7 @@ fn draw_banner(
         line = fonts.line(NON_AUTHORITATIVE, TextStyle::Bold);
         size = size.min(width * 0.94 / line.width(1.0));
     }
+
     let (x, top) = ((width - line.width(size)) / 2.0, size * 0.6);
     let pad = size * 0.5;
     let place = DisplayedBox {
@@ -408,6 +427,7 @@ fn draw_banner(
             surface.draw_path(&path);
         }
     }
+
     surface.set_fill(Some(solid(RED)));
     fonts.draw(surface, &line, x, top + size * 1.1, size);
     place
@@ -419,10 +439,12 @@ fn describe(target: &mut OverlayTarget, status: &'static str, request: &MarkRequ
     dictionary.set("CopyStatus", text_string(status));
     dictionary.set("EnvelopeId", text_string(&request.envelope_id));
     dictionary.set("MarkedAt", text_string(&request.marked_at));
+
     match &request.secured_party {
         Some(party) => dictionary.set("SecuredParty", text_string(party)),
         None => drop(dictionary.remove(b"SecuredParty")),
     }
+
     Ok(())
 }
 
@@ -442,5 +464,6 @@ pub(crate) fn information(target: &mut OverlayTarget) -> Result<&mut Dictionary>
         .document_mut()
         .trailer
         .set("Info", Object::Reference(id));
+
     target.edit(id)
 }

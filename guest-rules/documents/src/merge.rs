@@ -34,16 +34,19 @@ pub fn merge(pdfs: &[Vec<u8>]) -> Result<Vec<u8>> {
     if pdfs.len() > MAX_DOCUMENTS {
         return Err(over_limit(format!("{MAX_DOCUMENTS} documents")));
     }
+
     let mut target = OverlayTarget::Rewrite(Box::new(Document::with_version("1.7")));
     let root = target.add(Dictionary::new())?;
     let tree = target.add(Dictionary::new())?;
     let mut pages = Vec::new();
     let mut shown = ShownPages::none();
+
     let mut layers = LayerMerge::default();
     for (index, pdf) in pdfs.iter().enumerate() {
         append(&mut target, pdf, tree, &mut pages, &mut layers, &mut shown)
             .map_err(|error| with_part(error, index + 1))?;
     }
+
     let count = pages.len();
     let node = target.edit(tree)?;
     node.set("Type", "Pages");
@@ -51,10 +54,12 @@ pub fn merge(pdfs: &[Vec<u8>]) -> Result<Vec<u8>> {
     node.set("Kids", pages);
     let catalog = target.edit(root)?;
     catalog.set("Type", "Catalog");
+
     catalog.set("Pages", Object::Reference(tree));
     if let Some(properties) = layers.into_properties() {
         catalog.set("OCProperties", properties);
     }
+
     target
         .document_mut()
         .trailer
@@ -62,6 +67,7 @@ pub fn merge(pdfs: &[Vec<u8>]) -> Result<Vec<u8>> {
     target.document_mut().prune_objects();
     let merged = target.save(&pdfs.concat(), "merged")?;
     shown.confirm(merged.clone())?;
+
     Ok(merged)
 }
 
@@ -77,7 +83,9 @@ fn append(
     if pages.len() + ids.len() > MAX_PAGES {
         return Err(over_limit(format!("more than {MAX_PAGES} pages")));
     }
+
     let mut known = BTreeMap::new();
+
     // Pages refer to each other (links) and to their parents. Registering them beforehand keeps the
     // old page tree out of the copy.
     let mut news = Vec::with_capacity(ids.len());
@@ -86,6 +94,7 @@ fn append(
         known.insert(*id, new);
         news.push(new);
     }
+
     for (id, new) in ids.iter().zip(&news) {
         let mut page = flat.get_dictionary(*id)?.clone();
         for key in INHERITABLE {
@@ -95,24 +104,29 @@ fn append(
                 page.set(key, value);
             }
         }
+
         // These keys refer to structures that are not copied: page tree, structure tree, article
         // threads and scripts.
         for key in ["Parent", "StructParents", "B", "AA"] {
             page.remove(key.as_bytes());
         }
+
         let Object::Dictionary(mut copy) =
             target.import(&flat, &Object::Dictionary(page), &mut known)?
         else {
             return Err(other("a page was lost"));
         };
+
         copy.set("Type", "Page");
         copy.set("Parent", Object::Reference(tree));
         target
             .document_mut()
             .objects
             .insert(*new, Object::Dictionary(copy));
+
         pages.push(Object::Reference(*new));
     }
+
     layers.add(target, &flat, &mut known)
 }
 
@@ -127,6 +141,7 @@ fn flattened(pdf: &[u8], shown: &mut ShownPages) -> Result<(Document, Vec<Object
         ..
     } = source;
     let ids: Vec<ObjectId> = pages.iter().map(|page| page.id).collect();
+
     let mut target = OverlayTarget::Rewrite(Box::new(document));
     write_values(&mut target, &pages, &[], &bytes)?;
     match target {
@@ -144,6 +159,7 @@ fn inherited(document: &Document, page: ObjectId, key: &[u8]) -> Option<Object> 
         }
         node = dictionary.get(b"Parent").ok()?.as_reference().ok()?;
     }
+
     None
 }
 
@@ -170,6 +186,7 @@ impl LayerMerge {
         }) else {
             return Ok(());
         };
+
         let list = |dictionary: &Dictionary, key: &[u8]| -> Vec<Object> {
             let items = dictionary.get_deref(key, from).and_then(Object::as_array);
             items.cloned().unwrap_or_default()
@@ -193,12 +210,15 @@ impl LayerMerge {
             }
             Err(_) => Vec::new(),
         };
+
         for layer in all {
             self.all.push(target.import(from, &layer, known)?);
         }
+
         for layer in hidden {
             self.hidden.push(target.import(from, &layer, known)?);
         }
+
         Ok(())
     }
 
@@ -206,12 +226,14 @@ impl LayerMerge {
         if self.all.is_empty() {
             return None;
         }
+
         let mut configuration = Dictionary::new();
         configuration.set("Order", self.all.clone());
         configuration.set("OFF", self.hidden);
         let mut properties = Dictionary::new();
         properties.set("OCGs", self.all);
         properties.set("D", configuration);
+
         Some(properties)
     }
 }

@@ -30,6 +30,7 @@ impl CalendarTime {
             && bytes[10] == b'T'
             && bytes[13] == b':'
             && bytes[16] == b':';
+
         let zone = text.get(19..)?;
         let fraction = zone
             .strip_suffix('Z')
@@ -41,6 +42,7 @@ impl CalendarTime {
         if !layout || !fraction_is_sound {
             return None;
         }
+
         let number = |from: usize, to: usize| -> Option<u16> {
             let digits = text.get(from..to)?;
             digits
@@ -54,6 +56,7 @@ impl CalendarTime {
                 .contains(&value)
                 .then(|| u8::try_from(value).ok())?
         };
+
         Some(Self {
             year: number(0, 4)?,
             month: small(5, 1, 12)?,
@@ -99,6 +102,7 @@ impl CalendarTime {
             "November",
             "December",
         ];
+
         let month = MONTHS[usize::from(self.month.clamp(1, 12)) - 1];
         format!(
             "{} {month} {}, {:02}:{:02}:{:02} UTC",

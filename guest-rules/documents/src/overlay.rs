@@ -44,6 +44,7 @@ impl OverlayDocument {
         let drawn = draw(&mut surface);
         surface.finish();
         page.finish();
+
         drawn?;
         self.pages += 1;
         Ok(self.pages - 1)
@@ -59,6 +60,7 @@ impl OverlayDocument {
         if self.pages == 0 {
             return Ok(Vec::new());
         }
+
         let bytes = finish(self.document)?;
         let overlay = Document::load_mem(&bytes)?;
         let mut known = BTreeMap::new();
@@ -88,11 +90,13 @@ fn as_form(overlay: &Document, page: ObjectId) -> Result<Stream> {
     form.set("Type", "XObject");
     form.set("Subtype", "Form");
     form.set("BBox", dictionary.get(b"MediaBox")?.clone());
+
     for key in ["Resources", "Group"] {
         if let Ok(entry) = dictionary.get(key.as_bytes()) {
             form.set(key, entry.clone());
         }
     }
+
     let mut stream = Stream::new(form, overlay.get_page_content(page));
     stream.compress()?;
     Ok(stream)

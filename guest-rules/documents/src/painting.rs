@@ -37,13 +37,16 @@ impl OverlayTarget {
         if placements.is_empty() {
             return Ok(());
         }
+
         if let Some(content) = &page.closed {
             self.isolate(page, content)?;
         }
+
         let SourcePage {
             id, ending, closed, ..
         } = page;
         let page = *id;
+
         // A form keeps its open states to itself.
         let ending = if closed.is_some() {
             &ContentEnding::default()
@@ -51,10 +54,12 @@ impl OverlayTarget {
             ending
         };
         let mut tail = String::from("\n");
+
         // Close everything that the page leaves open, including the `q` that is put before its
         // content.
         tail.push_str(if ending.is_inside_text { "ET\n" } else { "" });
         tail.push_str(&"Q ".repeat(1 + ending.open_states.min(MAX_CLOSERS)));
+
         for placement in placements {
             let name = self.name_form(page, placement.form)?;
             let [a, b, c, d, e, f] = placement.matrix.0.map(number);
@@ -65,12 +70,14 @@ impl OverlayTarget {
                     " EMC",
                 ),
             };
+
             // Writing to a string cannot fail.
             let _ = write!(
                 tail,
                 "\n{open}q {a} {b} {c} {d} {e} {f} cm /{name} Do Q{close}"
             );
         }
+
         tail.push('\n');
         let head = self.add(Stream::new(
             Dictionary::new(),
@@ -80,6 +87,7 @@ impl OverlayTarget {
             )
             .into_bytes(),
         ))?;
+
         let tail = self.add(Stream::new(Dictionary::new(), tail.into_bytes()))?;
 
         let existing = match self
@@ -93,10 +101,12 @@ impl OverlayTarget {
                 _ => Vec::new(),
             },
         };
+
         let mut contents = vec![Object::Reference(head)];
         contents.extend(existing);
         contents.push(Object::Reference(tail));
         self.edit(page)?.set("Contents", contents);
+
         Ok(())
     }
 
@@ -116,6 +126,7 @@ impl OverlayTarget {
                 .map(|edge| Object::Real(edge as f32))
                 .to_vec(),
         );
+
         form.set("Resources", resources);
         let mut form = Stream::new(form, content.to_vec());
         form.compress()?;
@@ -125,6 +136,7 @@ impl OverlayTarget {
         let call = Stream::new(Dictionary::new(), format!("/{name} Do").into_bytes());
         let call = self.add(call)?;
         self.edit(page.id)?.set("Contents", call);
+
         Ok(())
     }
 
@@ -140,9 +152,11 @@ impl OverlayTarget {
             {
                 return resources.clone();
             }
+
             let parent = dictionary.get(b"Parent").and_then(Object::as_reference);
             node = parent.ok().and_then(|parent| self.dictionary(parent));
         }
+
         Dictionary::new()
     }
 
@@ -159,6 +173,7 @@ impl OverlayTarget {
             }
             ContentHolder::Object(id) => self.edit(id)?.get(b"XObject").ok().cloned(),
         };
+
         let shared = holder.as_ref().and_then(|object| match self.trace(object) {
             (Some(id), Object::Dictionary(_)) => Some(id),
             _ => None,
@@ -173,6 +188,7 @@ impl OverlayTarget {
                 dictionary_at(resources, b"XObject")?
             }
         };
+
         let mut name = format!("Hf{}", form.0);
         while forms
             .get(name.as_bytes())
@@ -180,6 +196,7 @@ impl OverlayTarget {
         {
             name.push('x');
         }
+
         forms.set(name.as_bytes(), Object::Reference(form));
         Ok(name)
     }
@@ -193,6 +210,7 @@ impl OverlayTarget {
             let Some(dictionary) = self.dictionary(node) else {
                 break;
             };
+
             if let Ok(resources) = dictionary.get(b"Resources") {
                 match self.trace(resources) {
                     (Some(id), Object::Dictionary(_)) => {
@@ -214,11 +232,13 @@ impl OverlayTarget {
                     _ => {}
                 }
             }
+
             match dictionary.get(b"Parent").and_then(Object::as_reference) {
                 Ok(parent) => node = parent,
                 Err(_) => break,
             }
         }
+
         self.edit(page)?.set("Resources", Dictionary::new());
         Ok(ContentHolder::Page)
     }

@@ -31,6 +31,7 @@ pub(crate) fn indexed(pixels: &[Colour]) -> Option<IndexedPicture> {
     let mut counted: Vec<(Colour, usize)> = count(pixels)?.into_iter().collect();
     // The colour breaks a tie, so that equal input gives equal bytes.
     counted.sort_unstable_by_key(|(colour, count)| (std::cmp::Reverse(*count), *colour));
+
     let mut palette: Vec<Colour> = Vec::new();
     for (colour, count) in &counted {
         let exact = count * EXACT_FROM >= pixels.len();
@@ -45,11 +46,13 @@ pub(crate) fn indexed(pixels: &[Colour]) -> Option<IndexedPicture> {
             palette.push(*colour);
         }
     }
+
     let indexes: HashMap<Colour, u8> = counted
         .iter()
         .map(|(colour, _)| (*colour, nearest(&palette, colour)))
         .collect();
     let mut written = Vec::with_capacity(pixels.len());
+
     let mut last = (pixels.first().copied()?, nearest(&palette, pixels.first()?));
     for pixel in pixels {
         if *pixel != last.0 {
@@ -57,6 +60,7 @@ pub(crate) fn indexed(pixels: &[Colour]) -> Option<IndexedPicture> {
         }
         written.push(last.1);
     }
+
     Some(IndexedPicture {
         palette,
         pixels: written,
@@ -103,6 +107,7 @@ mod tests {
         assert!(picture.palette.len() <= 18, "{}", picture.palette.len());
         assert_eq!(picture.palette[0], [255; 3]);
         assert_eq!(picture.palette[1], [245; 3]);
+
         for (pixel, index) in pixels.iter().zip(&picture.pixels) {
             let entry = picture.palette[usize::from(*index)];
             assert!(distance(&entry, pixel) <= SPACING);

@@ -51,6 +51,7 @@ impl ImageOrientation {
             8 => [0.0, -1.0, 1.0, 0.0, 0.0, 1.0],
             _ => [1.0, 0.0, 0.0, 1.0, 0.0, 0.0],
         };
+
         Transform::from_row(a, b, c, d, e, f)
     }
 }
@@ -83,6 +84,7 @@ impl DrawableImage {
         if header.width == 0 || header.height == 0 {
             return Err(other("the picture has no pixels"));
         }
+
         let count = u64::from(header.width) * u64::from(header.height);
         if count > MAX_PIXELS {
             return Err(over_limit(format!(
@@ -90,6 +92,7 @@ impl DrawableImage {
                 header.width, header.height
             )));
         }
+
         let image = match picture.format {
             PictureFormat::Png => {
                 if count * header.bytes_per_pixel > MAX_DECODED_BYTES {
@@ -101,12 +104,14 @@ impl DrawableImage {
             }
             PictureFormat::Jpeg => Image::from_jpeg(pixels.into(), true),
         };
+
         let image =
             image.map_err(|reason| other(format!("the picture cannot be read: {reason}")))?;
         let (mut width, mut height) = (header.width as f32, header.height as f32);
         if header.orientation.swaps_sides() {
             std::mem::swap(&mut width, &mut height);
         }
+
         Ok(Self {
             image,
             orientation: header.orientation,
@@ -123,6 +128,7 @@ impl DrawableImage {
         let (Some(unit), true) = (unit, width > 0.0 && height > 0.0) else {
             return Err(other("a picture has no room to be drawn in"));
         };
+
         surface.push_transform(&Transform::from_row(
             width,
             0.0,
@@ -131,10 +137,12 @@ impl DrawableImage {
             space.x + (space.width - width) / 2.0,
             space.y + (space.height - height) / 2.0,
         ));
+
         surface.push_transform(&self.orientation.unit_transform());
         surface.draw_image(self.image.clone(), unit);
         surface.pop();
         surface.pop();
+
         Ok(())
     }
 }
@@ -170,9 +178,11 @@ pub fn picture_to_pdf(picture: &Picture) -> Result<Vec<u8>> {
             height,
         },
     );
+
     surface.finish();
     page.finish();
     drawn?;
+
     crate::overlay::finish(document)
 }
 
@@ -186,6 +196,7 @@ fn page_size(width: f32, height: f32) -> (f32, f32) {
     };
     let natural = 72.0 / DOTS_PER_INCH;
     let fitting = (most_wide / width).min(most_high / height);
+
     let visible = 72.0 / width.max(height);
     let scale = natural.max(visible).min(fitting);
     ((width * scale).max(3.0), (height * scale).max(3.0))

@@ -90,6 +90,7 @@ impl ShownPages {
                 ..self.pages.get(*index)?.clone()
             })
         });
+
         Self {
             pages: pages.collect(),
         }
@@ -118,6 +119,7 @@ impl ShownPages {
                 .difference(&info, &written)
                 .map_or(Ok(()), |what| Err(differs(index + 1, what)))?;
         }
+
         Ok(())
     }
 }
@@ -142,6 +144,7 @@ impl ShownPage {
         if !self.content.has_glyphs_in(written, has_places) {
             return Some("other words");
         }
+
         let images = (&self.content.images, &written.images);
         (has_places && !all_found(images.0, images.1)).then_some("other pictures")
     }
@@ -166,6 +169,7 @@ impl ShownContent {
                 y,
             })
         });
+
         let images = page.images.iter().map(|image| {
             let (x, y) = place(image.rect.x0, image.rect.y0);
             Placed {
@@ -174,6 +178,7 @@ impl ShownContent {
                 y,
             }
         });
+
         Self {
             glyphs: glyphs.collect(),
             images: images.collect(),
@@ -208,6 +213,7 @@ fn all_found<T: Copy + Eq + Hash>(wanted: &[Placed<T>], among: &[Placed<T>]) -> 
     for placed in among {
         *places.entry((placed.item, placed.cell())).or_default() += 1;
     }
+
     wanted.iter().all(|placed| {
         let (x, y) = placed.cell();
         let beside = [0, -1, 1].into_iter().flat_map(|across| {
@@ -221,6 +227,7 @@ fn all_found<T: Copy + Eq + Hash>(wanted: &[Placed<T>], among: &[Placed<T>]) -> 
                 return true;
             }
         }
+
         false
     })
 }
@@ -237,6 +244,7 @@ fn same_box(before: &PageInfo, after: &PageInfo) -> bool {
         (one.e, two.e),
         (one.f, two.f),
     ];
+
     numbers
         .iter()
         .all(|(before, after)| (before - after).abs() < f64::from(TOLERANCE))

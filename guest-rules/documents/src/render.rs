@@ -43,6 +43,7 @@ pub fn page_image(pdf: &[u8], page: u32, width: u32) -> Result<PageImage> {
     if width == 0 {
         return Err(other("an image is at least one pixel wide"));
     }
+
     let document = source::parse(pdf)?;
     let pages = document.parsed().pages();
     let found = usize::try_from(page)
@@ -59,12 +60,14 @@ pub fn page_image(pdf: &[u8], page: u32, width: u32) -> Result<PageImage> {
             "{MAX_CONTENT_BYTES} bytes of content on a page"
         )));
     }
+
     let Drawn {
         width,
         height,
         pixels,
         ..
     } = draw(found, &RenderCache::new(), width)?;
+
     Ok(PageImage {
         width,
         height,
@@ -148,6 +151,7 @@ pub(crate) fn transparent(pdf: &[u8], width: u32) -> Result<PageImage> {
     encoder.set_compression(png::Compression::Fast);
     let mut writer = encoder.write_header().map_err(broken)?;
     writer.write_image_data(&pixels).map_err(broken)?;
+
     writer.finish().map_err(broken)?;
     Ok(PageImage { width, height, png })
 }
@@ -160,6 +164,7 @@ fn scale(page: &Page<'_>, width: u32) -> Result<(f32, f32)> {
     if !sound || page_width <= 0.0 || page_height <= 0.0 {
         return Err(other("the page has no usable size"));
     }
+
     let aspect = page_height / page_width;
     let widest = (MAX_PIXELS / aspect)
         .sqrt()
@@ -167,6 +172,7 @@ fn scale(page: &Page<'_>, width: u32) -> Result<(f32, f32)> {
         .min(MAX_WIDTH as f32);
     let width = (width as f32).min(widest).floor().max(1.0);
     let height = (width * aspect).round().clamp(1.0, MAX_HEIGHT);
+
     // The renderer rounds down, and floating point may land just below the intended number.
     Ok(((width + 0.01) / page_width, (height + 0.01) / page_height))
 }
@@ -183,8 +189,10 @@ fn encode(width: u32, height: u32, pixels: &[Colour]) -> Result<Vec<u8>> {
         writer.finish().map_err(broken)?;
         return Ok(bytes);
     };
+
     encoder.set_color(png::ColorType::Indexed);
     encoder.set_compression(png::Compression::Balanced);
+
     // Neighbouring indexes are not neighbouring colours, so that filters only cost bytes.
     encoder.set_filter(png::Filter::NoFilter);
     let halves = picture.palette.len() <= 16;
@@ -193,6 +201,7 @@ fn encode(width: u32, height: u32, pixels: &[Colour]) -> Result<Vec<u8>> {
     } else {
         png::BitDepth::Eight
     });
+
     encoder.set_palette(picture.palette.as_flattened());
     let mut writer = encoder.write_header().map_err(broken)?;
     let data = if halves {
@@ -201,6 +210,7 @@ fn encode(width: u32, height: u32, pixels: &[Colour]) -> Result<Vec<u8>> {
         picture.pixels
     };
     writer.write_image_data(&data).map_err(broken)?;
+
     writer.finish().map_err(broken)?;
     Ok(bytes)
 }

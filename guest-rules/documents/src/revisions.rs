@@ -44,6 +44,7 @@ pub(crate) fn change(before: &Document, after: &Document) -> LaterChange {
         after,
         same: BTreeSet::new(),
     };
+
     // In this order, because objects that were found to differ count as the same afterwards: by
     // then the weightier change is already known.
     if revisions.content_differs() {
@@ -73,10 +74,12 @@ impl<'a> Revisions<'a> {
         else {
             return true;
         };
+
         let leave_out = |key: &[u8]| CATALOG.contains(&key);
         if !self.same_entries(before, after, leave_out, 0) {
             return true;
         }
+
         pages.into_iter().any(|(before, after)| {
             let leave_out = |key: &[u8]| key == b"Annots" || INHERITED.contains(&key);
             let inherited = INHERITED.into_iter().all(|key| {
@@ -87,6 +90,7 @@ impl<'a> Revisions<'a> {
                     (old, new) => old.is_none() && new.is_none(),
                 }
             });
+
             !inherited || !self.same_entries(before, after, leave_out, 0)
         })
     }
@@ -96,6 +100,7 @@ impl<'a> Revisions<'a> {
         let Some(pages) = self.pages() else {
             return true;
         };
+
         pages.into_iter().any(|(before, after)| {
             let old = annotations(self.before, before);
             let new = annotations(self.after, after);
@@ -105,6 +110,7 @@ impl<'a> Revisions<'a> {
             let foreign = added.any(|one| {
                 dictionary(document, one).is_none_or(|added| !is_signature_field(document, added))
             });
+
             lost || foreign
                 || old
                     .into_iter()
@@ -126,10 +132,12 @@ impl<'a> Revisions<'a> {
         {
             return true;
         }
+
         let (old, new) = (values(self.before), values(self.after));
         if old.len() != new.len() {
             return true;
         }
+
         old.into_iter()
             .zip(new)
             .any(|((old_name, old), (new_name, new))| {
@@ -145,6 +153,7 @@ impl<'a> Revisions<'a> {
         let (Some(old), Some(new)) = (old, new) else {
             return old.is_some() != new.is_some();
         };
+
         let signature = is_signature_field(self.before, old);
         let unsigned = signature && inherited(self.before, old, b"V").is_none();
         (is_widget(self.before, old) && !signature) == filled_in
@@ -161,6 +170,7 @@ impl<'a> Revisions<'a> {
         if old.len() != new.len() {
             return None;
         }
+
         old.into_iter()
             .zip(new)
             .map(|(old, new)| {
@@ -179,6 +189,7 @@ impl<'a> Revisions<'a> {
         {
             return true;
         }
+
         let old = resolve_in(self.before, old);
         let new = resolve_in(self.after, new);
         match (old, new) {

@@ -38,6 +38,7 @@ pub fn prepare_seal(pdf: Vec<u8>, request: &SealRequest) -> Result<SealSpace> {
     if source.needs_rewrite() {
         return Err(unreadable("it has to be rewritten before it is sealed"));
     }
+
     let length = pdf.len();
     let mut updates = CheckedUpdates::of(pdf, source)?;
     let (update, looks) = updates.append(&format!("{request:?}"), |target, pages| {
@@ -46,6 +47,7 @@ pub fn prepare_seal(pdf: Vec<u8>, request: &SealRequest) -> Result<SealSpace> {
     })?;
     let space = seal.space(update, length)?;
     updates.confirm(&space.appended, &looks)?;
+
     Ok(space)
 }
 
@@ -103,6 +105,7 @@ fn add_field(
     let placeholder = Object::Integer(PLACEHOLDER as i64);
     let mut range = vec![placeholder; 4];
     range[0] = Object::Integer(0);
+
     signature.set("ByteRange", range);
     let empty = vec![0; request.signature_bytes as usize];
     signature.set("Contents", Object::String(empty, StringFormat::Hexadecimal));
@@ -118,12 +121,14 @@ fn add_field(
     let looks = target.add(Stream::new(looks, Vec::new()))?;
     let mut appearance = Dictionary::new();
     appearance.set("N", looks);
+
     let mut widget = Dictionary::new();
     widget.set("Type", "Annot");
     widget.set("Subtype", "Widget");
     widget.set("FT", "Sig");
     widget.set("T", Object::string_literal(field_name(length)));
     widget.set("Rect", vec![0.into(), 0.into(), 0.into(), 0.into()]);
+
     // Annotation flags Print and Locked: the invisible field cannot be moved or deleted.
     widget.set("F", 132);
     widget.set("P", page);
@@ -149,6 +154,7 @@ fn append(target: &mut OverlayTarget, owner: ObjectId, key: &[u8], item: ObjectI
         _ => Vec::new(),
     };
     items.push(Object::Reference(item));
+
     target.edit(owner)?.set(key.to_vec(), Object::Array(items));
     Ok(())
 }
@@ -178,7 +184,9 @@ fn enter_in_form(target: &mut OverlayTarget, widget: ObjectId) -> Result<()> {
             id
         }
     };
+
     append(target, id, b"Fields", widget)?;
+
     // SignaturesExist and AppendOnly: viewers must save changes as incremental updates.
     target.edit(id)?.set("SigFlags", 3);
     Ok(())
@@ -199,6 +207,7 @@ fn locate(appended: &mut [u8], length: usize, signature_bytes: usize) -> Result<
     if written.len() != placeholder.len() {
         return Err(over_limit("10 digits of file length"));
     }
+
     let at = find_last(appended, placeholder.as_bytes()).ok_or_else(lost)?;
     appended[at..at + written.len()].copy_from_slice(written.as_bytes());
     Ok(start..end)

@@ -29,6 +29,7 @@ pub fn settle(pdf: Vec<u8>) -> Result<SettledDocument> {
         if is_signed(&pdf) {
             return Err(source.signed_and_damaged());
         }
+
         let code = if reason.contains(ENCRYPTED) {
             "encryption_removed"
         } else {
@@ -39,6 +40,7 @@ pub fn settle(pdf: Vec<u8>) -> Result<SettledDocument> {
             message: format!("The document is written anew before it is used: {reason}"),
         });
     }
+
     warnings.extend(active_content(&source.document));
     refuse_damaged_data(&source.document)?;
 
@@ -49,6 +51,7 @@ pub fn settle(pdf: Vec<u8>) -> Result<SettledDocument> {
         pdf: Arc::unwrap_or_clone(bytes),
         reason,
     });
+
     Ok(SettledDocument { repaired, warnings })
 }
 
@@ -64,6 +67,7 @@ pub fn unlock(pdf: Vec<u8>, password: &str) -> Result<Vec<u8>> {
             "it is signed and encrypted: removing its encryption would break the signatures",
         ));
     }
+
     let pdf = Arc::new(pdf);
     let reader = PdfDocument::open_with(Arc::clone(&pdf), password).map_err(refusal)?;
     let shown = ShownPages::of_reader(&reader)?;
@@ -73,6 +77,7 @@ pub fn unlock(pdf: Vec<u8>, password: &str) -> Result<Vec<u8>> {
     let target = OverlayTarget::Rewrite(Box::new(table.document));
     let written = target.save(&pdf, "unlocked")?;
     shown.confirm(written.clone())?;
+
     Ok(written)
 }
 
@@ -86,8 +91,10 @@ fn refuse_damaged_data(document: &Document) -> Result<()> {
         let Ok(filters) = stream.filters() else {
             continue;
         };
+
         let is_flate = |filter: &&&[u8]| matches!(**filter, b"FlateDecode" | b"Fl");
         let layers = filters.iter().take_while(is_flate).count();
+
         // No page shows them.
         let is_aside = [&b"Metadata"[..], b"EmbeddedFile"]
             .iter()
@@ -99,6 +106,7 @@ fn refuse_damaged_data(document: &Document) -> Result<()> {
             )));
         }
     }
+
     Ok(())
 }
 
@@ -111,9 +119,11 @@ fn active_content(document: &Document) -> Vec<SourceWarning> {
             message: message.to_owned(),
         });
     };
+
     let Ok(catalog) = document.catalog() else {
         return found;
     };
+
     let entry = |owner: &Dictionary, key: &[u8]| {
         let entry = owner.get(key).ok();
         entry.and_then(|entry| dictionary(document, entry)).cloned()
@@ -137,12 +147,14 @@ fn active_content(document: &Document) -> Vec<SourceWarning> {
             )
         }
     }
+
     if catalog.has(b"Collection") {
         warn(
             "portfolio",
             "The document is a portfolio: only its cover pages are signed, not the files in it",
         );
     }
+
     let names = entry(catalog, b"Names").unwrap_or_default();
     if has_any(document, &[&names], b"EmbeddedFiles") || has_kind(document, b"FileAttachment") {
         warn(
@@ -150,36 +162,42 @@ fn active_content(document: &Document) -> Vec<SourceWarning> {
             "The document has other files in it; only the pages are signed",
         );
     }
+
     if has_any(document, &[&names], b"JavaScript") || has_action(document, b"JavaScript") {
         warn(
             "javascript",
             "The document has scripts, which may change what other programs show",
         );
     }
+
     if has_action(document, b"Launch") {
         warn(
             "launch_action",
             "The document has actions that start programs",
         );
     }
+
     if has_action(document, b"SubmitForm") || has_action(document, b"ImportData") {
         warn(
             "submit_action",
             "The document has actions that send or fetch the data of its form",
         );
     }
+
     if catalog.has(b"OpenAction") && has_action_at(document, catalog, b"OpenAction") {
         warn(
             "open_action",
             "The document does something by itself when it is opened",
         );
     }
+
     if layers_differ(document, catalog) {
         warn(
             "layers_differ",
             "The document has layers that show on screen and in print differently",
         );
     }
+
     found
 }
 
@@ -212,6 +230,7 @@ fn nested(object: &Object) -> Vec<&Dictionary> {
             _ => {}
         }
     }
+
     found
 }
 
@@ -248,12 +267,14 @@ fn layers_differ(document: &Document, catalog: &Dictionary) -> bool {
     let Some(properties) = properties.and_then(|entry| dictionary(document, entry)) else {
         return false;
     };
+
     let groups = properties
         .get(b"OCGs")
         .map(|list| resolve_in(document, list));
     let Ok(Object::Array(groups)) = groups else {
         return false;
     };
+
     let state = |group: &Dictionary, event: &[u8], key: &[u8]| {
         let usage = dictionary(document, group.get(b"Usage").ok()?)?;
         let usage = dictionary(document, usage.get(event).ok()?)?;

@@ -33,9 +33,11 @@ pub fn signatures(pdf: &[u8]) -> Result<FoundSignatures> {
             signatures: Vec::new(),
         });
     }
+
     refuse_encrypted(pdf)?;
     let document = load(pdf)?;
     let names = names_of_values(&document);
+
     let mut signatures = Vec::new();
     for (id, object) in &document.objects {
         let Some(signature) = object.as_dict().ok().filter(|entry| is_signature(entry)) else {
@@ -44,9 +46,11 @@ pub fn signatures(pdf: &[u8]) -> Result<FoundSignatures> {
         if signatures.len() == MAX_SIGNATURES {
             return Err(over_limit(format!("{MAX_SIGNATURES} signatures")));
         }
+
         let name = names.get(id).cloned().unwrap_or_default();
         signatures.push(found(pdf, &document, name, signature));
     }
+
     signatures.sort_by_key(|signature| end(&signature.ranges));
     Ok(FoundSignatures {
         certification_level: certification_level(&document)
@@ -68,6 +72,7 @@ fn load(pdf: &[u8]) -> Result<Document> {
 
 fn digested(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
     const SMALL: usize = 4 * 1024;
+
     match object {
         // lopdf keeps a stream as changed in place; it takes the returned object only for members
         // of an object stream, which are never streams. Those two kinds are read after the filter.
@@ -93,6 +98,7 @@ pub(crate) fn has_signature(document: &Document) -> bool {
             .map(|value| resolve_in(document, value));
         value.is_ok_and(is_one)
     };
+
     certification_level(document).is_some()
         || document.objects.values().any(is_one)
         || fields(document).into_iter().any(in_field)
@@ -137,6 +143,7 @@ pub(crate) fn fields(document: &Document) -> Vec<FormField<'_>> {
             add_fields(document, root, "", false, 0, &mut found);
         }
     }
+
     found
 }
 
@@ -154,6 +161,7 @@ fn add_fields<'a>(
     if depth > MAX_DEPTH || found.len() >= MAX_FIELDS {
         return;
     }
+
     let part = entry.get(b"T").and_then(lopdf::decode_text_string).ok();
     let name = match part {
         Some(part) if above.is_empty() => part,
@@ -164,6 +172,7 @@ fn add_fields<'a>(
         .get(b"FT")
         .map(|kind| resolve_in(document, kind))
         .and_then(Object::as_name);
+
     let is_signature = kind.map_or(inherited, |kind| kind == b"Sig");
     if let Some(Object::Array(kids)) = entry
         .get(b"Kids")
@@ -174,6 +183,7 @@ fn add_fields<'a>(
             add_fields(document, kid, &name, is_signature, depth + 1, found);
         }
     }
+
     found.push(FormField {
         name,
         is_signature,
@@ -215,6 +225,7 @@ fn found(pdf: &[u8], document: &Document, field: String, signature: &Dictionary)
         .chunks_exact(2)
         .map(|pair| (pair[0], pair[1]))
         .collect();
+
     let contents = match entry(b"Contents") {
         Some(Object::String(bytes, _)) => bytes.clone(),
         _ => Vec::new(),
@@ -224,6 +235,7 @@ fn found(pdf: &[u8], document: &Document, field: String, signature: &Dictionary)
         SignatureCoverage::Revision => later_change(pdf, document, end(&ranges)),
         SignatureCoverage::WholeDocument | SignatureCoverage::Part => LaterChange::None,
     };
+
     let claimed_at = entry(b"M")
         .and_then(|moment| lopdf::decode_text_string(moment).ok())
         .and_then(|moment| rfc_3339(&moment));
@@ -255,6 +267,7 @@ fn coverage(pdf: &[u8], ranges: &[(u64, u64)], contents: &[u8]) -> SignatureCove
         let [(0, before), (after, _)] = ranges else {
             return None;
         };
+
         let gap = pdf.get(usize::try_from(*before).ok()?..usize::try_from(*after).ok()?)?;
         let digits = gap.strip_prefix(b"<")?.strip_suffix(b">")?;
         let same = digits.len() == 2 * contents.len()
@@ -262,12 +275,15 @@ fn coverage(pdf: &[u8], ranges: &[(u64, u64)], contents: &[u8]) -> SignatureCove
                 .chunks_exact(2)
                 .zip(contents)
                 .all(|(pair, byte)| hexadecimal(pair) == Some(*byte));
+
         let end = usize::try_from(end(ranges)).ok()?;
         (same && end <= pdf.len()).then_some(end)
     };
+
     let Some(end) = covered() else {
         return SignatureCoverage::Part;
     };
+
     let (revision, rest) = pdf.split_at(end);
     if rest.iter().all(u8::is_ascii_whitespace) {
         SignatureCoverage::WholeDocument
@@ -303,6 +319,7 @@ fn rfc_3339(moment: &str) -> Option<String> {
         (all && digits.parse::<u32>().ok()? <= highest).then_some(digits)
     };
     let (year, month, day) = (number(0, 4, 9999)?, number(4, 6, 12)?, number(6, 8, 31)?);
+
     let (hour, minute, second) = (number(8, 10, 23)?, number(10, 12, 59)?, number(12, 14, 59)?);
     let zone: String = zone.chars().filter(|sign| *sign != '\'').collect();
     let zone = match zone.as_bytes() {
@@ -325,6 +342,7 @@ fn rfc_3339(moment: &str) -> Option<String> {
         }
         _ => return None,
     };
+
     (month != "00" && day != "00")
         .then(|| format!("{year}-{month}-{day}T{hour}:{minute}:{second}{zone}"))
 }

@@ -85,12 +85,14 @@ impl SourceDocument {
         if is_cut_short(pdf) {
             return Err(unreadable("a signature covers bytes behind its end"));
         }
+
         let reader = opened(pdf)?;
         let mut table = ObjectTable::read(&reader, wanted)?;
         if is_signed(pdf) {
             // The walk and the reader found the same pages, and its signatures cover the tree.
             table.repairs.retain(|repair| *repair != DAMAGED_TREE);
         }
+
         if table.repairs.is_empty() {
             let document = table.document;
             let pages = source_pages(&reader, table.pages)?;
@@ -109,11 +111,13 @@ impl SourceDocument {
             StreamData::WithoutBulk => ObjectTable::read(&reader, StreamData::All)?,
         };
         let repair = table.repairs.join("; ");
+
         let shown = ShownPages::of(pdf)?.arranged(&table.shown_as, &table.without_size);
         drop(reader);
         let target = OverlayTarget::Rewrite(Box::new(table.document));
         let bytes = Arc::new(target.save(pdf, "repaired")?);
         shown.confirm(Arc::clone(&bytes))?;
+
         // Of a page without a size the given file shows another part.
         let pairs = table.shown_as.iter().copied().zip(0..);
         let sized = pairs.filter(|(_, page)| !table.without_size.contains(page));
@@ -123,6 +127,7 @@ impl SourceDocument {
         if let Some(left) = table.repairs.first() {
             return Err(unreadable(format!("it could not be repaired: {left}")));
         }
+
         let pages = source_pages(&reader, table.pages)?;
         Ok(Self {
             document: table.document,
@@ -166,14 +171,17 @@ fn source_pages(reader: &PdfDocument, ids: Vec<ObjectId>) -> Result<Vec<SourcePa
             .ok_or_else(|| unreadable(format!("page {} has no usable size", index + 1)))?;
         let content = reader.content(index).map_err(refusal)?;
         let ending = ContentEnding::of(&content.bytes);
+
         // Readers that draw what there is of the picture, and those that draw nothing, both have reasons.
         if ending.is_inside_image {
             return Err(differs(index + 1, "a picture that does not end"));
         }
+
         // Those that skip it, and those that draw the operators in it.
         if ending.has_broken_dictionary {
             return Err(differs(index + 1, "content with a broken dictionary"));
         }
+
         let closed =
             (ending.is_unclear() || content.is_damaged).then(|| closed(content.bytes, &ending));
         pages.push(SourcePage {
@@ -184,6 +192,7 @@ fn source_pages(reader: &PdfDocument, ids: Vec<ObjectId>) -> Result<Vec<SourcePa
             is_annotated: is_annotated(page),
         });
     }
+
     Ok(pages)
 }
 
@@ -244,17 +253,20 @@ pub(crate) fn certification_level(document: &Document) -> Option<i64> {
     let Object::Array(references) = resolve_in(document, signature.get(b"Reference").ok()?) else {
         return Some(2);
     };
+
     let level = references.iter().find_map(|reference| {
         let reference = dictionary(document, reference)?;
         let method = resolve_in(document, reference.get(b"TransformMethod").ok()?);
         if method.as_name().ok()? != b"DocMDP" {
             return None;
         }
+
         let parameters = dictionary(document, reference.get(b"TransformParams").ok()?)?;
         resolve_in(document, parameters.get(b"P").ok()?)
             .as_i64()
             .ok()
     });
+
     // ISO 32000-1, table 254: the default is 2.
     Some(level.unwrap_or(2))
 }
@@ -279,12 +291,14 @@ fn is_cut_short(pdf: &[u8]) -> bool {
     memmem::find_iter(pdf, BYTE_RANGE).any(|at| {
         /// More than four numbers of ten digits, with spaces.
         const LONGEST: usize = 100;
+
         let start = at + BYTE_RANGE.len();
         let array = pdf.get(start..pdf.len().min(start + LONGEST));
         let text = String::from_utf8_lossy(array.unwrap_or_default());
         let array = text.trim_start().trim_start_matches('[').split(']').next();
         let numbers = array.unwrap_or_default().split_whitespace();
         let numbers: Vec<u64> = numbers.map_while(|number| number.parse().ok()).collect();
+
         // Pairs of offset and length: the last one is behind the signature itself.
         match numbers.as_slice() {
             [.., offset, length] => offset.saturating_add(*length) > pdf.len() as u64,
@@ -299,16 +313,19 @@ pub(crate) const LEFT_OUT: &[u8] = b"HoldfastLeftOut";
 /// Follows references. Dangling and circular references resolve to null.
 pub(crate) fn resolve_in<'a>(document: &'a Document, object: &'a Object) -> &'a Object {
     static NULL: Object = Object::Null;
+
     let mut object = object;
     for _ in 0..32 {
         let Object::Reference(id) = object else {
             return object;
         };
+
         match document.objects.get(id) {
             Some(target) => object = target,
             None => return &NULL,
         }
     }
+
     &NULL
 }
 

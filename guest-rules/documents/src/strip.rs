@@ -36,6 +36,7 @@ pub fn strip_tags(pdf: &[u8]) -> Result<Vec<u8>> {
     if survey.pages.is_empty() {
         return Ok(pdf.to_vec());
     }
+
     let source = SourceDocument::open_for_rewrite(pdf)?;
     let ids: Vec<ObjectId> = source.pages.iter().map(|page| page.id).collect();
     let mut target = OverlayTarget::Rewrite(Box::new(source.document));
@@ -47,16 +48,19 @@ pub fn strip_tags(pdf: &[u8]) -> Result<Vec<u8>> {
             .objects
             .insert(id, Object::Stream(new));
     }
+
     for (index, page) in &survey.pages {
         let id = ids
             .get(*index)
             .ok_or_else(|| unreadable("a page disappeared"))?;
         rewrite_page(&mut target, *id, page, &survey)?;
     }
+
     // Pruning removes the replaced streams, which still contain the tags.
     target.document_mut().prune_objects();
     let stripped = target.save(pdf, "stripped")?;
     survey.shown.confirm(stripped.clone())?;
+
     // Verify the result: a remaining tag would show its name and attributes to every signer.
     if TagSurvey::of(&stripped)?.pages.is_empty() {
         Ok(stripped)
@@ -99,10 +103,12 @@ impl TagSurvey {
                 .flat_map(|tag| tag.glyphs)
                 .collect();
             survey.shown.push(info, &page, &glyphs);
+
             let mut edits: BTreeMap<usize, Vec<ContentEdit>> = BTreeMap::new();
             for edit in cut(&page, &glyphs) {
                 edits.entry(edit.stream).or_default().push(edit);
             }
+
             for (number, stream) in page.streams.iter().enumerate() {
                 if let Some(id) = object_of(stream.source) {
                     let new = edits
@@ -111,6 +117,7 @@ impl TagSurvey {
                     survey.uses.entry(id).or_default().push(new.transpose()?);
                 }
             }
+
             if !edits.is_empty() {
                 survey.pages.insert(
                     index,
@@ -121,6 +128,7 @@ impl TagSurvey {
                 );
             }
         }
+
         Ok(survey)
     }
 
@@ -184,12 +192,14 @@ fn rewrite_page(
                     let name = target.name_form(id, child.form)?;
                     edits.push(call(number, child, &name));
                 }
+
                 let content = applied(&stream.content, &edits)?;
                 let content = target.add(with_content(&Dictionary::new(), content)?)?;
                 target.edit(id)?.set("Contents", Object::Reference(content));
             }
         }
     }
+
     Ok(())
 }
 
@@ -227,6 +237,7 @@ fn copied_form(
                 forms.set(name.as_bytes(), Object::Reference(child.form));
                 edits.push(call(0, child, &name));
             }
+
             resources.set("XObject", forms);
             dictionary.set("Resources", resources);
         }
@@ -238,6 +249,7 @@ fn copied_form(
             }
         }
     }
+
     let content = applied(content, edits)?;
     target.add(with_content(&dictionary, content)?)
 }
@@ -254,6 +266,7 @@ fn applied(content: &[u8], edits: &[ContentEdit]) -> Result<Vec<u8>> {
     let mut edits: Vec<&ContentEdit> = edits.iter().collect();
     edits.sort_by_key(|edit| edit.range.start);
     let mut new = Vec::with_capacity(content.len());
+
     let mut at = 0;
     for edit in edits {
         let kept = content.get(at..edit.range.start);
@@ -261,10 +274,12 @@ fn applied(content: &[u8], edits: &[ContentEdit]) -> Result<Vec<u8>> {
         new.extend_from_slice(&edit.replacement);
         at = edit.range.end;
     }
+
     let rest = content
         .get(at..)
         .ok_or_else(|| other("a tag ends past the page content"))?;
     new.extend_from_slice(rest);
+
     Ok(new)
 }
 
@@ -281,6 +296,7 @@ fn with_content(dictionary: &Dictionary, content: Vec<u8>) -> Result<Stream> {
     ] {
         dictionary.remove(key.as_bytes());
     }
+
     let mut stream = Stream::new(dictionary, content);
     stream.compress()?;
     Ok(stream)

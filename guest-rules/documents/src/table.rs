@@ -60,11 +60,13 @@ impl ObjectTable {
             // could be of another revision.
             found = objects(reader, wanted)?;
         }
+
         if let Some(number) = found.lost.or(survey.ambiguous) {
             return Err(unreadable(format!(
                 "{READS_DIFFERENTLY}: not all of them find object {number}"
             )));
         }
+
         let mut table = Self {
             document: document(reader, survey, found.objects),
             pages: Vec::new(),
@@ -77,6 +79,7 @@ impl ObjectTable {
                 "object numbers end at {MAX_OBJECT_NUMBER}"
             )));
         }
+
         for (is_needed, why) in [
             (survey.is_encrypted, ENCRYPTED),
             (!survey.is_sound, "its cross-reference table is damaged"),
@@ -84,6 +87,7 @@ impl ObjectTable {
         ] {
             table.repairs.extend(is_needed.then_some(why));
         }
+
         table.find_pages(reader)?;
         Ok(table)
     }
@@ -103,6 +107,7 @@ impl ObjectTable {
         if let Ok(tree) = tree {
             walk.visit(&mut self.document, tree, 0)?;
         }
+
         // The reader shows a page that is listed twice once.
         let shown = reader.page_count();
         let listed = walk.pages.len() - walk.repeated;
@@ -111,15 +116,19 @@ impl ObjectTable {
                 "its page tree reads as {listed} pages one way and {shown} another"
             )));
         }
+
         if walk.repeated > 0 {
             self.repairs.push("a page is listed twice");
         }
+
         if walk.without_object > 0 {
             self.repairs.push("a page has no object of its own");
         }
+
         if walk.is_unclear {
             self.repairs.push(DAMAGED_TREE);
         }
+
         self.pages = walk.pages;
         self.shown_as = walk.shown_as;
         for (index, page) in self.pages.clone().into_iter().enumerate() {
@@ -134,6 +143,7 @@ impl ObjectTable {
                 self.without_size.insert(index);
             }
         }
+
         self.repairs.dedup();
         Ok(())
     }
@@ -167,6 +177,7 @@ fn objects(reader: &PdfDocument, wanted: StreamData) -> Result<FoundObjects> {
             lost: None,
         },
     };
+
     walk.waiting.extend(reader.survey().information);
     walk.run()?;
     Ok(walk.found)
@@ -188,6 +199,7 @@ impl<'a> ObjectWalk<'a> {
             if self.found.objects.contains_key(&id) {
                 continue;
             }
+
             let parsed = self
                 .xref
                 .get::<Parsed<'a>>(ObjectIdentifier::new(id.0, i32::from(id.1)));
@@ -195,19 +207,23 @@ impl<'a> ObjectWalk<'a> {
                 self.found.lost = self.found.lost.or(self.lost(id));
                 continue;
             };
+
             if self.survey.unplaced.contains(&id.0) {
                 self.found.lost = Some(id.0);
             }
+
             if self.found.objects.len() > MAX_OBJECT_NUMBER as usize {
                 return Err(over_limit(format!(
                     "object numbers end at {MAX_OBJECT_NUMBER}"
                 )));
             }
+
             // Reserved, so that a cycle ends.
             self.found.objects.insert(id, Object::Null);
             let object = self.object(parsed, 0)?;
             self.found.objects.insert(id, object);
         }
+
         Ok(())
     }
 
@@ -216,12 +232,14 @@ impl<'a> ObjectWalk<'a> {
     fn lost(&self, (number, generation): ObjectId) -> Option<u32> {
         /// Files with objects that were deleted more often come from no writer.
         const GENERATIONS: u16 = 4;
+
         let is_other = |other: &u16| *other != generation;
         let mut others = (0..GENERATIONS).filter(is_other);
         let has_other = others.any(|other| {
             let id = ObjectIdentifier::new(number, i32::from(other));
             self.xref.get::<Parsed<'a>>(id).is_some()
         });
+
         (has_other || self.survey.placed.contains(&number)).then_some(number)
     }
 
@@ -231,6 +249,7 @@ impl<'a> ObjectWalk<'a> {
                 "objects nested more than {MAX_NESTING} deep"
             )));
         }
+
         Ok(match parsed {
             Parsed::Null(_) => Object::Null,
             Parsed::Boolean(value) => Object::Boolean(value),
@@ -280,12 +299,14 @@ impl<'a> ObjectWalk<'a> {
         } else if stream.filters().first() == Some(&Filter::Crypt) {
             drop_first_filter(&mut dict);
         }
+
         let content = if self.wanted == StreamData::WithoutBulk && is_bulk(&dict, data.len()) {
             dict.set(LEFT_OUT, true);
             Vec::new()
         } else {
             data.into_owned()
         };
+
         // The length may have been a reference, or wrong; the writer needs the number.
         dict.set("Length", content.len() as i64);
         Ok(Stream {
@@ -347,6 +368,7 @@ fn document(
         XrefType::CrossReferenceTable
     };
     document.reference_table = Xref::new(0, kind);
+
     document.xref_start = survey.start.unwrap_or(0);
 
     let root = id_of(reader.parsed().xref().root_id());
@@ -354,16 +376,19 @@ fn document(
     if let Some(information) = survey.information.filter(|id| objects.contains_key(id)) {
         document.trailer.set("Info", Object::Reference(information));
     }
+
     if let Some(identifier) = &survey.identifier {
         let part = Object::String(identifier.clone(), StringFormat::Hexadecimal);
         document.trailer.set("ID", vec![part.clone(), part]);
     }
+
     document.objects = objects;
     document
 }
 
 fn version(reader: &PdfDocument) -> &'static str {
     use hayro_syntax::PdfVersion;
+
     match reader.parsed().version() {
         PdfVersion::Pdf20 => "2.0",
         PdfVersion::Pdf10
@@ -402,12 +427,14 @@ impl PageWalk {
                 "a page tree of {MAX_TREE_DEPTH} levels"
             )));
         }
+
         let (before, repeated_before) = (self.pages.len(), self.repeated);
         let mut own = Vec::with_capacity(kids.len());
         for kid in kids {
             if self.pages.len() > MAX_PAGES {
                 return Err(over_limit(format!("more than {MAX_PAGES} pages")));
             }
+
             let id = match kid {
                 Object::Reference(id) => id,
                 Object::Dictionary(_) => {
@@ -419,6 +446,7 @@ impl PageWalk {
             let Ok(dictionary) = document.get_dictionary(id) else {
                 return Err(missing_page());
             };
+
             let is_node = is_named(document, dictionary, b"Type", b"Pages");
             let is_known = self.visited.contains(&id);
             if is_node && !is_known {
@@ -431,6 +459,7 @@ impl PageWalk {
                     .push(self.order.get(&id).copied().unwrap_or_default());
                 self.pages.push(copy);
                 self.repeated += 1;
+
                 own.push(Object::Reference(copy));
                 continue;
             } else if !is_node {
@@ -445,6 +474,7 @@ impl PageWalk {
                 self.is_unclear = true;
                 continue;
             }
+
             own.push(Object::Reference(id));
         }
 
@@ -454,15 +484,18 @@ impl PageWalk {
             .and_then(Object::as_i64)
             .is_ok_and(|stated| stated == count);
         self.is_unclear |= !is_counted;
+
         if self.repeated > 0 || self.without_object > 0 || self.is_unclear {
             let has_repeats = self.repeated > repeated_before;
             let node = document.get_dictionary_mut(node)?;
             node.set("Kids", own);
+
             // Of a page that is listed twice, readers show as many as are counted.
             if !has_repeats {
                 node.set("Count", count);
             }
         }
+
         Ok(())
     }
 
@@ -477,6 +510,7 @@ impl PageWalk {
             document.get_dictionary_mut(page)?.set("Type", "Page");
             self.is_unclear = true;
         }
+
         Ok(())
     }
 }

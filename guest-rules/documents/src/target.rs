@@ -50,7 +50,9 @@ impl OverlayTarget {
     /// Follows references and returns the last one together with its object.
     pub(crate) fn trace<'a>(&'a self, object: &'a Object) -> (Option<ObjectId>, &'a Object) {
         static NULL: Object = Object::Null;
+
         let (mut id, mut object) = (None, object);
+
         // Bounded, because references of a hostile document can form a cycle.
         for _ in 0..32 {
             let Object::Reference(next) = object else {
@@ -59,6 +61,7 @@ impl OverlayTarget {
             id = Some(*next);
             object = self.object(*next).unwrap_or(&NULL);
         }
+
         (None, &NULL)
     }
 
@@ -75,12 +78,15 @@ impl OverlayTarget {
                     {
                         return Err(other("data that was left out is to be changed"));
                     }
+
                     let copy = previous.clone();
                     update.new_document.objects.insert(id, copy);
                 }
+
                 update.new_document.objects.get_mut(&id)
             }
         };
+
         match object {
             Some(Object::Dictionary(dictionary)) => Ok(dictionary),
             Some(Object::Stream(stream)) => Ok(&mut stream.dict),
@@ -113,11 +119,13 @@ impl OverlayTarget {
         // deep.
         let mut waiting = Vec::new();
         let copy = self.renumbered(object, known, &mut waiting)?;
+
         while let Some((old, new)) = waiting.pop() {
             let original = from.objects.get(&old).unwrap_or(&Object::Null);
             let copied = self.renumbered(original, known, &mut waiting)?;
             self.document_mut().objects.insert(new, copied);
         }
+
         Ok(copy)
     }
 
@@ -140,6 +148,7 @@ impl OverlayTarget {
                         new
                     }
                 };
+
                 Object::Reference(new)
             }
             Object::Array(items) => Object::Array(
@@ -205,6 +214,7 @@ impl OverlayTarget {
             },
             _ => changed.clone(),
         };
+
         document.trailer.set("ID", vec![permanent, changed]);
     }
 }
@@ -214,6 +224,7 @@ impl OverlayTarget {
 /// hashing the rest would take longer than all other work on the document.
 fn identifier(original: &[u8], purpose: &str) -> Object {
     const ENOUGH: usize = 64 * 1024;
+
     let head = &original[..original.len().min(ENOUGH)];
     let tail = &original[original.len().saturating_sub(ENOUGH)..];
     let digest = Sha256::new()
@@ -222,6 +233,7 @@ fn identifier(original: &[u8], purpose: &str) -> Object {
         .chain_update(tail)
         .chain_update(purpose)
         .finalize();
+
     Object::String(digest[..16].to_vec(), StringFormat::Hexadecimal)
 }
 
@@ -256,6 +268,7 @@ impl DocumentUpdates {
         let OverlayTarget::Update(update) = &mut self.target else {
             return Err(other("a rewritten document has no updates"));
         };
+
         update.new_document = Document::new_from_prev(update.get_prev_documents());
         let original = update.get_prev_documents_bytes();
         let mut behind = OverlayPlacement {
@@ -263,11 +276,13 @@ impl DocumentUpdates {
             bytes: Vec::new(),
         };
         let identifier = identifier(original, purpose);
+
         change(&mut self.target)?;
         self.target.identify(identifier);
         if let OverlayTarget::Update(update) = &mut self.target {
             update.save_to(&mut behind)?;
         }
+
         Ok(behind.bytes)
     }
 }

@@ -117,6 +117,7 @@ impl LoadedTypeface {
             .into_iter()
             .find_map(|character| shapes.charmap().map_unicode(character))
             .unwrap_or_default();
+
         Ok(Self {
             font,
             shapes,
@@ -158,6 +159,7 @@ impl FontSet {
         if !text.trim().is_empty() && text.chars().all(is_invisible) {
             return text;
         }
+
         let mut missing = String::new();
         for character in text.chars() {
             let is_drawn = is_ignorable(character)
@@ -168,6 +170,7 @@ impl FontSet {
                 missing.push(character);
             }
         }
+
         missing
     }
 
@@ -198,6 +201,7 @@ impl FontSet {
         {
             return before;
         }
+
         let scripts = faces::candidates(character, is_wide(character));
         let found = scripts
             .into_iter()
@@ -234,6 +238,7 @@ impl FontSet {
         let bidi = BidiInfo::new(&text, level);
         let mut runs = Vec::new();
         let mut right_to_left = false;
+
         // Characters that separate paragraphs are not printable: there is one, or none.
         for paragraph in &bidi.paragraphs {
             right_to_left = paragraph.level.is_rtl();
@@ -244,12 +249,14 @@ impl FontSet {
                 if turned {
                     pieces.reverse();
                 }
+
                 let shaped = pieces
                     .into_iter()
                     .map(|(face, range)| self.shape(&text, range, face, turned));
                 runs.extend(shaped);
             }
         }
+
         let em = runs.iter().map(|run| run.em).sum();
         TextLine {
             text,
@@ -278,6 +285,7 @@ impl FontSet {
                 _ => pieces.push((face, start..end)),
             }
         }
+
         pieces
     }
 
@@ -295,6 +303,7 @@ impl FontSet {
         } else {
             Direction::LeftToRight
         });
+
         let font = ShaperFont::new(&typeface.shapes);
         harfrust::shape(&font, &mut shaped, ShapeOptions::new())
             .expect("the buffer has a direction, and no plan is given");
@@ -304,6 +313,7 @@ impl FontSet {
         let infos = shaped.glyph_infos();
         let mut glyphs = Vec::with_capacity(infos.len());
         let mut em = 0.0;
+
         let mut ink = InkExtent::default();
         for (index, (info, position)) in infos.iter().zip(shaped.glyph_positions()).enumerate() {
             // Glyphs stand from left to right; clusters are places in the text.
@@ -314,6 +324,7 @@ impl FontSet {
             } else {
                 after.iter().find(other)
             };
+
             let start = range.start + info.cluster as usize;
             let end = next.map_or(range.end, |next| range.start + next.cluster as usize);
             let missing = info.glyph_id == 0;
@@ -323,6 +334,7 @@ impl FontSet {
                 position.x_advance as f32 / units
             };
             em += advance;
+
             if let Some(extents) = font.glyph_extents(info.glyph_id.into()) {
                 let top = (extents.y_bearing + position.y_offset) as f32 / units;
                 ink = ink.with(InkExtent {
@@ -330,6 +342,7 @@ impl FontSet {
                     below: -(top + extents.height as f32 / units),
                 });
             }
+
             glyphs.push(KrillaGlyph::new(
                 GlyphId::new(if missing {
                     typeface.stand_in.to_u32()
@@ -344,6 +357,7 @@ impl FontSet {
                 None,
             ));
         }
+
         TextRun {
             face,
             glyphs,
@@ -444,6 +458,7 @@ impl LaidOutWord {
                 if fitting > 0 && used + advance > room {
                     break;
                 }
+
                 used += advance;
                 fitting += 1;
                 if matches!(character, '@' | '.' | '-' | '_' | '/' | ':' | ',') && used * 2.0 > room
@@ -451,6 +466,7 @@ impl LaidOutWord {
                     natural = fitting;
                 }
             }
+
             let cut = if fitting < rest.len() && natural > 0 {
                 natural
             } else {
@@ -462,8 +478,10 @@ impl LaidOutWord {
                 piece.iter().map(|(character, _)| character).collect(),
                 width,
             ));
+
             rest = after;
         }
+
         pieces
     }
 }
@@ -476,12 +494,14 @@ impl WordIterator {
             if let Some(glyph) = own.nominal_glyph(character.into()) {
                 return own.glyph_h_advance(glyph) as f32 / units;
             }
+
             let typeface = fonts.typeface(fonts.face_of(character, style, None));
             let font = ShaperFont::new(&typeface.shapes);
             let units = f32::from(font.units_per_em());
             font.nominal_glyph(character.into())
                 .map_or(1.0, |glyph| font.glyph_h_advance(glyph) as f32 / units)
         };
+
         let laid_out = |(text, spaced): (&str, bool)| LaidOutWord {
             em: fonts.line(text, style).em,
             characters: text
@@ -491,6 +511,7 @@ impl WordIterator {
             spaced,
             text: text.to_owned(),
         };
+
         let paragraphs = text
             .split(['\n', '\u{2028}', '\u{2029}'])
             .map(|paragraph| {
@@ -503,6 +524,7 @@ impl WordIterator {
                 )
             })
             .collect();
+
         Self {
             paragraphs,
             space: advance(' '),
@@ -527,6 +549,7 @@ impl WordIterator {
                 text,
                 level: *level,
             };
+
             let (mut line, mut used) = (String::new(), 0.0);
             for word in words {
                 let spaced = word.spaced && !line.is_empty();
@@ -539,20 +562,25 @@ impl WordIterator {
                     used += gap + word.em;
                     continue;
                 }
+
                 if !line.is_empty() {
                     lines.push(wrapped(std::mem::take(&mut line)));
                 }
+
                 if word.em <= room {
                     line.push_str(&word.text);
                     used = word.em;
                     continue;
                 }
+
                 let mut pieces = word.pieces(room);
                 (line, used) = pieces.pop().unwrap_or_default();
                 lines.extend(pieces.into_iter().map(|(piece, _)| wrapped(piece)));
             }
+
             lines.push(wrapped(line));
         }
+
         lines
     }
 }
@@ -576,6 +604,7 @@ fn is_wide(character: char) -> bool {
 fn segments(word: &str) -> Vec<(&str, bool)> {
     const CLOSING: &str = "、。，．：；！？）］｝〉》」』】〕”’…,.:;!?)]}";
     const OPENING: &str = "（［｛〈《「『【〔“‘([{";
+
     let mut parts = Vec::new();
     let (mut begin, mut before) = (0, None);
     for (at, character) in word.char_indices() {
@@ -588,8 +617,10 @@ fn segments(word: &str) -> Vec<(&str, bool)> {
             parts.push((&word[begin..at], begin == 0));
             begin = at;
         }
+
         before = Some(character);
     }
+
     parts.push((&word[begin..], begin == 0));
     parts
 }
@@ -662,12 +693,14 @@ mod tests {
     fn arabic_letters_join_and_stand_from_right_to_left() {
         let whole = line("محمد");
         assert!(whole.right_to_left);
+
         // The first letter stands at the right, in the form that joins.
         let first = whole.runs[0].glyphs.last().unwrap();
         let alone = line("م");
         let glyph = krilla::text::Glyph::glyph_id;
         assert_ne!(glyph(first), glyph(&alone.runs[0].glyphs[0]));
         assert_eq!(krilla::text::Glyph::text_range(first).start, 0);
+
         let mixed = line("Contract 7 محمد");
         assert!(!mixed.right_to_left);
         assert!(matches!(
@@ -691,6 +724,7 @@ mod tests {
         let fonts = FontSet::load().unwrap();
         let words = WordIterator::new(&fonts, "甲方同意付款。 Buyer pays", TextStyle::Regular);
         assert_eq!(words.lines(3.0)[0].text, "甲方同");
+
         let lines = words.lines(6.5);
         let lines: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
         assert_eq!(

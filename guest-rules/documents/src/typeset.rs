@@ -203,6 +203,7 @@ impl TypesetSheet {
             };
             self.shaped(start, baseline, line, look);
         }
+
         count as f32 * look.leading()
     }
 
@@ -267,9 +268,11 @@ impl TypesetSheet {
             for item in items {
                 self.draw(&mut surface, item)?;
             }
+
             surface.finish();
             page.finish();
         }
+
         Ok(())
     }
 
@@ -298,6 +301,7 @@ impl TypesetSheet {
                 if let Some(rectangle) = Rect::from_xywh(*x, *y, *width, *height) {
                     path.push_rect(rectangle);
                 }
+
                 surface.set_stroke(None);
                 surface.set_fill(Some(solid(*ink)));
                 if let Some(path) = path.finish() {
@@ -312,6 +316,7 @@ impl TypesetSheet {
                         _ => path.line_to(*x, *y),
                     }
                 }
+
                 surface.set_fill(None);
                 surface.set_stroke(Some(Stroke {
                     paint: rgb::Color::new(ink.0, ink.1, ink.2).into(),
@@ -320,11 +325,13 @@ impl TypesetSheet {
                     line_join: LineJoin::Miter,
                     ..Stroke::default()
                 }));
+
                 if let Some(path) = path.finish() {
                     surface.draw_path(&path);
                 }
             }
         }
+
         Ok(())
     }
 

@@ -24,6 +24,7 @@ impl CheckedUpdates {
             bytes,
             ..
         } = source;
+
         // The updates take over the only copy of the bytes.
         drop(bytes);
         let shown = ShownPages::of(&pdf)?;

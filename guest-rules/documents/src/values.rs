@@ -23,10 +23,12 @@ pub fn check_values(values: &[BoxedValue]) -> Vec<Option<Misfit>> {
         let (FieldValue::Text(text) | FieldValue::Typed(text)) = &boxed.value else {
             return None;
         };
+
         let missing = fonts.missing(text);
         if !missing.is_empty() {
             return Some(Misfit::NotDrawable(missing));
         }
+
         layout(
             &fonts,
             &boxed.value,
@@ -36,6 +38,7 @@ pub fn check_values(values: &[BoxedValue]) -> Vec<Option<Misfit>> {
         )
         .err()
     };
+
     values.iter().map(misfit).collect()
 }
 
@@ -53,6 +56,7 @@ pub fn draw_value(boxed: &BoxedValue, pixels: u32) -> Result<PageImage> {
             return Err(other(format!("no typeface has {missing}")));
         }
     }
+
     if pixels == 0 {
         return Err(over_limit("a picture is at least one pixel wide"));
     }
@@ -65,10 +69,12 @@ pub fn draw_value(boxed: &BoxedValue, pixels: u32) -> Result<PageImage> {
         SMALLEST,
     )?;
     let drawing: FieldDrawing = drawing.ok_or_else(|| other("an empty value has no look"))?;
+
     let mut overlay = OverlayDocument::new();
     overlay.page((boxed.width, boxed.height), |surface| {
         drawing.draw(&fonts, surface)
     })?;
+
     transparent(&overlay.into_pdf()?, pixels)
 }
 

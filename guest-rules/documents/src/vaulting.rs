@@ -26,6 +26,7 @@ pub fn prepare_copies(pdf: Vec<u8>, request: &VaultRequest) -> Result<Option<Vau
     });
     let words = words.as_ref();
     let authoritative = WordedRequest::new(&request.authoritative, words)?;
+
     let copy = WordedRequest::new(&request.copy, words)?;
     let seal = CheckedSeal::new(&request.seal)?;
     let pdf = Arc::new(pdf);
@@ -33,6 +34,7 @@ pub fn prepare_copies(pdf: Vec<u8>, request: &VaultRequest) -> Result<Option<Vau
     if source.needs_rewrite() || source.certification_level() == Some(1) {
         return Ok(None);
     }
+
     let length = pdf.len();
     let mut updates = CheckedUpdates::of(pdf, source)?;
 
@@ -49,6 +51,7 @@ pub fn prepare_copies(pdf: Vec<u8>, request: &VaultRequest) -> Result<Option<Vau
         paint(target, pages, &copy)
     })?;
     updates.confirm(&update, &looks)?;
+
     Ok(Some(VaultCopies {
         authoritative,
         copy: update,

@@ -35,16 +35,19 @@ pub fn watermark(pdf: Vec<u8>, request: &WatermarkRequest) -> Result<Vec<u8>> {
     if request.hidden.trim().is_empty() {
         return Err(other("a watermark has a hidden text"));
     }
+
     for (text, limit) in [(&request.line, LINE), (&request.hidden, HIDDEN)] {
         if text.chars().count() > limit {
             return Err(over_limit(format!("{limit} characters in a watermark")));
         }
     }
+
     let pdf = Arc::new(pdf);
     let source = SourceDocument::open_for_update(&pdf)?;
     if source.needs_rewrite() {
         return Err(unreadable("its structure is damaged"));
     }
+
     let mut updates = CheckedUpdates::of(pdf, source)?;
     let (update, looks) = updates.append(&format!("{request:?}"), |target, pages| {
         let fonts = FontSet::load()?;
@@ -60,17 +63,22 @@ pub fn watermark(pdf: Vec<u8>, request: &WatermarkRequest) -> Result<Vec<u8>> {
                 opacity: NormalizedF32::ZERO,
                 ..Fill::default()
             }));
+
             let size = (width * 0.3 / hidden.width(1.0)).min(4.0);
             for place in PLACES {
                 fonts.draw(surface, &hidden, width * 0.05, height * place, size);
             }
+
             places
         })?;
+
         let dictionary = information(target)?;
         dictionary.set("CopyId", text_string(&request.hidden));
         dictionary.set("MarkedAt", text_string(&request.marked_at));
+
         Ok(looks)
     })?;
+
     updates.confirm(&update, &looks)?;
     Ok(update)
 }

@@ -15,6 +15,7 @@ pub fn batch(current: Option<BatchStatus>, trigger: BatchTrigger) -> Answer {
             _ => refuse(RefusalReason::Missing, "Batch does not exist"),
         };
     };
+
     match trigger {
         BatchTrigger::Create => refuse(RefusalReason::Status, "Batch exists already"),
         BatchTrigger::SetItems => match status {

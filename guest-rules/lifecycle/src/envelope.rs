@@ -29,6 +29,7 @@ pub fn envelope(
             _ => refuse(RefusalReason::Missing, "Envelope does not exist"),
         };
     };
+
     match trigger {
         EnvelopeTrigger::Create | EnvelopeTrigger::CreateInBulk => {
             refuse(RefusalReason::Status, "Envelope exists already")
@@ -77,6 +78,7 @@ fn send(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
             "A paper envelope is for a document that was signed elsewhere and cannot be sent for signature",
         );
     }
+
     match status {
         Pending | Uploaded | Preparing => {
             if facts.has_template || facts.has_file {
@@ -142,6 +144,7 @@ fn expire(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
     if facts.kind == EnvelopeKind::Paper {
         return refuse(RefusalReason::WrongKind, "A paper envelope does not expire");
     }
+
     match status {
         Pending | Uploaded | Preparing | Sent | Viewed => Ok(Expired),
         Completed | Vaulted | VaultedOut | Declined | Voided | Expired => {
@@ -157,6 +160,7 @@ fn vault_in_signed(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
             "Envelope was uploaded, not signed here: use vault-in-upload",
         );
     }
+
     match status {
         Vaulted => Ok(Vaulted),
         Completed => paid(facts).map(|()| Vaulted),
@@ -172,6 +176,7 @@ fn vault_in_upload(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
             "Envelope was not uploaded as a signed document: use vault-in-signed",
         );
     }
+
     match status {
         Vaulted => Ok(Vaulted),
         Uploaded if !facts.has_file => {

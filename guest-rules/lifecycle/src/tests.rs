@@ -110,6 +110,7 @@ fn every_status_and_trigger_matches_the_transition_table() {
         (EnvelopeTrigger::Create, "- - - - - - - - - - -"),
         (EnvelopeTrigger::CreateInBulk, "- - - - - - - - - - -"),
     ];
+
     for (trigger, expected) in table {
         assert_eq!(row(trigger, &esign()), expected, "{trigger:?}");
     }
@@ -121,6 +122,7 @@ fn paper_envelopes_are_vaulted_by_upload_only() {
         row(EnvelopeTrigger::VaultInUpload, &paper()),
         "- vaulted - - - - vaulted - - - -"
     );
+
     for trigger in [
         EnvelopeTrigger::VaultInSigned,
         EnvelopeTrigger::Send,
@@ -129,6 +131,7 @@ fn paper_envelopes_are_vaulted_by_upload_only() {
         let refusal = envelope(Some(EnvelopeStatus::Uploaded), trigger, &paper()).unwrap_err();
         assert_eq!(refusal.reason, RefusalReason::WrongKind, "{trigger:?}");
     }
+
     let signed_here = envelope(
         Some(EnvelopeStatus::Completed),
         EnvelopeTrigger::VaultInUpload,
@@ -142,6 +145,7 @@ fn the_initial_status_depends_on_kind_and_template() {
     let created = |facts: &EnvelopeFacts| envelope(None, EnvelopeTrigger::Create, facts).unwrap();
     assert_eq!(created(&paper()), EnvelopeStatus::Uploaded);
     assert_eq!(created(&esign()), EnvelopeStatus::Sent);
+
     let without_template = EnvelopeFacts {
         has_template: false,
         ..esign()
@@ -205,6 +209,7 @@ fn an_unpaid_envelope_cannot_be_vaulted() {
         let refusal = envelope(Some(status), trigger, &facts).unwrap_err();
         assert_eq!(refusal.reason, RefusalReason::Unpaid, "{trigger:?}");
     }
+
     let paid = EnvelopeFacts {
         payment: PaymentStatus::Paid,
         ..esign()
@@ -228,6 +233,7 @@ fn nothing_can_be_sent_or_vaulted_without_a_document() {
     };
     let refusal = envelope(Some(EnvelopeStatus::Pending), EnvelopeTrigger::Send, &empty);
     assert_eq!(refusal.unwrap_err().reason, RefusalReason::Missing);
+
     let no_file = EnvelopeFacts {
         has_file: false,
         ..paper()
@@ -250,7 +256,9 @@ fn every_batch_status_and_trigger_matches_the_transition_table() {
         BatchStatus::Cancelled,
         BatchStatus::Failed,
     ];
+
     use BatchStatus::{Cancelled, Completed, Draft, Failed, Ready, Running};
+
     let table = [
         (BatchTrigger::Create, [None; 6]),
         (
@@ -283,6 +291,7 @@ fn every_batch_status_and_trigger_matches_the_transition_table() {
         ),
     ];
     assert_eq!(batch(None, BatchTrigger::Create).unwrap(), Draft);
+
     let why = |status, trigger| batch(status, trigger).unwrap_err().message;
     assert_eq!(why(None, BatchTrigger::Submit), "Batch does not exist");
     assert_eq!(
@@ -297,6 +306,7 @@ fn every_batch_status_and_trigger_matches_the_transition_table() {
         why(Some(Running), BatchTrigger::Delete),
         "Cannot delete batch with status: running"
     );
+
     for (trigger, expected) in table {
         for (status, expected) in BATCH.into_iter().zip(expected) {
             assert_eq!(
@@ -313,6 +323,7 @@ fn every_batch_status_and_trigger_matches_the_transition_table() {
 fn a_refusal_states_the_kind_or_what_is_missing() {
     use EnvelopeStatus::{Completed, Pending, Sent, Uploaded};
     use EnvelopeTrigger::{Create, Expire, Send, VaultInSigned, VaultInUpload};
+
     let without_template = EnvelopeFacts {
         has_template: false,
         ..esign()
@@ -321,6 +332,7 @@ fn a_refusal_states_the_kind_or_what_is_missing() {
         has_file: false,
         ..paper()
     };
+
     let unpaid = EnvelopeFacts {
         payment: PaymentStatus::RequiresPayment,
         ..esign()
@@ -384,6 +396,7 @@ fn a_refusal_of_a_status_names_the_call() {
         DownloadAuthoritative, DownloadCopy, EmbedSign, EmbedVault, Remind, SigningLinks, Upload,
         Void,
     };
+
     for (status, trigger, words) in [
         (
             Completed,

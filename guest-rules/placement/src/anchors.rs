@@ -50,6 +50,7 @@ pub(crate) fn find(
     if hunts.iter().any(|hunt| hunt.seen == 0) {
         second_pass(document, &mut hunts)?;
     }
+
     Ok(hunts.into_iter().map(AnchorSearch::outcome).collect())
 }
 
@@ -59,16 +60,19 @@ fn first_pass(document: &PdfDocument, hunts: &mut [AnchorSearch]) -> Result<(), 
         if hunts.iter().all(|hunt| hunt.found.is_some()) {
             break;
         }
+
         let mut open = hunts.iter().filter(|hunt| hunt.looks_at(index)).peekable();
         if open.peek().is_none() {
             continue;
         }
+
         // Most pages have none of the texts, which shows without the places of their glyphs.
         if let Some(text) = reader.compact(index)?
             && !open.any(|hunt| hunt.phrase.may_occur_in(&text))
         {
             continue;
         }
+
         let page_text = reader.page(index)?;
         let page = SearchPage::new(&page_text);
         let text = page.index(PhraseSpacing::Collapsed);
@@ -76,6 +80,7 @@ fn first_pass(document: &PdfDocument, hunts: &mut [AnchorSearch]) -> Result<(), 
             hunt.count(index, text.matches(&hunt.phrase.clone()));
         }
     }
+
     Ok(())
 }
 
@@ -85,11 +90,13 @@ fn second_pass(document: &PdfDocument, hunts: &mut [AnchorSearch]) -> Result<(),
     for hunt in &mut missing {
         hunt.spacing = PhraseSpacing::Ignored;
     }
+
     let mut reader = document.text_reader();
     for index in 0..document.page_count() {
         let page_text = reader.page(index)?;
         let page = SearchPage::new(&page_text);
         let compact = page.index(PhraseSpacing::Ignored);
+
         let running_text = page.text();
         for hunt in &mut missing {
             let phrase = hunt.phrase.clone();
@@ -103,6 +110,7 @@ fn second_pass(document: &PdfDocument, hunts: &mut [AnchorSearch]) -> Result<(),
             }
         }
     }
+
     Ok(())
 }
 
@@ -140,6 +148,7 @@ impl AnchorSearch {
         if let Some((page, found)) = self.found {
             return AnchorOutcome::Found(page, found);
         }
+
         let place = match self.page {
             Some(index) => format!(" on page {}", page_number(index)),
             None => String::new(),
@@ -178,9 +187,11 @@ impl AnchorSearch {
             let noun = if pages.len() == 1 { "page" } else { "pages" };
             return format!("; it occurs on {noun} {}", pages.join(", "));
         }
+
         if !self.text_there {
             return "; there is no text at all, it may be a scan".to_owned();
         }
+
         let nearest: Vec<String> = self
             .near_misses
             .nearest()

@@ -36,6 +36,7 @@ pub fn inspect(pdf: Vec<u8>) -> Result<DocumentFacts, ReadError> {
             has_text: reader.has_text(index)?,
         });
     }
+
     let signatures = document.signatures();
     Ok(DocumentFacts {
         pages,
@@ -55,6 +56,7 @@ pub fn text(pdf: Vec<u8>, page: u32) -> Result<Vec<TextLine>, ReadError> {
     let Some(index) = page_index(page) else {
         return Ok(Vec::new());
     };
+
     let page_text = document.text_reader().page(index)?;
     Ok(TextLayer::visible(&page_text)
         .lines(&page_text)

@@ -46,7 +46,9 @@ impl NearMisses {
         if wanted.len() > LONGEST_PHRASE {
             return;
         }
+
         let wanted_letters = letters(&wanted);
+
         // Up to a third of the phrase may differ.
         let tolerance = wanted.len().div_ceil(3);
         let words: Vec<&str> = page.split(' ').collect();
@@ -54,18 +56,22 @@ impl NearMisses {
             let candidate = run.join(" ");
             let lowered: Vec<char> = candidate.chars().flat_map(char::to_lowercase).collect();
             let limit = self.limit(tolerance);
+
             // Two cheap lower bounds of the distance skip most candidates.
             if lowered.len().abs_diff(wanted.len()) > limit
                 || difference(&wanted_letters, &letters(&lowered)) > limit * 2
             {
                 continue;
             }
+
             let cost = wanted.len() * lowered.len();
+
             // A large document with many anchors must not exhaust the time of the call for mere
             // suggestions.
             let Some(left) = self.work_left.checked_sub(cost) else {
                 return;
             };
+
             self.work_left = left;
             let distance = distance(&wanted, &lowered);
             if distance <= limit {
@@ -133,8 +139,10 @@ fn distance(left: &[char], right: &[char]) -> usize {
             diagonal = *above;
             next.push(before);
         }
+
         row = next;
     }
+
     row.last().copied().unwrap_or(0)
 }
 

@@ -31,12 +31,14 @@ pub fn place(pdf: Vec<u8>, fields: Vec<FieldRequest>) -> Result<Vec<ResolvedFiel
             _ => None,
         })
         .collect();
+
     let wanted: Vec<&Anchor> = anchored.iter().map(|(_, anchor)| *anchor).collect();
     let outcomes = if wanted.is_empty() {
         Vec::new()
     } else {
         find(&document, &wanted).map_err(unreadable)?
     };
+
     let mut placed: Vec<Option<(Area, Area)>> = vec![None; fields.len()];
     for ((index, anchor), outcome) in anchored.into_iter().zip(outcomes) {
         match located(anchor, outcome) {
@@ -48,11 +50,13 @@ pub fn place(pdf: Vec<u8>, fields: Vec<FieldRequest>) -> Result<Vec<ResolvedFiel
             Err(problem) => issues.push(problem.of_field(index)),
         }
     }
+
     // All problems are reported at once, so that a caller can fix them in one go.
     if !issues.is_empty() {
         issues.sort_by_key(|issue: &Issue| issue.field_index);
         return Err(PlaceError::Rejected(issues));
     }
+
     Ok(fields
         .into_iter()
         .zip(placed)
@@ -100,6 +104,7 @@ fn found<T>(
     if phrase.is_empty() {
         return Ok(Vec::new());
     }
+
     let pages: Vec<usize> = match page {
         None => (0..document.page_count()).collect(),
         Some(number) => page_index(number).into_iter().collect(),
@@ -126,10 +131,12 @@ fn found<T>(
             let matches = on_page.matches(&phrase);
             all.extend(matches.map(|found| describe(*index, &page, found)));
         }
+
         if !all.is_empty() {
             return Ok(all);
         }
     }
+
     Ok(Vec::new())
 }
 
@@ -144,9 +151,11 @@ fn located(anchor: &Anchor, outcome: AnchorOutcome) -> Result<Option<(Area, Area
         AnchorOutcome::Found(page, found) => (page, found),
         AnchorOutcome::NotFound(problem) => return Err(problem),
     };
+
     if !validate::is_measurable(anchor) {
         return Ok(None);
     }
+
     let x0 = found.first_line.x0 + anchor.offset_x;
     let y0 = found.first_line.y0 + anchor.offset_y;
     let area = Area::on_page(
@@ -158,6 +167,7 @@ fn located(anchor: &Anchor, outcome: AnchorOutcome) -> Result<Option<(Area, Area
             y1: y0 + anchor.h,
         },
     );
+
     if area.leaves_page() {
         return Err(FieldProblem::at(&["placement"], code::OUTSIDE_PAGE)
             .expected("an area inside the page")
@@ -174,6 +184,7 @@ fn located(anchor: &Anchor, outcome: AnchorOutcome) -> Result<Option<(Area, Area
                 crate::area::tidy(area.y + area.h)
             )));
     }
+
     Ok(Some((area, Area::on_page(page, &found.rect))))
 }
 

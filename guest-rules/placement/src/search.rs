@@ -39,6 +39,7 @@ impl SearchPhrase {
         if text.chars().any(is_right_to_left) {
             orders.push(PhraseOrder::of(&visual_order(&text)));
         }
+
         Self {
             orders,
             words: text.to_lowercase(),
@@ -74,8 +75,10 @@ fn visual_order(text: &str) -> String {
             Some(last) => last.push(character),
             None => clusters.push(character.into()),
         }
+
         is_number_open = is_forward;
     }
+
     clusters.reverse();
     clusters.concat()
 }
@@ -92,7 +95,9 @@ pub(crate) fn has_same_punctuation(one: &str, other: &str) -> bool {
         };
         text.chars().filter(is_in_a_class).collect()
     };
+
     let (one, other) = (punctuation(one), punctuation(other));
+
     // Older programs draw texts from right to left in the order of their glyphs.
     one == other || one.iter().rev().eq(&other)
 }
@@ -170,6 +175,7 @@ impl<'p> PageIndex<'p> {
             fold(character.character, |part| text.push(part));
             char_of_byte.resize(text.len(), position);
         }
+
         Self {
             page,
             layer,
@@ -188,6 +194,7 @@ impl<'p> PageIndex<'p> {
             PhraseSpacing::Collapsed => order.spaced.as_str(),
             PhraseSpacing::Ignored => order.compact.as_str(),
         };
+
         // A text is drawn in one of the two orders.
         let mut orders = phrase.orders.iter().map(needle);
         let order = orders.find(|needle| self.text.contains(needle));
@@ -214,6 +221,7 @@ impl<'p> PageIndex<'p> {
             self.page,
             chars.iter().take_while(|character| character.line == line),
         );
+
         (rect.is_sane() && first_line.is_sane()).then_some(PhraseMatch {
             rect,
             first_line,

@@ -33,6 +33,7 @@ pub fn signature(pdf: Vec<u8>) -> Result<Option<Vec<u32>>, ReadError> {
             add_words(&line.text, &mut words);
         }
     }
+
     Ok(of_words(&words))
 }
 
@@ -52,6 +53,7 @@ fn of_words(words: &BTreeSet<String>) -> Option<Vec<u32>> {
     if words.len() < FEWEST {
         return None;
     }
+
     let mut values = vec![u32::MAX; VALUES];
     for word in words {
         let hash = fnv(word.as_bytes());
@@ -63,6 +65,7 @@ fn of_words(words: &BTreeSet<String>) -> Option<Vec<u32>> {
             *value = short.min(*value);
         }
     }
+
     Some(values)
 }
 

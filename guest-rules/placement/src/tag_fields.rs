@@ -28,6 +28,7 @@ pub fn tags(pdf: Vec<u8>) -> Result<Vec<ResolvedField>, PlaceError> {
             collected.add(index, &page, &found);
         }
     }
+
     if collected.issues.is_empty() {
         Ok(collected.fields)
     } else {
@@ -55,6 +56,7 @@ impl CollectedTags {
             self.reject(position, [unclosed(found)]);
             return;
         }
+
         let tag = match parse(&found.text) {
             Ok(tag) => tag,
             Err(problems) => return self.reject(position, problems),
@@ -67,6 +69,7 @@ impl CollectedTags {
             let problem = conflict(&tag, known, found);
             return self.reject(position, [problem]);
         }
+
         match area(page_index, page, found, &tag) {
             Ok(area) => self.place(tag, area),
             Err(problem) => self.reject(position, [problem]),
@@ -91,6 +94,7 @@ impl CollectedTags {
                 && field.default_value == tag.default_value
                 && field.options == tag.options
         });
+
         if let Some(field) = same {
             field.areas.push(area);
             // The rules of a field may stand in any of its tags.
@@ -99,8 +103,10 @@ impl CollectedTags {
                     field.attributes.push((name, value));
                 }
             }
+
             return;
         }
+
         self.fields.push(ResolvedField {
             name: tag.name,
             field_type: tag.field_type,

@@ -108,6 +108,7 @@ pub(crate) fn parse(text: &str) -> Result<FieldTag, Vec<FieldProblem>> {
             ),
         }
     }
+
     if tag.name.is_empty() {
         problems.push(
             FieldProblem::at(&["name"], code::TOO_SMALL)
@@ -116,6 +117,7 @@ pub(crate) fn parse(text: &str) -> Result<FieldTag, Vec<FieldProblem>> {
                 .message(format!("the tag {} has no name", quoted(text))),
         );
     }
+
     if problems.is_empty() {
         Ok(tag)
     } else {
@@ -155,6 +157,7 @@ impl FieldTag {
                 .received(format!("{key}={value}"))
                 .message(format!("in the tag {}: {key} is given twice", quoted(text))));
         }
+
         match key {
             "name" => value.clone_into(&mut self.name),
             "type" => self.field_type = field_type(text, value)?,
@@ -188,6 +191,7 @@ impl FieldTag {
                     )));
             }
         }
+
         self.attributes.push((key.to_owned(), value.to_owned()));
         Ok(())
     }
@@ -198,6 +202,7 @@ fn field_type(text: &str, value: &str) -> Result<String, FieldProblem> {
     if TYPES.contains(&kind.as_str()) {
         return Ok(kind);
     }
+
     Err(FieldProblem::at(&["type"], code::INVALID_ENUM_VALUE)
         .expected(TYPES.join(" | "))
         .received(value)

@@ -30,6 +30,7 @@ pub(crate) fn issues(fields: &[FieldRequest], page_count: u32) -> Vec<Issue> {
                 .map(|problem| problem.of_field(index)),
         );
     }
+
     issues.extend(conflicts(fields));
     issues
 }
@@ -38,6 +39,7 @@ fn field_problems(field: &FieldRequest, page_count: u32) -> Vec<FieldProblem> {
     let mut problems = Vec::new();
     problems.extend(blank(&field.name, "name"));
     problems.extend(blank(&field.role, "role"));
+
     if !TYPES.contains(&field.field_type.as_str()) {
         problems.push(
             FieldProblem::at(&["type"], code::INVALID_ENUM_VALUE)
@@ -50,10 +52,12 @@ fn field_problems(field: &FieldRequest, page_count: u32) -> Vec<FieldProblem> {
                 )),
         );
     }
+
     match &field.position {
         Position::Absolute(areas) => problems.extend(areas_problems(areas, page_count)),
         Position::Anchor(anchor) => problems.extend(anchor_problems(anchor, page_count)),
     }
+
     problems
 }
 
@@ -75,6 +79,7 @@ fn areas_problems(areas: &[Area], page_count: u32) -> Vec<FieldProblem> {
                 .message("areas must not be empty"),
         ];
     }
+
     areas
         .iter()
         .enumerate()
@@ -94,6 +99,7 @@ fn area_problems(area: &Area, page_count: u32) -> Vec<FieldProblem> {
     problems.extend(coordinate(area.y, "y"));
     problems.extend(length(area.w, "w"));
     problems.extend(length(area.h, "h"));
+
     let is_measured = !problems
         .iter()
         .any(|problem| problem.code != code::PAGE_OUT_OF_RANGE);
@@ -101,6 +107,7 @@ fn area_problems(area: &Area, page_count: u32) -> Vec<FieldProblem> {
         problems.extend(beyond_edge(area.x, area.w, "x", "w", "right"));
         problems.extend(beyond_edge(area.y, area.h, "y", "h", "bottom"));
     }
+
     problems
 }
 
@@ -132,6 +139,7 @@ fn anchor_problems(anchor: &Anchor, page_count: u32) -> Vec<FieldProblem> {
                 .message("anchor_text must not be empty"),
         );
     }
+
     if anchor.occurrence == Some(0) {
         problems.push(
             FieldProblem::at(&["occurrence"], code::TOO_SMALL)
@@ -140,11 +148,13 @@ fn anchor_problems(anchor: &Anchor, page_count: u32) -> Vec<FieldProblem> {
                 .message("occurrence counts from 1"),
         );
     }
+
     problems.extend(anchor.page.and_then(|page| page_problem(page, page_count)));
     problems.extend(offset(anchor.offset_x, "offset_x"));
     problems.extend(offset(anchor.offset_y, "offset_y"));
     problems.extend(length(anchor.w, "w"));
     problems.extend(length(anchor.h, "h"));
+
     problems
         .into_iter()
         .map(|problem| problem.below(&["placement"]))
@@ -261,6 +271,7 @@ fn conflicts(fields: &[FieldRequest]) -> Vec<Issue> {
         if name.is_empty() {
             continue;
         }
+
         let (first, kind) = *first_of_name
             .entry(name)
             .or_insert((index, &field.field_type));
@@ -278,5 +289,6 @@ fn conflicts(fields: &[FieldRequest]) -> Vec<Issue> {
             );
         }
     }
+
     issues
 }

@@ -79,6 +79,7 @@ fn anchor_positions_match_three_independent_readers() {
     let Some(folder) = corpus(ANCHORS, "anchors") else {
         return;
     };
+
     let mut errors = Vec::new();
     let mut misses = Vec::new();
     for case in json(&folder, "anchors.json") {
@@ -102,6 +103,7 @@ fn anchor_positions_match_three_independent_readers() {
                 h: 0.001,
             }),
         };
+
         let field = match place(pdf, vec![request]) {
             Ok(mut fields) => fields.remove(0),
             Err(error) => {
@@ -110,6 +112,7 @@ fn anchor_positions_match_three_independent_readers() {
             }
         };
         let matched = field.anchor_match.unwrap();
+
         let expected = edges(&case["rect"]).unwrap();
         let first_line = edges(&case["first_line"]).unwrap();
         let placed = &field.areas[0];
@@ -120,6 +123,7 @@ fn anchor_positions_match_three_independent_readers() {
                 .abs()
                 .max((placed.y - first_line[1]).abs())
         };
+
         let error = worst_edge(&matched, expected).max(corner);
         if u64::from(matched.page) != case["page"].as_u64().unwrap() || error > TOLERANCE {
             misses.push(format!(
@@ -127,11 +131,14 @@ fn anchor_positions_match_three_independent_readers() {
                 matched.page
             ));
         }
+
         if std::env::var_os("HOLDFAST_CORPUS_VERBOSE").is_some() {
             eprintln!("{error:.5} {file} {phrase:?}");
         }
+
         errors.push(error);
     }
+
     errors.sort_by(f64::total_cmp);
     let median = percentile(&errors, 0.5);
     eprintln!(
@@ -150,11 +157,13 @@ fn every_tag_is_found_completely() {
     let Some(folder) = corpus(TAGS, "tags") else {
         return;
     };
+
     let cases = json(&folder, "tags.json");
     let pdf = std::fs::read(folder.join("synth-embedded-tags.pdf")).unwrap();
     let fields = tags(pdf).unwrap();
     let found: usize = fields.iter().map(|field| field.areas.len()).sum();
     assert_eq!(found, cases.len(), "{fields:#?}");
+
     for case in &cases {
         let name = case["name"].as_str().unwrap();
         let field = fields
@@ -163,12 +172,15 @@ fn every_tag_is_found_completely() {
             .unwrap_or_else(|| panic!("no field {name}"));
         let attributes = case["attributes"].as_object().unwrap();
         assert_eq!(field.attributes.len(), attributes.len(), "{name}");
+
         for (key, value) in &field.attributes {
             assert_eq!(attributes[key].as_str(), Some(value.as_str()), "{name}");
         }
+
         let Some(rect) = edges(&case["rect"]) else {
             continue;
         };
+
         let page = case["page"].as_u64().unwrap();
         let nearest = field
             .areas
@@ -178,6 +190,7 @@ fn every_tag_is_found_completely() {
             .fold(f64::INFINITY, f64::min);
         assert!(nearest < TOLERANCE, "{name} on page {page}: {nearest}");
     }
+
     let terms = fields.iter().find(|field| field.name == "Terms").unwrap();
     assert_eq!(terms.areas.len(), 2, "identical tags are one field");
 }
@@ -187,12 +200,14 @@ fn every_file_returns_a_result_or_a_typed_error() {
     let Some(folder) = corpus(FILES, "files") else {
         return;
     };
+
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "pdf"))
         .collect();
     files.sort();
+
     for path in files {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let pdf = std::fs::read(&path).unwrap();
@@ -208,9 +223,11 @@ fn every_file_returns_a_result_or_a_typed_error() {
             ),
             Err(error) => format!("{error:?}"),
         };
+
         eprintln!("{name}: {summary}");
         let lines = text(pdf.clone(), 1);
         let places = occurrences(pdf.clone(), "the", None);
+
         let found = tags(pdf);
         match name.as_str() {
             "libreoffice-writer-password.pdf" => {

@@ -46,8 +46,10 @@ fn numbers_have_limits() {
     let limits = [("min", "500"), ("max", "10000.50")];
     assert_eq!(problem("number", &limits, "500"), None);
     assert_eq!(problem("number", &limits, "10000.5"), None);
+
     let small = Some(RuleProblem::TooSmall("500".into()));
     assert_eq!(problem("number", &limits, "499.99"), small);
+
     let big = Some(RuleProblem::TooBig("10000.50".into()));
     assert_eq!(problem("number", &limits, "10000.51"), big);
     assert_eq!(
@@ -76,13 +78,16 @@ fn texts_have_a_length_and_a_pattern_for_the_whole_text() {
     ];
     assert_eq!(problem("text", &rules, "AB123"), None);
     assert_eq!(problem("text", &rules, "none"), None);
+
     let words = Some(RuleProblem::NoMatch(Some(
         "Two letters and the number".into(),
     )));
     assert_eq!(problem("text", &rules, "xAB123"), words);
     assert_eq!(problem("text", &rules, "AB123456"), None);
+
     let long = Some(RuleProblem::TooLong(8));
     assert_eq!(problem("text", &rules, "AB1234567"), long);
+
     let silent = Some(RuleProblem::NoMatch(None));
     assert_eq!(problem("text", &[("pattern", "[0-9]+")], "ä"), silent);
 }
@@ -103,11 +108,14 @@ fn a_condition_shows_a_field_and_another_requires_it() {
     };
     assert_eq!(shown(&[]), [true, false, false, true]);
     assert_eq!(shown(&[("Trade-in", "true")]), [true, true, false, true]);
+
     let both = [("Trade-in", "true"), ("Vehicle: model", "golf")];
     assert_eq!(shown(&both), [true; 4]);
+
     // A hidden field counts as unanswered, whatever was entered before.
     let hidden = [("Trade-in", "false"), ("Vehicle: model", "golf")];
     assert_eq!(shown(&hidden), [true, false, false, true]);
+
     let required = |answers| states(&fields, answers)[3].required;
     assert!(required(&hidden) && !required(&both));
 }
@@ -124,6 +132,7 @@ fn a_hidden_field_is_neither_required_nor_checked() {
     let state = |answers| states(&fields, answers).remove(1);
     let hidden = state(&[("Amount", "1")]);
     assert_eq!((hidden.required, hidden.problem), (false, None));
+
     let shown = state(&[("Amount", "1"), ("Other", "true")]);
     assert!(shown.required && shown.problem.is_some());
 }
@@ -138,8 +147,10 @@ fn a_formula_is_exact_and_rounds_as_money_does() {
             field("Sum", "number", &[("formula", formula)]),
         ];
         assert_eq!(codes(&fields), [], "{formula}");
+
         states(&fields, answers).remove(3).computed
     };
+
     let answers = [("A", "0.1"), ("B", "0.2"), ("Tick", "true")];
     for (formula, expected) in [
         ("[A] + [B]", "0.30"),
@@ -160,6 +171,7 @@ fn a_formula_is_exact_and_rounds_as_money_does() {
             "{formula}"
         );
     }
+
     let one = [("A", "5")];
     assert_eq!(result("[A] + [B]", &one).as_deref(), Some("5.00"));
     assert_eq!(
@@ -183,6 +195,7 @@ fn formulas_use_each_other_and_hidden_fields_count_as_nothing() {
         ),
     ];
     assert_eq!(codes(&fields), []);
+
     let computed = |tick| {
         let answers = [("Price", "20000"), ("Value", "5000"), ("Trade-in", tick)];
         let states = states(&fields, &answers);
@@ -210,6 +223,7 @@ fn a_rule_means_the_field_of_the_same_signer_first() {
         other("Why", "text", &[("condition", "!Agree")]),
         other("Buyer agreed", "text", &[("condition", "Agree")]),
     ];
+
     let entry = |role: &str| FieldEntry {
         role: role.into(),
         name: "Agree".into(),
@@ -236,6 +250,7 @@ fn rules_that_a_type_cannot_have_are_refused() {
         let expected = [(rule.to_owned(), "unsupported_rule".to_owned())];
         assert_eq!(refused(kind, &[(rule, "1")]), expected, "{kind} {rule}");
     }
+
     assert_eq!(
         refused("text", &[("message", "x")])[0].1,
         "unsupported_rule"
@@ -276,11 +291,13 @@ fn rules_that_cannot_be_read_are_refused() {
         assert_eq!(found.len(), 1, "{rules:?}: {found:?}");
         assert_eq!(found[0].1, code, "{rules:?}");
     }
+
     let deep = format!("{}1{}", "(".repeat(100), ")".repeat(100));
     assert_eq!(
         refused("number", &[("formula", &deep)])[0].1,
         "invalid_formula"
     );
+
     let long = "x".repeat(501);
     for rule in ["pattern", "condition", "required_if"] {
         assert_eq!(refused("text", &[(rule, &long)])[0].1, "too_big", "{rule}");
@@ -296,6 +313,7 @@ fn conditions_and_formulas_that_need_each_other_are_refused() {
         field("D", "number", &[("formula", "[A]")]),
     ];
     let expected = [("formula", 0), ("condition", 1), ("formula", 2)];
+
     let found: Vec<_> = check(&fields)
         .into_iter()
         .map(|issue| (issue.path.join("."), issue.field_index))
@@ -304,6 +322,7 @@ fn conditions_and_formulas_that_need_each_other_are_refused() {
         found,
         expected.map(|(rule, index)| (rule.to_owned(), index))
     );
+
     // Applied all the same, for example by a component that does not check, they have no result.
     assert!(states(&fields, &[("B", "1")])[0].computed.is_some());
 }
@@ -315,9 +334,11 @@ fn a_thousand_fields_in_a_row_are_refused_and_still_have_states() {
         let (name, before) = (number.to_string(), format!("[{}] + 1", number - 1));
         fields.push(field(&name, "number", &[("formula", &before)]));
     }
+
     let found = codes(&fields);
     assert_eq!(found.len(), 1_000 - 65);
     assert_eq!(found[0], ("formula".to_owned(), "too_big".to_owned()));
+
     let states = states(&fields, &[("0", "1")]);
     assert_eq!(states[64].computed.as_deref(), Some("65.00"));
     assert_eq!(codes(&fields[..65]), []);

@@ -22,6 +22,7 @@ fn everything_in_one() -> Vec<u8> {
         b"begincmap 1 begincodespacerange <0000> <FFFF> endcodespacerange \
           1 beginbfrange <0001> <0004> <0041> endbfrange endcmap",
     );
+
     let descendant = pdf.object(
         "<< /Type /Font /Subtype /CIDFontType2 /BaseFont /X /DW 500 /W [2 [1500] 4 9 300] \
          /CIDSystemInfo << /Registry (Adobe) /Ordering (Japan1) /Supplement 0 >> >>",
@@ -30,6 +31,7 @@ fn everything_in_one() -> Vec<u8> {
         "<< /Type /Font /Subtype /Type0 /BaseFont /X /Encoding /Identity-H \
          /DescendantFonts [{descendant} 0 R] /ToUnicode {map} 0 R >>"
     ));
+
     let widget = pdf.object(&format!(
         "<< /Type /Annot /Subtype /Widget /F 4 /Rect [10 10 90 30] /AP << /N {form} 0 R >> >>"
     ));
@@ -44,6 +46,7 @@ fn everything_in_one() -> Vec<u8> {
          /Span <</ActualText (abc)>> BDC /F1 5 Tf (xyz) Tj EMC T* ET Q \
          BI /W 1 /H 1 /BPC 8 ID x EI /X Do",
     );
+
     pdf.build()
 }
 
@@ -59,6 +62,7 @@ fn damaged_documents_never_panic() {
     let original = everything_in_one();
     let fields = tags(original.clone()).unwrap();
     assert_eq!(fields.len(), 2, "the undamaged document has what it should");
+
     let rounds = std::env::var("HOLDFAST_MUTATIONS")
         .ok()
         .and_then(|rounds| rounds.parse().ok())
@@ -75,6 +79,7 @@ fn damaged_corpus_files_never_panic() {
         eprintln!("skipped the mutations of 19 corpus files: HOLDFAST_CORPUS is not set");
         return;
     };
+
     let mut paths: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -82,6 +87,7 @@ fn damaged_corpus_files_never_panic() {
         .filter(|path| !path.to_string_lossy().contains("bomb"))
         .collect();
     paths.sort();
+
     let mut sequence = DamageSequence(2);
     for path in paths {
         let original = std::fs::read(&path).unwrap();

@@ -107,6 +107,7 @@ fn coordinates_outside_the_page_are_refused() {
         at(area(1, 0.1, 0.1, 0.0, 0.1)),
         pair("placement.areas.0.w", "too_small")
     );
+
     assert_eq!(
         at(area(1, 0.1, 0.1, 0.1, f64::INFINITY)),
         pair("placement.areas.0.h", "invalid_type")
@@ -123,6 +124,7 @@ fn coordinates_outside_the_page_are_refused() {
         at(area(3, 0.1, 0.1, 0.1, 0.1)),
         pair("placement.areas.0.page", "page_out_of_range")
     );
+
     assert_eq!(
         at(area(0, 0.1, 0.1, 0.1, 0.1)),
         pair("placement.areas.0.page", "page_out_of_range")
@@ -152,6 +154,7 @@ fn names_roles_types_and_areas_are_required() {
         with(|field| field.field_type = "stamp".into()),
         pair("type", "invalid_enum_value")
     );
+
     assert_eq!(
         with(|field| field.position = Position::Absolute(Vec::new())),
         pair("placement.areas", "too_small")
@@ -195,6 +198,7 @@ fn occurrences_count_in_document_order() {
         .y
     };
     assert!(field(1) < field(2) && field(2) < field(3));
+
     let found = issues(vec![anchored(Anchor {
         occurrence: Some(4),
         ..anchor("signature:")
@@ -281,6 +285,7 @@ fn a_wording_is_exact_only_with_the_same_apostrophes_and_dashes() {
         assert_eq!(found.len(), 1, "{text}");
         assert_eq!((found[0].page, found[0].exact), (1, exact), "{found:?}");
     }
+
     let found = wordings(hunted("anchor-curly-apostrophe"), "buyer's signature", None);
     assert_eq!(found.unwrap()[0].text, "Buyer\u{2019}s signature");
 }
@@ -317,6 +322,7 @@ fn an_unknown_anchor_is_reported_with_similar_texts() {
         "{}",
         found[0].message
     );
+
     let found = issues(vec![anchored(Anchor {
         page: Some(1),
         ..anchor("Date of sale")
@@ -344,6 +350,7 @@ fn an_anchor_field_must_stay_on_its_page() {
         })),
         pair("placement.offset_x", "too_big")
     );
+
     assert_eq!(
         issue(anchored(Anchor {
             h: -0.1,
@@ -358,6 +365,7 @@ fn an_anchor_field_must_stay_on_its_page() {
         })),
         pair("placement.page", "page_out_of_range")
     );
+
     assert_eq!(
         issue(anchored(anchor(" \u{ad} "))),
         pair("placement.anchor_text", "too_small")
@@ -376,6 +384,7 @@ fn all_problems_are_reported_in_field_order() {
         ..anchor("nowhere to be found")
     });
     second.name = "Other".into();
+
     second.field_type = "stamp".into();
     let good = absolute(vec![area(1, 0.1, 0.1, 0.1, 0.1)]);
     let found: Vec<_> = issues(vec![first, good, second])
@@ -413,6 +422,7 @@ fn fields_with_one_name_cannot_have_two_types() {
         place(contract(), vec![first.clone(), same]).unwrap().len(),
         2
     );
+
     let mut other = first.clone();
     other.field_type = "date".into();
     let found = issues(vec![first, other]);
@@ -437,9 +447,11 @@ fn occurrences_are_found_on_all_pages_or_on_one() {
 fn facts_and_lines() {
     let facts = inspect(contract()).unwrap();
     assert_eq!(facts.pages.len(), 2);
+
     let page = &facts.pages[0];
     assert_eq!((page.width, page.height, page.rotation), (200.0, 100.0, 0));
     assert!(page.has_text && !facts.needs_rewrite);
+
     let lines = text(contract(), 1).unwrap();
     let texts: Vec<_> = lines.iter().map(|line| line.text.as_str()).collect();
     assert_eq!(
@@ -491,6 +503,7 @@ fn a_tag_sets_every_attribute_of_its_field() {
     assert!(!field.required && field.readonly);
     assert_eq!(field.default_value.as_deref(), Some("a=b"));
     assert_eq!(field.options, ["x", "y"]);
+
     let area = field.areas[0];
     assert_eq!((area.page, area.x, area.w, area.h), (1, 0.05, 0.25, 0.1));
     assert_eq!(field.attributes[0], ("type".into(), "Select".into()));
@@ -507,6 +520,7 @@ fn the_tags_of_the_guide_are_read() {
         .collect();
     let fields = tagged(&shown).unwrap();
     assert_eq!(fields.len(), lines.lines().count());
+
     let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
     assert_eq!(names[0], "Notes");
     assert_eq!(names[6], "Delivery");
@@ -526,6 +540,7 @@ fn a_tag_without_attributes_is_a_required_text_field_of_the_first_signer() {
         ),
         ("text", "Signer 1", true)
     );
+
     let area = field.areas[0];
     assert!(
         area.w > 0.05 && area.w < 0.2,
@@ -583,6 +598,7 @@ fn broken_tags_are_reported_by_name() {
             "5  invalid_tag",
         ]
     );
+
     assert!(
         found[0].message.contains("{{A;type=stamp}}"),
         "{}",
@@ -613,6 +629,7 @@ fn a_tag_in_a_form_xobject_counts_at_every_use() {
             "/X Do",
         );
     }
+
     let fields = tags(pdf.build()).unwrap();
     let pages: Vec<_> = fields[0].areas.iter().map(|area| area.page).collect();
     assert_eq!((fields.len(), pages), (1, vec![1, 2]));

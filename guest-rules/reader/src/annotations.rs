@@ -23,6 +23,7 @@ pub(crate) fn run_appearances<'a>(
     let Some(annotations) = page.raw().get::<Array<'a>>("Annots") else {
         return Ok(());
     };
+
     for annotation in resolved(&annotations, page.xref()).filter_map(Object::into_dict) {
         let flags = annotation.get::<i32>("F").unwrap_or(0);
         let is_popup = annotation.get::<Name<'_>>("Subtype").as_deref() == Some(b"Popup");
@@ -35,11 +36,14 @@ pub(crate) fn run_appearances<'a>(
         let Some(appearance) = normal_appearance(&annotation) else {
             continue;
         };
+
         let Some(placed) = placement(&annotation, &appearance) else {
             continue;
         };
+
         interpreter.run_appearance(&appearance, page.resources(), placed.then(to_page))?;
     }
+
     Ok(())
 }
 
@@ -65,6 +69,7 @@ fn placement(annotation: &Dict<'_>, appearance: &Stream<'_>) -> Option<AffineMap
         .get::<[f64; 6]>("Matrix")
         .map_or(AffineMap::IDENTITY, AffineMap::new);
     let transformed = matrix.bounds_of(bounds.x0, bounds.y0, bounds.x1, bounds.y1);
+
     let scale = |target: f64, source: f64| {
         if source > 0.0 { target / source } else { 1.0 }
     };
@@ -78,5 +83,6 @@ fn placement(annotation: &Dict<'_>, appearance: &Stream<'_>) -> Option<AffineMap
         rect.x0 - transformed.x0 * scale_x,
         rect.y0 - transformed.y0 * scale_y,
     ]);
+
     Some(matrix.then(&fit))
 }

@@ -58,6 +58,7 @@ impl<'a> OperandStack<'a> {
                 _ => return None,
             }
         }
+
         Some(numbers)
     }
 
@@ -134,12 +135,14 @@ impl<'a> ContentLexer<'a> {
                     if name == b"BI" {
                         self.skip_inline_image();
                     }
+
                     return Some(ContentOperator {
                         name,
                         range: start..self.position,
                     });
                 }
             }
+
             start = start.or(Some(here));
         }
     }
@@ -184,6 +187,7 @@ impl<'a> ContentLexer<'a> {
         let mut whole = 0.0_f64;
         let mut scale = 0.0_f64;
         let mut digits_seen = false;
+
         let mut ended = false;
         while let Some(byte) = self.peek().filter(|byte| is_regular(*byte)) {
             match byte {
@@ -204,8 +208,10 @@ impl<'a> ContentLexer<'a> {
                 _ if byte.is_ascii_alphabetic() || byte == b'\'' || byte == b'"' => break,
                 _ => ended = true,
             }
+
             self.position += 1;
         }
+
         if negative { -whole } else { whole }
     }
 
@@ -215,6 +221,7 @@ impl<'a> ContentLexer<'a> {
         if !raw.contains(&b'#') {
             return Cow::Borrowed(raw);
         }
+
         let mut decoded = Vec::with_capacity(raw.len());
         let mut rest = raw;
         while let Some((&byte, tail)) = rest.split_first() {
@@ -229,6 +236,7 @@ impl<'a> ContentLexer<'a> {
                 decoded.push(byte);
             }
         }
+
         Cow::Owned(decoded)
     }
 
@@ -237,6 +245,7 @@ impl<'a> ContentLexer<'a> {
         let start = self.position;
         let mut depth = 1_usize;
         let mut plain = true;
+
         // Most strings contain no escapes and can be borrowed, so check that first.
         while let Some(byte) = self.peek() {
             match byte {
@@ -254,11 +263,14 @@ impl<'a> ContentLexer<'a> {
                 }
                 _ => {}
             }
+
             self.position += 1;
         }
+
         self.position = self.position.min(self.data.len());
         let raw = self.data.get(start..self.position).unwrap_or_default();
         self.position = (self.position + 1).min(self.data.len());
+
         if plain {
             Cow::Borrowed(raw)
         } else {
@@ -278,15 +290,18 @@ impl<'a> ContentLexer<'a> {
             let Some(digit) = hex_digit(byte) else {
                 continue;
             };
+
             match high.take() {
                 None => high = Some(digit),
                 Some(high) => bytes.push(high << 4 | digit),
             }
         }
+
         // An odd count of digits is completed with a zero (ISO 32000-1, 7.3.4.3).
         if let Some(high) = high {
             bytes.push(high << 4);
         }
+
         Cow::Owned(bytes)
     }
 
@@ -323,6 +338,7 @@ impl<'a> ContentLexer<'a> {
                 _ => self.position += 1,
             }
         }
+
         ContentOperand::Array(start..items.len())
     }
 
@@ -352,6 +368,7 @@ impl<'a> ContentLexer<'a> {
                 _ => self.position += 1,
             }
         }
+
         self.data.get(start..self.position).unwrap_or_default()
     }
 
@@ -373,6 +390,7 @@ impl<'a> ContentLexer<'a> {
                 _ => self.position += 1,
             }
         }
+
         // One white-space byte belongs to `ID`; the image data starts after it.
         self.position = (self.position + 1).min(self.data.len());
         while let Some(tail) = self.data.get(self.position..) {
@@ -380,12 +398,14 @@ impl<'a> ContentLexer<'a> {
                 self.position = self.data.len();
                 return;
             };
+
             let found = self.position + offset;
             self.position = found + 2;
             let space_before = found
                 .checked_sub(1)
                 .and_then(|before| self.data.get(before))
                 .is_none_or(|byte| is_space(*byte));
+
             let after = self.data.get(self.position..).unwrap_or_default();
             if space_before && looks_like_content(after) {
                 return;
@@ -418,6 +438,7 @@ fn unescape(raw: &[u8]) -> Vec<u8> {
             bytes.push(byte);
             continue;
         }
+
         match rest.next() {
             Some(b'n') => bytes.push(b'\n'),
             Some(b'r') => bytes.push(b'\r'),
@@ -436,11 +457,13 @@ fn unescape(raw: &[u8]) -> Vec<u8> {
                     };
                     value = value * 8 + u32::from(digit - b'0');
                 }
+
                 bytes.push(u8::try_from(value & 0xff).unwrap_or(0));
             }
             Some(other) => bytes.push(other),
         }
     }
+
     bytes
 }
 
@@ -477,6 +500,7 @@ mod tests {
                 operator.range,
             ));
         }
+
         found
     }
 
@@ -517,6 +541,7 @@ mod tests {
     fn names_and_dictionaries_are_parsed_as_operands() {
         let found = operators(b"/Span <</A <41>>> BDC");
         assert_eq!(found[0].1[1], ContentOperand::Dict(b"<</A <41>>>"));
+
         let found = operators(b"/Span <</ActualText (>>) /K <<>> >> BDC /A#20B gs");
         assert_eq!(
             found[0].1,

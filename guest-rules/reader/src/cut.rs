@@ -39,6 +39,7 @@ pub fn cut(page: &PageText, removed: &BTreeSet<usize>) -> Vec<ContentEdit> {
             replacement: rewritten(page, operator, removed),
         })
         .collect();
+
     edits.extend(
         page.replaced
             .iter()
@@ -50,6 +51,7 @@ pub fn cut(page: &PageText, removed: &BTreeSet<usize>) -> Vec<ContentEdit> {
                 replacement: b"/Span BMC".to_vec(),
             }),
     );
+
     edits.sort_by_key(|edit| (edit.stream, edit.range.start));
     edits
 }
@@ -67,6 +69,7 @@ fn rewritten(page: &PageText, operator: &ShowOperator, removed: &BTreeSet<usize>
             let _ = write!(out, "{word_spacing} Tw {character_spacing} Tc T* ");
         }
     }
+
     out.push('[');
     let elements = page
         .elements
@@ -85,6 +88,7 @@ fn rewritten(page: &PageText, operator: &ShowOperator, removed: &BTreeSet<usize>
                     let Some(glyph) = page.glyphs.get(index) else {
                         continue;
                     };
+
                     if removed.contains(&index) {
                         array.adjust(f64::from(glyph.adjustment));
                     } else {
@@ -94,6 +98,7 @@ fn rewritten(page: &PageText, operator: &ShowOperator, removed: &BTreeSet<usize>
             }
         }
     }
+
     array.finish();
     out.push_str("] TJ");
     out.into_bytes()

@@ -29,15 +29,18 @@ pub(crate) fn decode(
         if encoded.len().saturating_mul(MAX_DEFLATE_RATIO) <= ceiling_bytes {
             break;
         }
+
         // Each layer of a nested bomb is inflated only up to the ceiling.
         encoded = inflate_up_to(&encoded, ceiling_bytes)?.into();
     }
+
     let Ok(decoded) = stream.decoded_data() else {
         return Ok(None);
     };
     if decoded.len() > ceiling_bytes {
         return Err(ReadError::OverLimit(ReadLimit::PageContent));
     }
+
     Ok(Some(decoded.into_owned()))
 }
 
@@ -63,11 +66,14 @@ impl FlateState {
             if found == Self::Damaged {
                 return found;
             }
+
             if found == Self::Cut {
                 state = found;
             }
+
             data = decoded.into();
         }
+
         state
     }
 }
@@ -78,6 +84,7 @@ fn inflated(data: &[u8]) -> (FlateState, Vec<u8>) {
     let [method, flags, data @ ..] = data else {
         return (FlateState::Cut, decoded);
     };
+
     // RFC 1950, 2.2: Deflate, and a check of the two bytes.
     let is_header = method & 15 == 8 && (u32::from(*method) * 256 + u32::from(*flags)) % 31 == 0;
     if !is_header {
@@ -93,12 +100,14 @@ fn inflated(data: &[u8]) -> (FlateState, Vec<u8>) {
             inflater.decompress(rest.unwrap_or_default(), &mut room, FlushDecompress::None);
         let made = usize::try_from(inflater.total_out() - written).unwrap_or_default();
         decoded.extend_from_slice(room.get(..made).unwrap_or_default());
+
         match status {
             Ok(Status::StreamEnd) => return (FlateState::Whole, decoded),
             Ok(_) if inflater.total_in() > read || made > 0 => {}
             Ok(_) => return (FlateState::Cut, decoded),
             Err(_) => return (FlateState::Damaged, decoded),
         }
+
         // What a page may have; `decode` refuses more.
         if decoded.len() > MAX_PAGE_CONTENT_BYTES {
             return (FlateState::Whole, decoded);
@@ -124,10 +133,12 @@ fn inflate_up_to(data: &[u8], ceiling_bytes: usize) -> Result<Vec<u8>, ReadError
         if read == 0 {
             break;
         }
+
         decoded.extend_from_slice(chunk.get(..read).unwrap_or_default());
         if decoded.len() > ceiling_bytes {
             return Err(ReadError::OverLimit(ReadLimit::PageContent));
         }
     }
+
     Ok(decoded)
 }

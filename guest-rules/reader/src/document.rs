@@ -71,6 +71,7 @@ impl PdfDocument {
                 "it has no %PDF- header near its start".into(),
             ));
         }
+
         let survey = survey(data);
         let pdf = Pdf::new_with_password(bytes, password).map_err(|error| match error {
             LoadPdfError::Decryption(
@@ -222,6 +223,7 @@ impl<'a> TextReader<'a> {
         budget.start_page();
         let page = self.pages.get(index);
         let info = page.map(page_info);
+
         let content = match page {
             Some(page) => page_content(page, budget)?.bytes,
             None => Vec::new(),
@@ -233,6 +235,7 @@ impl<'a> TextReader<'a> {
             interpreter.run_page(content, page.resources(), info.matrix)?;
             run_appearances(page, &mut interpreter, &self.hidden_layers, &info.matrix)?;
         }
+
         Ok(interpreter)
     }
 }
@@ -245,6 +248,7 @@ fn page_info(page: &Page<'_>) -> PageInfo {
         .filter(|unit| unit.is_finite() && (0.01..=10_000.0).contains(unit))
         .unwrap_or(1.0);
     let displayed = AffineMap::new(page.initial_transform(true).as_coeffs());
+
     let scale = AffineMap::new([user_unit, 0.0, 0.0, user_unit, 0.0, 0.0]);
     PageInfo {
         width: f64::from(width) * user_unit,
@@ -294,9 +298,11 @@ fn page_content(page: &Page<'_>, budget: &mut ReadBudget) -> Result<PageContent,
                 content.bytes = decoded;
                 return Ok(content);
             }
+
             content.bytes.extend_from_slice(&decoded);
             content.bytes.push(b' ');
         }
     }
+
     Ok(content)
 }

@@ -78,9 +78,11 @@ fn has_broken_dictionary(operands: &OperandStack<'_>) -> bool {
         let ContentOperand::Dict(dictionary) = operand else {
             return false;
         };
+
         let inside = dictionary.strip_prefix(b"<<").unwrap_or_default();
         let first = inside.trim_ascii_start().first();
         let is_sound = dictionary.ends_with(b">>") && matches!(first, Some(b'/' | b'>' | b'%'));
+
         // Nothing is lost with a dictionary that is merely cut.
         !is_sound
             && ContentLexer::new(inside)
@@ -139,6 +141,7 @@ mod tests {
                 "{content:?}"
             );
         }
+
         let sound = ContentEnding::of(b"/P <</A <</B 1>>>> BDC /Q << >> BDC EMC EMC");
         assert!(!sound.has_broken_dictionary);
         assert!(!ContentEnding::of(b"S <</A (").has_broken_dictionary);

@@ -33,15 +33,18 @@ fn signed_fields(catalog: &Dict<'_>, xref: &XRef) -> u32 {
     let Some(form) = catalog.get::<Dict<'_>>("AcroForm") else {
         return 0;
     };
+
     let mut visited: HashSet<ObjectIdentifier> = HashSet::new();
     let mut open: Vec<(MaybeRef<Object<'_>>, bool)> = children(&form, "Fields", false);
     let mut count = 0;
+
     let mut seen = 0;
     while let Some((field, inherits_signature)) = open.pop() {
         seen += 1;
         if seen > MAX_FIELDS {
             break;
         }
+
         let field = match field {
             MaybeRef::Ref(reference) => {
                 let id = ObjectIdentifier::from(reference);
@@ -52,6 +55,7 @@ fn signed_fields(catalog: &Dict<'_>, xref: &XRef) -> u32 {
             }
             MaybeRef::NotRef(object) => object.into_dict(),
         };
+
         let Some(field) = field else { continue };
         let is_signature = match field.get::<Name<'_>>("FT") {
             Some(kind) => kind.as_ref() == b"Sig",
@@ -60,8 +64,10 @@ fn signed_fields(catalog: &Dict<'_>, xref: &XRef) -> u32 {
         if is_signature && field.get::<Dict<'_>>("V").is_some() {
             count += 1;
         }
+
         open.extend(children(&field, "Kids", is_signature));
     }
+
     count
 }
 
@@ -98,6 +104,7 @@ fn certification_level<'a>(catalog: &Dict<'a>, xref: &'a XRef) -> Option<u32> {
                 .get::<Dict<'_>>("TransformParams")?
                 .get::<u32>("P")
         });
+
     // The level is optional and defaults to 2. An undefined level counts as the strictest one:
     // guessing wrong would break a certification.
     Some(match level {

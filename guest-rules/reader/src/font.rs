@@ -56,6 +56,7 @@ impl<'a> FontFace<'a> {
                     .cache
                     .standard_font(StandardFont::Helvetica, &loader.fonts)
             });
+
         Self {
             is_vertical: font.as_ref().is_some_and(|font| !font.is_horizontal()),
             font,
@@ -88,6 +89,7 @@ impl<'a> FontFace<'a> {
             ..
         } = self;
         let font = font.as_ref();
+
         let meaning = || meaning(font, fallback, *is_composite, (code, code_bytes));
         if code_bytes == 1 {
             let single = single.get_or_insert_with(|| Box::new([const { None }; 256]));
@@ -95,6 +97,7 @@ impl<'a> FontFace<'a> {
                 return known.get_or_insert_with(meaning);
             }
         }
+
         codes.entry((code, code_bytes)).or_insert_with(meaning)
     }
 }
@@ -116,6 +119,7 @@ fn meaning(
             is_word_space,
         };
     };
+
     let advance = font.code_advance(code);
     let displacement = font.origin_displacement(code);
     let along = if font.is_horizontal() {
@@ -123,6 +127,7 @@ fn meaning(
     } else {
         advance.y
     };
+
     let text = unicode(font, fallback, is_composite, code, code_bytes);
     CodeFacts {
         compact: compact_text(&text).into(),
@@ -219,11 +224,13 @@ impl<'a> FontTable<'a> {
         if self.faces.len() >= MAX_FACES {
             return None;
         }
+
         let index = FontIndex(self.faces.len());
         self.faces.push(FontFace::new(&dict()?, &self.loader));
         if let Some(object) = object {
             self.by_object.insert(object, index);
         }
+
         Some(index)
     }
 

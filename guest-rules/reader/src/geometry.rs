@@ -64,6 +64,7 @@ impl AffineMap {
             self.apply(x0, y1),
             self.apply(x1, y1),
         ];
+
         let mut bounds = PageRect::EMPTY;
         for (x, y) in corners {
             bounds.x0 = bounds.x0.min(x);
@@ -71,6 +72,7 @@ impl AffineMap {
             bounds.x1 = bounds.x1.max(x);
             bounds.y1 = bounds.y1.max(y);
         }
+
         bounds
     }
 }

@@ -140,6 +140,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
             matrix,
         };
         self.page.streams.push(stream.clone());
+
         self.run_scope(
             StreamScope {
                 stream,
@@ -161,10 +162,12 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
         if self.is_done {
             return Ok(());
         }
+
         let id = stream.obj_id();
         let Some(form) = self.form(id, stream)? else {
             return Ok(());
         };
+
         let scope = StreamScope {
             stream: ContentStream {
                 source: TextSource::Appearance {
@@ -180,6 +183,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
             form: Some(id),
             index: None,
         };
+
         let resources = form.resources.as_ref().unwrap_or(page_resources);
         self.run_scope(scope, resources, TextState::new(matrix))
     }
@@ -202,6 +206,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
             marks: Vec::new(),
             fonts: HashMap::new(),
         };
+
         let mut lexer = ContentLexer::new(&content);
         let mut operands = OperandStack::default();
         while !self.is_done
@@ -210,9 +215,11 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
             self.budget.spend_operator()?;
             self.execute(&mut run, &operator, &operands)?;
         }
+
         while let Some(mark) = run.marks.pop() {
             self.end_mark(mark);
         }
+
         self.hidden = hidden_before;
         self.scopes.pop();
         Ok(())
@@ -280,6 +287,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
                 else {
                     return Ok(());
                 };
+
                 state.word_spacing = *word_spacing;
                 state.character_spacing = *character_spacing;
                 run.matrices.next_line(0.0, -state.leading);
@@ -287,6 +295,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
                     word_spacing: *word_spacing,
                     character_spacing: *character_spacing,
                 };
+
                 self.show(run, operator, operands, kind)?;
             }
             b"BMC" => self.begin_mark(run, MarkedContent::plain()),
@@ -306,6 +315,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
             }
             _ => {}
         }
+
         Ok(())
     }
 
@@ -314,6 +324,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
         else {
             return;
         };
+
         run.state.size = *size;
         run.state.font = match run.fonts.get(name.as_ref()) {
             Some(known) => *known,
@@ -355,6 +366,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
         let Some(stream) = run.resources.x_objects.get::<Stream<'a>>(name) else {
             return Ok(());
         };
+
         let subtype = stream.dict().get::<Name<'_>>("Subtype");
         if subtype.as_deref() == Some(b"Image") {
             let pixels = |key: &str| stream.dict().get::<u32>(key).unwrap_or(0);
@@ -364,9 +376,12 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
             {
                 self.place_image(&run.state.ctm, pixels, stream.raw_data().len());
             }
+
             return Ok(());
         }
+
         let id = stream.obj_id();
+
         // A form that draws itself would recurse without end.
         let draws_itself = self.scopes.iter().any(|scope| scope.form == Some(id));
         if subtype.as_deref() != Some(b"Form") || draws_itself {
@@ -378,9 +393,11 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
         let Some(form) = self.form(id, &stream)? else {
             return Ok(());
         };
+
         if form.is_hidden {
             return Ok(());
         }
+
         let matrix = form.matrix.then(&run.state.ctm);
         let scope = StreamScope {
             stream: ContentStream {
@@ -397,9 +414,11 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
             form: Some(id),
             index: None,
         };
+
         let resources = form.resources.as_ref().unwrap_or(run.resources);
         let mut state = run.state.clone();
         state.ctm = matrix;
+
         self.run_scope(scope, resources, state)
     }
 
@@ -409,6 +428,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
         {
             return;
         }
+
         let PageRect { x0, y0, x1, y1 } = map.bounds_of(0.0, 0.0, 1.0, 1.0);
         let (width, height) = (self.page.width, self.page.height);
         self.page.images.push(PlacedImage {
@@ -431,6 +451,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
         if let Some(known) = self.forms.get(&id) {
             return Ok(known.clone());
         }
+
         let content = decode(stream, self.budget.page_content_left())?;
         self.budget
             .spend_page_content(content.as_ref().map_or(0, Vec::len))?;
@@ -445,6 +466,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
                 is_hidden: self.hidden_layers.hides_entry(dict, "OC"),
             })
         });
+
         self.forms.insert(id, form.clone());
         Ok(form)
     }
@@ -465,8 +487,10 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
                     index
                 }
             };
+
             parent = Some(index);
         }
+
         parent.unwrap_or(0)
     }
 }

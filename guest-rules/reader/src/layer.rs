@@ -69,10 +69,12 @@ impl TextLayer {
         let Some(glyph) = page.glyphs.get(character.glyph as usize) else {
             return PageRect::EMPTY;
         };
+
         let whole = glyph.rect();
         if character.parts <= 1 {
             return whole;
         }
+
         let direction = page
             .operators
             .get(glyph.operator as usize)
@@ -126,6 +128,7 @@ impl TextLayer {
                 builder.add(page, index, glyph, operator);
             }
         }
+
         Self {
             chars: builder.chars,
         }
@@ -147,6 +150,7 @@ pub fn layer_text(phrase: &str) -> String {
             text.push(character);
         }
     }
+
     text.truncate(text.trim_end().len());
     text
 }
@@ -179,6 +183,7 @@ impl<'p> LayerBuilder<'p> {
         if text.is_empty() || self.is_drawn_again(glyph, operator, text) {
             return;
         }
+
         if let Some((last, last_operator)) = self.previous {
             match step(last, last_operator, glyph, operator) {
                 ReadingStep::SameWord => {}
@@ -189,6 +194,7 @@ impl<'p> LayerBuilder<'p> {
                 }
             }
         }
+
         self.previous = Some((glyph, operator));
         self.characters(text, index);
     }
@@ -204,6 +210,7 @@ impl<'p> LayerBuilder<'p> {
         if !self.leaves_out_repeated || near <= 0.0 || text.trim().is_empty() {
             return false;
         }
+
         let [x, y] = glyph.origin;
         let (column, row) = ((x / near).round() as i64, (y / near).round() as i64);
         let is_here =
@@ -220,6 +227,7 @@ impl<'p> LayerBuilder<'p> {
                 }
             }
         }
+
         self.drawn.insert((text, column, row), glyph.origin);
         false
     }
@@ -232,6 +240,7 @@ impl<'p> LayerBuilder<'p> {
             self.push(character, glyph, 0, 1);
             return;
         }
+
         let expanded: Vec<char> = text
             .chars()
             .flat_map(|character| match ligature(character) {
@@ -241,6 +250,7 @@ impl<'p> LayerBuilder<'p> {
             .filter(|character| !is_ignorable(*character))
             .collect();
         let parts = u16::try_from(expanded.len()).unwrap_or(u16::MAX);
+
         for (part, character) in expanded.into_iter().enumerate() {
             self.push(character, glyph, u16::try_from(part).unwrap_or(0), parts);
         }
@@ -290,9 +300,11 @@ fn step(
     if along_x * next_x + along_y * next_y < 0.9 {
         return ReadingStep::NewLine;
     }
+
     let shift_x = glyph.origin[0] - last.origin[0];
     let shift_y = glyph.origin[1] - last.origin[1];
     let gap = shift_x * along_x + shift_y * along_y - last.advance;
+
     let across = (shift_y * along_x - shift_x * along_y).abs();
     if across > LINE_SHIFT * em {
         ReadingStep::NewLine
@@ -314,11 +326,13 @@ fn part_of(whole: &PageRect, [along_x, along_y]: [f32; 2], part: u16, parts: u16
             (high - step * (part + 1.0), high - step * part)
         }
     };
+
     let mut rect = *whole;
     if along_x.abs() >= along_y.abs() {
         (rect.x0, rect.x1) = slice(whole.x0, whole.x1, along_x >= 0.0);
     } else {
         (rect.y0, rect.y1) = slice(whole.y0, whole.y1, along_y >= 0.0);
     }
+
     rect
 }

@@ -98,6 +98,7 @@ impl ReadBudget {
             .page_glyphs
             .checked_sub(1)
             .ok_or(ReadError::OverLimit(ReadLimit::PageGlyphs))?;
+
         Ok(())
     }
 

@@ -39,6 +39,7 @@ pub fn find_tags(page: &PageText) -> Result<Vec<FoundTag>, ReadError> {
     let chars = layer.chars();
     let mut tags = Vec::new();
     let mut position = 0;
+
     let mut next_close: Option<Range<usize>> = None;
     while let Some(open) = next_pair(chars, position, '{') {
         // Hostile input may have many openings before one end, so that the end is searched for only
@@ -47,6 +48,7 @@ pub fn find_tags(page: &PageText) -> Result<Vec<FoundTag>, ReadError> {
             .take()
             .filter(|close| close.start >= open.end)
             .or_else(|| next_pair(chars, open.end, '}'));
+
         // `{{ {{name}}`: the inner one is the tag.
         let inner = next_pair(chars, open.end, '{');
         let Some(close) = close else {
@@ -61,11 +63,13 @@ pub fn find_tags(page: &PageText) -> Result<Vec<FoundTag>, ReadError> {
             next_close = Some(close);
             continue;
         }
+
         let body = chars.get(open.end..close.start).unwrap_or_default();
         let bytes: usize = body.iter().map(|c| c.character.len_utf8()).sum();
         if bytes > MAX_TAG_BYTES {
             return Err(ReadError::OverLimit(ReadLimit::TagText));
         }
+
         let text: String = body.iter().map(|c| c.character).collect();
         let all = chars.get(open.start..close.end).unwrap_or_default();
         tags.push(FoundTag {
@@ -75,8 +79,10 @@ pub fn find_tags(page: &PageText) -> Result<Vec<FoundTag>, ReadError> {
             rect: layer.bounds(page, all),
             first_line: first_line(page, &layer, all),
         });
+
         position = close.end;
     }
+
     Ok(tags)
 }
 
@@ -93,6 +99,7 @@ fn next_pair(chars: &[LayerChar], from: usize, brace: char) -> Option<Range<usiz
             first = None;
         }
     }
+
     None
 }
 
@@ -104,6 +111,7 @@ fn unclosed(page: &PageText, layer: &TextLayer, open: &Range<usize>) -> FoundTag
         .get(..QUOTED_CHARS)
         .unwrap_or_else(|| layer.chars().get(open.start..).unwrap_or_default());
     let rect = first_line(page, layer, quoted);
+
     FoundTag {
         text: quoted.iter().map(|c| c.character).collect(),
         is_closed: false,
@@ -133,6 +141,7 @@ fn glyphs_of(page: &PageText, chars: &[LayerChar]) -> Vec<usize> {
         .collect();
     drawn.sort_unstable();
     drawn.dedup();
+
     let mut glyphs = Vec::with_capacity(drawn.len());
     let mut previous: Option<usize> = None;
     for glyph in drawn {
@@ -142,8 +151,10 @@ fn glyphs_of(page: &PageText, chars: &[LayerChar]) -> Vec<usize> {
                 (previous + 1..glyph).filter(|between| page.glyphs.get(*between).is_some()),
             );
         }
+
         glyphs.push(glyph);
         previous = Some(glyph);
     }
+
     glyphs
 }

@@ -31,6 +31,7 @@ pub fn fold(character: char, mut push: impl FnMut(char)) {
         push(character.to_ascii_lowercase());
         return;
     }
+
     let mut folded = |part: char| match part {
         '\u{2018}'..='\u{201b}' | '\u{2bc}' | '\u{2032}' | '\u{b4}' | '\u{60}' => push('\''),
         '\u{201c}'..='\u{201f}' | '\u{ab}' | '\u{bb}' | '\u{2033}' => push('"'),
@@ -41,6 +42,7 @@ pub fn fold(character: char, mut push: impl FnMut(char)) {
             .flat_map(char::to_lowercase)
             .for_each(&mut push),
     };
+
     // Programs write Arabic letters by their forms in a word.
     if matches!(character, '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}') {
         decompose_compatible(character, &mut folded);
@@ -66,6 +68,7 @@ pub(crate) fn compact_text(text: &str) -> String {
             None => fold(character, |part| compact.push(part)),
         }
     }
+
     compact
 }
 
@@ -124,6 +127,7 @@ mod tests {
         ] {
             assert_eq!(compact_text(one), compact_text(other));
         }
+
         assert_ne!(compact_text("resume"), compact_text("r\u{e9}sum\u{e9}"));
     }
 

@@ -55,8 +55,10 @@ pub fn survey(data: &[u8]) -> FileSurvey {
         is_encrypted: false,
         newest: None,
     };
+
     let is_sound = walk.follow_chain().is_some();
     let start = newest_section(data);
+
     // A trailer after a table that cannot be followed still names the file and its information.
     let trailer = walk.newest.take().or_else(|| last_trailer(data));
     let entry = |key: &str| trailer.as_ref().and_then(|trailer| trailer.get_ref(key));
@@ -65,6 +67,7 @@ pub fn survey(data: &[u8]) -> FileSurvey {
         let first = parts.iter::<PdfString<'_>>().next()?;
         Some(first.as_bytes().to_vec())
     });
+
     FileSurvey {
         is_sound,
         is_encrypted: walk.is_encrypted
@@ -130,18 +133,21 @@ impl<'a> XrefWalk<'a> {
             if !visited.insert(position) || visited.len() > MAX_SECTIONS {
                 return None;
             }
+
             let trailer = self.section(position)?;
             self.newest.get_or_insert_with(|| trailer.clone());
             self.is_encrypted |= trailer.contains_key("Encrypt");
             if let Some(previous) = trailer.get::<u32>("Prev") {
                 open.push(usize::try_from(previous).ok()?);
             }
+
             // In a hybrid file the stream complements this table and takes precedence over older
             // ones.
             if let Some(stream) = trailer.get::<u32>("XRefStm") {
                 open.push(usize::try_from(stream).ok()?);
             }
         }
+
         Some(())
     }
 
@@ -171,6 +177,7 @@ impl<'a> XrefWalk<'a> {
                 }
             }
         }
+
         cursor.skip_space();
         Dict::from_bytes(self.data.get(cursor.position..)?)
     }
@@ -181,22 +188,26 @@ impl<'a> XrefWalk<'a> {
         if !cursor.keyword(b"obj") {
             return None;
         }
+
         cursor.skip_space();
         let stream = Stream::from_bytes(self.data.get(cursor.position..)?)?;
         let dict = stream.dict().clone();
         if dict.get::<Name<'_>>("Type").as_deref() != Some(b"XRef") {
             return None;
         }
+
         let widths: Vec<usize> = numbers(&dict, "W")?;
         let [kind_width, offset_width, last_width] = widths.as_slice() else {
             return None;
         };
+
         let row = kind_width
             .checked_add(*offset_width)?
             .checked_add(*last_width)?;
         if row == 0 || *kind_width > 8 || *offset_width > 8 {
             return None;
         }
+
         let sections: Vec<usize> = match numbers(&dict, "Index") {
             Some(index) => index,
             None => vec![0, dict.get::<u32>("Size")? as usize],
@@ -212,6 +223,7 @@ impl<'a> XrefWalk<'a> {
                     bytes => big_endian(bytes),
                 };
                 let offset = big_endian(entry.get(*kind_width..kind_width + offset_width)?);
+
                 let number = u32::try_from(first.checked_add(index)?).ok()?;
                 match kind {
                     1 => {
@@ -224,6 +236,7 @@ impl<'a> XrefWalk<'a> {
                 }
             }
         }
+
         Some(dict)
     }
 
@@ -237,6 +250,7 @@ impl<'a> XrefWalk<'a> {
             self.unplaced.insert(number);
             return Some(());
         }
+
         self.placed.insert(number);
         self.misplaced = Some(number);
 
@@ -245,6 +259,7 @@ impl<'a> XrefWalk<'a> {
         if !is_here || !cursor.keyword(b"obj") {
             return None;
         }
+
         self.misplaced = None;
         Some(())
     }
@@ -260,6 +275,7 @@ fn copies(data: &[u8], number: u32) -> usize {
     };
     let windows = data.windows(header.len()).enumerate();
     let found = windows.filter(|(_, window)| *window == header.as_bytes());
+
     found.map(|(at, _)| at).filter(begins).count()
 }
 
@@ -318,6 +334,7 @@ impl<'a> ByteCursor<'a> {
                 .checked_add(u64::from(digit - b'0'))?;
             self.position += 1;
         }
+
         (self.position > start).then_some(value)
     }
 
@@ -330,6 +347,7 @@ impl<'a> ByteCursor<'a> {
         if found {
             self.position += word.len();
         }
+
         found
     }
 }

@@ -110,6 +110,7 @@ fn ligatures_are_split_and_soft_hyphens_dropped() {
     ));
     let text = lines(&page).join("|");
     assert!(text.starts_with("final"), "{text}");
+
     let layer = TextLayer::visible(&page);
     let [f, i, ..] = layer.chars() else { panic!() };
     let (f, i) = (layer.rect(&page, f), layer.rect(&page, i));
@@ -136,6 +137,7 @@ fn form_xobjects_are_read_where_drawn_and_never_recursively() {
         ),
         b"BT /F1 10 Tf 10 50 Td (inner) Tj ET /X Do",
     );
+
     pdf.page_with(
         "/MediaBox [0 0 200 100]",
         &format!("/XObject << /X {form} 0 R >>"),
@@ -143,6 +145,7 @@ fn form_xobjects_are_read_where_drawn_and_never_recursively() {
     );
     let page = read(pdf.build());
     assert_eq!(lines(&page), ["before", "inner", "after"]);
+
     let inner = page
         .operators
         .iter()
@@ -157,6 +160,7 @@ fn form_xobjects_are_read_where_drawn_and_never_recursively() {
         &page.streams[0].content[stream.invocation.clone()],
         b"/X Do"
     );
+
     let left = page.glyphs[inner.glyphs.start].rect().x0 * page.width;
     assert!((left - 35.0).abs() < 0.01, "{left}");
 }
@@ -178,6 +182,7 @@ fn exponentially_nested_forms_stop_at_the_operator_limit() {
             uses.as_bytes(),
         );
     }
+
     pdf.page_with(
         "/MediaBox [0 0 9 9]",
         &format!("/XObject << /X {inner} 0 R >>"),
@@ -201,6 +206,7 @@ fn deeply_nested_forms_stop_at_the_depth_limit() {
             b"/X Do",
         );
     }
+
     pdf.page_with(
         "/MediaBox [0 0 9 9]",
         &format!("/XObject << /X {inner} 0 R >>"),
@@ -224,6 +230,7 @@ fn visible_field_values_are_read_and_hidden_ones_skipped() {
         )
     };
     let shown = pdf.object(&widget(4));
+
     let hidden = pdf.object(&widget(2));
     pdf.page_with(
         &format!("/MediaBox [0 0 200 100] /Annots [{hidden} 0 R 99 0 R {shown} 0 R]"),
@@ -232,6 +239,7 @@ fn visible_field_values_are_read_and_hidden_ones_skipped() {
     );
     let page = read(pdf.build());
     assert_eq!(lines(&page), ["read only value"]);
+
     // The appearance is twice as large as its box: 2 points from the left become 4.
     let left = page.glyphs[0].rect().x0 * page.width;
     assert!((left - 104.0).abs() < 0.01, "{left}");
@@ -278,6 +286,7 @@ fn a_type3_font_is_read_through_its_encoding() {
         &format!("/Font << /T3 {font} 0 R >>"),
         "BT /T3 10 Tf 10 80 Td (ab) Tj ET",
     );
+
     let page = read(pdf.build());
     assert_eq!(lines(&page), ["AB"]);
     assert_eq!(box_of(&page), [10.0, 12.5, 26.0, 20.0]);
@@ -292,6 +301,7 @@ fn a_composite_font_is_read_through_to_unicode() {
           1 begincodespacerange <0000> <FFFF> endcodespacerange \
           2 beginbfchar <0001> <0041> <0002> <0066006600690020> endbfchar endcmap",
     );
+
     let descendant = pdf.object(
         "<< /Type /Font /Subtype /CIDFontType2 /BaseFont /X /DW 500 /W [2 [1500]] \
          /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >> \
@@ -306,6 +316,7 @@ fn a_composite_font_is_read_through_to_unicode() {
         &format!("/Font << /C {font} 0 R >>"),
         "BT /C 10 Tf 10 80 Td <000100020001> Tj ET",
     );
+
     let page = read(pdf.build());
     assert_eq!(lines(&page), ["Affi A"]);
     assert_eq!(box_of(&page), [10.0, 12.0, 35.0, 22.0]);
@@ -323,6 +334,7 @@ fn signed_and_certified_documents_are_recognized() {
     pdf.catalog(&format!(
         "/AcroForm << /Fields [{signed} 0 R {empty} 0 R] >> /Perms << /DocMDP {value} 0 R >>"
     ));
+
     let document = PdfDocument::open(pdf.build()).unwrap();
     let signatures = document.signatures();
     assert_eq!(signatures.count, 1);
@@ -335,6 +347,7 @@ fn signed_and_certified_documents_are_recognized() {
 fn a_wrong_cross_reference_table_is_detected() {
     let good = one_page(HELLO);
     assert!(!PdfDocument::open(good.clone()).unwrap().needs_rewrite());
+
     let text = String::from_utf8(good).unwrap();
     let shifted = text.replacen("%PDF-1.7\n", "%PDF-1.7\n%shift\n", 1);
     assert!(
@@ -342,6 +355,7 @@ fn a_wrong_cross_reference_table_is_detected() {
             .unwrap()
             .needs_rewrite()
     );
+
     let cut_off = &text[..text.find("xref\n").unwrap()];
     assert!(
         PdfDocument::open(cut_off.as_bytes().to_vec())
@@ -374,8 +388,10 @@ fn tags_are_found_across_runs_lines_and_other_operators() {
             "{{never"
         ]
     );
+
     assert!(tags[1].first_line.height() < tags[1].rect.height());
     assert!(!tags[2].is_closed && tags[2].glyphs.is_empty());
+
     let said: String = tags[0]
         .glyphs
         .iter()
@@ -417,11 +433,13 @@ fn after_cutting(content: &str) -> (PageText, PageText) {
         .into_iter()
         .flat_map(|tag| tag.glyphs)
         .collect();
+
     let mut bytes = content.as_bytes().to_vec();
     for edit in cut(&before, &glyphs).into_iter().rev() {
         assert_eq!(edit.stream, 0);
         bytes.splice(edit.range, edit.replacement);
     }
+
     let after = read(one_page(&String::from_utf8(bytes).unwrap()));
     (before, after)
 }
@@ -445,17 +463,20 @@ fn removing_a_tag_moves_no_other_text() {
         .map(|(_, glyph)| glyph)
         .collect();
     assert_eq!(kept.len(), after.glyphs.len());
+
     for (before_glyph, after_glyph) in kept.iter().zip(&after.glyphs) {
         assert_eq!(
             before.glyph_text(before_glyph),
             after.glyph_text(after_glyph)
         );
+
         let (was, is) = (before_glyph.rect(), after_glyph.rect());
         assert!(
             (was.x0 - is.x0).abs() < 1e-5 && (was.y0 - is.y0).abs() < 1e-5,
             "{was:?} {is:?}"
         );
     }
+
     assert!(find_tags(&after).unwrap().is_empty());
 }
 
@@ -476,9 +497,11 @@ fn the_compact_text_is_known_unless_some_of_it_may_lie_beside_the_page() {
     };
     let text = "BT /F1 10 Tf 20 30 Td (Hi  THERE) Tj 0 -12 Td [(kern) -900 (ed)] TJ ET";
     assert_eq!(compact(text).as_deref(), Some("hitherekerned"));
+
     let replaced = "BT /F1 10 Tf 20 30 Td /Span << /ActualText (Fine) >> BDC (x) Tj EMC ( y) Tj ET";
     assert_eq!(compact(replaced).as_deref(), Some("finey"));
     assert_eq!(compact("").as_deref(), Some(""));
+
     for beside in [
         "BT /F1 10 Tf 300 30 Td (away) Tj ET",
         "BT /F1 10 Tf 500 30 Td /Span << /ActualText (note) >> BDC ( ) Tj EMC ET",

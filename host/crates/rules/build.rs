@@ -20,6 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     #[cfg(not(feature = "ahead-of-time"))]
     let table = "&[]";
     fs::write(out.join("native-code.rs"), table)?;
+
     Ok(())
 }
 
@@ -66,6 +67,7 @@ mod ahead_of_time {
                     continue;
                 }
             };
+
             let file = out.join(format!("{}.cwasm.zst", component.name));
             fs::write(&file, zstd::encode_all(&native[..], LEVEL)?)?;
             writeln!(
@@ -74,6 +76,7 @@ mod ahead_of_time {
                 component.name
             )?;
         }
+
         table.push(']');
         Ok(table)
     }
@@ -89,6 +92,7 @@ mod ahead_of_time {
         if env::var("CARGO_CFG_TARGET_ARCH")? == "x86_64" {
             enable(&mut config);
         }
+
         Ok(Engine::new(&config)?)
     }
 

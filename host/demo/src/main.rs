@@ -43,6 +43,7 @@ async fn main() -> Result<()> {
     if sale {
         demo.sell(&server, &mut steps, &id, &release_form()).await?;
     }
+
     demo.end(&mut steps, &id, data.path()).await?;
 
     println!();
@@ -50,6 +51,7 @@ async fn main() -> Result<()> {
     println!("  readiness         {}/readyz", server.url);
     println!("  the API           {}/docs", server.url);
     println!("  settings, map     docs/configuration.md, ARCHITECTURE.md");
+
     if keep {
         println!(
             "  for curl          export BASE_URL={} API_KEY={}",
@@ -59,6 +61,7 @@ async fn main() -> Result<()> {
             "  for the clients   export HOLDFAST_URL={} HOLDFAST_API_KEY={}",
             server.url, demo.key
         );
+
         println!(
             "  for test data     export TEST_KEY={}",
             demo.test_key(&server)?
@@ -66,6 +69,7 @@ async fn main() -> Result<()> {
         let waiting = demo.samples(&mut server, &pdf).await?;
         println!("  the console, as owner of the organization (the link works once):");
         println!("                    {}", demo.owner_link(&server)?);
+
         println!("  a contract that waits for your signature, beside samples in other states:");
         println!("                    {waiting}");
         println!();
@@ -73,8 +77,10 @@ async fn main() -> Result<()> {
             "The server keeps running at {}. Stop it with Ctrl-C.",
             server.url
         );
+
         server.child.wait()?;
     }
+
     Ok(())
 }
 
@@ -112,6 +118,7 @@ impl DemoServer {
             "The server listens at {url} ({} ms after its start)",
             started.elapsed().as_millis()
         );
+
         Ok(Self {
             child,
             address,
@@ -138,6 +145,7 @@ impl DemoServer {
             .spawn()?;
         let stderr = child.stderr.take().ok_or("the server has a log")?;
         let mut lines = BufReader::new(stderr).lines();
+
         let mut seen = Vec::new();
         loop {
             let Some(line) = lines.next().transpose()? else {
@@ -146,11 +154,14 @@ impl DemoServer {
             if line.contains("listening on") {
                 break;
             }
+
             seen.push(line);
         }
+
         let log = data.join("server.log");
         std::thread::spawn(move || {
             use std::io::Write as _;
+
             let mut file = std::fs::File::options()
                 .create(true)
                 .append(true)
@@ -162,6 +173,7 @@ impl DemoServer {
                 }
             }
         });
+
         Ok(child)
     }
 
@@ -258,6 +270,7 @@ impl DemoPartner {
         let template = self.template(document, &fields).await?;
         let template_id = text(&template, "template_id")?;
         steps.fact("template", &template_id);
+
         for field in template["fields"].as_array().ok_or("fields")? {
             let area = &field["areas"][0];
             let how = if field["anchor_match"].is_null() {
@@ -272,6 +285,7 @@ impl DemoPartner {
                 area["x"].as_f64().unwrap_or_default(),
                 area["y"].as_f64().unwrap_or_default()
             );
+
             steps.fact(field["name"].as_str().unwrap_or_default(), place);
         }
 
@@ -297,6 +311,7 @@ impl DemoPartner {
             .await?;
         let compliance = &compliance["compliance"];
         steps.fact("score", &compliance["score"]);
+
         for check in compliance["checks"].as_array().ok_or("checks")? {
             let mark = if check["satisfied"] == true {
                 "ok"
@@ -305,6 +320,7 @@ impl DemoPartner {
             };
             steps.fact(mark, check["requirement"].as_str().unwrap_or_default());
         }
+
         if compliance["score"] != 100 {
             return Err("the envelope is not compliant".into());
         }
@@ -318,6 +334,7 @@ impl DemoPartner {
             "document hash",
             text(&certificate["document_integrity"], "document_hash")?,
         );
+
         steps.fact("issued at", text(&certificate, "issued_at")?);
 
         steps.step("Download the authoritative copy by its single-use link");
@@ -327,12 +344,14 @@ impl DemoPartner {
         let url = text(&link, "signed_url")?;
         let first = self.http.get(&url).send().await?;
         steps.fact("first use", first.status());
+
         steps.fact("bytes", first.bytes().await?.len());
         let second = self.http.get(&url).send().await?;
         steps.fact("second use", second.status());
         if second.status() != 410 {
             return Err("a single-use link worked twice".into());
         }
+
         Ok(id)
     }
 
@@ -343,6 +362,7 @@ impl DemoPartner {
         self.release(id, &bundle).await?;
         let status = self.get(&format!("/partner/envelopes/{id}/status")).await?;
         steps.fact("status", text(&status, "status")?);
+
         for file in std::fs::read_dir(&bundle)? {
             let file = file?;
             steps.fact(
@@ -355,6 +375,7 @@ impl DemoPartner {
         let key = text(&self.get("/ledger/head").await?, "public_key")?;
         let report = verify(&bundle, &key)?;
         print_report(&report);
+
         if !report.0 {
             return Err("the bundle does not verify".into());
         }
@@ -364,9 +385,11 @@ impl DemoPartner {
         flip_one_bit(&bundle, &changed)?;
         let report = verify(&changed, &key)?;
         print_report(&report);
+
         if report.0 {
             return Err("a changed bundle was called valid".into());
         }
+
         Ok(())
     }
 
@@ -382,6 +405,7 @@ impl DemoPartner {
             .http
             .post(format!("{}/partner/templates", self.api))
             .multipart(form);
+
         self.send(request).await
     }
 
@@ -404,6 +428,7 @@ impl DemoPartner {
         let form = self.http.get(url).send().await?.error_for_status()?;
         let consent = tick_of(&form.text().await?)?;
         steps.fact("consent to the text with SHA-256", &consent);
+
         let mut values = vec![("consent", consent.as_str()), ("action", "finish")];
         for field in fields.as_array().ok_or("fields")? {
             let value = match field["type"].as_str() {
@@ -414,6 +439,7 @@ impl DemoPartner {
             steps.fact(name, value);
             values.push((name, value));
         }
+
         let image = self
             .http
             .get(format!("{url}/pages/1.png"))
@@ -424,9 +450,11 @@ impl DemoPartner {
             "page image",
             format!("{} bytes of PNG", image.bytes().await?.len()),
         );
+
         let answer = self.http.post(url).form(&values).send().await?;
         steps.fact("finish", answer.status());
         answer.error_for_status()?;
+
         Ok(())
     }
 
@@ -440,6 +468,7 @@ impl DemoPartner {
             if Instant::now() > deadline {
                 return Err(format!("still {} after a minute", now["status"]).into());
             }
+
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
@@ -452,6 +481,7 @@ impl DemoPartner {
             )
             .await?;
         std::fs::create_dir_all(folder)?;
+
         for file in [
             "authoritative",
             "certified_vaulted_copy",
@@ -468,8 +498,10 @@ impl DemoPartner {
                 .error_for_status()?
                 .bytes()
                 .await?;
+
             std::fs::write(folder.join(name), bytes)?;
         }
+
         let ledger = self
             .get(&format!("/partner/envelopes/{id}/custody"))
             .await?;
@@ -477,6 +509,7 @@ impl DemoPartner {
             folder.join("custody-ledger.json"),
             serde_json::to_vec_pretty(&ledger)?,
         )?;
+
         Ok(())
     }
 
@@ -536,6 +569,7 @@ fn fields(own: bool) -> Value {
     if own {
         return json!([signature_on_first_page()]);
     }
+
     json!([
         {
             "name": "Buyer signature", "type": "signature", "role": "Buyer", "required": true,
@@ -585,8 +619,10 @@ fn flip_one_bit(bundle: &Path, changed: &Path) -> Result<()> {
             let middle = bytes.len() / 2;
             bytes[middle] ^= 1;
         }
+
         std::fs::write(changed.join(file.file_name()), bytes)?;
     }
+
     Ok(())
 }
 

@@ -91,6 +91,7 @@ impl DemoPartner {
         );
         let record = format!("/partner/control/records/{id}");
         steps.step("Lender and funder register keys: from now on they sign their acts");
+
         for party in [&lender, &funder] {
             party.register().await?;
             steps.fact("key", party.thumbprint()?);
@@ -112,6 +113,7 @@ impl DemoPartner {
         });
         let transfers = "/partner/control/transfers";
         let transfer = lender.act(transfers, &offer).await?;
+
         let transfer = format!("{transfers}/{}", text(&transfer, "transfer_id")?);
         for (party, act, state) in [
             (&funder, "accept", "proposed"),
@@ -125,9 +127,11 @@ impl DemoPartner {
                 let score = &seen["compliance"]["score"];
                 steps.fact("inspected", format!("{entries} entries, score {score}"));
             }
+
             let act = format!("{transfer}/{act}");
             party.act(&act, &json!({})).await?;
         }
+
         let sold = wait(&funder.partner, &transfer, "confirmed").await?;
         steps.fact("receipt", text(&sold["receipt"], "root")?);
         let controlled = funder.partner.get(&record).await?;
@@ -146,14 +150,17 @@ impl DemoPartner {
             "without consent",
             format!("{status} {}", text(&refused, "code")?),
         );
+
         if status != 409 {
             return Err("a controlled record was released without consent".into());
         }
+
         let asked = text(&refused["details"], "release_id")?;
         let consent = format!("/partner/control/releases/{asked}/consent");
         let agreed = funder.act(&consent, &json!({})).await?;
         steps.fact("release", text(&agreed, "state")?);
         self.wait_until(id, "vaulted_out").await?;
+
         Ok(())
     }
 }

@@ -38,6 +38,7 @@ impl DemoPartner {
             ("reason", "The rate is not the one we agreed on"),
         ];
         self.press(&declined, &reason).await?;
+
         let (voided, _) = sent("Voided").await?;
         let why = json!({ "reason": "Replaced by a new offer" });
         self.post(&format!("/partner/envelopes/{voided}/void"), &why)
@@ -46,6 +47,7 @@ impl DemoPartner {
             ("action", "finish"),
             ("Buyer signature", "Jordan A. Ellery"),
         ];
+
         let (vaulted, link) = sent("In the vault").await?;
         self.press(&link, &finish).await?;
         self.wait_until(&vaulted, "vaulted").await?;
@@ -53,7 +55,9 @@ impl DemoPartner {
             |server: &DemoServer, setting| server.operator(&["org", "set", &self.org, setting]);
         set(server, "envelope_ttl_days=1")?;
         let (expired, _) = sent("Expired").await?;
+
         set(server, "envelope_ttl_days=30")?;
+
         // For the moment, this is tomorrow.
         server.restart(&[
             ("HOLDFAST_CLOCK_OFFSET", "25h"),
@@ -61,12 +65,14 @@ impl DemoPartner {
         ])?;
         self.wait_until(&expired, "expired").await?;
         server.restart(&[])?;
+
         // Signed, and not in the vault yet.
         set(server, "auto_vault=false")?;
         let (completed, link) = sent("Signed, to be vaulted on request").await?;
         self.press(&link, &finish).await?;
         self.wait_until(&completed, "completed").await?;
         set(server, "auto_vault=true")?;
+
         Ok(sent("Waits for your signature").await?.1)
     }
 
@@ -81,6 +87,7 @@ impl DemoPartner {
         if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
             body.extend(more);
         }
+
         self.post("/partner/envelopes", &body).await
     }
 

@@ -130,6 +130,7 @@ fn encode(module: &[u8], guest: &GuestCrate, version: &str) -> Result<Vec<u8>> {
         guest.package, guest.slot
     );
     append_custom_section(&mut component, "holdfast:manifest", manifest.as_bytes());
+
     Ok(component)
 }
 
@@ -174,6 +175,7 @@ impl GuestToolchain {
                 cargo: cargo.into(),
             });
         }
+
         let linker = Path::new(&print(&rustc, &["--print", "sysroot"])?)
             .join("lib/rustlib")
             .join(env::var("HOST")?)
@@ -196,6 +198,7 @@ impl GuestToolchain {
             Self::Own { cargo } => Command::new(cargo),
             Self::Debian { .. } => Command::new("/usr/bin/cargo"),
         };
+
         // A build script inherits cargo's settings of the host build, which would
         // affect this one (clippy's wrapper, coverage flags, another compiler).
         // Variables of rustup stay: without them, it may select another toolchain.
@@ -206,16 +209,19 @@ impl GuestToolchain {
                 || text.starts_with("CARGO_SOURCE_")
                 || text.starts_with("CARGO_HTTP_")
                 || text.starts_with("RUSTUP_");
+
             if !kept && (text.starts_with("CARGO") || text.starts_with("RUST")) {
                 command.env_remove(&name);
             }
         }
+
         if let Self::Debian { linker } = self {
             command
                 .env("RUSTC", "/usr/bin/rustc")
                 .env("RUSTC_BOOTSTRAP", "1")
                 .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
         }
+
         command
             .current_dir(workspace)
             .env("CARGO_ENCODED_RUSTFLAGS", guest_flags()?)
@@ -237,9 +243,11 @@ impl GuestToolchain {
                 "--target-dir",
             ])
             .arg(target);
+
         if matches!(self, Self::Debian { .. }) {
             command.args(["-Z", "build-std=std,panic_abort"]);
         }
+
         command.arg("--").args(match guest.memory {
             GuestMemory::Rules => [
                 "-Clink-arg=-zstack-size=16384",
@@ -254,6 +262,7 @@ impl GuestToolchain {
                 "-Clink-arg=--initial-memory=8388608",
             ],
         });
+
         let output = command.output()?;
         if !output.status.success() {
             return Err(format!(
@@ -263,6 +272,7 @@ impl GuestToolchain {
             )
             .into());
         }
+
         let file = format!("{}.wasm", guest.package.replace('-', "_"));
         Ok(target.join(TARGET).join("guest").join(file))
     }
@@ -287,6 +297,7 @@ fn guest_flags() -> Result<String> {
     };
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let sysroot = print(&rustc, &["--print", "sysroot"])?;
+
     Ok([
         "--cfg",
         "getrandom_backend=\"unsupported\"",
@@ -315,6 +326,7 @@ mod tests {
         ] {
             assert!(sentence.contains(part), "{sentence}");
         }
+
         assert!(!sentence.contains('\n'));
     }
 

@@ -267,6 +267,7 @@ pub async fn run(
         }
         other => other,
     };
+
     let app = start::start(config).await?;
     match command {
         ComponentCommand::New(_)
@@ -300,6 +301,7 @@ pub async fn run(
                     )
                 })
                 .collect();
+
             output.one(&json!(found), &lines.join("\n"));
         }
         ComponentCommand::Slots { whose } => {
@@ -315,6 +317,7 @@ pub async fn run(
                     )
                 })
                 .collect();
+
             output.one(&json!(slots), &lines.join("\n"));
         }
         ComponentCommand::History { whose } => {
@@ -329,6 +332,7 @@ pub async fn run(
                     format!("{}  {}  {}  {reason}", entry.at, entry.action, entry.actor)
                 })
                 .collect();
+
             output.one(&json!(entries), &lines.join("\n"));
         }
         ComponentCommand::Activate(request) => {
@@ -351,6 +355,7 @@ pub async fn run(
                 "{} counts from {} on",
                 activation.component_id, activation.effective_at
             );
+
             let page = app
                 .config
                 .console_page(&format!("rules/{}", activation.slot));
@@ -367,6 +372,7 @@ pub async fn run(
                 components::roll_back(&app, &app.management, &owner, request.slot, roll_back).await;
             let back = back.map_err(told)?;
             let text = format!("{} does not count any more", back.activation_id);
+
             let page = app.config.console_page(&format!("rules/{}", back.slot));
             output.with_pages(&json!(back), &text, page);
         }
@@ -389,6 +395,7 @@ pub async fn run(
                 until,
                 kind,
             };
+
             let caller = Caller::system(org);
             let report = shadow::replay(
                 &app,
@@ -399,6 +406,7 @@ pub async fn run(
                 progress,
             )
             .await;
+
             bar.finish_and_clear();
             let report = report.map_err(told)?;
             let mut lines = vec![format!(
@@ -415,9 +423,11 @@ pub async fn run(
                     one.record_id, one.check, one.before, one.after
                 )
             }));
+
             output.one(&json!(report), &lines.join("\n"));
         }
     }
+
     Ok(ExitCode::SUCCESS)
 }
 
@@ -461,6 +471,7 @@ async fn upload(
         }
         None => found.bundles.given = bundles,
     }
+
     let named = (upload.name, upload.version);
     match admitted(app, &owner, named, found, upload.signature).await {
         Ok(component) => {
@@ -498,6 +509,7 @@ pub async fn admitted(
         bundles: found.bundles,
         from: found.from,
     };
+
     let _place = components::place(app, &app.management, owner)?;
     let any = |_| Ok::<_, ServiceError>(());
     let (component, _) = components::upload(app, &app.management, owner, request, any).await?;
@@ -536,6 +548,7 @@ async fn check(
                 Some(fuel) => format!("{fuel} units of fuel, "),
                 None => String::new(),
             };
+
             let told: String = scripts
                 .iter()
                 .map(|script| format!("\n{} calls went as the script says", script.calls()))
@@ -552,6 +565,7 @@ async fn check(
                 conformance.memory_bytes / 1024,
                 conformance.slowest_us
             );
+
             output.one(&value, &text);
             Ok(ExitCode::SUCCESS)
         }
@@ -573,6 +587,7 @@ async fn examined(
         Ok(prepared) => prepared,
         Err(reasons) => return Ok(Err(reasons)),
     };
+
     // The report has the failed calls; their log lines would repeat it.
     let examined = bench
         .components
@@ -582,6 +597,7 @@ async fn examined(
         Ok(examined) => examined,
         Err(reasons) => return Ok(Err(reasons)),
     };
+
     for script in scripts {
         if !artifact.slot.is_provider() {
             return Err("scripts are for providers".into());
@@ -590,6 +606,7 @@ async fn examined(
             return Ok(Err(reasons));
         }
     }
+
     Ok(Ok((inspected, examined.conformance)))
 }
 
@@ -615,6 +632,7 @@ fn encode(
                 module.display()
             )
         })?;
+
     if let Some(file) = vectors {
         let inspected = inspection::inspect(&bytes);
         let slot = inspected.map_err(|reasons| {
@@ -623,12 +641,14 @@ fn encode(
         })?;
         rules::read_vectors(file, slot.slot)?.put_into(&mut bytes)?;
     }
+
     std::fs::write(component, &bytes)?;
     let text = format!("{} has {} bytes", component.display(), bytes.len());
     output.one(
         &json!({ "component": component, "size": bytes.len() }),
         &text,
     );
+
     Ok(ExitCode::SUCCESS)
 }
 
@@ -649,11 +669,13 @@ pub async fn replay(
     let mut connection = app.store.read().await?;
     let all = organizations::list(&mut connection).await?;
     drop(connection);
+
     for organization in all {
         let found = shadow::replay_envelope(&app, &app.management, &organization.id, &id).await?;
         if found.is_empty() {
             continue;
         }
+
         let lines: Vec<String> = found
             .iter()
             .map(|one| {
@@ -664,6 +686,7 @@ pub async fn replay(
                 format!("{mark} {}: {} ({component})", one.decision, one.detail)
             })
             .collect();
+
         output.one(&json!(found), &lines.join("\n"));
         let same = found.iter().all(|one| one.same);
         return Ok(if same {
@@ -672,5 +695,6 @@ pub async fn replay(
             ExitCode::FAILURE
         });
     }
+
     Err(format!("nothing is recorded about {id}").into())
 }

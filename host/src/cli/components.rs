@@ -79,6 +79,7 @@ fn sign(file: &Path, key: &Path, output: &CommandOutput) -> Result<(), Failure> 
         &json!({ "signature": signature, "public_key": public }),
         &signature,
     );
+
     Ok(())
 }
 
@@ -96,11 +97,13 @@ async fn apply(
         ..ComponentOwner::installation()
     };
     let state = state::parsed(&owner, &text).map_err(told)?;
+
     let beside = wanted.file.parent().unwrap_or_else(|| Path::new("."));
     let mut signatures = Vec::new();
     for file in &wanted.signature {
         signatures.push(fs::read_to_string(file)?);
     }
+
     let bundles = registry::bundles(&wanted.bundle)?;
     let bundles = bundles
         .iter()
@@ -113,7 +116,9 @@ async fn apply(
         bundles,
         dry_run,
     };
+
     let app = start::start(config).await?;
+
     // The signatures first: a state comes from others, who may not read secrets of this machine. A plan without them
     // compares no secrets.
     match state::check_signatures(&app, &owner, &signed).await {
@@ -121,6 +126,7 @@ async fn apply(
         Err(_) if dry_run => {}
         Err(error) => return Err(told(error)),
     }
+
     components::keep_defaults(&app).await?;
     let officer = owner.org.clone().map(|org| ChangeOfficer {
         caller: Caller {
@@ -133,6 +139,7 @@ async fn apply(
         token: None,
         identity: None,
     });
+
     let officer = officer.as_ref();
     if !dry_run {
         let plan = SignedState {
@@ -147,6 +154,7 @@ async fn apply(
             }
         }
     }
+
     let view = state::apply(&app, &app.management, &owner, officer, &signed).await;
     let view = view.map_err(told)?;
     let requests = view
@@ -155,6 +163,7 @@ async fn apply(
         .filter_map(|one| one.change_id.as_ref());
     let pages = requests.filter_map(|id| app.config.console_page(&format!("changes/{id}")));
     output.with_pages(&json!(view), &lines(&view).join("\n"), pages);
+
     Ok(())
 }
 
@@ -171,6 +180,7 @@ fn secrets(state: &DesiredState, beside: &Path, dry_run: bool) -> Result<StateSe
                     .map(|text| text.trim_end().to_owned())
                     .map_err(|error| format!("{file}: {error}")),
             };
+
             match found {
                 Ok(secret) => {
                     let of_place = secrets.entry(desired.place()).or_default();
@@ -181,6 +191,7 @@ fn secrets(state: &DesiredState, beside: &Path, dry_run: bool) -> Result<StateSe
             }
         }
     }
+
     Ok(secrets)
 }
 
@@ -198,6 +209,7 @@ async fn upload(
         )
         .into());
     };
+
     // A state of an organization is not pulled with the operator's logins.
     let logins = owner.org.is_none();
     let found = registry::component(&app.config, from, beside, logins).await;
@@ -205,6 +217,7 @@ async fn upload(
     if sha256(&found.bytes) != desired.sha256 {
         return Err(format!("{place}: {from} is not the component with this sha256").into());
     }
+
     let signature = desired.signature.clone();
     let named = (desired.name.clone(), desired.version.clone());
     match component::admitted(app, owner, named, found, signature).await {
@@ -227,6 +240,7 @@ fn lines(view: &StateView) -> Vec<String> {
                 None => one.slot.to_string(),
             };
             let instead = one.active.as_ref().map(|active| format!(" (now {active})"));
+
             let request = one.change_id.as_ref().map(|change| format!(", {change}"));
             format!(
                 "{:<9} {place}: {}{}{}",
@@ -237,11 +251,13 @@ fn lines(view: &StateView) -> Vec<String> {
             )
         })
         .collect();
+
     lines.push(format!(
         "version {}, signed by {} of {} required publishers",
         view.version,
         view.signed_by.len(),
         view.signatures_required
     ));
+
     lines
 }

@@ -104,6 +104,7 @@ async fn export(
                 }
                 options.after = last.sequence;
             }
+
             file.set_len(known.kept)?;
             file.seek(io::SeekFrom::End(0))?;
             loop {
@@ -111,10 +112,12 @@ async fn export(
                 options.after = page.last;
                 let has_more = page.has_more;
                 append(page, &mut file)?;
+
                 if !has_more {
                     break;
                 }
             }
+
             file.sync_all()?;
             options.after
         }
@@ -127,19 +130,23 @@ async fn export(
                 .parent()
                 .filter(|folder| *folder != Path::new(""));
             let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+
             let last = page.last;
             append(page, file.as_file_mut())?;
             file.as_file().sync_all()?;
             file.persist(&wanted.file)?;
+
             last
         }
     };
+
     let name = wanted.file.display();
     let text = match last {
         0 => format!("{name}: there are no decisions yet"),
         last => format!("{name} has the decisions up to block {last}"),
     };
     output.one(&json!({ "file": wanted.file, "last_block": last }), &text);
+
     Ok(ExitCode::SUCCESS)
 }
 
@@ -165,6 +172,7 @@ fn continued(path: &Path) -> Result<(File, KnownExport), Failure> {
         .truncate(false)
         .open(path)?;
     let mut reader = BufReader::new(file);
+
     let (mut line, mut read) = (Vec::new(), 0);
     let mut known = KnownExport {
         kept: 0,
@@ -177,6 +185,7 @@ fn continued(path: &Path) -> Result<(File, KnownExport), Failure> {
         if length == 0 {
             break;
         }
+
         let is_cut_off = line.last() != Some(&b'\n');
         match serde_json::from_slice(&line) {
             Ok(ExportLine::Block(block)) if !is_cut_off => {
@@ -190,6 +199,7 @@ fn continued(path: &Path) -> Result<(File, KnownExport), Failure> {
             }
         }
     }
+
     Ok((reader.into_inner(), known))
 }
 
@@ -205,6 +215,7 @@ async fn replay(
     let threads = wanted.threads.unwrap_or_else(processors);
     let began = Instant::now();
     let report = replay::replay(export, &rules, threads)?;
+
     let seconds = began.elapsed().as_secs_f64();
     output.one(&json!(report), &told(&report, seconds));
     Ok(match report.differing + report.failed {
@@ -230,6 +241,7 @@ fn told(report: &ExportReplay, seconds: f64) -> String {
             )
         })
         .collect();
+
     let further = [
         (report.other_slots, "of other slots"),
         (report.incomplete, "cannot be made again"),
@@ -239,11 +251,13 @@ fn told(report: &ExportReplay, seconds: f64) -> String {
             lines.push(format!("{number} {what}"));
         }
     }
+
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     let rate = report.replayed as f64 / seconds.max(0.001);
     lines.push(format!(
         "{} decisions made again: {} the same, {} differ, {} failed; {rate:.0} a second",
         report.replayed, report.same, report.differing, report.failed
     ));
+
     lines.join("\n")
 }

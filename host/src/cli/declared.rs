@@ -132,6 +132,7 @@ pub fn build(build: &BuildRules, output: &CommandOutput) -> Result<ExitCode, Fai
     };
     let mut component =
         rules_template(base).ok_or("this binary has no component for declared rules")?;
+
     let beside = build.rules.parent().unwrap_or_else(|| Path::new("."));
     let mut rules = DeclaredRules::default();
     let mut laws = 0;
@@ -146,6 +147,7 @@ pub fn build(build: &BuildRules, output: &CommandOutput) -> Result<ExitCode, Fai
             let table = beside.join(table.map_err(|why| unusable(why.into()))?);
             let text = fs::read_to_string(&table)
                 .map_err(|error| format!("{}: {error}", table.display()))?;
+
             let unusable = |why: String| Failure::from(format!("{}: {why}", table.display()));
             laws = checked_laws(&text).map_err(unusable)?;
             write_laws(&mut component, text.as_bytes()).map_err(unusable)?;
@@ -154,20 +156,24 @@ pub fn build(build: &BuildRules, output: &CommandOutput) -> Result<ExitCode, Fai
             if file.laws.is_some() {
                 return Err(unusable("`laws` are for the base `calendar`".into()));
             }
+
             let pack = match base {
                 RulesBase::Ucc2022 => holdfast_declared_ucc2022::requirements(),
                 _ => holdfast_declared::requirements(),
             };
             rules = declared(&file, &pack).map_err(unusable)?;
+
             write_rules(&mut component, &rules).map_err(unusable)?;
         }
     }
+
     let mut vectors = 0;
     if let Some(vectors_file) = &file.vectors {
         let own = read_vectors(&beside.join(vectors_file), Slot::Compliance)?;
         own.put_into(&mut component)?;
         vectors = own.vectors.len();
     }
+
     fs::write(&build.component, &component)?;
     let text = format!(
         "{}: checks: {} new, {} changed; laws: {laws}; vectors: {vectors}",
@@ -175,11 +181,13 @@ pub fn build(build: &BuildRules, output: &CommandOutput) -> Result<ExitCode, Fai
         rules.checks.len(),
         rules.changes.len()
     );
+
     let value = json!({
         "component": build.component, "checks": rules.checks.len(), "changes": rules.changes.len(),
         "laws": laws, "vectors": vectors,
     });
     output.one(&value, &text);
+
     Ok(ExitCode::SUCCESS)
 }
 
@@ -193,16 +201,19 @@ fn checked_laws(table: &str) -> Result<usize, String> {
         if !seen.insert(law.jurisdiction) {
             return Err(about("it is in the table twice"));
         }
+
         for date in [law.effective_date().unwrap_or_default(), law.adjustment] {
             let is_date = date.len() == 10 && date.parse::<Date>().is_ok();
             if !date.is_empty() && !is_date {
                 return Err(about(&format!("{date} is no date; write it as 2026-06-03")));
             }
         }
+
         if !law.adjustment.is_empty() && law.adjustment < law.effective {
             return Err(about("the adjustment date is before the effective date"));
         }
     }
+
     match laws.len() {
         0 => Err("the table has no rows".into()),
         rows => Ok(rows),
@@ -224,11 +235,13 @@ fn declared(file: &RulesFile, pack: &[&str]) -> Result<DeclaredRules, String> {
         if named.contains(&name) {
             return Err(about("it is changed twice"));
         }
+
         if change.also_when.is_some() && change.unsatisfied.is_none() {
             return Err(about(
                 "with `also_when` it needs `unsatisfied`, the sentence if the condition does not hold",
             ));
         }
+
         named.push(name);
         let expression = |what, text: &Option<String>| {
             let parsed = text.as_deref().map(parse).transpose();
@@ -238,6 +251,7 @@ fn declared(file: &RulesFile, pack: &[&str]) -> Result<DeclaredRules, String> {
             let parts = text.as_deref().map(sentence).transpose();
             parts.map_err(|why| about(&format!("{what}: {why}")))
         };
+
         changes.push(ChangedCheck {
             requirement: name.to_owned(),
             reference: change.reference.clone(),
@@ -251,6 +265,7 @@ fn declared(file: &RulesFile, pack: &[&str]) -> Result<DeclaredRules, String> {
                 .transpose()?,
         });
     }
+
     let mut checks = Vec::new();
     for check in &file.check {
         let name = check.requirement.as_str();
@@ -261,6 +276,7 @@ fn declared(file: &RulesFile, pack: &[&str]) -> Result<DeclaredRules, String> {
         if named.contains(&name) || pack.contains(&name) {
             return Err(about("there is another check of that name"));
         }
+
         named.push(name);
         let told = |what: &str, why: String| about(&format!("{what}: {why}"));
         checks.push(AddedCheck {
@@ -274,6 +290,7 @@ fn declared(file: &RulesFile, pack: &[&str]) -> Result<DeclaredRules, String> {
             weight: weight(check.weight.unwrap_or(1)).map_err(|why| about(&why))?,
         });
     }
+
     for check in &checks {
         let sentences = check.satisfied.iter().chain(&check.unsatisfied);
         let values = sentences.filter_map(|part| match part {
@@ -283,6 +300,7 @@ fn declared(file: &RulesFile, pack: &[&str]) -> Result<DeclaredRules, String> {
         let expressions: Vec<&Expression> = values.chain([&check.satisfied_when]).collect();
         only_facts(&check.requirement, &expressions)?;
     }
+
     let rules = DeclaredRules { changes, checks };
     tried_in_time(&rules)?;
     Ok(rules)
@@ -305,6 +323,7 @@ fn only_facts(name: &str, expressions: &[&Expression]) -> Result<(), String> {
     for expression in expressions {
         expression.uses(&mut Vec::new(), &mut names, &mut Vec::new());
     }
+
     match names.into_iter().find(|name| OF_CHANGES.contains(name)) {
         Some(unknown) => Err(format!(
             "check \"{name}\": {unknown} is the result of the pack, and this check is not of the pack"
@@ -319,10 +338,12 @@ fn parse(text: &str) -> Result<Expression, String> {
     let expression = Expression::of(program.expression())?;
     let (mut names, mut functions) = (Vec::new(), Vec::new());
     expression.uses(&mut Vec::new(), &mut names, &mut functions);
+
     if let Some(unknown) = names.iter().find(|name| !VARIABLES.contains(name)) {
         let known = VARIABLES.join(", ");
         return Err(format!("there is no fact {unknown}; there are {known}"));
     }
+
     let is_operator = |name: &str| !name.starts_with(|first: char| first.is_ascii_alphabetic());
     if let Some(unknown) = functions
         .iter()
@@ -331,6 +352,7 @@ fn parse(text: &str) -> Result<Expression, String> {
         let known = FUNCTIONS.join(", ");
         return Err(format!("there is no function {unknown}; there are {known}"));
     }
+
     Ok(expression)
 }
 
@@ -347,15 +369,19 @@ fn sentence(text: &str) -> Result<Vec<SentencePart>, String> {
             rest = after;
             continue;
         }
+
         let end = rest.find('}').filter(|_| brace == "{");
         let end = end.ok_or("a brace has no partner; a brace in a sentence is written twice")?;
         parts.push(SentencePart::Text(std::mem::take(&mut plain)));
         parts.push(SentencePart::Value(parse(&rest[..end])?));
+
         rest = &rest[end + 1..];
     }
+
     plain.push_str(rest);
     parts.push(SentencePart::Text(plain));
     parts.retain(|part| *part != SentencePart::Text(String::new()));
+
     if parts.is_empty() {
         Err("it is empty".into())
     } else {
@@ -367,6 +393,7 @@ fn sentence(text: &str) -> Result<Vec<SentencePart>, String> {
 fn tried_in_time(rules: &DeclaredRules) -> Result<(), String> {
     let (send, tried_out) = mpsc::channel();
     let rules = rules.clone();
+
     // It ends with this process if the rules never do.
     std::thread::spawn(move || send.send(tried(&rules)));
     match tried_out.recv_timeout(TRIAL) {
@@ -397,6 +424,7 @@ fn tried(rules: &DeclaredRules) -> Result<(), String> {
         identity_verifications: Vec::new(),
         attributes: Vec::new(),
     };
+
     let _ = evaluate_with(rules, &facts);
     let mut conditions = Conditions::new(&facts);
     conditions.set_check(true, "");
@@ -404,6 +432,7 @@ fn tried(rules: &DeclaredRules) -> Result<(), String> {
     let changed =
         changed.filter_map(|change| Some((&change.requirement, change.also_when.as_ref()?)));
     let added = rules.checks.iter();
+
     let added = added.map(|check| (&check.requirement, &check.satisfied_when));
     for (name, condition) in changed.chain(added) {
         match conditions.hold(condition) {
@@ -413,5 +442,6 @@ fn tried(rules: &DeclaredRules) -> Result<(), String> {
             _ => {}
         }
     }
+
     Ok(())
 }

@@ -39,6 +39,7 @@ pub fn page(report: &BehaviourDiff) -> String {
             }
         }
     };
+
     page.into_string()
 }
 
@@ -90,9 +91,11 @@ fn outcomes(function: &FunctionDiff) -> Markup {
             cells.entry((trigger, from)).or_default().push(outcome);
         }
     }
+
     if cells.is_empty() {
         return checks(function);
     }
+
     let triggers: BTreeSet<&str> = cells.keys().map(|(trigger, _)| *trigger).collect();
     let statuses: BTreeSet<&str> = cells.keys().map(|(_, from)| *from).collect();
     html! {

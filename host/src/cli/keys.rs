@@ -91,9 +91,11 @@ pub async fn run(
                 last_used_at: None,
                 revision: 0,
             };
+
             let mut tx = store.begin().await?;
             let issued = api_keys::issue(&mut tx, &record, OPERATOR, now).await?;
             tx.commit().await?;
+
             show_issued(output, &record, &issued);
         }
         KeyCommand::Rotate { key: id } => {
@@ -132,6 +134,7 @@ pub async fn run(
             output.one(&Value::Array(views), &lines.join("\n"));
         }
     }
+
     Ok(())
 }
 

@@ -68,6 +68,7 @@ pub async fn run(command: LedgerCommand, output: &CommandOutput) -> Result<ExitC
             }
             (Err(error), _) => return Err(error),
         };
+
         let text = match look {
             MonitorVisit::First => format!("first seen at {} entries", head.size),
             MonitorVisit::Same => format!("still at {} entries", head.size),
@@ -75,6 +76,7 @@ pub async fn run(command: LedgerCommand, output: &CommandOutput) -> Result<ExitC
                 format!("grown from {from} to {} entries, consistently", head.size)
             }
         };
+
         let found = json!({
             "origin": head.origin,
             "tree_size": head.size,
@@ -82,6 +84,7 @@ pub async fn run(command: LedgerCommand, output: &CommandOutput) -> Result<ExitC
             "consistent": true,
         });
         output.one(&found, &format!("{}: {text}", head.origin));
+
         match monitor.every {
             None => return Ok(ExitCode::SUCCESS),
             Some(period) => tokio::time::sleep(period).await,
@@ -119,12 +122,14 @@ impl LogMonitor {
                 }
             }
         };
+
         // The file keeps the signed note and the trusted key.
         head.public_key = key.to_string();
         head.origin = checkpoint.origin.clone();
         head.tree_size = checkpoint.size;
         head.root_hash = hex::encode(checkpoint.root);
         super::keep(&self.state, &serde_json::to_vec_pretty(&head)?)?;
+
         Ok((checkpoint, look))
     }
 
@@ -134,14 +139,17 @@ impl LogMonitor {
             .map_err(|()| "the address cannot have a path")?
             .pop_if_empty()
             .extend(["ledger", "head"]);
+
         if let Some(since) = since {
             url.query_pairs_mut()
                 .append_pair("since", &since.to_string());
         }
+
         let answer = http.get(url).send().await?;
         if since.is_some() && answer.status() == 404 {
             return Err("NOT CONSISTENT: the log has fewer entries than before".into());
         }
+
         let mut answer = answer.error_for_status()?;
         let mut text = Vec::new();
         while let Some(piece) = answer.chunk().await? {
@@ -150,6 +158,7 @@ impl LogMonitor {
                 return Err("the log's answer is too large".into());
             }
         }
+
         Ok(text)
     }
 }
@@ -170,6 +179,7 @@ fn follows(seen: &Checkpoint, now: &Checkpoint, head: &LogHead) -> Result<(), Fa
     if merkle::extends(seen.size, &seen.root, &proof, now.size, &now.root) {
         return Ok(());
     }
+
     Err(format!(
         "NOT CONSISTENT: the log of {} entries does not begin with the {} entries seen before",
         now.size, seen.size

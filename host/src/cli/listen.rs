@@ -178,6 +178,7 @@ impl<'a> Installation<'a> {
         if status.is_success() {
             return body.map_err(|error| AskError::Refused(error.to_string()));
         }
+
         let told = body.unwrap_or_default();
         let told = told["error"].as_str().unwrap_or(status.as_str()).to_owned();
         Err(match status {
@@ -232,6 +233,7 @@ async fn forward(
             signature::standard(&secret, &event.event_id, now, &body),
         )
         .body(body);
+
     let answer = request.send().await.map_err(|error| error.to_string())?;
     Ok(answer.status())
 }
@@ -254,6 +256,7 @@ pub async fn listen(listen: Listen, output: &CommandOutput) -> Result<ExitCode, 
     };
     let known = ListenerState::read(&file)?;
     let is_new = known.is_none();
+
     let mut state = known.unwrap_or_else(|| ListenerState {
         cursor: None,
         secret: WebhookSecret::generate().reveal().to_owned(),
@@ -266,11 +269,13 @@ pub async fn listen(listen: Listen, output: &CommandOutput) -> Result<ExitCode, 
             .pop()
             .map(|event| event.event_id);
     }
+
     state.write(&file)?;
     eprintln!("listening to {}", listen.access.url);
     if listen.forward.is_some() {
         eprintln!("secret of forwarded webhooks: {}", state.secret);
     }
+
     let stop = termination();
     tokio::pin!(stop);
     let mut waits = Waits::default();
@@ -283,6 +288,7 @@ pub async fn listen(listen: Listen, output: &CommandOutput) -> Result<ExitCode, 
                 .as_ref()
                 .map(|id| ("starting_after", id.to_string())),
         );
+
         let found = tokio::select! {
             () = &mut stop => return Ok(ExitCode::SUCCESS),
             found = installation.events(&parameters) => found,
@@ -306,6 +312,7 @@ pub async fn listen(listen: Listen, output: &CommandOutput) -> Result<ExitCode, 
                 }
             }
         };
+
         waits = Waits::default();
         for event in found {
             output.one(&json!(event), &line(&event));
@@ -321,11 +328,13 @@ pub async fn listen(listen: Listen, output: &CommandOutput) -> Result<ExitCode, 
                     Err(error) => error,
                 };
                 eprintln!("{}: {why}; trying again", event.event_id);
+
                 tokio::select! {
                     () = &mut stop => return Ok(ExitCode::SUCCESS),
                     () = tries.next() => {}
                 }
             }
+
             state.cursor = Some(event.event_id);
             state.write(&file)?;
         }
@@ -350,6 +359,7 @@ pub async fn trigger(trigger: Trigger, output: &CommandOutput) -> Result<ExitCod
     let mut event: EventView = serde_json::from_value(sample)?;
     event.event_id = EventId::new();
     event.timestamp = clock::of_machine();
+
     sent(
         &trigger.receiver.forward,
         trigger.receiver.secret,
@@ -372,6 +382,7 @@ async fn sent(
     let status = forward(&http, to, &secret, event).await?;
     let value = json!({ "event": event, "status": status.as_u16() });
     output.one(&value, &format!("{}\n{to} answered {status}", line(event)));
+
     Ok(if status.is_success() {
         ExitCode::SUCCESS
     } else {
@@ -388,6 +399,7 @@ pub async fn events(command: EventsCommand, output: &CommandOutput) -> Result<Ex
         secret,
     } = command;
     let installation = Installation::new(&access)?;
+
     let id = EventId::parse(&event).ok_or("not an event id (evt_…)")?;
     if let Some(to) = &forward {
         let read = installation
@@ -397,6 +409,7 @@ pub async fn events(command: EventsCommand, output: &CommandOutput) -> Result<Ex
         let found: EventView = serde_json::from_value(found["data"].clone())?;
         return sent(to, secret, &found, output).await;
     }
+
     let again = installation
         .http
         .post(installation.address(&format!("/{id}/resend")));
@@ -412,5 +425,6 @@ pub async fn events(command: EventsCommand, output: &CommandOutput) -> Result<Ex
         lines.join("\n")
     };
     output.one(&json!(made), &text);
+
     Ok(ExitCode::SUCCESS)
 }

@@ -48,6 +48,7 @@ pub fn start(reader: impl Write + Send + 'static) -> io::Result<(LogLines, LogGu
         queue: queue.clone(),
         thread: Some(thread),
     };
+
     Ok((LogLines(queue), guard))
 }
 
@@ -61,13 +62,16 @@ impl LineQueue {
             waiting.text.len() >= MOST && !waiting.is_closed
         });
         let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+
         // Work that outlives the log has no reader any more.
         if waiting.is_closed {
             return;
         }
+
         if waiting.text.is_empty() {
             self.filled.notify_one();
         }
+
         waiting.text.extend_from_slice(line);
     }
 
@@ -81,13 +85,17 @@ impl LineQueue {
             let is_closed = waiting.is_closed;
             mem::swap(&mut text, &mut waiting.text);
             drop(waiting);
+
             if text.is_empty() {
                 return;
             }
+
             self.drained.notify_all();
+
             // A log without a reader stops nothing.
             let _ = reader.write_all(&text);
             text.clear();
+
             if !is_closed {
                 thread::sleep(GATHERED);
             }
@@ -164,9 +172,11 @@ mod tests {
                 }
             }
         });
+
         // One piece is with the reader and one waits, so the third megabyte has to wait.
         while counted.recv_timeout(20 * GATHERED).is_ok() {}
         assert!(!writer.is_finished());
+
         drop(allow);
         writer.join().expect("all lines are written");
         drop(guard);

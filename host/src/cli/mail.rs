@@ -31,6 +31,7 @@ pub async fn run(
     let MailCommand::Bounced = command;
     let mut message = Vec::new();
     std::io::stdin().take(LARGEST).read_to_end(&mut message)?;
+
     // Other parts of a bounce may have another encoding; what is read of it is ASCII.
     let message = String::from_utf8_lossy(&message);
 
@@ -54,5 +55,6 @@ pub async fn run(
             output.one(&value, &format!("ignored: {why}"));
         }
     }
+
     Ok(())
 }

@@ -159,15 +159,18 @@ pub fn main() -> ExitCode {
             Err(_) => ExitCode::FAILURE,
         };
     }
+
     // Keys, documents and the database are readable by this user only, even with a laxer umask.
     rustix::process::umask(Mode::from_raw_mode(0o077));
     let output = CommandOutput::new(cli.json);
+
     // Runs without loading the settings, because it helps to repair invalid ones.
     if let CliCommand::Settings = cli.command {
         let settings = json!(config::settings());
         output.one(&settings, config::reference().trim_end());
         return ExitCode::SUCCESS;
     }
+
     let result = Config::load(cli.config.as_deref())
         .map_err(Failure::from)
         .and_then(|config| {
@@ -178,8 +181,10 @@ pub fn main() -> ExitCode {
                 let _runtime = runtime.enter();
                 start_logging(&config, matches!(cli.command, CliCommand::Serve))?
             };
+
             runtime.block_on(run(cli.command, config, &output))
         });
+
     match result {
         Ok(status) => status,
         Err(error) => {
@@ -202,9 +207,11 @@ async fn run(
                     "env is not production: sandbox payment, KBA and text message providers are active, their results prove nothing"
                 );
             }
+
             if config.webhooks.allow_insecure {
                 tracing::warn!("webhooks.allow_insecure: http and loopback receivers are admitted");
             }
+
             let app = start::start(config).await?;
             server::serve(app, termination()).await?;
         }
@@ -243,6 +250,7 @@ async fn run(
         CliCommand::Doctor => return look(config, output).await,
         CliCommand::Compile { .. } | CliCommand::Settings => {}
     }
+
     Ok(ExitCode::SUCCESS)
 }
 
@@ -261,6 +269,7 @@ async fn look(config: Config, output: &CommandOutput) -> Result<ExitCode, Failur
     let app = start::start(config).await?;
     let components = app.components.clone();
     tokio::task::spawn_blocking(move || components.load_documents()).await?;
+
     // A running server has checked the log at its start.
     let _ = log::check(&app, &app.vault).await;
     let checks = doctor::checks(&app).await;
@@ -275,6 +284,7 @@ async fn look(config: Config, output: &CommandOutput) -> Result<ExitCode, Failur
             )
         })
         .collect();
+
     output.one(&serde_json::to_value(&checks)?, &lines.join("\n"));
     let healthy = checks.iter().all(|check| check.ok);
     Ok(if healthy {
@@ -296,6 +306,7 @@ fn start_logging(
     } else {
         "warn"
     };
+
     // The library of the Model Context Protocol logs whole messages, which have credentials.
     let filter = format!("{filter},rmcp=warn");
     let (writer, guard) = log_lines::start(std::io::stderr())?;
@@ -304,6 +315,7 @@ fn start_logging(
         LogFormat::Text => lines.with_ansi(false).boxed(),
         LogFormat::Json => lines.json().boxed(),
     };
+
     let exporter = if serving {
         TraceExporter::start(&config.traces)?
     } else {
@@ -313,12 +325,14 @@ fn start_logging(
         .with(exporter.as_ref().map(TraceExporter::layer))
         .with(lines.with_filter(EnvFilter::new(filter)))
         .init();
+
     Ok((exporter, guard))
 }
 
 /// Waits for SIGTERM or SIGINT.
 async fn termination() {
     use tokio::signal::unix::{SignalKind, signal};
+
     match signal(SignalKind::terminate()) {
         Ok(mut terminate) => {
             tokio::select! {

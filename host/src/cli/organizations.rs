@@ -102,6 +102,7 @@ pub async fn run(
                 }
                 None => None,
             };
+
             let organization = Organization {
                 id: OrgId::new(),
                 name,
@@ -110,11 +111,13 @@ pub async fn run(
             };
             let mut tx = store.begin().await?;
             organizations::insert(&mut tx, &organization).await?;
+
             tx.commit().await?;
             let Some((app, email)) = owner else {
                 output.one(&view(&organization), organization.id.as_str());
                 return Ok(());
             };
+
             let caller = Caller {
                 org: organization.id.clone(),
                 actor: "operator".into(),
@@ -125,6 +128,7 @@ pub async fn run(
                 caller: &caller,
                 role: None,
             };
+
             let owner = NewUser {
                 email,
                 role: Role::Owner,
@@ -133,6 +137,7 @@ pub async fn run(
             let url = sessions::url(&app, &link)?;
             let mut shown = view(&organization);
             shown["owner"] = json!(owner);
+
             shown["url"] = json!(url);
             let note = format!("{} signs in with this link once: {url}", owner.email);
             output.with_note(&shown, organization.id.as_str(), &note);
@@ -145,6 +150,7 @@ pub async fn run(
                 .iter()
                 .map(|organization| format!("{}  {}", organization.id, organization.name))
                 .collect();
+
             output.one(
                 &Value::Array(found.iter().map(view).collect()),
                 &lines.join("\n"),
@@ -174,9 +180,11 @@ pub async fn run(
                 .into_iter()
                 .find(|held| named(held) && held.revoked_at.is_none());
             let valid = valid.ok_or_else(|| format!("{org} has no valid key {key}"))?;
+
             let now = Clock::default().now();
             let revoked = control::keys::revoke_by_operator(&mut tx, valid, now).await?;
             tx.commit().await?;
+
             output.one(&json!(PartyKeyView::from(&revoked)), "revoked");
         }
         OrganizationCommand::Brand(change) => {
@@ -190,6 +198,7 @@ pub async fn run(
             output.one(&view(&organization), "changed");
         }
     }
+
     Ok(())
 }
 
@@ -207,6 +216,7 @@ async fn change_settings(
     let mut organization = organization.ok_or_else(|| unknown(org))?;
     let before = organization.clone();
     organization.settings = change(organization.settings)?;
+
     organizations::set_settings(&mut tx, &organization).await?;
     let now = Clock::default().now();
     let previous = before.settings.component_changes.clone();
@@ -214,6 +224,7 @@ async fn change_settings(
     if *next != previous {
         changes::set_by_operator(&mut tx, org, &previous, next, now).await?;
     }
+
     settings::record(&mut tx, "operator", before, &organization, now).await?;
     tx.commit().await?;
     Ok(organization)
@@ -228,6 +239,7 @@ fn rebranded(brand: OrganizationBrand, change: &ChangeBrand) -> Result<Organizat
     if change.clear {
         return Ok(OrganizationBrand::default());
     }
+
     let logo = change.logo.as_deref().map(read_logo).transpose()?;
     Ok(OrganizationBrand {
         name: change.name.clone().or(brand.name),
@@ -278,10 +290,12 @@ fn view(organization: &Organization) -> Value {
     if let Ok(Value::Object(settings)) = serde_json::to_value(&organization.settings) {
         members.extend(settings);
     }
+
     if let (Some(logo), Some(brand)) = (&organization.settings.brand.logo, members.get_mut("brand"))
     {
         brand["logo"] = json!({ "bytes": logo.bytes.len(), "type": logo.file_type });
     }
+
     Value::Object(members)
 }
 
@@ -289,6 +303,7 @@ fn changed(settings: &OrgSettings, changes: &[String]) -> Result<OrgSettings, Fa
     let Value::Object(mut members) = serde_json::to_value(settings)? else {
         return Err("settings are an object".into());
     };
+
     let known: Vec<String> = members.keys().cloned().collect();
     for change in changes {
         let (key, value) = change
@@ -297,22 +312,27 @@ fn changed(settings: &OrgSettings, changes: &[String]) -> Result<OrgSettings, Fa
         if !known.iter().any(|name| name == key) {
             return Err(format!("unknown setting {key}; known are {}", known.join(", ")).into());
         }
+
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
         members.insert(key.into(), value);
     }
+
     let present = settings;
     let mut settings: OrgSettings = serde_json::from_value(Value::Object(members))?;
     if let Some(why) = present.problem_of_new_texts(&settings.consent) {
         return Err(why.into());
     }
+
     settings.payment = settings.payment.map(PaymentSettings::checked).transpose()?;
     if let Some((_, why)) = settings.problem() {
         return Err(why.into());
     }
+
     let signers = &settings.component_changes.state.keys;
     if let Some((name, why)) = publishers::problem_of_signers(signers) {
         return Err(format!("component_changes.state: {name} {why}").into());
     }
+
     Ok(settings)
 }
 
@@ -329,35 +349,46 @@ mod tests {
     fn organization_settings_are_set_by_name() {
         assert!(!set("auto_vault=false").unwrap().auto_vault);
         assert_eq!(set("envelope_ttl_days=7").unwrap().envelope_ttl_days, 7);
+
         let payment = set(r#"payment={"amount_cents":100,"currency":"USD"}"#)
             .unwrap()
             .payment;
         assert_eq!(payment.unwrap().payer, "first");
+
         let refused = |payment: &str| set(&format!("payment={payment}")).unwrap_err();
         let greedy = r#"{"amount_cents":100,"currency":"USD","platform_fee_cents":101}"#;
         assert!(refused(greedy).contains("must not be more than"));
         assert!(refused(r#"{"amount_cents":100,"currency":"ZZZ"}"#).contains("ISO 4217"));
+
         let dates = r#"dates={"format":"month_first","time_zone":"America/New_York"}"#;
         assert_eq!(set(dates).unwrap().dates.format.as_str(), "month_first");
+
         let wrong = set(r#"dates={"time_zone":"EST5"}"#).unwrap_err();
         assert!(wrong.contains("EST5 is no time zone"), "{wrong}");
         assert!(refused(r#"{"amount_cents":0,"currency":"USD"}"#).contains("from 1 to"));
         assert_eq!(set("language=es-MX").unwrap().language, Locale::Es);
+
         let state = set("chattel_paper_jurisdiction=US-DE").unwrap();
         let state = state.chattel_paper_jurisdiction.unwrap();
         assert_eq!(state.as_str(), "US-DE");
+
         let wrong = set("chattel_paper_jurisdiction=Delaware").unwrap_err();
         assert!(wrong.contains("write a state as US-DE"), "{wrong}");
+
         let strict = set(r#"component_changes={"reviews_required":2}"#).unwrap();
         assert_eq!(strict.component_changes.reviews_required, 2);
+
         let wrong = set(r#"component_changes={"reviewers":[]}"#).unwrap_err();
         assert!(wrong.contains("name at least one of them"), "{wrong}");
+
         let wrong = set("language=tlh").unwrap_err();
         assert!(wrong.contains("en, es, fr, de, pt, zh-Hans, ar"), "{wrong}");
+
         let consent =
             r#"{"de":{"version":"7","statement":"Ja.","disclosure":"Papier geht auch."}}"#;
         let consent = set(&format!("consent={consent}")).unwrap().consent;
         assert_eq!(consent[&Locale::De].version, "7");
+
         let empty = r#"consent={"de":{"version":"","statement":"Ja.","disclosure":"-"}}"#;
         assert!(set(empty).unwrap_err().contains("needs version"));
     }

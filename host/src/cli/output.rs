@@ -55,9 +55,11 @@ impl CommandOutput {
             }
             cause = error.source();
         }
+
         if self.json {
             print(&json!({ "error": text }).to_string());
         }
+
         eprintln!("holdfast: {text}");
     }
 }

@@ -63,12 +63,14 @@ pub async fn component(
         };
         let bytes = disk::read(&file);
         let bytes = bytes.map_err(|error| format!("{place}: {error}"))?;
+
         return Ok(FoundComponent {
             bytes: bytes.into(),
             from: None,
             bundles: OfferedBundles::default(),
         });
     }
+
     tls::use_one();
     let reference: RegistryReference = place.parse()?;
     let login = if logins {
@@ -87,6 +89,7 @@ pub async fn component(
     };
     let pulled = pulled.await;
     let (bytes, manifest) = pulled.map_err(|error| format!("{reference}: {error}"))?;
+
     Ok(FoundComponent {
         bytes,
         from: Some(reference.to_string()),
@@ -105,6 +108,7 @@ pub async fn pull(
     if !RegistryReference::is_meant(reference) {
         return Err(format!("{reference} is no reference: it begins with oci://").into());
     }
+
     let found = component(config, reference, Path::new(""), true).await?;
     std::fs::write(file, &found.bytes)?;
     let beside = |extension: &str| {
@@ -115,7 +119,9 @@ pub async fn pull(
     if let Some(manifest) = &found.bundles.manifest {
         std::fs::write(beside(".manifest.json"), manifest)?;
     }
+
     let bundles = &found.bundles.attached;
+
     // One bundle on each line. The file of an earlier pull does not stay.
     let lines: String = bundles
         .iter()
@@ -130,6 +136,7 @@ pub async fn pull(
     for problem in problems {
         text += &format!("\nnot read: {problem}");
     }
+
     let view = json!({ "file": file, "bytes": size, "bundles": count, "problems": problems });
     output.one(&view, &text);
     Ok(())
@@ -157,6 +164,7 @@ pub async fn push(
         .map_err(|error| format!("{reference}: {error}"))?;
     let pushed = pushed.to_string();
     output.one(&json!({ "reference": pushed }), &pushed);
+
     Ok(())
 }
 
@@ -173,14 +181,17 @@ pub async fn attach(
     let login = Login::configured(config, &reference)?;
     let mut registry = Registry::new(config, &reference, login)?;
     let count = bundles.len();
+
     for bundle in bundles {
         let attached = registry.attach(bundle.into()).await;
         attached.map_err(|error| format!("{reference}: {error}"))?;
     }
+
     let text = format!("{reference}: {count} bundles attached");
     output.one(
         &json!({ "reference": reference.to_string(), "bundles": count }),
         &text,
     );
+
     Ok(())
 }

@@ -56,6 +56,7 @@ pub async fn run(
             output.one(&json!({ "resealed": resealed }), &text);
         }
     }
+
     Ok(())
 }
 
@@ -72,6 +73,7 @@ async fn rotate(config: &Config, output: &CommandOutput) -> Result<(), Failure> 
         )
         .into());
     }
+
     let now = Clock::ahead_by(config.clock_offset.unwrap_or_default()).now();
     let mut tx = store.begin().await?;
     credentials::record(&mut tx, None, "master_key.rotated", json!({}), now).await?;
@@ -79,6 +81,7 @@ async fn rotate(config: &Config, output: &CommandOutput) -> Result<(), Failure> 
     tx.commit().await?;
     let text = "the master key is replaced: restart the servers, then run `holdfast keys reseal`";
     output.one(&json!({ "rotated": "master" }), text);
+
     Ok(())
 }
 
@@ -113,16 +116,19 @@ async fn rotate_log(config: &Config, output: &CommandOutput) -> Result<(), Failu
                     "the log is signed with another key than this node's keys/log.key".into(),
                 );
             }
+
             let note = KeySuccession::sign(&old, &new, &head.origin, head.size);
             log::add_succession(&mut tx, &note, now).await?;
             let details = json!({ "old": before.to_string(), "new": after.to_string() });
             credentials::record(&mut tx, None, "log_key.rotated", details, now).await?;
         }
     }
+
     tx.commit().await?;
     keys::promote_log(&config.data_dir)?;
     let text = "the key of the log is replaced: give keys/log.key to every node and restart \
                 the servers now, as none extends the log with the old key any more";
     output.one(&json!({ "rotated": "log" }), text);
+
     Ok(())
 }

@@ -50,6 +50,7 @@ impl Workbench {
             settings.limits()?,
             Clock::default(),
         )?;
+
         Ok(Self {
             components,
             compiler: ComponentCompiler::new(settings.compiler.clone(), settings.compile_limit),
@@ -75,6 +76,7 @@ impl Workbench {
         self.components
             .keep_native(artifact.slot, &artifact.identity, native)
             .await?;
+
         Ok(Ok(PreparedComponent {
             artifact,
             inspected,
@@ -86,10 +88,12 @@ impl Workbench {
         if let Some(built_in) = built_in().find(|one| one.identity.name == named) {
             return self.program(&built_in);
         }
+
         let path = Path::new(named);
         let bytes = disk::read(path).map_err(|error| {
             format!("{named} is neither a file nor the name of a built-in component: {error}")
         })?;
+
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         match self.prepare(&name, bytes.into()).await? {
             Ok(prepared) => self.program(&prepared.artifact),
@@ -110,6 +114,7 @@ impl Workbench {
             )
             .into());
         }
+
         let program = self.components.program(artifact)?;
         Ok((program, VectorSet::inside(&artifact.bytes())?))
     }
@@ -165,6 +170,7 @@ pub async fn test(
     if vectors.vectors.is_empty() {
         return Err("there are no vectors: give a file with --vectors".into());
     }
+
     let results = vectors.results(&rules);
     let failed: Vec<_> = results.iter().filter(|one| !one.wrong.is_empty()).collect();
     let covered: BTreeSet<Branch> = vectors
@@ -172,6 +178,7 @@ pub async fn test(
         .iter()
         .flat_map(|vector| branches::taken(&rules, &vector.call, &vector.given))
         .collect();
+
     let questions = test
         .questions
         .or((rules.slot != Slot::Placement).then_some(20_000));
@@ -182,6 +189,7 @@ pub async fn test(
             .any(|one| one.is_within(branch) || branch.is_within(one))
     };
     let (reached, missed): (Vec<&Branch>, Vec<&Branch>) = found.keys().partition(is_covered);
+
     let checks: BTreeSet<(&str, &str)> = found.keys().map(Branch::outcome).collect();
     let covered_checks: BTreeSet<(&str, &str)> = reached.iter().map(|one| one.outcome()).collect();
     let mut lines: Vec<String> = failed
@@ -193,6 +201,7 @@ pub async fn test(
         results.len() - failed.len(),
         results.len()
     ));
+
     lines.push(format!(
         "outcomes of checks covered: {} of {}; branches: {} of {}",
         covered_checks.len(),
@@ -200,6 +209,7 @@ pub async fn test(
         reached.len(),
         found.len()
     ));
+
     let told = missed.iter().take(MAX_LINES);
     lines.extend(told.map(|branch| format!("  not covered: {}: {}", branch.check, branch)));
     if missed.len() > MAX_LINES {
@@ -208,6 +218,7 @@ pub async fn test(
             missed.len() - MAX_LINES
         ));
     }
+
     let missed: Vec<_> = missed
         .iter()
         .map(|branch| json!({ "branch": branch, "given": found.get(*branch) }))
@@ -218,6 +229,7 @@ pub async fn test(
         "branches": { "covered": reached.len(), "found": found.len(), "missed": missed },
     });
     output.one(&value, &lines.join("\n"));
+
     Ok(if failed.is_empty() {
         ExitCode::SUCCESS
     } else {
@@ -255,6 +267,7 @@ pub async fn diff(
         )
         .into());
     }
+
     let plan = plan(
         before.slot,
         diff.questions,
@@ -264,6 +277,7 @@ pub async fn diff(
     if let Some(page) = &diff.page {
         fs::write(page, diff_page::page(&report))?;
     }
+
     output.one(&json!(report), &told(&report));
     Ok(ExitCode::SUCCESS)
 }
@@ -287,6 +301,7 @@ fn told(report: &BehaviourDiff) -> String {
                 group.check,
                 group.count
             ));
+
             let with = if example.changes.is_empty() {
                 ""
             } else {
@@ -299,6 +314,7 @@ fn told(report: &BehaviourDiff) -> String {
                     format!("      {}: {} -> {}", change.field, change.from, change.to)
                 }),
             );
+
             for (value, sentence) in [
                 (&example.before, &example.before_sentence),
                 (&example.after, &example.after_sentence),
@@ -310,6 +326,7 @@ fn told(report: &BehaviourDiff) -> String {
             }
         }
     }
+
     let more = |function: &FunctionDiff| function.groups.len().saturating_sub(MAX_LINES);
     let more: usize = report.functions.iter().map(more).sum();
     if more > 0 {
@@ -317,11 +334,13 @@ fn told(report: &BehaviourDiff) -> String {
             "{more} more groups of differences: use --json or --page"
         ));
     }
+
     if report.is_equal() {
         lines.push(
             "No difference was found. That is no proof: only these questions were asked.".into(),
         );
     }
+
     lines.join("\n")
 }
 
@@ -338,6 +357,7 @@ pub fn asked(function: &FunctionDiff) -> String {
     } else {
         String::new()
     };
+
     format!(
         "{}: {all} questions ({combinations}{} known, {} of {} with one change, {} of {} pairs of changes, {} with many); {} differ, {} failed{stopped}",
         function.function,

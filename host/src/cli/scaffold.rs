@@ -245,6 +245,7 @@ pub fn new(new: &NewComponent, output: &CommandOutput) -> Result<ExitCode, Failu
         .and_then(|name| name.to_str())
         .filter(|name| is_name(name))
         .ok_or("the folder's name becomes the component's: lower-case letters, digits and hyphens, beginning with a letter")?;
+
     if folder.exists() {
         return Err(format!("{} is there already", folder.display()).into());
     }
@@ -253,12 +254,14 @@ pub fn new(new: &NewComponent, output: &CommandOutput) -> Result<ExitCode, Failu
             "rules are written in Rust, or declared: see `holdfast component build`".into(),
         );
     }
+
     let slot = new.slot.slot();
     let mut files = match new.slot {
         StarterSlot::Signing => provider(new.lang, name),
         rules => rules_project(rules, name)?,
     };
     files.push((".gitignore".into(), new.lang.ignored().to_owned()));
+
     for (file, text) in worlds::sources(slot) {
         // Packages that the world depends on need a separate folder each.
         let place = match file.strip_suffix(".wit") {
@@ -267,9 +270,11 @@ pub fn new(new: &NewComponent, output: &CommandOutput) -> Result<ExitCode, Failu
         };
         files.push((place, text.to_owned()));
     }
+
     for (file, text) in &files {
         write(&folder.join(file), text)?;
     }
+
     let text = format!(
         "{} has a component for the world {}. Go on with:\n\n  cd {} && {}",
         folder.display(),
@@ -277,6 +282,7 @@ pub fn new(new: &NewComponent, output: &CommandOutput) -> Result<ExitCode, Failu
         folder.display(),
         new.lang.next()
     );
+
     let names: Vec<_> = files.iter().map(|(file, _)| folder.join(file)).collect();
     output.one(&json!({ "name": name, "files": names }), &text);
     Ok(ExitCode::SUCCESS)
@@ -305,6 +311,7 @@ fn rules_project(rules: StarterSlot, name: &str) -> Result<Vec<(String, String)>
         };
         files.push(((*file).to_owned(), text));
     }
+
     if slot == Slot::Placement {
         for (file, text) in READER {
             let text = match *file {
@@ -314,6 +321,7 @@ fn rules_project(rules: StarterSlot, name: &str) -> Result<Vec<(String, String)>
             files.push((format!("reader/{file}"), text));
         }
     }
+
     let published = match slot {
         Slot::Compliance => Some(include_str!("../../../wit/compliance/vectors.json")),
         Slot::Lifecycle => Some(include_str!("../../../wit/lifecycle/vectors.json")),
@@ -321,6 +329,7 @@ fn rules_project(rules: StarterSlot, name: &str) -> Result<Vec<(String, String)>
         _ => None,
     };
     files.extend(published.map(|text| ("wit/vectors.json".to_owned(), text.to_owned())));
+
     let (stack, memory) = match slot {
         Slot::Placement => (1_048_576, 8_388_608),
         _ => (16_384, 65_536),
@@ -334,6 +343,7 @@ fn rules_project(rules: StarterSlot, name: &str) -> Result<Vec<(String, String)>
              rustflags = [\"-Clink-arg=-zstack-size={stack}\", \"-Clink-arg=--initial-memory={memory}\"]\n"
         ),
     ));
+
     let filled = |text: &str| {
         text.replace("{name}", name)
             .replace("{module}", &module)
@@ -341,11 +351,13 @@ fn rules_project(rules: StarterSlot, name: &str) -> Result<Vec<(String, String)>
             .replace("{base}", base)
     };
     files.push(("Makefile".into(), filled(include_str!("starter/Makefile"))));
+
     files.push((
         "README.md".into(),
         filled(include_str!("starter/README.md")),
     ));
     files.push(("vectors.yaml".into(), rules.vectors().to_owned()));
+
     Ok(files)
 }
 
@@ -355,6 +367,7 @@ fn alone(text: &str) -> String {
         "\n#[cfg(target_arch = \"wasm32\")]\nuse holdfast_plugin_sdk as _;\n",
         "",
     );
+
     let mut lines = Vec::new();
     for line in text.lines() {
         let path = line
@@ -371,8 +384,10 @@ fn alone(text: &str) -> String {
             Some(at) => format!("{}\"wit\"{}", &line[..at], after_text(&line[at + 1..])),
             None => line.to_owned(),
         };
+
         lines.push(line);
     }
+
     lines.join("\n") + "\n"
 }
 
@@ -390,6 +405,7 @@ fn manifest(text: &str, name: Option<&str>) -> Result<String, Failure> {
         .get("package")
         .and_then(|package| package.get("name"));
     let own = own.and_then(Value::as_str).unwrap_or_default().to_owned();
+
     let mut package = Table::new();
     package.insert("name".into(), name.unwrap_or(&own).into());
     package.insert("version".into(), "0.1.0".into());
@@ -397,12 +413,14 @@ fn manifest(text: &str, name: Option<&str>) -> Result<String, Failure> {
     package.insert("publish".into(), false.into());
     manifest.insert("package".into(), package.into());
     manifest.remove("lints");
+
     // Tests of this repository in a separate folder are not copied.
     let tests = manifest.remove("dev-dependencies");
     let mut dependencies = Table::new();
     let listed = manifest.get("dependencies").and_then(Value::as_table);
     let listed = listed.into_iter().flatten();
     let tested = tests.as_ref().and_then(Value::as_table);
+
     let tested = tested
         .into_iter()
         .flatten()
@@ -420,8 +438,10 @@ fn manifest(text: &str, name: Option<&str>) -> Result<String, Failure> {
                 .unwrap_or_else(|| wanted.clone()),
             _ => wanted.clone(),
         };
+
         dependencies.insert(dependency.clone(), value);
     }
+
     manifest.insert("dependencies".into(), dependencies.into());
     if name.is_some() {
         let kinds = vec![Value::from("cdylib")];
@@ -440,8 +460,10 @@ fn manifest(text: &str, name: Option<&str>) -> Result<String, Failure> {
         let profile =
             Table::from_iter([("release".to_owned(), Value::from(Table::from_iter(release)))]);
         manifest.insert("profile".into(), profile.into());
+
         manifest.insert("workspace".into(), Table::new().into());
     }
+
     Ok(toml::to_string(&manifest)?)
 }
 

@@ -86,6 +86,7 @@ async fn issue(
         let most = most.as_secs();
         return Err(format!("a token lives for at most {most} s (auth.max_token_ttl)").into());
     }
+
     let keys = start::keys(config)?.generations(BEARER_TOKENS);
     let issued = access::issue_bearer(&keys, &request.org, &request.email, request.role, ttl, now)?;
     let details = json!({
@@ -94,6 +95,7 @@ async fn issue(
         "role": request.role,
         "expires_at": issued.expires_at,
     });
+
     let mut tx = store.begin().await?;
     credentials::record(&mut tx, Some(&request.org), ISSUED, details, now).await?;
     tx.commit().await?;
@@ -102,6 +104,7 @@ async fn issue(
         "token_id": issued.id,
         "expires_at": issued.expires_at,
     });
+
     let note = format!("{} expires at {}", issued.id, issued.expires_at);
     output.with_note(&view, &issued.text, &note);
     Ok(())
@@ -127,19 +130,24 @@ async fn revoke(
                 .ok_or("this is no token of this installation, or one that has ended")?
         }
     };
+
     let mut tx = store.begin().await?;
+
     // A review that is being made comes before, or finds the token revoked.
     components::lock_changes(&mut tx).await?;
     component_changes::void_approvals_of_token(&mut tx, &org, &id).await?;
+
     if tokens::revoke(&mut tx, &org, &id, expires_at, now).await? {
         let details = json!({ "token_id": id });
         credentials::record(&mut tx, Some(&org), "token.revoked", details, now).await?;
     }
+
     tx.commit().await?;
     output.one(
         &json!({ "token_id": id, "org_id": org, "revoked": true }),
         &format!("{id} is revoked"),
     );
+
     Ok(())
 }
 
@@ -171,6 +179,7 @@ async fn unended(store: &Store, org: &OrgId, now: Timestamp) -> Result<Vec<Value
             listed.push(token);
         }
     }
+
     Ok(listed)
 }
 

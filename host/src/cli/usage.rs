@@ -50,18 +50,21 @@ pub async fn run(
     let mut connection = store.read().await?;
     let usage = kba::usage(&mut connection, None, from, to).await?;
     let month = wanted.month.strftime("%Y-%m").to_string();
+
     let mut by_org: BTreeMap<OrgId, Vec<KbaUsage>> = BTreeMap::new();
     for one in usage {
         if wanted.org.as_ref().is_none_or(|org| *org == one.org) {
             by_org.entry(one.org.clone()).or_default().push(one);
         }
     }
+
     let rows: Vec<Value> = by_org
         .iter()
         .map(|(org, all)| row(org, &month, all))
         .collect();
     let lines: Vec<String> = rows.iter().map(line).collect();
     output.one(&Value::Array(rows), &lines.join("\n"));
+
     Ok(())
 }
 
@@ -115,8 +118,10 @@ mod tests {
             begins(november).unwrap().to_string(),
             "2026-11-01T00:00:00.000Z"
         );
+
         let december = month("2026-12").unwrap();
         assert_eq!(next(december).unwrap(), jiff::civil::date(2027, 1, 1));
+
         for wrong in ["2026", "2026-13", "11-2026", "2026-11-01", "2026/11"] {
             assert!(month(wrong).is_err(), "{wrong}");
         }

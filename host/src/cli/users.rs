@@ -65,6 +65,7 @@ pub async fn run(
         }
     };
     organizations::existing(&app.store, org).await?;
+
     let caller = Caller {
         org: org.clone(),
         actor: "operator".into(),
@@ -75,6 +76,7 @@ pub async fn run(
         caller: &caller,
         role: None,
     };
+
     let with_link = |user: &UserView, url: &str| {
         let mut view = json!(user);
         view["url"] = json!(url);
@@ -84,6 +86,7 @@ pub async fn run(
             &format!("{} signs in with this link once", user.email),
         );
     };
+
     match command {
         UserCommand::Invite { email, role, .. } => {
             let (user, link) = users::invite(&app, &manager, NewUser { email, role }).await?;
@@ -107,6 +110,7 @@ pub async fn run(
             output.one(&json!(found), &lines.join("\n"));
         }
     }
+
     Ok(())
 }
 

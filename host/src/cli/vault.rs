@@ -54,10 +54,12 @@ pub async fn run(
             return Ok(ExitCode::SUCCESS);
         }
     };
+
     let started = app.clock.now();
     if !resume {
         integrity::make_due(&app, started).await?;
     }
+
     let total = integrity::progress(&app, started)
         .await?
         .total
@@ -65,6 +67,7 @@ pub async fn run(
     let bar = ProgressBar::new(total).with_style(ProgressStyle::with_template(
         "{bar:40} {pos} of {len} envelopes, {eta} left",
     )?);
+
     let mut unread = BTreeMap::new();
     let mut idle = 0;
     let checked = loop {
@@ -77,16 +80,20 @@ pub async fn run(
             unread.extend(looked.into_iter().filter_map(failed));
             continue;
         }
+
         // A running server may have claimed a part of the same sweep.
         let checked = integrity::progress(&app, started).await?.checked;
         let checked = checked.unsigned_abs();
         idle += 1;
+
         if resume || idle > OTHERS || checked + unread.len() as u64 >= total {
             break checked;
         }
+
         bar.set_position(checked);
         tokio::time::sleep(Duration::from_millis(100)).await;
     };
+
     bar.finish_and_clear();
     let removed = if orphans {
         Some(orphans::sweep(&app, &app.vault).await?)
@@ -94,15 +101,18 @@ pub async fn run(
         None
     };
     let found = integrity::with_problems(&app).await?;
+
     let mut lines: Vec<String> = Vec::new();
     for (envelope, problems) in &found {
         for problem in problems {
             lines.push(format!("{envelope}: {}: {}", problem.check, problem.detail));
         }
     }
+
     for (envelope, why) in &unread {
         lines.push(format!("{envelope}: could not be read: {why}"));
     }
+
     lines.push(format!(
         "{checked} envelopes re-read, {} with problems, {} unread",
         found.len(),
@@ -119,9 +129,11 @@ pub async fn run(
         "unread": unread,
         "orphans_removed": removed,
     });
+
     let broken = found.iter().map(|(envelope, _)| envelope);
     let pages = broken.filter_map(|id| app.config.console_page(&format!("envelopes/{id}")));
     output.with_pages(&value, &lines.join("\n"), pages);
+
     Ok(if found.is_empty() && unread.is_empty() {
         ExitCode::SUCCESS
     } else {

@@ -50,6 +50,7 @@ pub async fn run(
         }
         None => verify_envelope(subject, trusted, config).await?,
     };
+
     output.one(&serde_json::to_value(&report)?, &text(&report));
     Ok(ExitCode::from(report.verdict.exit_code()))
 }
@@ -81,17 +82,21 @@ async fn verify_envelope(
     if let Err(error) = log::catch_up(&app, &app.vault).await {
         tracing::warn!(%error, "the log could not be extended");
     }
+
     let mut connection = app.store.read().await?;
     let organizations = organizations::list(&mut connection).await?;
     drop(connection);
+
     for organization in organizations {
         let caller = Caller::system(organization.id);
         if envelopes::get(&app, &caller, id).await.is_err() {
             continue;
         }
+
         let verified =
             custody::verify(&app, &app.management, &app.vault, &caller, id, trusted).await;
         return Ok(verified?);
     }
+
     Err(format!("there is no envelope {id}").into())
 }

@@ -94,6 +94,7 @@ impl ConformanceRun {
         self.slowest = self.slowest.max(began.elapsed());
         self.memory = self.memory.max(used.memory);
         self.fuel = self.fuel.max(used.fuel);
+
         match answer {
             Ok(answer) => Some(answer),
             Err(error) => {
@@ -132,6 +133,7 @@ impl ConformanceRun {
         if !self.wrong.is_empty() {
             return Err(self.wrong);
         }
+
         Ok(ConformanceResult {
             vectors_version: self.version,
             vectors: self.asked,
@@ -160,11 +162,13 @@ pub(super) fn examine(
     let own = VectorSet::inside(&artifact.bytes()).map_err(|why| refused("vectors", why))?;
     let vectors = own.kept(before);
     let mut conformance = slot_vectors(engines, cache, artifact, &vectors)?;
+
     if !vectors.vectors.is_empty() || !before.vectors.is_empty() {
         let rules = RulesProgram::load(engines, cache, artifact)
             .map_err(|error| refused("conformance", error.kind.to_string()))?;
         own.admit(&rules, before)?;
     }
+
     conformance.own_vectors = u32::try_from(vectors.vectors.len()).unwrap_or(u32::MAX);
     Ok(ExaminedComponent {
         conformance,
@@ -186,6 +190,7 @@ fn slot_vectors(
             error.kind.to_string(),
         )]
     };
+
     match artifact.slot {
         Slot::Compliance => {
             let active =
@@ -272,6 +277,7 @@ fn compliance_vectors(
         .vectors
         .iter()
         .any(|vector| vector.expect["compliant"] == true);
+
     let mut examination = ConformanceRun::new(&all.version);
     for vector in &all.vectors {
         let name = vector.name.as_str();
@@ -283,6 +289,7 @@ fn compliance_vectors(
         }) else {
             continue;
         };
+
         let compliant = vector.failed.is_empty();
         examination.expect(
             compliant || !evaluation.compliant,
@@ -295,6 +302,7 @@ fn compliance_vectors(
             "comes out as not compliant, and everything is in place; if your rules need further facts, \
              bring a vector that has them and expects `compliant: true`",
         );
+
         consistent(&mut examination, name, &evaluation);
         for (number, requirement) in (1..).zip(&all.requirements) {
             let expected = !vector.failed.contains(&number);
@@ -310,8 +318,10 @@ fn compliance_vectors(
                 );
             }
         }
+
         certificate(&mut examination, active, vector);
     }
+
     examination.end(true)
 }
 
@@ -326,6 +336,7 @@ fn consistent(examination: &mut ConformanceRun, name: &str, evaluation: &complia
             .map(|check| check.requirement.as_str())
             .collect(),
     );
+
     examination.expect(total > 0, name, "no check was made");
     examination.expect(
         evaluation.missing_requirements == missing,
@@ -338,6 +349,7 @@ fn consistent(examination: &mut ConformanceRun, name: &str, evaluation: &complia
         name,
         "compliant, score and checks contradict each other",
     );
+
     let told = evaluation
         .checks
         .iter()
@@ -368,6 +380,7 @@ fn certificate(
     }) else {
         return;
     };
+
     match serde_json::from_str::<Value>(&text) {
         Ok(Value::Object(_)) => {
             for must in [vector.facts.envelope_id.as_str(), &identity.sha256] {
@@ -450,6 +463,7 @@ fn lifecycle_vectors(
                 }) else {
                     continue;
                 };
+
                 let must = all
                     .way
                     .iter()
@@ -472,6 +486,7 @@ fn lifecycle_vectors(
             }
         }
     }
+
     batches(&mut examination, active, default);
     examination.end(true)
 }
@@ -485,6 +500,7 @@ fn batches(
 ) {
     use lifecycle::BatchStatus as Status;
     use lifecycle::BatchTrigger as Trigger;
+
     let statuses = [
         None,
         Some(Status::Draft),
@@ -494,6 +510,7 @@ fn batches(
         Some(Status::Cancelled),
         Some(Status::Failed),
     ];
+
     let triggers = [
         Trigger::Create,
         Trigger::SetItems,
@@ -504,6 +521,7 @@ fn batches(
         Trigger::Cancel,
         Trigger::Delete,
     ];
+
     for (status, trigger) in statuses
         .into_iter()
         .flat_map(|status| triggers.map(|trigger| (status, trigger)))
@@ -517,6 +535,7 @@ fn batches(
         let Some(answer) = examination.ask(active, &name, ask) else {
             continue;
         };
+
         examination.called("batch", answer.is_ok());
         if let (Ok(next), (Ok(expected), _)) = (answer, default.measured(ask)) {
             examination.expect(
@@ -552,11 +571,13 @@ fn control_vectors(
     let all: ControlVectors = data(include_str!("../../../wit/control/vectors.json"))?;
     let mut examination = ConformanceRun::new(&all.version);
     let way = all.way.iter().map(|vector| (vector, true));
+
     let never = all.never.iter().map(|vector| (vector, false));
     for (vector, possible) in way.chain(never) {
         let Some(decision) = decided(&mut examination, active, &vector.name, vector) else {
             continue;
         };
+
         let allowed = decision == control::Decision::Allowed;
         let otherwise = if possible {
             "is refused; without it no record can change hands"
@@ -564,8 +585,10 @@ fn control_vectors(
             "is allowed; the law does not allow it"
         };
         examination.called("decide", allowed);
+
         examination.expect(allowed == possible, &vector.name, otherwise);
     }
+
     for vector in control_questions() {
         let Some(decision) = decided(&mut examination, active, &vector.name, &vector) else {
             continue;
@@ -574,6 +597,7 @@ fn control_vectors(
         let holds = expected.is_ok_and(|expected| !is_looser(&decision, &expected));
         examination.expect(holds, &vector.name, "is looser than the default rules");
     }
+
     examination.end(true)
 }
 
@@ -605,6 +629,7 @@ fn is_looser(decision: &control::Decision, default: &control::Decision) -> bool 
 /// Returns every act at every stage by every party, with and without the facts that matter to some act.
 fn control_questions() -> impl Iterator<Item = ControlVector> {
     use control::{Act, ControlFacts, Obstacle, Party, Stage};
+
     let acts = [
         Act::Designate,
         Act::Accept,
@@ -625,6 +650,7 @@ fn control_questions() -> impl Iterator<Item = ControlVector> {
         Act::Retrieve,
         Act::ConvertToPaper,
     ];
+
     let stages = [
         Stage::Originated,
         Stage::Designated,
@@ -633,6 +659,7 @@ fn control_questions() -> impl Iterator<Item = ControlVector> {
         Stage::Accepted,
         Stage::Released,
     ];
+
     let actors: [&[Party]; 9] = [
         &[],
         &[Party::Originator],
@@ -644,6 +671,7 @@ fn control_questions() -> impl Iterator<Item = ControlVector> {
         &[Party::Viewer],
         &[Party::Host],
     ];
+
     let variants: [fn(&mut ControlFacts); 8] = [
         |_| {},
         |facts| facts.named = vec![Party::Controller],
@@ -654,6 +682,7 @@ fn control_questions() -> impl Iterator<Item = ControlVector> {
         |facts| facts.pledges = 1,
         |facts| facts.consents = vec![Party::Controller],
     ];
+
     let asked = acts.into_iter().flat_map(move |act| {
         let at = stages.into_iter();
         at.flat_map(move |stage| actors.map(|actor| (act, stage, actor)))
@@ -672,6 +701,7 @@ fn control_questions() -> impl Iterator<Item = ControlVector> {
                 consents: Vec::new(),
                 attributes: Vec::new(),
             };
+
             vary(&mut facts);
             let name = format!("{act:?} by {actor:?}: {facts:?}");
             ControlVector { name, act, facts }
@@ -712,6 +742,7 @@ fn status_named(name: &str) -> Result<Option<lifecycle::EnvelopeStatus>, ()> {
 
 fn trigger_named(name: &str) -> Option<lifecycle::EnvelopeTrigger> {
     use lifecycle::EnvelopeTrigger as Trigger;
+
     Some(match name {
         "create" => Trigger::Create,
         "create-in-bulk" => Trigger::CreateInBulk,
@@ -756,6 +787,7 @@ fn placement_vectors(
         let pages = facts.map(|facts| facts.pages.len());
         examination.expect(matches!(pages, Ok(4)), ask, "four pages were not found");
     }
+
     let mut place = |name: &str, text: &str, page| {
         let field = placement::FieldRequest {
             name: "Signature".into(),
@@ -773,6 +805,7 @@ fn placement_vectors(
                 h: 0.03,
             }),
         };
+
         examination.ask(active, name, |store, pre| {
             let instance = pre.instantiate(&mut *store)?;
             instance
@@ -780,10 +813,12 @@ fn placement_vectors(
                 .call_place(store, CONTRACT, &[field])
         })
     };
+
     let there = "an anchor is found where it is";
     let found = place(there, "Buyer signature:", None);
     let nowhere = "an anchor that is not there is an error";
     let missing = place(nowhere, "no such words at all", None);
+
     if let Some(found) = found {
         let right = found.is_ok_and(|fields| {
             fields
@@ -793,11 +828,14 @@ fn placement_vectors(
                     area.page == 4 && (0.0..1.0).contains(&area.x) && (0.0..1.0).contains(&area.y)
                 })
         });
+
         examination.expect(right, there, "it lands elsewhere, or nowhere");
     }
+
     if let Some(missing) = missing {
         examination.expect(missing.is_err(), nowhere, "a place was made up");
     }
+
     let name = "the lines of a page are read";
     let lines = examination.ask(active, name, |store, pre| {
         let instance = pre.instantiate(&mut *store)?;
@@ -809,6 +847,7 @@ fn placement_vectors(
         name,
         lines.map(|lines| lines.is_ok_and(|all| !all.is_empty())),
     );
+
     let name = "every place of a text is found";
     let places = examination.ask(active, name, |store, pre| {
         let instance = pre.instantiate(&mut *store)?;
@@ -817,6 +856,7 @@ fn placement_vectors(
     });
     let found = places.map(|places| places.is_ok_and(|all| !all.is_empty()));
     examination.reaches("occurrences", name, found);
+
     let name = "a document without tags has no fields";
     let tags = examination.ask(active, name, |store, pre| {
         let instance = pre.instantiate(&mut *store)?;
@@ -828,6 +868,7 @@ fn placement_vectors(
         name,
         tags.map(|tags| tags.is_ok_and(|all| all.is_empty())),
     );
+
     examination.end(true)
 }
 
@@ -856,6 +897,7 @@ fn documents_vectors(
         };
         examination.expect(appended, name, "nothing was appended");
     }
+
     let name = "a page is shown";
     let picture = examination.ask(active, name, |store, pre| {
         let instance = pre.instantiate(&mut *store)?;
@@ -871,6 +913,7 @@ fn documents_vectors(
             further_documents(&mut examination, active, png);
         }
     }
+
     examination.end(true)
 }
 
@@ -881,6 +924,7 @@ fn further_documents(
     png: Vec<u8>,
 ) {
     type Given = Result<Vec<u8>, documents::DocumentError>;
+
     let gives = |function: &str, answer: Option<Given>| {
         let pdf = answer.map(|pdf| pdf.is_ok_and(|pdf| pdf.starts_with(b"%PDF")));
         (function.to_owned(), pdf)
@@ -893,6 +937,7 @@ fn further_documents(
         rules.call_strip_tags(store, CONTRACT)
     });
     all.push((name, gives("strip-tags", stripped)));
+
     let name = "a value is written at its place";
     let field = documents::FilledField {
         areas: vec![documents::Area {
@@ -904,6 +949,7 @@ fn further_documents(
         }],
         value: documents::FieldValue::Typed("Bo Buyer".into()),
     };
+
     let filled = examination.ask(active, name, |store, pre| {
         let instance = pre.instantiate(&mut *store)?;
         let rules = instance.holdfast_documents_documents();
@@ -911,6 +957,7 @@ fn further_documents(
     });
     all.push((name, gives("fill", filled)));
     let name = "a picture becomes a document";
+
     let picture = documents::Picture {
         format: documents::PictureFormat::Png,
         bytes: png,
@@ -921,6 +968,7 @@ fn further_documents(
         rules.call_picture_to_pdf(store, &picture)
     });
     all.push((name, gives("picture-to-pdf", pictured)));
+
     let name = "two documents become one";
     let both = [CONTRACT.to_vec(), CONTRACT.to_vec()];
     let merged = examination.ask(active, name, |store, pre| {
@@ -929,6 +977,7 @@ fn further_documents(
         rules.call_merge(store, &both)
     });
     all.push((name, gives("merge", merged)));
+
     let name = "a custody record is written";
     let facts = custody_facts();
     let record = examination.ask(active, name, |store, pre| {
@@ -937,9 +986,11 @@ fn further_documents(
         rules.call_custody_record(store, &facts)
     });
     all.push((name, gives("custody-record", record)));
+
     for (name, (function, given)) in all {
         examination.reaches(&function, name, given);
     }
+
     let name = "a place for a signature is added";
     let request = documents::SealRequest {
         name: "Example".into(),
@@ -954,6 +1005,7 @@ fn further_documents(
     });
     let placed = space.map(|space| space.is_ok_and(|space| space.place_start < space.place_end));
     examination.reaches("prepare-seal", name, placed);
+
     if active.pre.vaulting.is_some() {
         both_copies(examination, active, request);
     }
@@ -986,12 +1038,14 @@ fn both_copies(
         let rules = instance.holdfast_documents_vaulting();
         rules.call_prepare_copies(store, CONTRACT, &request)
     });
+
     // None is an answer too: the host then calls the other functions.
     let fits = made.map(|made| match made {
         Ok(None) => true,
         Ok(Some(made)) => has_empty_place(&made.authoritative) && !made.copy.is_empty(),
         Err(_) => false,
     });
+
     examination.reaches("prepare-copies", name, fits);
 }
 
@@ -1064,17 +1118,20 @@ async fn examine_kind<P: ProviderKind>(
     let gate = CallGate::of(Arc::new(Semaphore::new(1)));
     let plugin = PluginRuntime::<P>::new(ComponentHandle::Held(slot::ready(active)), gate);
     let mut examination = ConformanceRun::new(&data::<ProviderVectors>(PROVIDER_VECTORS)?.version);
+
     let began = Instant::now();
     for far_end in data::<ProviderVectors>(PROVIDER_VECTORS)?.far_ends {
         if began.elapsed() > IN_ALL {
             let why = format!("it takes more than {IN_ALL:?} to answer");
             return Err(vec![AdmissionReason::new("over_limit", why)]);
         }
+
         P::ask_all(&mut examination, &plugin, &far_end).await;
         if examination.wrong.len() >= ENOUGH {
             break;
         }
     }
+
     examination.memory = plugin.memory_peak();
     examination.end(false)
 }
@@ -1146,6 +1203,7 @@ impl FarEnd {
             ("from", "+15550100".to_owned()),
         ]
         .map(|(name, value)| (name.to_owned(), value));
+
         let secrets = ["api_key", "auth_token", "secret_key", "webhook_secret"]
             .map(|name| (name.to_owned(), SecretText::new("conformance-secret")));
         LentHost {
@@ -1173,6 +1231,7 @@ fn note(
     examination.slowest = examination.slowest.max(began.elapsed());
     let function = call.split_once(' ').map_or(call, |(function, _)| function);
     examination.called(function, ended.is_ok());
+
     let name = format!("{call}, and the far end {}", far_end.name);
     match ended {
         Err(ProviderError::Component(error)) if !far_end.may_break => {
@@ -1207,6 +1266,7 @@ impl ProviderKind for SigningPre {
                 values: Vec::new(),
             }],
         };
+
         let mut note = |call: &str, began, ended, may_do| {
             note(examination, far_end, call, began, ended, may_do);
         };
@@ -1214,6 +1274,7 @@ impl ProviderKind for SigningPre {
         let ended =
             plugin.create_template(lease(), "Conformance", "tmpl_conformance", document, &[]);
         note("create-template", began, ended.await.map(drop), false);
+
         let began = Instant::now();
         let ended = plugin.read_template(lease(), "1").await;
         note("read-template", began, ended.map(drop), false);
@@ -1221,10 +1282,12 @@ impl ProviderKind for SigningPre {
         let ended = plugin.add_fields(lease(), "1", &[]).await;
         note("add-fields", began, ended.map(drop), true);
         let began = Instant::now();
+
         let ended = plugin
             .clone_template(lease(), "1", "Copy", "tmpl_copy")
             .await;
         note("clone-template", began, ended.map(drop), false);
+
         // Archiving needs only the status of the response, so it may succeed with any body.
         let done = far_end.gone || (200..300).contains(&far_end.status);
         let began = Instant::now();
@@ -1233,6 +1296,7 @@ impl ProviderKind for SigningPre {
         let began = Instant::now();
         let ended = plugin.create_submission(lease(), request).await;
         note("create-submission", began, ended.map(drop), false);
+
         let began = Instant::now();
         let ended = plugin.read_submission(lease(), "1").await;
         note("read-submission", began, ended.map(drop), false);
@@ -1240,6 +1304,7 @@ impl ProviderKind for SigningPre {
         let ended = plugin.archive_submission(lease(), "1").await;
         note("archive-submission", began, ended, done);
         let began = Instant::now();
+
         let ended = plugin.signed_document(lease(), "1").await;
         note("signed-document", began, ended.map(drop), false);
         let began = Instant::now();
@@ -1250,6 +1315,7 @@ impl ProviderKind for SigningPre {
             Ok(Err(_)) => Err(ProviderError::NotFound),
             Err(error) => Err(error.into()),
         };
+
         note("read-callback without a signature", began, ended, false);
     }
 }
@@ -1269,6 +1335,7 @@ impl ProviderKind for PaymentPre {
             platform_fee: Some(100),
             payer_email: Some("buyer@example.com".into()),
         };
+
         let began = Instant::now();
         let ended = plugin.create_intent(lease(), request).await;
         note("create-intent", began, ended.map(drop));
@@ -1276,6 +1343,7 @@ impl ProviderKind for PaymentPre {
         let ended = plugin.read_intent(lease(), "1").await;
         note("read-intent", began, ended.map(drop));
         let began = Instant::now();
+
         let (headers, body) = unsigned();
         let callback = payment::Callback { headers, body };
         let ended = match plugin.read_callback(lease(), callback).await {
@@ -1283,6 +1351,7 @@ impl ProviderKind for PaymentPre {
             Ok(Err(_)) => Err(ProviderError::NotFound),
             Err(error) => Err(error.into()),
         };
+
         note("read-callback without a signature", began, ended);
     }
 }
@@ -1301,6 +1370,7 @@ impl ProviderKind for KbaPre {
             .map(|field| (field.name.clone(), "conformance".to_owned()))
             .chain([("email".to_owned(), "buyer@example.com".to_owned())])
             .collect();
+
         note(
             "required-identity",
             began,
@@ -1308,6 +1378,7 @@ impl ProviderKind for KbaPre {
             true,
         );
         let began = Instant::now();
+
         let ended = plugin.start(lease(), identity).await;
         note("start", began, ended.map(drop), false);
         let began = Instant::now();
@@ -1316,6 +1387,7 @@ impl ProviderKind for KbaPre {
         let began = Instant::now();
         let answers = vec![("1".into(), "1".into())];
         let ended = plugin.submit_answers(lease(), "{}", answers).await;
+
         note("submit-answers", began, ended.map(drop), false);
     }
 }

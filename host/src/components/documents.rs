@@ -77,6 +77,7 @@ impl<P: ComponentWorld> OnDocuments<P> {
         if let Some(Err(error)) = LazyLock::get(&held) {
             return Err(error.again());
         }
+
         let DocumentTurns {
             queue,
             owner,
@@ -89,12 +90,14 @@ impl<P: ComponentWorld> OnDocuments<P> {
                 by_document: false,
             });
         };
+
         let task = background::run(move || {
             let _turn = turn;
             active(&held)?
                 .call(work)
                 .map_err(ComponentError::on_document)
         });
+
         task.await.unwrap_or_else(|error| {
             Err(ComponentError {
                 component: "documents".into(),
@@ -185,6 +188,7 @@ impl Placement {
             let Some(wordings) = &pre.wordings else {
                 return Ok(Ok(None));
             };
+
             let instance = wordings.instantiate(&mut *store)?;
             let wordings = instance.holdfast_placement_wordings();
             let found = wordings.call_wordings(store, &pdf, &text, page)?;
@@ -230,6 +234,7 @@ impl Documents {
                     .holdfast_documents_values()
                     .call_fill(store, &pdf, &fields);
             }
+
             let fields: Vec<_> = fields.into_iter().map(|flowing| flowing.field).collect();
             let styled = |written: WrittenField| early_handwriting::WrittenField {
                 field: written.field,
@@ -263,11 +268,13 @@ impl Documents {
             let Some(functions) = &pre.values else {
                 return Ok(vec![None; count]);
             };
+
             let instance = functions.instantiate(&mut *store)?;
             instance
                 .holdfast_documents_values()
                 .call_check(store, &values)
         });
+
         let answers = answers.await?;
         if answers.len() != count {
             let why = "it returned another number of answers than of values".into();
@@ -276,6 +283,7 @@ impl Documents {
                 CallFailure::Answer(why),
             ));
         }
+
         Ok(answers)
     }
 
@@ -297,6 +305,7 @@ impl Documents {
                     words.as_ref(),
                 );
             }
+
             let instance = pre.instantiate(&mut *store)?;
             instance
                 .holdfast_documents_documents()
@@ -316,6 +325,7 @@ impl Documents {
             let Some(vaulting) = &pre.vaulting else {
                 return Ok(Ok(None));
             };
+
             let instance = vaulting.instantiate(&mut *store)?;
             instance
                 .holdfast_documents_vaulting()
@@ -337,6 +347,7 @@ impl Documents {
                     .holdfast_documents_wording()
                     .call_custody_record(store, &sheet);
             }
+
             let instance = pre.instantiate(&mut *store)?;
             instance
                 .holdfast_documents_documents()
@@ -446,6 +457,7 @@ impl AnswerRules {
             let component = self.own.identity()?;
             return Err(ComponentError::new(&component, CallFailure::Answer(why)));
         }
+
         Ok(states)
     }
 
@@ -465,10 +477,12 @@ impl AnswerRules {
                 let instance = additions.instantiate(&mut *store)?;
                 call(store, &instance).map(Some)
             });
+
             if let Some(answer) = answer.await? {
                 return Ok(answer);
             }
         }
+
         let component = self.embedded.identity()?;
         Err(ComponentError::absent(component, "it has no field rules"))
     }

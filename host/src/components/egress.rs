@@ -112,12 +112,14 @@ impl NetworkAccess {
         let Some(log) = &self.log else {
             return;
         };
+
         let why = match error {
             HttpError::Denied(why) | HttpError::Unreachable(why) => why,
             HttpError::OverLimit(why) | HttpError::InvalidRequest(why) => why,
             HttpError::Other(why) => why,
             HttpError::Timeout => "no answer in time",
         };
+
         log.write(InstanceLogLevel::Warn, &format!("{request}: {why}"));
     }
 
@@ -133,10 +135,12 @@ impl NetworkAccess {
                 "host {host} is not on the allow-list of this instance"
             )));
         }
+
         if let EgressTransport::Network(_) = self.transport {
             guard::check_url(&url, &self.allowed)
                 .map_err(|refused| HttpError::Denied(refused.to_string()))?;
         }
+
         Ok(url)
     }
 
@@ -158,6 +162,7 @@ impl NetworkAccess {
             server.address = host,
             http.response.status_code = Empty,
         );
+
         // Without the query, which may have personal data.
         let named = format!("{} {host}{}", request.method, request.url.path());
         let opened = self.exchange(request).instrument(span.clone()).await;
@@ -171,6 +176,7 @@ impl NetworkAccess {
             }
             _ => {}
         }
+
         if let Some(reachable) = &self.reachable {
             match &opened {
                 Ok(_) => drop(reachable.set(1)),
@@ -178,9 +184,11 @@ impl NetworkAccess {
                 Err(_) => {}
             }
         }
+
         if let Ok(answer) = &opened {
             span.record("http.response.status_code", answer.status.as_u16());
         }
+
         opened
     }
 
@@ -192,9 +200,11 @@ impl NetworkAccess {
                 for (name, value) in request.headers {
                     outgoing = outgoing.header(name, value);
                 }
+
                 if let Some(length) = length {
                     outgoing = outgoing.header("content-length", length);
                 }
+
                 let answer = outgoing
                     .body(reqwest::Body::wrap_stream(pieces))
                     .send()
@@ -216,6 +226,7 @@ impl NetworkAccess {
                 for (name, value) in request.headers {
                     asked = asked.header(name, value);
                 }
+
                 let body: Vec<Bytes> = pieces
                     .try_collect()
                     .await
@@ -224,6 +235,7 @@ impl NetworkAccess {
                     .body(body.concat().into())
                     .map_err(|error| HttpError::InvalidRequest(error.to_string()))?;
                 let (head, body) = far_end(asked).into_parts();
+
                 Ok(IncomingResponse {
                     status: head.status,
                     headers: head.headers,
@@ -306,6 +318,7 @@ impl OutboundRequest {
                 self.most_requests
             )));
         }
+
         self.egress.check(url)
     }
 
@@ -330,6 +343,7 @@ impl OutboundRequest {
             })
         };
         let ended = tokio::time::timeout(self.egress.timeout, exchange).await;
+
         ended.unwrap_or(Err(HttpError::Timeout))
     }
 }
@@ -351,23 +365,28 @@ impl LentResources {
                 request.method
             ))));
         };
+
         let url = match self.outbound.admit(&method, &request.url) {
             Ok(url) => url,
             Err(error) => return Ok(Err(error)),
         };
+
         let mut headers = Vec::with_capacity(request.headers.len());
         for (name, value) in request.headers {
             if is_ours(&name) {
                 continue;
             }
+
             let value = match value {
                 HeaderValue::Plain(text) => text,
                 HeaderValue::Secret((before, secret)) => {
                     with_secret(before, self.table.get(&secret)?.0.reveal())
                 }
             };
+
             headers.push((name, value));
         }
+
         let mut length = 0;
         let mut parts: Vec<BoxStream<'static, Result<Bytes, std::io::Error>>> = Vec::new();
         for part in request.body {
@@ -382,8 +401,10 @@ impl LentResources {
             } else {
                 bytes.len()
             };
+
             parts.push(pieces(bytes, encoded));
         }
+
         Ok(Ok(OutgoingRequest {
             method,
             url,
@@ -414,6 +435,7 @@ pub(super) fn is_ours(name: &str) -> bool {
         "upgrade",
         "http2-settings",
     ];
+
     let name = name.to_ascii_lowercase();
     OURS.contains(&name.as_str()) || name.starts_with("proxy-")
 }
@@ -461,8 +483,10 @@ async fn collect(
                 "the organization's share of memory is in use".into(),
             ));
         }
+
         body.extend_from_slice(&piece);
     }
+
     Ok(body.into())
 }
 
@@ -493,6 +517,7 @@ fn chain(error: &dyn std::error::Error) -> String {
         text.push_str(&error.to_string());
         cause = error.source();
     }
+
     if text.is_empty() {
         "the exchange failed".into()
     } else {
@@ -508,6 +533,7 @@ impl wit::http::Host for LentResources {
             Err(error) => return Ok(Err(error)),
         };
         let answer = self.outbound.send(outgoing, ANSWER_LIMIT, |_| true).await;
+
         Ok(answer.map(|answer| Response {
             status: answer.status,
             headers: answer.headers,
@@ -526,6 +552,7 @@ impl wit::http::Host for LentResources {
         };
         let limit = self.fetch_left.min(BLOB_LIMIT);
         let before = FETCHED - self.fetch_left;
+
         let share = &mut self.fetched;
         let has_room = |bytes| match share {
             Some(share) => share.cover(before + bytes).is_ok(),

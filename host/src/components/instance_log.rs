@@ -98,6 +98,7 @@ impl InstanceLogger {
         if !waiting.has_room(self, now) {
             return;
         }
+
         let end = message.floor_char_boundary(MAX_MESSAGE);
         waiting.lines.push(InstanceLogLine {
             id: LogLineId::new(),
@@ -125,6 +126,7 @@ mod tests {
         for _ in 0..10_000 {
             loud.write(InstanceLogLevel::Info, &"é".repeat(1_000));
         }
+
         calm.write(InstanceLogLevel::Error, "no answer");
         let lines = log.take();
         assert_eq!(lines.len(), 121);
@@ -133,6 +135,7 @@ mod tests {
             (lines[120].instance.as_str(), lines[120].message.as_str()),
             ("calm", "no answer")
         );
+
         loud.write(InstanceLogLevel::Info, "in the same minute");
         calm.write(InstanceLogLevel::Info, "in the same minute");
         let lines = log.take();

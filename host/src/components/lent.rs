@@ -230,6 +230,7 @@ pub(super) fn note(
     if let (Some(log), Some(level)) = (log, shown) {
         log.write(level, &message);
     }
+
     match level {
         wit::log::Level::Debug => tracing::debug!(component, "{message}"),
         wit::log::Level::Info => tracing::info!(component, "{message}"),

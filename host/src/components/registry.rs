@@ -139,6 +139,7 @@ impl ActivationTable {
             identity: identity.clone(),
             config: activation.config.clone(),
         };
+
         let (org, instance) = (activation.org.clone(), activation.instance.clone());
         self.add(activation.slot, org, instance, live);
     }
@@ -157,6 +158,7 @@ impl ActivationTable {
         if instance == EMBEDDED {
             return None;
         }
+
         // Test data is judged by the rules of its organization.
         let live = org.filter(|org| org.is_test()).map(OrgId::live);
         let org = live.as_ref().or(org);
@@ -167,6 +169,7 @@ impl ActivationTable {
             let position = there.partition_point(|live| live.effective_at <= now);
             there.get(position.checked_sub(1)?)
         };
+
         org.and_then(|org| of(Some(org)))
             .map(|live| (live, true))
             .or_else(|| of(None).map(|live| (live, false)))
@@ -221,6 +224,7 @@ impl ComponentRegistry {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
         let loader = ComponentSource::default();
         let permits = |count: usize| Arc::new(Semaphore::new(count));
+
         let compliance = Arc::new(LoadedComponent::new(&engines, &cache, loader.clone()));
         let components = Self {
             baselines: BaselineRules::new(&engines, &cache, compliance.default()),
@@ -254,6 +258,7 @@ impl ComponentRegistry {
             cache,
             clock,
         };
+
         let engines = &components.engines;
         let all = [&engines.rules, &engines.documents, &engines.providers];
         components.cache.sweep(&all);
@@ -261,10 +266,12 @@ impl ComponentRegistry {
         components.lifecycle.force()?;
         components.control.force()?;
         components.signing.force()?;
+
         slot::active(&components.room)?;
         components.payment.force()?;
         components.kba.force()?;
         components.messaging.force()?;
+
         Ok(components)
     }
 
@@ -466,11 +473,14 @@ impl ComponentRegistry {
         let Some(org) = org else {
             return CallGate::of(self.provider_permits.clone());
         };
+
         let shares = self.shares(org);
+
         // Narrowest first: see `CallGate::permits`.
         let mut permits = vec![shares.providers.clone()];
         permits.extend(own.then(|| self.own_provider_permits.clone()));
         permits.push(self.provider_permits.clone());
+
         CallGate {
             permits,
             memory: own.then(|| shares.memory.clone()),
@@ -490,6 +500,7 @@ impl ComponentRegistry {
         if let Some(shares) = all.get(org) {
             return shares.clone();
         }
+
         let limits = self.engines.limits.of(Slot::Signing);
         let memory = limits.memory_of_organization;
         let shares = Arc::new(OrganizationShares {
@@ -499,6 +510,7 @@ impl ComponentRegistry {
             plugins: Arc::new(TimeSlice::new(PLUGINS)),
         });
         all.insert(org.clone(), shares.clone());
+
         shares
     }
 
@@ -549,6 +561,7 @@ impl ComponentRegistry {
             Slot::Kba => self.kba.put(slot::load(engines, cache, artifact)?),
             Slot::Messaging => self.messaging.put(slot::load(engines, cache, artifact)?),
         }
+
         Ok(())
     }
 
@@ -565,6 +578,7 @@ impl ComponentRegistry {
                 slot::load_kept(engines, cache, identity)?.map(|active| $slot.put(active))
             };
         }
+
         Some(match slot {
             Slot::Compliance => put!(self.compliance),
             Slot::Lifecycle => put!(self.lifecycle),
@@ -626,6 +640,7 @@ impl ComponentRegistry {
                 let what = "it has vectors, which are for rules: a provider has scripts";
                 return Err(vec![AdmissionReason::new("vectors", what)]);
             }
+
             let conformance = conformance::examine_provider(&engines, &cache, &artifact).await?;
             return Ok(ExaminedComponent {
                 conformance,
@@ -633,6 +648,7 @@ impl ComponentRegistry {
                 changed: Vec::new(),
             });
         }
+
         let task =
             background::run(move || conformance::examine(&engines, &cache, &artifact, &before));
         task.await.unwrap_or_else(|error| {
@@ -693,6 +709,7 @@ impl ComponentRegistry {
             .collect();
         let wanted = |identity: &ComponentIdentity| wanted.contains(identity);
         self.compliance.keep(wanted);
+
         self.lifecycle.keep(wanted);
         self.placement.keep(wanted);
         self.documents.keep(wanted);
@@ -700,6 +717,7 @@ impl ComponentRegistry {
         self.signing.keep(wanted);
         self.payment.keep(wanted);
         self.kba.keep(wanted);
+
         self.messaging.keep(wanted);
     }
 
@@ -817,6 +835,7 @@ mod tests {
             );
         };
         add(None, "global", 100);
+
         add(Some(&oak), "oak", 200);
         assert_eq!(found(&activations, &oak, 99), None);
         assert_eq!(found(&activations, &oak, 100).unwrap(), "global");
@@ -836,6 +855,7 @@ mod tests {
                 live(name, at),
             );
         }
+
         assert_eq!(found(&activations, &oak, 100).unwrap(), "second");
         assert_eq!(found(&activations, &oak, 499).unwrap(), "second");
         assert_eq!(found(&activations, &oak, 500).unwrap(), "law");
@@ -848,11 +868,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let components = ComponentRegistry::with_defaults(folder.path().into(), [1; 32]).unwrap();
         let oak = OrgId::new();
+
         let mut activations = ActivationTable::default();
         for instance in ["cloud", EMBEDDED] {
             let live = live("oak-plugin", 0);
             activations.add(Slot::Signing, Some(oak.clone()), instance.into(), live);
         }
+
         components.switch(activations);
         let answers = |org: &OrgId, instance: &str| {
             let plugin = components.signing(Some(org), instance);
@@ -860,8 +882,10 @@ mod tests {
         };
         let default = "holdfast-signing-docuseal";
         assert_eq!(answers(&oak, "cloud"), default);
+
         let own = InstanceReference::own(&oak, "cloud").to_string();
         assert_eq!(answers(&oak, &own), "oak-plugin");
+
         let room = "holdfast-signing-embedded";
         assert_eq!(answers(&oak, EMBEDDED), room);
         assert_eq!(answers(&OrgId::new(), EMBEDDED), room);

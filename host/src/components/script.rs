@@ -218,6 +218,7 @@ impl PlayedFarEnd {
             .enumerate()
             .filter(|(_, (_, one))| one.request.method == method && one.request.path == path)
             .collect();
+
         let rank = |one: &ScriptedExchange| {
             let expected = &one.request.body;
             let is_same = expected.is_defined() && expected.compare(body).is_ok();
@@ -231,6 +232,7 @@ impl PlayedFarEnd {
         let (first, _) = best.first()?;
         let times = played.played.entry(*first).or_default();
         let (_, (call, exchange)) = best.get(*times).or(best.last())?;
+
         *times += 1;
         let response = exchange.response.response();
         let response = response.map(|body| self.here(body, &script));
@@ -260,11 +262,13 @@ impl FarEnd {
         let Some(exchange) = left.pop_front() else {
             return self.refuse(format!("asks for {asked}, and the script has no more"));
         };
+
         let expected = exchange.request;
         let wanted = format!("{} {}", expected.method, expected.path);
         if asked != wanted {
             return self.refuse(format!("asks for {asked}, and the script has {wanted}"));
         }
+
         for (name, value) in &expected.headers {
             let sent = request
                 .headers()
@@ -276,9 +280,11 @@ impl FarEnd {
                 ));
             }
         }
+
         if let Err(difference) = expected.body.compare(request.body()) {
             return self.refuse(format!("asks for {asked} with {difference}"));
         }
+
         exchange.response.response()
     }
 
@@ -295,6 +301,7 @@ impl FarEnd {
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         let mut wrong = std::mem::take(&mut *wrong);
+
         // After a wrong request, missing ones are only a consequence.
         if wrong.is_empty() {
             wrong.extend(left.front().map(|exchange| {
@@ -302,6 +309,7 @@ impl FarEnd {
                 format!("does not ask for {} {}", expected.method, expected.path)
             }));
         }
+
         wrong
     }
 }
@@ -333,6 +341,7 @@ impl ScriptedContent {
         if !self.is_defined() || self.bytes() == body {
             return Ok(());
         }
+
         Err(format!("body {shown}, which is not the script's"))
     }
 }
@@ -347,6 +356,7 @@ impl ScriptedTransport {
                 http::HeaderValue::from_static("application/json"),
             );
         }
+
         for (name, value) in &self.headers {
             if let (Ok(name), Ok(value)) = (
                 http::HeaderName::try_from(name),
@@ -355,6 +365,7 @@ impl ScriptedTransport {
                 headers.insert(name, value);
             }
         }
+
         let status = StatusCode::from_u16(self.status);
         *response.status_mut() = status.unwrap_or(StatusCode::NOT_IMPLEMENTED);
         response
@@ -373,6 +384,7 @@ pub(super) async fn rehearse<P: ProviderCalls + ComponentWorld>(
         *far_end.left.lock().unwrap_or_else(PoisonError::into_inner) = exchanges;
         let began = Instant::now();
         let answered = answer(active, script.lease(&far_end), call).await;
+
         let mut wrong = far_end.end();
         match answered {
             Ok(answer) if answer == call.answer => {}
@@ -382,12 +394,14 @@ pub(super) async fn rehearse<P: ProviderCalls + ComponentWorld>(
             )),
             Err(why) => wrong.push(why),
         }
+
         tracing::debug!(call = call.call, elapsed = ?began.elapsed(), "script call finished");
         reasons.extend(wrong.into_iter().map(|what| {
             let name = &call.call;
             AdmissionReason::new("script", format!("call {number}, \"{name}\": {what}"))
         }));
     }
+
     reasons
 }
 
@@ -403,6 +417,7 @@ async fn answer<P: ProviderCalls + ComponentWorld>(
         let error = ComponentError::from_call(&active.identity, &error);
         format!("no answer: {}", error.kind)
     };
+
     let pre = active.pre.instance_pre();
     let instance = pre.instantiate_async(&mut store).await.map_err(told)?;
     let interface = format!("{}@{}", P::SLOT.interface(), worlds::VERSION);
@@ -417,12 +432,14 @@ async fn answer<P: ProviderCalls + ComponentWorld>(
         .ok_or_else(|| format!("{at} has no such function"))?;
     let signature = function.ty(&store);
     let parameters = values::parameters(&mut LentDocuments(&mut store), &signature, &call.with)?;
+
     let mut results = vec![Val::Bool(false); signature.results().len()];
     let run = watch.run(function.call_async(&mut store, &parameters, &mut results));
     match tokio::time::timeout(limits.deadline, run).await {
         Ok(ended) => ended.map_err(told)?,
         Err(_) => return Err(format!("no answer within {:?}", limits.deadline)),
     }
+
     match results.first() {
         Some(result) => values::written(&mut LentDocuments(&mut store), result),
         None => Ok(Value::Null),
@@ -474,6 +491,7 @@ mod tests {
                 exchange(one("elm"), 409, "elm refused"),
             ] }],
         });
+
         let script = FarEndScript::parse(&script.to_string()).unwrap();
         PlayedFarEnd::of(script, "http://127.0.0.1:4711")
     }
@@ -490,6 +508,7 @@ mod tests {
         let (oak, elm) = (r#"{"name":"oak"}"#, r#"{"name":"elm"}"#);
         let post = |body: &str| said(&played, "POST", body).unwrap();
         assert_eq!(post(oak), "oak 1");
+
         // Requests with other bodies have a count of their own, and successes come first.
         assert_eq!(post(elm), "elm 1");
         assert_eq!(post(elm), "elm 1");

@@ -52,6 +52,7 @@ pub(super) fn link(linker: &mut Linker<LimitedEngine<LentResources>>) -> wasmtim
     use wasmtime_wasi::random::WasiRandom;
 
     type T = LimitedEngine<LentResources>;
+
     wasmtime_wasi::p2::add_to_linker_proxy_interfaces_async(linker)?;
     cli::environment::add_to_linker::<T, WasiCli>(linker, T::cli)?;
     cli::exit::add_to_linker::<T, WasiCli>(linker, T::cli)?;
@@ -59,11 +60,13 @@ pub(super) fn link(linker: &mut Linker<LimitedEngine<LentResources>>) -> wasmtim
     cli::terminal_output::add_to_linker::<T, WasiCli>(linker, T::cli)?;
     cli::terminal_stdin::add_to_linker::<T, WasiCli>(linker, T::cli)?;
     cli::terminal_stdout::add_to_linker::<T, WasiCli>(linker, T::cli)?;
+
     cli::terminal_stderr::add_to_linker::<T, WasiCli>(linker, T::cli)?;
     random::insecure::add_to_linker::<T, WasiRandom>(linker, |lent| lent.ctx().ctx.random())?;
     random::insecure_seed::add_to_linker::<T, WasiRandom>(linker, |lent| lent.ctx().ctx.random())?;
     filesystem::preopens::add_to_linker::<T, WasiFilesystem>(linker, T::filesystem)?;
     filesystem::types::add_to_linker::<T, WasiFilesystem>(linker, T::filesystem)?;
+
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)
 }
 
@@ -85,6 +88,7 @@ impl WasiHost {
                 left: left.clone(),
             })),
         };
+
         let ctx = WasiCtx::builder()
             .stdout(printer(Level::Info))
             .stderr(printer(Level::Warn))
@@ -94,6 +98,7 @@ impl WasiHost {
             .allow_ip_name_lookup(false)
             .max_random_size(RANDOM)
             .build();
+
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(FIELDS);
         Self { ctx, http }
@@ -156,6 +161,7 @@ impl OutputLine {
         drop(left);
         let mut pieces = bytes.split(|byte| *byte == b'\n');
         self.text.extend(pieces.next().unwrap_or_default());
+
         for piece in pieces {
             self.end();
             self.text.extend(piece);
@@ -250,8 +256,10 @@ impl WasiHttpHooks for OutboundRequest {
                     headers,
                     body,
                 };
+
                 egress.open(request).await
             };
+
             let ended = tokio::time::timeout_at(deadline, exchange).await;
             match ended.unwrap_or(Err(HttpError::Timeout)) {
                 Ok(answer) => Ok((
@@ -297,11 +305,14 @@ impl OutboundRequest {
                     "a header names a secret that this instance has not".into(),
                 ));
             };
+
             filled += before;
             filled += secret.reveal();
+
             // Continues behind the placeholder: an inserted secret is not searched again.
             rest = after;
         }
+
         Ok(filled + rest)
     }
 }
@@ -326,12 +337,14 @@ async fn outgoing_body(body: WasiBody) -> Result<EgressBody, HttpError> {
                         .ok_or_else(|| std::io::Error::other("the body is too long"))?;
                     Ok(piece)
                 });
+
             return Ok(EgressBody {
                 length: None,
                 pieces: limited.boxed(),
             });
         }
     }
+
     Ok(EgressBody::whole(begin.freeze()))
 }
 
@@ -351,9 +364,11 @@ fn incoming(answer: IncomingResponse, deadline: tokio::time::Instant) -> http::R
             None => Some((Err(Error::HttpResponseBodySize(None)), None)),
         }
     });
+
     let mut response = http::Response::new(StreamBody::new(frames).boxed_unsync());
     *response.status_mut() = answer.status;
     *response.headers_mut() = answer.headers;
+
     response
 }
 
@@ -398,6 +413,7 @@ mod tests {
         ] {
             assert_eq!(outbound.filled(value).unwrap(), filled);
         }
+
         for value in ["{{secret:unknown}}", "{{secret:api_key", "{{secret:}}"] {
             let refused = outbound.filled(value).unwrap_err().to_string();
             assert!(refused.contains("has not"), "{value}: {refused}");
@@ -421,6 +437,7 @@ mod tests {
             let name = HeaderName::try_from(name.to_lowercase()).unwrap();
             headers.insert(name, HeaderValue::from_static("x"));
         }
+
         let left = outbound().headers(&headers).unwrap();
         assert_eq!(left, [("accept".to_owned(), "x".to_owned())]);
     }
@@ -431,6 +448,7 @@ mod tests {
         let (get, trace) = (http::Method::GET, http::Method::TRACE);
         assert!(outbound.admit(&get, "http://far-end/a").is_ok());
         assert!(outbound.admit(&trace, "http://far-end/a").is_err());
+
         let over = outbound.admit(&get, "http://far-end/a").unwrap_err();
         assert!(over.to_string().contains("more than 2 requests"));
         assert!(!outbound.is_over(), "the first refusal is told");

@@ -33,32 +33,39 @@ impl Config {
             // First, because all later checks see the final values.
             instance.read_secret_files(name)?;
         }
+
         // Development settings are refused first: they would weaken the checks that follow.
         if self.is_production() {
             self.refuse_development_settings()?;
         }
+
         self.check_urls()?;
         self.check_durations()?;
         self.check_numbers()?;
         self.check_publishers()?;
         self.check_console()?;
         self.check_networks()?;
+
         if let Some(why) = self.components.state.problem() {
             return Err(ConfigError::refused("components.state", why));
         }
+
         check_filter(&self.log.filter)?;
         self.seal.key()?;
         self.http.check()?;
         self.check_timestamps()?;
+
         if self.storage.encryption_key_file.is_some() && self.storage.encryption_kms_key.is_some() {
             return Err(ConfigError::refused(
                 "storage.encryption_kms_key",
                 "does not go together with storage.encryption_key_file",
             ));
         }
+
         for slot in Slot::ALL {
             self.check_providers(slot)?;
         }
+
         Ok(self)
     }
 
@@ -85,6 +92,7 @@ impl Config {
             );
             return Err(ConfigError::refused("env", why));
         }
+
         Ok(())
     }
 
@@ -103,6 +111,7 @@ impl Config {
                 }
             }
         }
+
         for (key, url) in [
             ("seal.timestamp_url", &self.seal.timestamp_url),
             ("traces.endpoint", &self.traces.endpoint),
@@ -111,6 +120,7 @@ impl Config {
                 check_web_url(key, url)?;
             }
         }
+
         if let Some(url) = &self.database_url
             && !["sqlite:", "postgres://", "postgresql://"]
                 .iter()
@@ -120,6 +130,7 @@ impl Config {
             let why = "must begin with sqlite://, postgres:// or postgresql://";
             return Err(ConfigError::refused("database_url", why));
         }
+
         if let Some(oidc) = &self.auth.oidc {
             check_web_url("auth.oidc.issuer", &oidc.issuer)?;
             if oidc.issuer.scheme() != "https" && !self.providers.allow_insecure {
@@ -129,6 +140,7 @@ impl Config {
                 return Err(ConfigError::refused("auth.oidc.audience", "is empty"));
             }
         }
+
         Ok(())
     }
 
@@ -149,6 +161,7 @@ impl Config {
                 return Err(ConfigError::refused(key, "must be more than 0"));
             }
         }
+
         Ok(())
     }
 
@@ -165,6 +178,7 @@ impl Config {
             let why = "must be between 0 and 1";
             return Err(ConfigError::refused("traces.sample", why));
         }
+
         Ok(())
     }
 
@@ -194,6 +208,7 @@ impl Config {
         let Some(instances) = self.providers.instances(slot) else {
             return Ok(());
         };
+
         // The section is `providers.signing`, the slot `provider.signing`.
         let kind = slot.as_str().replacen("provider", "providers", 1);
         let default = self.providers.default_of(slot);
@@ -201,6 +216,7 @@ impl Config {
             let why = format!("no instance is called {default}");
             return Err(ConfigError::refused(format!("{kind}.default"), why));
         }
+
         let unnamed = match slot {
             Slot::Payment => self.providers.payment.default.is_none(),
             Slot::Kba => self.providers.kba.default.is_none(),
@@ -211,6 +227,7 @@ impl Config {
             let why = "there are several instances: name the one to use";
             return Err(ConfigError::refused(format!("{kind}.default"), why));
         }
+
         for (name, instance) in instances {
             let key = format!("{kind}.{name}.base_url");
             check_web_url(&key, &instance.base_url)?;
@@ -222,6 +239,7 @@ impl Config {
                 return Err(ConfigError::refused(key, "must be more than 0"));
             }
         }
+
         Ok(())
     }
 
@@ -244,6 +262,7 @@ impl Config {
             ("webhooks.allow_insecure", self.webhooks.allow_insecure),
             ("providers.allow_insecure", self.providers.allow_insecure),
         ];
+
         match development_only.iter().find(|(_, set)| *set) {
             Some((key, _)) => Err(ConfigError::refused(*key, "not allowed in production")),
             None => Ok(()),
@@ -276,9 +295,11 @@ fn check_filter(filter: &str) -> Result<(), ConfigError> {
         );
         return Err(ConfigError::refused("log.filter", why));
     }
+
     EnvFilter::builder()
         .parse(filter)
         .map_err(|error| ConfigError::refused("log.filter", error.to_string()))?;
+
     Ok(())
 }
 
@@ -291,6 +312,7 @@ fn is_private(network: &IpNet) -> bool {
         "100.64.0.0/10",
         "fc00::/7",
     ];
+
     let private = PRIVATE.iter().filter_map(|text| text.parse::<IpNet>().ok());
     private.into_iter().any(|private| private.contains(network))
 }

@@ -58,9 +58,11 @@ impl ConfigError {
             }
             kind => kind.to_string(),
         };
+
         if path.is_empty() {
             return Self::Invalid(error.to_string());
         }
+
         let key = path.join(".");
         let file = error
             .metadata
@@ -71,6 +73,7 @@ impl ConfigError {
             (None, Some(file)) => format!(" (in {file})"),
             (None, None) => String::new(),
         };
+
         Self::Invalid(format!("{key}{place}: {why}"))
     }
 }

@@ -73,16 +73,19 @@ impl HttpSettings {
                 return refused(key, "must be more than 0");
             }
         }
+
         if self.connections == 0 {
             return refused("connections", "must be at least 1");
         }
         if self.streams == 0 {
             return refused("streams", "must be at least 1");
         }
+
         // One JSON body of the maximum size must fit.
         if self.buffered_bytes < 1024 * 1024 {
             return refused("buffered_bytes", "must be at least 1048576");
         }
+
         Ok(())
     }
 }

@@ -229,6 +229,7 @@ impl SealSettings {
             &self.pkcs12_file,
             &self.pkcs12_password_file,
         );
+
         match given {
             (None, None, None, None) => Ok(SealingKeyFiles::Own),
             (Some(key), Some(certificates), None, None) => {
@@ -667,11 +668,13 @@ impl Config {
             }
             figment = figment.merge(Toml::file_exact(file));
         }
+
         let environment = Env::prefixed("HOLDFAST_").ignore(NOT_SETTINGS).split("__");
         let config: Self = figment
             .merge(environment)
             .extract()
             .map_err(|error| ConfigError::unreadable(&error))?;
+
         // Checked here, so that no caller can use unchecked settings.
         config.checked()
     }
@@ -797,12 +800,15 @@ impl ProviderInstance {
                             source,
                         }
                     })?;
+
                     // Editors and `echo` append a newline, which is never part of a secret.
                     (name.to_owned(), SecretText::new(text.trim()))
                 }
             };
+
             self.secrets.insert(name, value);
         }
+
         Ok(())
     }
 }
@@ -862,6 +868,7 @@ mod tests {
             assert_eq!(config.signing_path(), "/sign");
             assert_eq!(config.database_url(), "sqlite://data/holdfast.db");
             assert_eq!(config.webhooks.retry_delays.len(), 5);
+
             Ok(())
         });
     }
@@ -887,6 +894,7 @@ mod tests {
             jail.set_env("HOLDFAST_LISTEN", "127.0.0.1:10");
             jail.set_env("HOLDFAST_WEBHOOKS__RETRY_DELAYS", "[\"1s\", \"250ms\"]");
             jail.set_env("HOLDFAST_CORPUS", "somewhere");
+
             jail.set_env("HOLDFAST_API_KEY", "of a client on this machine");
             jail.set_env(
                 "HOLDFAST_PROVIDERS__ALLOW_NETWORKS",
@@ -898,6 +906,7 @@ mod tests {
                 config.webhooks.retry_delays,
                 [Duration::from_secs(1), Duration::from_millis(250)]
             );
+
             Ok(())
         });
     }
@@ -964,6 +973,7 @@ mod tests {
             let cloud = &config.providers.signing.instances["cloud"];
             assert_eq!(cloud.secrets["api_key"].reveal(), "s3cret");
             assert!(!format!("{config:?}").contains("s3cret"));
+
             Ok(())
         });
     }

@@ -60,8 +60,10 @@ pub fn reference() -> String {
                 page,
                 "\n## {title}\n\n| Key | Default | Meaning |\n|---|---|---|\n"
             );
+
             section = Some(setting.section.clone());
         }
+
         let SettingReference {
             key,
             default,
@@ -69,9 +71,11 @@ pub fn reference() -> String {
             ..
         } = setting;
         let default = default.map_or("none".to_owned(), |default| format!("`{default}`"));
+
         let meaning = meaning.replace('|', "\\|");
         let _ = writeln!(page, "| `{key}` | {default} | {meaning} |");
     }
+
     page
 }
 
@@ -80,6 +84,7 @@ fn collect(all: &mut Vec<SettingReference>, section: &str, schema: &Map<String, 
     let (nested, plain): (Vec<_>, Vec<_>) = members(schema)
         .into_iter()
         .partition(|(_, member)| !members(member).is_empty());
+
     let required = schema.get("required").and_then(Value::as_array);
     for (key, member) in plain {
         let is_required =
@@ -94,6 +99,7 @@ fn collect(all: &mut Vec<SettingReference>, section: &str, schema: &Map<String, 
             meaning: meaning.join(" "),
         });
     }
+
     for (key, member) in nested {
         match section {
             "" => collect(all, &key, &member),
@@ -110,6 +116,7 @@ fn members(schema: &Map<String, Value>) -> Vec<(String, Map<String, Value>)> {
         .flatten()
         .filter_map(|(key, member)| Some((key.clone(), given(member.as_object()?))))
         .collect();
+
     let named = schema.get("additionalProperties");
     if let Some(member) = named.and_then(Value::as_object) {
         let member = given(member);
@@ -117,6 +124,7 @@ fn members(schema: &Map<String, Value>) -> Vec<(String, Map<String, Value>)> {
             members.push(("<name>".to_owned(), member));
         }
     }
+
     members
 }
 
@@ -130,9 +138,11 @@ fn given(schema: &Map<String, Value>) -> Map<String, Value> {
         .find(|option| option.get("type") != Some(&Value::from("null")));
     let mut given = schema.clone();
     given.remove("anyOf");
+
     for (key, value) in set.into_iter().flatten() {
         given.entry(key.clone()).or_insert_with(|| value.clone());
     }
+
     given
 }
 
@@ -151,6 +161,7 @@ fn choices(schema: &Map<String, Value>) -> Option<String> {
             Some(format!("`{value}`: {}", meaning.trim_end_matches('.')))
         })
         .collect();
+
     Some(format!("{}.", choices.join("; ")))
 }
 
@@ -164,6 +175,7 @@ fn shown(value: &Value) -> String {
     if let Some(duration) = duration(value) {
         return duration;
     }
+
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => {

@@ -88,9 +88,11 @@ pub fn check_url(url: &Url, allowed: &AllowedAddresses) -> Result<(), AddressRef
         "http" if allowed.insecure => {}
         other => return Err(AddressRefusal::Scheme(other.into())),
     }
+
     if !url.username().is_empty() || url.password().is_some() {
         return Err(AddressRefusal::UserInfo);
     }
+
     match url.host() {
         None => Err(AddressRefusal::Host(String::new())),
         Some(Host::Ipv4(address)) => check_address(address.into(), allowed),
@@ -108,9 +110,11 @@ fn check_name(name: &str, allowed: &AllowedAddresses) -> Result<(), AddressRefus
             Err(AddressRefusal::Host(name))
         };
     }
+
     // A single label resolves through search domains,
     // and a trailing dot would evade the suffix list.
     let dotted = name.contains('.') && !name.ends_with('.');
+
     // Names of the operator's networks: their addresses decide.
     if !allowed.networks.is_empty() && !name.ends_with('.') {
         return Ok(());
@@ -118,6 +122,7 @@ fn check_name(name: &str, allowed: &AllowedAddresses) -> Result<(), AddressRefus
     if !dotted || INSIDE.iter().any(|suffix| name.ends_with(suffix)) {
         return Err(AddressRefusal::Host(name));
     }
+
     Ok(())
 }
 
@@ -130,6 +135,7 @@ pub fn check_address(address: IpAddr, allowed: &AllowedAddresses) -> Result<(), 
     if is_own || (allowed.insecure && address.is_loopback()) {
         return Ok(());
     }
+
     let public = match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),
@@ -143,6 +149,7 @@ fn canonical(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else {
         return address;
     };
+
     let [a, b, c, d, e, f, g, h] = v6.segments();
     let tail = |high: u16, low: u16| {
         let [w, x] = high.to_be_bytes();
@@ -176,6 +183,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || (a == 192 && b == 88 && c == 99)
         // The metadata address of a large cloud's virtual machines.
         || address == Ipv4Addr::new(168, 63, 129, 16);
+
     !reserved
 }
 
@@ -238,9 +246,11 @@ impl GuardedResolver {
         if addresses.is_empty() {
             return Err(std::io::Error::other("it has no address").into());
         }
+
         for address in &addresses {
             check_address(*address, &self.allowed)?;
         }
+
         let with_port = |address| SocketAddr::new(address, 0);
         Ok(addresses.into_iter().map(with_port).collect())
     }
@@ -325,6 +335,7 @@ mod tests {
         ] {
             assert_eq!(check(url), Ok(()), "{url}");
         }
+
         for url in [
             "https://10.21.0.1/",
             "https://127.0.0.1/",
@@ -336,6 +347,7 @@ mod tests {
         ] {
             assert!(check(url).is_err(), "{url}");
         }
+
         let whole = ["100.64.0.0/10", "fc00::/7"].map(|text| text.parse().unwrap());
         let whole = AllowedAddresses::public(false).with_networks(&whole);
         for metadata in ["https://100.100.100.200/", "https://[fd00:ec2::254]/"] {
@@ -344,6 +356,7 @@ mod tests {
                 "{metadata}"
             );
         }
+
         for address in ["10.20.255.255", "fd12:ffff::1"] {
             let address: IpAddr = address.parse().unwrap();
             assert_eq!(check_address(address, &allowed), Ok(()));

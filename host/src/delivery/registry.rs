@@ -124,6 +124,7 @@ impl FromStr for RegistryReference {
                     (name, is_tag.then(|| ReferenceVersion::Tag(tag.to_owned()))?)
                 }
             };
+
             // Lower-case letters and digits, with separators in between.
             let is_part = |part: &str| {
                 let ends = [part.bytes().next(), part.bytes().last()];
@@ -133,6 +134,7 @@ impl FromStr for RegistryReference {
                         .bytes()
                         .all(|byte| of_name(byte) || b"._-".contains(&byte))
             };
+
             let is_name = name.len() <= 255 && name.split('/').all(is_part);
             (is_name && is_host(host)).then(|| Self {
                 host: host.to_owned(),
@@ -140,6 +142,7 @@ impl FromStr for RegistryReference {
                 version,
             })
         };
+
         parse().ok_or_else(|| RegistryError::Reference(text.to_owned()))
     }
 }
@@ -157,6 +160,7 @@ fn is_host(text: &str) -> bool {
         Some(rest) => rest.strip_suffix(']').is_some_and(is_address),
         None => !host.is_empty() && host.bytes().all(of_name),
     };
+
     is_named && text.len() <= 255 && port.is_none_or(|port| port.parse::<u16>().is_ok())
 }
 
@@ -207,6 +211,7 @@ impl ImageManifest {
         if text.len() as u64 > OWN_MANIFEST_LIMIT {
             return Err(RegistryError::TooLarge("the manifest".into()));
         }
+
         let manifest: Self =
             serde_json::from_slice(text).map_err(|error| unfit(error.to_string()))?;
         if manifest.config.media_type != CONFIG {
@@ -216,12 +221,14 @@ impl ImageManifest {
         let [layer] = manifest.layers.as_slice() else {
             return Err(unfit(format!("it has {} layers", manifest.layers.len())));
         };
+
         if layer.media_type != LAYER {
             return Err(unfit(format!("its layer is of type {}", layer.media_type)));
         }
         if !is_digest(&layer.digest) {
             return Err(unfit("its layer has no SHA-256".into()));
         }
+
         Ok(layer.clone())
     }
 }
@@ -265,9 +272,11 @@ impl ComponentDownload {
             same_digest(COMPONENT, &found, &self.expected)?;
             return Ok(None);
         };
+
         let left = self.left.checked_sub(piece.len() as u64);
         self.left = left.ok_or_else(|| RegistryError::TooLarge(COMPONENT.into()))?;
         self.hash.update(&piece);
+
         Ok(Some(piece))
     }
 }
@@ -372,6 +381,7 @@ impl<'a> Registry<'a> {
             if layer.size > limit {
                 return Err(RegistryError::TooLarge(COMPONENT.into()));
             }
+
             let request = self.get(&format!("blobs/{}", layer.digest), COMPONENT)?;
             let download = ComponentDownload {
                 response: self.sent(request).await?,
@@ -380,8 +390,10 @@ impl<'a> Registry<'a> {
                 expected: layer.digest,
                 deadline,
             };
+
             Ok((download, manifest))
         });
+
         begun.await.map_err(|_| RegistryError::Slow)?
     }
 
@@ -397,6 +409,7 @@ impl<'a> Registry<'a> {
         if let Err(error) = ended.unwrap_or(Err(RegistryError::Slow)) {
             found.problems.push(error.to_string());
         }
+
         found
     }
 
@@ -428,12 +441,14 @@ impl<'a> Registry<'a> {
                 digests.len()
             ));
         }
+
         for digest in digests.into_iter().take(BUNDLES) {
             match self.bundle(digest).await {
                 Ok(bundle) => found.bundles.push(bundle),
                 Err(error) => found.problems.push(error.to_string()),
             }
         }
+
         Ok(())
     }
 
@@ -444,6 +459,7 @@ impl<'a> Registry<'a> {
         if !is_digest(digest) {
             return Err(unfit());
         }
+
         let path = format!("manifests/{digest}");
         let manifest = self.read(&path, what, MANIFEST_LIMIT).await?;
         checked(what, &manifest, digest)?;
@@ -456,6 +472,7 @@ impl<'a> Registry<'a> {
         let path = format!("blobs/{}", layer.digest);
         let bundle = self.read(&path, what, BUNDLE_LIMIT).await?;
         checked(what, &bundle, &layer.digest)?;
+
         let unreadable = |_| RegistryError::Protocol("a bundle is no text");
         String::from_utf8(bundle.into()).map_err(unreadable)
     }
@@ -475,6 +492,7 @@ impl<'a> Registry<'a> {
                 Err(error) => return Err(error),
             }
         }
+
         Ok(ReferrerList {
             index: json!({ "schemaVersion": 2, "mediaType": INDEX }),
             manifests: Vec::new(),
@@ -497,6 +515,7 @@ impl<'a> Registry<'a> {
             Descriptor::of(EMPTY, &config),
         );
         self.put_blob(&empty, config).await?;
+
         self.put_blob(&layer, bundle).await?;
         let manifest = json!({
             "schemaVersion": 2, "mediaType": MANIFEST, "artifactType": BUNDLE_V0_3, "config": empty,
@@ -506,19 +525,23 @@ impl<'a> Registry<'a> {
         let described = Descriptor::of(MANIFEST, &manifest);
         self.put_manifest(&described.digest, MANIFEST, manifest)
             .await?;
+
         let mut entry = json!(described);
         entry["artifactType"] = json!(BUNDLE_V0_3);
+
         // Somebody may write the list at the same time.
         for _ in 0..ATTEMPTS {
             let list = self.referrers(&subject).await?;
             if list.is_kept || list.names(&described.digest) {
                 return Ok(());
             }
+
             let index = list.with(entry.clone());
             let index = Bytes::from(index.to_string());
             self.put_manifest(&referrers_tag(&subject), INDEX, index)
                 .await?;
         }
+
         if self.referrers(&subject).await?.names(&described.digest) {
             Ok(())
         } else {
@@ -556,6 +579,7 @@ impl<'a> Registry<'a> {
         let ReferenceVersion::Tag(tag) = self.reference.version.clone() else {
             return Err(RegistryError::Reference(self.reference.to_string()));
         };
+
         let layer = Descriptor::of(LAYER, &component);
         let config = json!({
             "created": created, "architecture": "wasm", "os": "wasip2",
@@ -564,6 +588,7 @@ impl<'a> Registry<'a> {
         let config = Bytes::from(config.to_string());
         let described = Descriptor::of(CONFIG, &config);
         self.put_blob(&described, config).await?;
+
         self.put_blob(&layer, component).await?;
         let manifest = json!({
             "schemaVersion": 2, "mediaType": MANIFEST, "config": described, "layers": [layer],
@@ -571,6 +596,7 @@ impl<'a> Registry<'a> {
         let manifest = Bytes::from(manifest.to_string());
         let digest = digest(&manifest);
         self.put_manifest(&tag, MANIFEST, manifest).await?;
+
         Ok(RegistryReference {
             version: ReferenceVersion::Digest(digest),
             ..self.reference.clone()
@@ -586,6 +612,7 @@ impl<'a> Registry<'a> {
             body: Some(("application/octet-stream", Bytes::new())),
         };
         let base = begin.url.clone();
+
         let begun = self.sent(begin).await?;
         let mut url =
             location(&base, &begun).ok_or(RegistryError::Protocol("an upload has no location"))?;
@@ -598,6 +625,7 @@ impl<'a> Registry<'a> {
             body: Some(("application/octet-stream", bytes)),
         };
         self.sent(put).await?;
+
         Ok(())
     }
 
@@ -609,6 +637,7 @@ impl<'a> Registry<'a> {
         if self.allow_insecure && is_loopback(&url_of) {
             url_of = url("http").map_err(unknown)?;
         }
+
         guard::check_url(&url_of, &AllowedAddresses::public(self.allow_insecure))?;
         Ok(url_of)
     }
@@ -636,6 +665,7 @@ impl<'a> Registry<'a> {
     async fn sent(&mut self, request: RegistryRequest) -> Result<reqwest::Response, RegistryError> {
         let mut at = request.url.clone();
         let mut response = self.once(&request, &at).await?;
+
         // Each request may need another scope, or a new token.
         if response.status() == StatusCode::UNAUTHORIZED && self.is_own(&at)? {
             let challenge = response.headers().get(WWW_AUTHENTICATE);
@@ -644,16 +674,19 @@ impl<'a> Registry<'a> {
             self.authorization = Some(self.authorized(&challenge).await?);
             response = self.once(&request, &at).await?;
         }
+
         for _ in 0..REDIRECTS {
             if !response.status().is_redirection() || request.method != Method::GET {
                 break;
             }
+
             let missing = RegistryError::Protocol("a redirect has no location");
             let next = location(&at, &response).ok_or(missing)?;
             self.check(&next)?;
             response = self.once(&request, &next).await?;
             at = next;
         }
+
         if response.status().is_success() {
             Ok(response)
         } else {
@@ -691,9 +724,11 @@ impl<'a> Registry<'a> {
         if let Some(authorization) = self.authorization.as_ref().filter(|_| with_login) {
             sent = sent.header(AUTHORIZATION, authorization);
         }
+
         if let Some((kind, bytes)) = &request.body {
             sent = sent.header(CONTENT_TYPE, *kind).body(bytes.clone());
         }
+
         sent.send().await.map_err(unreachable)
     }
 
@@ -708,21 +743,25 @@ impl<'a> Registry<'a> {
             let needed = RegistryError::Protocol("it asks for a login, and there is none");
             return basic.ok_or(needed);
         }
+
         let parameters = parameters_of(parameters);
         let unknown = RegistryError::Protocol("it names no token service");
         let realm = parameters.get("realm").ok_or(unknown)?;
         let mut url = Url::parse(realm)
             .map_err(|_| RegistryError::Protocol("its token service has no address"))?;
         self.check(&url)?;
+
         for name in ["service", "scope"] {
             if let Some(value) = parameters.get(name) {
                 url.query_pairs_mut().append_pair(name, value);
             }
         }
+
         let mut request = self.http.get(url).timeout(PATIENCE);
         if let Some(basic) = basic {
             request = request.header(AUTHORIZATION, basic);
         }
+
         let response = request.send().await.map_err(unreachable)?;
         let what = "a token";
         if !response.status().is_success() {
@@ -732,6 +771,7 @@ impl<'a> Registry<'a> {
                 status,
             });
         }
+
         let issued = body(response, what, TOKEN_LIMIT).await?;
         let issued: Option<IssuedToken> = serde_json::from_slice(&issued).ok();
         let token = issued.and_then(|issued| issued.token.or(issued.access_token));
@@ -764,6 +804,7 @@ impl ReferrerList {
         let Some(Value::Array(manifests)) = index.get_mut("manifests").map(Value::take) else {
             return Err(unreadable());
         };
+
         Ok(Self {
             index,
             manifests,
@@ -813,6 +854,7 @@ fn parameters_of(mut text: &str) -> BTreeMap<String, String> {
         parameters.insert(name, value.to_owned());
         text = rest;
     }
+
     parameters
 }
 
@@ -870,6 +912,7 @@ mod tests {
                 known
             );
         }
+
         for wrong in [
             "ghcr.io/acme/rules:1".to_owned(),
             "oci://ghcr.io/acme/rules".to_owned(),

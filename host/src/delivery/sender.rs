@@ -75,6 +75,7 @@ impl DeliveryTarget {
         };
         let previous = endpoint.previous.as_ref();
         let previous = previous.and_then(|old| Some((open(&old.secret)?, old.until)));
+
         Some(Self {
             endpoint: endpoint.id.clone(),
             url: endpoint.url.clone(),
@@ -146,6 +147,7 @@ impl WebhookSender {
         let resolver =
             GuardedResolver::new(lookup, AllowedAddresses::public(settings.allow_insecure));
         let mut tcp = HttpConnector::new_with_resolver(resolver.clone());
+
         // The TLS wrapper above it passes `https` URLs down to this connector.
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -168,6 +170,7 @@ impl WebhookSender {
             .http2_keep_alive_interval(KEEP_ALIVE)
             .http2_keep_alive_timeout(KEEP_ALIVE)
             .build(GuardedConnector(https));
+
         Ok(Self {
             client,
             resolver,
@@ -187,6 +190,7 @@ impl WebhookSender {
                 return Err(refused.to_string());
             }
         }
+
         Ok(url)
     }
 
@@ -207,6 +211,7 @@ impl WebhookSender {
         let started = Instant::now();
         let mut outcome = AttemptOutcome::nothing("");
         let exchange = self.exchange(target, parcel, now, &mut outcome);
+
         // The exchange fills `outcome` as it goes, so that
         // a timeout keeps the status received before it.
         outcome.error = match tokio::time::timeout(PATIENCE, exchange).await {
@@ -216,6 +221,7 @@ impl WebhookSender {
                 PATIENCE.as_secs()
             )),
         };
+
         outcome.duration = started.elapsed();
         outcome
     }
@@ -236,20 +242,24 @@ impl WebhookSender {
         let answer = self.client.request(request).await;
         let answer = answer.map_err(|error| cause(&error))?;
         outcome.status = Some(answer.status().as_u16());
+
         outcome.retry_after = retry_after(answer.headers(), now);
         let mut kept = Vec::new();
         let mut body = answer.into_body();
+
         // Dropping an unread rest closes its connection.
         while kept.len() < ANSWER_LIMIT {
             let Some(frame) = body.frame().await else {
                 break;
             };
+
             let frame = frame.map_err(|error| cause(&error));
             if let Ok(data) = frame?.into_data() {
                 let room = ANSWER_LIMIT - kept.len();
                 kept.extend_from_slice(&data[..data.len().min(room)]);
             }
         }
+
         outcome.body = Some(readable(&kept));
         Ok(())
     }
@@ -264,6 +274,7 @@ fn readable(answer: &[u8]) -> String {
         other => other,
     };
     let mut text: String = String::from_utf8_lossy(answer).chars().map(plain).collect();
+
     // Replacing invalid bytes by U+FFFD can make the text longer than the input.
     text.truncate(text.floor_char_boundary(ANSWER_LIMIT));
     text
@@ -305,25 +316,30 @@ fn headers(
         Ok::<_, header::InvalidHeaderValue>(())
     };
     put("x-service-event", parcel.event_type.to_string())?;
+
     put("x-service-delivery", parcel.delivery.to_string())?;
     put("x-service-endpoint", target.endpoint.to_string())?;
     put("webhook-id", parcel.event.to_string())?;
     put("webhook-timestamp", now.as_seconds().to_string())?;
+
     let Some(secret) = &target.secret else {
         return Ok(headers);
     };
+
     let standard = |secret| signature::standard(secret, &parcel.event, now, &parcel.body);
     let mut signatures = standard(secret);
     put(
         "x-service-signature",
         signature::of_body(secret, &parcel.body),
     )?;
+
     // During the grace period receivers may verify with either secret.
     if let Some((previous, _)) = target.previous.as_ref().filter(|(_, until)| now < *until) {
         let of_body = signature::of_body(previous, &parcel.body);
         put("x-service-signature-previous", of_body)?;
         signatures = format!("{signatures} {}", standard(previous));
     }
+
     put("webhook-signature", signatures)?;
     Ok(headers)
 }
@@ -334,9 +350,11 @@ fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
     }
+
     let date = httpdate::parse_http_date(text).ok()?;
     let since_1970 = date.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     let now = Duration::from_secs(now.as_seconds().unsigned_abs());
+
     // A date in the past means "retry now".
     Some(since_1970.saturating_sub(now))
 }
@@ -380,11 +398,14 @@ mod tests {
         let during = headers(&target, &parcel, until - Duration::from_millis(1)).unwrap();
         let old = signature::of_body(&WebhookSecret::of("the secret before".into()), b"{}");
         assert_eq!(during["x-service-signature-previous"], old);
+
         let standard = during["webhook-signature"].to_str().unwrap();
         assert_eq!(standard.split(' ').count(), 2, "{standard}");
+
         let after = headers(&target, &parcel, until).unwrap();
         assert!(!after.contains_key("x-service-signature-previous"));
         assert_eq!(after["x-service-signature"], during["x-service-signature"]);
+
         let standard = after["webhook-signature"].to_str().unwrap();
         assert_eq!(standard.split(' ').count(), 1);
     }

@@ -52,6 +52,7 @@ impl AwsClient {
         let endpoint = value(AmazonS3ConfigKey::S3Endpoint)
             .or_else(|| value(AmazonS3ConfigKey::Endpoint))
             .map(|endpoint| endpoint.trim_end_matches('/').to_owned());
+
         // A virtual-hosted endpoint contains the bucket's name already.
         let hosted = value(AmazonS3ConfigKey::VirtualHostedStyleRequest);
         let bucket = match endpoint {
@@ -59,6 +60,7 @@ impl AwsClient {
             Some(endpoint) => format!("{endpoint}/{name}"),
             None => format!("https://s3.{region}.amazonaws.com/{name}"),
         };
+
         let kms = kms.unwrap_or_else(|| format!("https://kms.{region}.amazonaws.com"));
         let http = reqwest::Client::builder().timeout(TIMEOUT).build();
         Ok(Self {
@@ -85,7 +87,9 @@ impl AwsClient {
             "<Retention xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Mode>{mode}</Mode>\
              <RetainUntilDate>{until}</RetainUntilDate></Retention>"
         );
+
         let url = format!("{}/{key}?retention", self.bucket);
+
         // S3 requires a checksum on requests that change Object Lock.
         let digest = STANDARD.encode(Sha256::digest(&body));
         let headers = [
@@ -94,6 +98,7 @@ impl AwsClient {
         ];
         self.call("s3", Method::PUT, &url, XML, &headers, body)
             .await?;
+
         Ok(())
     }
 
@@ -109,6 +114,7 @@ impl AwsClient {
             plaintext: String,
             ciphertext_blob: String,
         }
+
         let body = json!({
             "KeyId": key, "KeySpec": "AES_256", "EncryptionContext": { "holdfast": context },
         });
@@ -127,6 +133,7 @@ impl AwsClient {
         struct GenerateDataKeyResponse {
             plaintext: String,
         }
+
         let body = json!({
             "CiphertextBlob": wrapped, "EncryptionContext": { "holdfast": context },
         });
@@ -192,6 +199,7 @@ impl AwsClient {
         for (name, value) in headers {
             request = request.header(HeaderName::from_static(name), *value);
         }
+
         let mut request: HttpRequest = request
             .body(HttpRequestBody::from(body.clone()))
             .map_err(|_| failed("the address cannot be used"))?;
@@ -200,6 +208,7 @@ impl AwsClient {
         AwsAuthorizer::new(&credential, service, &self.region)
             .try_authorize(&mut request, None)
             .map_err(|_| failed("the request cannot be signed"))?;
+
         let (parts, _) = request.into_parts();
         let answer = self
             .http
@@ -210,6 +219,7 @@ impl AwsClient {
             .await
             // The URL contains the object's key, which must not reach the log.
             .map_err(|error| AwsCallFailure::Again(error.without_url().to_string()))?;
+
         let status = answer.status();
         if status.is_server_error() || status == http::StatusCode::TOO_MANY_REQUESTS {
             return Err(AwsCallFailure::Again(status.to_string()));
@@ -217,6 +227,7 @@ impl AwsClient {
         if !status.is_success() {
             return Err(failed(&status.to_string()));
         }
+
         let answer = answer.bytes().await;
         let answer =
             answer.map_err(|error| AwsCallFailure::Again(error.without_url().to_string()))?;

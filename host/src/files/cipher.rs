@@ -74,11 +74,13 @@ impl ObjectCipher {
             .and_then(|bytes| String::from_utf8(bytes).map_err(|error| error.to_string()))
             .map_err(|why| refused(format!("the key file cannot be read: {why}")))?;
         let mut current = None;
+
         let mut keys = BTreeMap::new();
         for (number, line) in text.lines().enumerate() {
             if line.trim().is_empty() || line.starts_with('#') {
                 continue;
             }
+
             let line_is_bad = || {
                 refused(format!(
                     "line {} of the key file is not NAME KEY",
@@ -95,8 +97,10 @@ impl ObjectCipher {
             {
                 return Err(refused(format!("the key file names {name} twice")));
             }
+
             current.get_or_insert_with(|| name.to_owned());
         }
+
         let current = current.ok_or_else(|| refused("the key file holds no key"))?;
         Ok(Self::with(KeyWrapping::File { current, keys }))
     }
@@ -137,6 +141,7 @@ impl ObjectCipher {
         if let Some(key) = self.unwrapped.get(head).await {
             return Ok(key);
         }
+
         let (by, wrapped) = head.split_once(' ').ok_or(FilesError::Damaged)?;
         let key = match (&self.wrap, by.strip_prefix("file:")) {
             (KeyWrapping::File { keys, .. }, Some(name)) => {
@@ -149,8 +154,10 @@ impl ObjectCipher {
             }
             _ => return Err(unknown(by)),
         };
+
         let key = key.and_then(|key| ObjectKey::try_from(key).ok());
         let key = key.ok_or_else(unopened)?;
+
         // Saves a KMS call for every further read of the object.
         self.unwrapped.insert(head.to_owned(), key).await;
         Ok(key)
@@ -164,6 +171,7 @@ impl ObjectCipher {
         begun.extend_from_slice(MAGIC);
         begun.extend_from_slice(&length.to_be_bytes());
         begun.extend_from_slice(head.as_bytes());
+
         Ok(ObjectEncryption {
             segments: SegmentCipher::new(&key)?,
             waiting: BytesMut::with_capacity(SEGMENT),
@@ -217,6 +225,7 @@ impl SegmentCipher {
             .seal_in_place_separate_tag(nonce, Aad::empty(), &mut to[start..])
             .map_err(|_| refused("a segment cannot be encrypted"))?;
         to.extend_from_slice(tag.as_ref());
+
         Ok(())
     }
 
@@ -249,10 +258,12 @@ impl ObjectEncryption {
                 let full = self.waiting.split();
                 self.segments.seal(&full, false, &mut self.done)?;
             }
+
             let taken = piece.len().min(SEGMENT - self.waiting.len());
             self.waiting.extend_from_slice(&piece[..taken]);
             piece = &piece[taken..];
         }
+
         Ok(self.done.split().freeze())
     }
 
@@ -280,28 +291,34 @@ pub(super) async fn decrypted(
     };
     let prefix = MAGIC.len() + LENGTH;
     raw.fill(prefix).await?;
+
     if !raw.begun.starts_with(MAGIC) {
         return Ok((raw.rest(), size));
     }
     if raw.begun.len() < prefix {
         return Err(raw.cut_off());
     }
+
     raw.begun.advance(MAGIC.len());
     let length = usize::from(raw.begun.get_u16());
+
     // Limits the memory that a corrupted length can claim.
     if length > HEAD_LIMIT {
         return Err(FilesError::Damaged);
     }
+
     raw.fill(length).await?;
     if raw.begun.len() < length {
         return Err(raw.cut_off());
     }
+
     let head = raw.begun.split_to(length);
     let head = std::str::from_utf8(&head).map_err(|_| FilesError::Damaged)?;
     let cipher = cipher
         .ok_or_else(|| refused("the object is encrypted, and no encryption key is configured"))?;
     let segments = SegmentCipher::new(&cipher.key_of(head).await?)?;
     let sealed = size.saturating_sub((prefix + length) as u64);
+
     // Every segment, including a partial last one, carries one tag.
     let tags = sealed.div_ceil(SEALED_SEGMENT as u64) * TAG as u64;
     let plain = sealed.saturating_sub(tags);
@@ -310,17 +327,20 @@ pub(super) async fn decrypted(
         let Some((mut raw, mut segments)) = state else {
             return Ok(None);
         };
+
         // One byte more than a segment shows whether this segment is the last.
         raw.fill(SEALED_SEGMENT + 1).await?;
         let last = raw.begun.len() <= SEALED_SEGMENT;
         if last && (raw.begun.len() < TAG || raw.missing > 0) {
             return Err(raw.cut_off());
         }
+
         let length = raw.begun.len().min(SEALED_SEGMENT);
         let sealed = raw.begun.split_to(length);
         let piece = segments.open(sealed, last)?;
         Ok(Some((piece, (!last).then_some((raw, segments)))))
     });
+
     Ok((pieces.boxed(), plain))
 }
 
@@ -343,6 +363,7 @@ impl SegmentReader {
                 None => break,
             }
         }
+
         Ok(())
     }
 
@@ -450,6 +471,7 @@ mod tests {
             &stored[segment(2)],
         ]
         .concat();
+
         let shorter = stored[..segment(1).end].to_vec();
         let longer = [&stored[..], &stored[segment(2)]].concat();
         let cut = stored[..body + 7].to_vec();
@@ -457,6 +479,7 @@ mod tests {
             let answer = read(Some(&cipher), &changed, SEGMENT).await;
             assert!(matches!(answer, Err(FilesError::Damaged)), "{answer:?}");
         }
+
         // Bytes that the store reported and did not deliver.
         for given in [body - 5, body + 7, segment(1).end, segment(2).end - 1] {
             let answer = read_of(Some(&cipher), &stored[..given], stored.len(), SEGMENT).await;
@@ -474,10 +497,13 @@ mod tests {
         for stored in [&before, &after] {
             assert_eq!(read(Some(&both), stored, 50).await.unwrap().0, b"contract");
         }
+
         let why = read(Some(&old), &after, 50).await.unwrap_err().to_string();
         assert!(why.contains("file:2026") || why.contains("2026"), "{why}");
+
         let why = read(None, &after, 50).await.unwrap_err().to_string();
         assert!(why.contains("no encryption key is configured"), "{why}");
+
         // Objects older than all keys are read as plain bytes.
         let plain = read(Some(&both), b"%PDF-1.7 of before", 3).await.unwrap();
         assert_eq!(plain, (b"%PDF-1.7 of before".to_vec(), 18));
@@ -495,6 +521,7 @@ mod tests {
             let error = keys(&lines).err().unwrap().to_string();
             assert!(error.contains(why), "{error}");
         }
+
         let error = ObjectCipher::from_file(Path::new("/nowhere"))
             .err()
             .unwrap();

@@ -130,6 +130,7 @@ impl StoredObjectKey {
         let [area, _bucket, org, owner, _sha256] = parts[..] else {
             return None;
         };
+
         Some(Self {
             area: StorageArea::ALL
                 .into_iter()
@@ -305,12 +306,14 @@ fn in_large_pieces(file: File) -> BoxStream<'static, object_store::Result<Bytes>
         let (piece, file) = read.map_err(failed)?;
         Ok((!piece.is_empty()).then(|| (Bytes::from(piece), file)))
     });
+
     pieces.boxed()
 }
 
 /// Describes the error without the object's key, which its own text contains.
 fn kind(error: &object_store::Error) -> &'static str {
     use object_store::Error;
+
     match error {
         Error::NotFound { .. } => "not found",
         Error::InvalidPath { .. } => "invalid path",
@@ -387,8 +390,10 @@ impl Files {
                 .map_err(|()| FilesError::Url("file:// needs an absolute path".into()))?;
             return Self::local(&folder)?.with(settings);
         }
+
         let (scheme, prefix) = ObjectStoreScheme::parse(&url).map_err(object_store::Error::from)?;
         let store = opened(scheme, &url, options(settings))?;
+
         // `storage_url` may point below the bucket's root.
         let prefix = Path::parse(prefix).map_err(object_store::Error::from)?;
         let store = object_store::prefix::PrefixStore::new(store, prefix.clone());
@@ -403,6 +408,7 @@ impl Files {
                 period,
             }));
         }
+
         files.with(settings)
     }
 
@@ -411,6 +417,7 @@ impl Files {
         if settings.archive_retention.is_some() && self.retention.is_none() {
             return Err(unlockable());
         }
+
         let keys = (&settings.encryption_key_file, &settings.encryption_kms_key);
         self.cipher = match keys {
             (Some(file), _) => Some(Arc::new(ObjectCipher::from_file(file)?)),
@@ -421,6 +428,7 @@ impl Files {
             }
             (None, None) => None,
         };
+
         Ok(self)
     }
 
@@ -453,6 +461,7 @@ impl Files {
         if self.rehearses {
             return Ok(());
         }
+
         let UnstoredFile { file, pieces } = unstored;
         let stored = match &self.cipher {
             None => self.create(&file.key, pieces.clone()).await,
@@ -462,10 +471,12 @@ impl Files {
                 for piece in pieces {
                     sealed.push(encryption.update(piece)?);
                 }
+
                 sealed.push(encryption.finish()?);
                 self.create(&file.key, sealed).await
             }
         };
+
         // Even a failed write may have stored the bytes, so the outcome is decided by reading back.
         match (stored, self.verify(file).await) {
             (_, Ok(())) => Ok(()),
@@ -492,13 +503,16 @@ impl Files {
         let Err(created) = self.create(name, vec![bytes.clone()]).await else {
             return Ok(());
         };
+
         let expected = sha256(&bytes);
+
         // Even a failed write may have stored the bytes, so the outcome is decided by reading back.
         let actual = match (self.read_plain(name).await, created) {
             (Ok(kept), _) => sha256(&kept),
             (Err(error), FilesError::Exists) => return Err(error),
             (Err(_), error) => return Err(error),
         };
+
         if actual == expected {
             Ok(())
         } else {
@@ -561,11 +575,13 @@ impl Files {
             let bytes = upload.read().await.map_err(FilesError::Spool)?;
             return self.put(area, org, owner, bytes, content_type).await;
         }
+
         let (sha256, size) = (upload.sha256().to_owned(), upload.size() as i64);
         let file = named(area, org, owner, sha256, size, content_type);
         if self.rehearses {
             return Ok(file);
         }
+
         let path = Path::from(file.key.as_str());
         let parts = self.written(self.store.put_multipart(&path)).await?;
         let mut writer = WriteMultipart::new_with_chunk_size(parts, PART);
@@ -573,6 +589,7 @@ impl Files {
             Some(cipher) => Some(cipher.encrypt().await?),
             None => None,
         };
+
         // Streamed in small pieces, so that memory use does not depend on the document's size.
         let mut source = upload.open().await.map_err(FilesError::Spool)?;
         let mut piece = vec![0; PIECE as usize];
@@ -581,6 +598,7 @@ impl Files {
             if length == 0 {
                 break;
             }
+
             self.written(writer.wait_for_capacity(PARTS_AT_ONCE))
                 .await?;
             match &mut encryption {
@@ -588,9 +606,11 @@ impl Files {
                 Some(encryption) => writer.put(encryption.update(&piece[..length])?),
             }
         }
+
         if let Some(encryption) = encryption {
             writer.put(encryption.finish()?);
         }
+
         // Decided by reading back, as for a write in one request.
         match (
             self.written(writer.finish()).await,
@@ -615,6 +635,7 @@ impl Files {
             read += piece.len() as u64;
             hasher.update(&piece);
         }
+
         whole(read, size)?;
         same(file, hex::encode(hasher.finalize()))
     }
@@ -641,6 +662,7 @@ impl Files {
                 Err(_) => Err(FilesError::TimedOut),
             }
         });
+
         Ok((raw.boxed(), size))
     }
 
@@ -654,11 +676,13 @@ impl Files {
         let Err(FilesError::Damaged) = read else {
             return read;
         };
+
         let (mut raw, _) = self.raw(file).await?;
         let mut hasher = Sha256::new();
         while let Some(piece) = raw.try_next().await? {
             hasher.update(&piece);
         }
+
         Err(FilesError::Tampered {
             expected: file.sha256.clone(),
             actual: hex::encode(hasher.finalize()),
@@ -671,6 +695,7 @@ impl Files {
         let Some(retention) = self.retention.as_ref().filter(|_| !self.rehearses) else {
             return Ok(());
         };
+
         let own = Path::from(file.key.as_str());
         let key: Path = retention.prefix.parts().chain(own.parts()).collect();
         let until = now + retention.period;
@@ -691,15 +716,19 @@ impl Files {
             let Some(piece) = pieces.try_next().await? else {
                 return Ok(None);
             };
+
             hasher.update(&piece);
             let left = left - i64::try_from(piece.len()).unwrap_or(i64::MAX);
+
             // The client completes a download with its last
             // piece, so the hash is checked before that.
             if left <= 0 {
                 same(&file, hex::encode(hasher.clone().finalize()))?;
             }
+
             Ok(Some((piece, (pieces, hasher, left, file))))
         });
+
         Ok(checked.boxed())
     }
 
@@ -724,8 +753,10 @@ impl Files {
         while let Some(piece) = pieces.try_next().await? {
             spool.write(&piece).await.map_err(FilesError::Spool)?;
         }
+
         whole(spool.size(), size)?;
         let spooled = spool.finish().await.map_err(FilesError::Spool)?;
+
         // The file is discarded, not returned, if the hash differs.
         same(file, spooled.sha256().to_owned())?;
         Ok(spooled)
@@ -750,9 +781,11 @@ impl Files {
         while let Some(piece) = pieces.try_next().await? {
             bytes.extend_from_slice(&piece);
         }
+
         whole(bytes.len() as u64, size)?;
         let hashed = HashedBytes::of(bytes.freeze());
         same(file, hex::encode(hashed.hash.with(&[])))?;
+
         Ok(hashed)
     }
 
@@ -785,10 +818,12 @@ impl Files {
         let path = Path::from(name.as_str());
         self.create(&name, vec![Bytes::from_static(b"probe")])
             .await?;
+
         // Different bytes, so that an overwrite shows in the read below.
         let again = self.create(&name, vec![Bytes::from_static(b"other")]).await;
         let read = self.read_plain(&name).await?;
         self.in_time(self.store.delete(&path)).await?;
+
         match again {
             Err(FilesError::Exists) if *read == *b"probe" => Ok(()),
             Ok(()) | Err(FilesError::Exists) => Err(FilesError::Overwrites),
@@ -852,6 +887,7 @@ fn options(settings: &StorageSettings) -> BTreeMap<String, String> {
     });
     let set = settings.options.iter();
     let set = set.map(|(name, value)| (name.to_ascii_lowercase(), value.reveal().to_owned()));
+
     variables.chain(set).collect()
 }
 
@@ -878,6 +914,7 @@ fn opened(
             Ok(Box::new(builder.build()?))
         }};
     }
+
     match scheme {
         ObjectStoreScheme::AmazonS3 => built!(AmazonS3Builder),
         ObjectStoreScheme::MicrosoftAzure => built!(MicrosoftAzureBuilder),
@@ -917,6 +954,7 @@ fn aws_settings(bucket: &str, settings: &StorageSettings) -> (AmazonS3Builder, O
             builder = builder.with_config(key, value);
         }
     }
+
     let kms = options.get("aws_endpoint_url_kms").cloned();
     (builder, kms)
 }
@@ -928,6 +966,7 @@ fn remove_staged(folder: &FilePath, before: Timestamp) -> std::io::Result<u64> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
         result => result.map(|()| true),
     };
+
     let mut removed = 0;
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -938,8 +977,10 @@ fn remove_staged(folder: &FilePath, before: Timestamp) -> std::io::Result<u64> {
             removed += remove_staged(&path, before)?;
             continue;
         }
+
         let name = path.file_name().and_then(std::ffi::OsStr::to_str);
         let staged = name.and_then(|name| name.rsplit_once('#'));
+
         // Stored keys contain no `#`, so only staged files match.
         let staged = staged.is_some_and(|(_, number)| number.bytes().all(|b| b.is_ascii_digit()));
         let written = metadata.modified()?.duration_since(UNIX_EPOCH);
@@ -948,12 +989,14 @@ fn remove_staged(folder: &FilePath, before: Timestamp) -> std::io::Result<u64> {
             removed += 1;
         }
     }
+
     Ok(removed)
 }
 
 /// Aborts the process if the cause is an I/O error of the disk.
 fn abort_on_io_error(error: &object_store::Error) {
     const EIO: i32 = 5;
+
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
         let code = error
@@ -962,6 +1005,7 @@ fn abort_on_io_error(error: &object_store::Error) {
         if code == Some(EIO) {
             disk::failed("the object folder", error);
         }
+
         cause = error.source();
     }
 }
@@ -1034,11 +1078,14 @@ mod tests {
         permissions.set_readonly(false);
         std::fs::set_permissions(&path, permissions).unwrap();
         std::fs::write(&path, vec![8; 300_000]).unwrap();
+
         let left: Vec<Result<Bytes, FilesError>> = pieces.collect().await;
         let (last, before) = left.split_last().unwrap();
         assert!(matches!(last, Err(FilesError::Tampered { .. })), "{last:?}");
+
         let sent: usize = before.iter().flatten().map(Bytes::len).sum();
         assert!(sent < 300_000, "{sent}");
+
         let refused = files.read_in_pieces(&file).await.err();
         assert!(matches!(refused, Some(FilesError::Tampered { .. })));
     }

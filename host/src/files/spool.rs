@@ -107,6 +107,7 @@ impl SpooledFile {
             file.rewind()?;
             let mut head = Vec::new();
             (&file).take(HEAD as u64).read_to_end(&mut head)?;
+
             Ok(Self {
                 file,
                 sha256: hex::encode(hasher.finalize()),
@@ -115,6 +116,7 @@ impl SpooledFile {
                 _share: None,
             })
         });
+
         written.await?
     }
 
@@ -188,6 +190,7 @@ mod tests {
         for _ in 0..3 {
             spool.write(&piece).await.unwrap();
         }
+
         let spooled = spool.finish().await.unwrap();
         let whole = vec![7; 2100];
         assert_eq!(spooled.size(), 2100);

@@ -59,9 +59,11 @@ impl TransferShare {
         if !self.owners.iter().all(has_room) {
             return false;
         }
+
         for (owner, _) in &self.owners {
             *held.entry(owner.clone()).or_default() += by;
         }
+
         self.amount += by;
         true
     }
@@ -95,12 +97,15 @@ mod tests {
         };
         let first: Vec<_> = (0..10).map_while(|_| upload("key_1", "oak")).collect();
         assert_eq!(first.len(), 5);
+
         let second: Vec<_> = (0..10).map_while(|_| upload("key_2", "oak")).collect();
         assert_eq!(second.len(), 5);
         assert!(upload("key_3", "oak").is_none());
         assert!(upload("key_4", "elm").is_some());
+
         drop(first);
         assert!(upload("key_1", "oak").is_some());
+
         drop(second);
         assert!(transfers.lock().is_empty());
     }

@@ -78,12 +78,15 @@ impl ConnectionRegistry {
             let Some((_, id)) = waiting.min() else {
                 return ConnectionAdmission::Full;
             };
+
             // Removed here and not by its task, so that the limit holds at once.
             if let Some(connection) = open.connections.remove(&id) {
                 connection.close.cancel();
             }
+
             shed = true;
         }
+
         let id = open.next;
         open.next += 1;
         let connection = Arc::new(ClientConnection::new());
@@ -93,6 +96,7 @@ impl ConnectionRegistry {
             id,
             connection,
         };
+
         ConnectionAdmission::Admitted { entry, shed }
     }
 
@@ -166,6 +170,7 @@ impl ClientConnection {
         if activity.requests > 0 {
             return None;
         }
+
         match activity.head_since {
             Some(since) if since.elapsed() > settings.header_timeout => {
                 Some(ConnectionTimeout::Head)
@@ -353,6 +358,7 @@ impl AsyncWrite for TrackedSocket {
             until: Box::pin(tokio::time::sleep(LINGER)),
             discarded: 0,
         });
+
         let mut space = [0; 16 * 1024];
         while lingering.discarded < LINGER_BYTES
             && lingering.until.as_mut().poll(context).is_pending()
@@ -364,6 +370,7 @@ impl AsyncWrite for TrackedSocket {
             }
             lingering.discarded += buffer.filled().len();
         }
+
         Poll::Ready(Ok(()))
     }
 }

@@ -109,6 +109,7 @@ impl HttpError {
             let message = issue["message"].as_str().unwrap_or_default();
             reasons.push(format!("{}: {message}", path.join(".")));
         }
+
         reasons
     }
 
@@ -145,17 +146,21 @@ impl IntoResponse for HttpError {
         response
             .extensions_mut()
             .insert(ErrorReasons(self.reasons()));
+
         if let Some(seconds) = self.retry_after {
             response
                 .headers_mut()
                 .insert(header::RETRY_AFTER, seconds.into());
         }
+
         if let Some(code) = self.code {
             response.extensions_mut().insert(ErrorCode(code));
         }
+
         if let Some(cause) = self.cause {
             response.extensions_mut().insert(FailureCause(cause));
         }
+
         response
     }
 }
@@ -169,6 +174,7 @@ impl From<ServiceError> for HttpError {
                 .with_code(DISK_FULL)
                 .because(text);
         }
+
         match error {
             ServiceError::Invalid(issues) => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, text).with_details(json!(issues))
@@ -204,6 +210,7 @@ impl From<ServiceError> for HttpError {
                     _ => StatusCode::CONFLICT,
                 };
                 let source = Some(&refusal.source).filter(|source| !source.is_empty());
+
                 let error = Self::new(status, &refusal.message).with_code(refusal_code(&refusal));
                 match source {
                     Some(source) => error.with_details(json!({ "source": source })),
@@ -368,6 +375,7 @@ mod tests {
         } else {
             error
         };
+
         HttpError::from(ServiceError::from(error)).status().as_u16()
     }
 

@@ -53,11 +53,13 @@ fn operation(event: EventType) -> Operation {
         })),
         ..Operation::default()
     };
+
     operation
         .responses
         .get_or_insert_default()
         .responses
         .insert(StatusCode::Range(2), ReferenceOr::Item(taken));
+
     operation
 }
 
@@ -83,6 +85,7 @@ fn headers() -> Vec<ReferenceOr<Parameter>> {
         ("X-Service-Delivery", "Id of the delivery"),
         ("X-Service-Signature", "`sha256=` and the HMAC of the body"),
     ];
+
     let header = |(name, description): (&str, &str)| {
         let schema = schema_object(json_schema!({ "type": "string" }));
         ReferenceOr::Item(Parameter::Header {
@@ -100,6 +103,7 @@ fn headers() -> Vec<ReferenceOr<Parameter>> {
             style: Default::default(),
         })
     };
+
     headers.into_iter().map(header).collect()
 }
 
@@ -110,9 +114,11 @@ pub fn body(event: EventType) -> Schema {
     for member in ["envelope_id", "customer_id", "external_id"] {
         data.insert(member.into(), json!({ "type": ["string", "null"] }));
     }
+
     for member in members.iter().chain(sometimes(event)) {
         data.insert((*member).into(), schema_of(event, member).to_value());
     }
+
     json_schema!({
         "type": "object",
         "description": description,
@@ -194,6 +200,7 @@ fn or_null(of: Schema) -> Schema {
 /// Returns the schema of a member of an event's data.
 fn schema_of(event: EventType, member: &str) -> Schema {
     use EventType as E;
+
     let typed = match event {
         E::ControlTransferProposed
         | E::ControlTransferAccepted
@@ -205,9 +212,11 @@ fn schema_of(event: EventType, member: &str) -> Schema {
         E::ControlPartyJoined => member_of::<InvitationView>(member),
         _ => None,
     };
+
     if let Some(typed) = typed {
         return typed;
     }
+
     match (event, member) {
         (E::EnvelopeCreated, "status") => inlined::<EnvelopeStatus>(),
         (E::KbaVerified, "status") => inlined::<KbaStatus>(),
@@ -266,6 +275,7 @@ mod tests {
             name(EventType::EnvelopeReminderSent),
             "onEnvelopeReminderSent"
         );
+
         for event in EventType::ALL {
             let schema = body(*event).to_value();
             let data = &schema["properties"]["data"]["properties"];

@@ -26,6 +26,7 @@ async fn answer(State(played): State<Arc<PlayedFarEnd>>, request: Request) -> Re
     let Ok(body) = to_bytes(body, MOST).await else {
         return StatusCode::PAYLOAD_TOO_LARGE.into_response();
     };
+
     let asked = format!("{} {}", parts.method, parts.uri);
     match played.answer(parts.method.as_str(), &parts.uri.to_string(), &body) {
         Some((call, response)) => {

@@ -74,6 +74,7 @@ pub async fn serve(
         stop: stop.clone(),
         cut_off: CancellationToken::new(),
     });
+
     let tasks = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
@@ -93,9 +94,11 @@ pub async fn serve(
             }
         }
     }
+
     // Stop accepting before waiting, so that clients connect to another node.
     drop(listener);
     tasks.close();
+
     if tokio::time::timeout(grace, tasks.wait()).await.is_err() {
         tracing::warn!(
             connections = tasks.len(),
@@ -127,6 +130,7 @@ fn builder(settings: &HttpSettings) -> Builder<TokioExecutor> {
         .initial_stream_window_size(HTTP2_STREAM_WINDOW)
         .keep_alive_interval(HTTP2_PING)
         .keep_alive_timeout(settings.write_timeout);
+
     builder
 }
 
@@ -176,6 +180,7 @@ impl ConnectionServer {
             self.builder
                 .serve_connection(TokioIo::new(watched), service)
         );
+
         let mut looks = tokio::time::interval(self.look_every());
         let mut ending = false;
         let mut settings = &self.settings;
@@ -247,6 +252,7 @@ where
         request.extensions_mut().insert(ConnectInfo(self.peer));
         let connection = self.connection.clone();
         let in_hand = connection.begin();
+
         // On HTTP/2 a request is a stream of its own, which ends without an effect on others.
         let has_rest = request.version() < Version::HTTP_2 && !request.body().is_end_stream();
         let (unread, request) = if has_rest {
@@ -256,6 +262,7 @@ where
             (None, request)
         };
         let answer = self.router.call(request);
+
         Box::pin(async move {
             let mut response = answer.await?;
             if let Some(unread) = unread
@@ -263,6 +270,7 @@ where
             {
                 connection.linger();
             }
+
             Ok(response.map(|body| Body::new(TrackedBody { body, in_hand })))
         })
     }

@@ -62,6 +62,7 @@ fn too_many(limit: StreamLimit) -> HttpError {
             "Too many event streams are open",
         ),
     };
+
     HttpError::new(status, text).retry_after(5)
 }
 
@@ -89,6 +90,7 @@ where
         read,
         _place: place,
     };
+
     let events = stream::unfold(Some(live), move |live| async move {
         let mut live = live?;
         loop {
@@ -96,23 +98,29 @@ where
                 Some(first) => first,
                 None => look(&live).await?,
             };
+
             // An unchanged value is not sent again; the keep-alive shows that the stream lives.
             if live.shown.as_ref() == Some(&seen) {
                 continue;
             }
+
             let name = name(&seen);
             let event = Event::default().event(name).json_data(&seen).ok()?;
             live.shown = Some(seen);
+
             return Some((Ok::<_, Infallible>(event), (name != END).then_some(live)));
         }
     });
+
     let events = Sse::new(events.fuse()).keep_alive(KeepAlive::new().interval(HEARTBEAT));
     let mut response = events.into_response();
+
     // Buffering proxies would hold events back.
     response.headers_mut().insert(
         HeaderName::from_static("x-accel-buffering"),
         HeaderValue::from_static("no"),
     );
+
     response
 }
 
@@ -126,6 +134,7 @@ where
         () = live.app.stopping.cancelled() => return None,
         () = tokio::time::sleep(live.every) => {}
     }
+
     if Instant::now() >= live.until {
         None
     } else {

@@ -68,6 +68,7 @@ pub fn router(app: App) -> Router {
         Arc::<bodies::BufferedBytes>::default(),
     );
     let queries = Arc::new(unknown::QueryParameterIndex::of(&document, API));
+
     let logged = Arc::new(openapi::LoggedOperations::of(&document, API));
     let (base_url, limits) = (app.config.base_url(), app.config.rate_limits.clone());
     let document: SharedDocument = Arc::new(LazyLock::new(Box::new(move || {
@@ -75,6 +76,7 @@ pub fn router(app: App) -> Router {
     })));
     let served = document.clone();
     let rehearsing = app.rehearsing();
+
     // For requests of the host's own: bodies are counted where they came from.
     let inner = |app: &App| {
         Router::new()
@@ -84,6 +86,7 @@ pub fn router(app: App) -> Router {
             .layer(from_fn_with_state((app.clone(), logged.clone()), identify))
             .with_state(app.clone())
     };
+
     let tools = mcp::routes(&app, document, inner(&app), inner(&rehearsing));
     let console = &app.config.console;
     let for_people = Router::new()
@@ -110,6 +113,7 @@ pub fn router(app: App) -> Router {
         .merge(assets::routes())
         .merge(brand::routes())
         .layer(CompressionLayer::new().compress_when(is_compressible));
+
     Router::new()
         .nest("/api/v2", api.merge(ledger::tiles()))
         .merge(for_people)
@@ -174,6 +178,7 @@ async fn identify(
     let started = std::time::Instant::now();
     let method = request.method().clone();
     let path = logged_path(request.uri().path(), &app.config.signing_path());
+
     let notes = SharedNotes::default();
     request.extensions_mut().insert(notes.clone());
     let matched = route.as_ref().map_or("none", MatchedPath::as_str);
@@ -186,6 +191,7 @@ async fn identify(
         http.response.status_code = Empty,
         request_id = %id,
     );
+
     traces::go_on(&trace, traces::of_headers(request.headers()));
     let span = trace.in_scope(|| tracing::info_span!("request", request_id = %id));
     let answer = next.run(request).instrument(span.clone());
@@ -198,10 +204,12 @@ async fn identify(
         Some(_) => kept_answer(&mut response).await,
         None => None,
     };
+
     trace.record("http.response.status_code", status);
     if let Ok(value) = HeaderValue::from_str(id.as_str()) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
+
     // No answer is to be taken for another type than it states, files least of all.
     let nosniff = HeaderValue::from_static("nosniff");
     let headers = response.headers_mut();
@@ -209,6 +217,7 @@ async fn identify(
     if let Some(allowance) = notes.allowance() {
         say(&allowance, response.headers_mut());
     }
+
     let duration = started.elapsed();
     if let Some(org) = org {
         let received = ReceivedRequest {
@@ -225,8 +234,10 @@ async fn identify(
             answer,
             logged: logged.bodies(known_method(&method), matched, status),
         };
+
         request_log::note(&app, received);
     }
+
     let labels = RequestLabels {
         method: known_method(&method).into(),
         route: route.map_or_else(|| "none".into(), |route| route.as_str().to_owned()),
@@ -236,9 +247,11 @@ async fn identify(
     if status == 429 {
         app.metrics.rate_limited.inc();
     }
+
     if response.extensions().get() == Some(&error::ErrorCode(error::DISK_FULL)) {
         app.metrics.disk_full.inc();
     }
+
     let duration_ms = duration.as_millis() as u64;
     let org = notes.org.get().map(|org| org.as_str());
     let credential = notes.credential.get().map(String::as_str);
@@ -251,10 +264,12 @@ async fn identify(
             tracing::info!(%method, path, status, duration_ms, org, credential, cause, "request");
         }
     });
+
     if status == 429 {
         // After the log line, so that the delay does not count as processing time.
         limits::slow_down(&app, address).await;
     }
+
     response
 }
 
@@ -271,9 +286,11 @@ async fn kept_answer(response: &mut Response) -> Option<Bytes> {
     if !is_json || length > BODY as u64 {
         return None;
     }
+
     let body = mem::take(response.body_mut());
     let bytes = axum::body::to_bytes(body, BODY).await.ok()?;
     *response.body_mut() = Body::from(bytes.clone());
+
     Some(bytes)
 }
 
@@ -289,6 +306,7 @@ fn known_method(method: &Method) -> &str {
         Method::DELETE,
         Method::OPTIONS,
     ];
+
     if known.contains(method) {
         method.as_str()
     } else {
@@ -342,14 +360,17 @@ async fn local_metrics(State(app): State<App>, request: Request) -> Response {
     if app.config.metrics_listen.is_some() || !local || passed_on {
         return HttpError::new(StatusCode::NOT_FOUND, "Not found").into_response();
     }
+
     metrics(State(app)).await
 }
 
 async fn metrics(State(app): State<App>) -> Response {
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
     if let Err(error) = gauges::update(&app, &app.seen).await {
         tracing::warn!(%error, "job gauges could not be updated");
     }
+
     for (name, folder) in crate::doctor::folders(&app) {
         let labels = DiskLabels {
             folder: name.into(),
@@ -359,6 +380,7 @@ async fn metrics(State(app): State<App>) -> Response {
             gauge.set(i64::try_from(free).unwrap_or(i64::MAX));
         }
     }
+
     match app.metrics.text() {
         Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
         Err(error) => HttpError::internal(error.to_string()).into_response(),
@@ -376,12 +398,14 @@ fn logged_path(path: &str, signing_path: &str) -> String {
         console::ENTRANCE,
         signing_path,
     ];
+
     for before in carrying {
         // Also cuts text that is not a valid token: it may be a mistyped one.
         let below = |rest: &str| rest.starts_with('/') && rest.len() > 1;
         if !before.is_empty() && path.strip_prefix(before).is_some_and(below) {
             return format!("{before}/…");
         }
+
         let token = path
             .strip_prefix(before)
             .and_then(|rest| rest.strip_prefix('/'));
@@ -392,6 +416,7 @@ fn logged_path(path: &str, signing_path: &str) -> String {
             return format!("{before}/…");
         }
     }
+
     path.to_owned()
 }
 
@@ -404,6 +429,7 @@ async fn ready(State(app): State<App>) -> Response {
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
+
     // Details are for the log and the operator's `doctor` command.
     let names: serde_json::Map<String, serde_json::Value> = checks
         .into_iter()
@@ -437,6 +463,7 @@ mod tests {
             logged_path("/verify/org_1/env_1/0123456789abcdef", "/sign"),
             "/verify/…"
         );
+
         assert_eq!(
             logged_path("/inspect/viw_1/c2VjcmV0/pages/1.png", "/sign"),
             "/inspect/…"

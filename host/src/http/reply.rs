@@ -94,11 +94,13 @@ impl<const STATUS: u16, T: JsonSchema, const WARNS: bool> OperationOutput
             let warning = context.schema.subschema_for::<Warning>();
             properties["warnings"] = json!({ "type": "array", "items": warning });
         }
+
         let schema = json_schema!({
             "type": "object",
             "required": ["data"],
             "properties": properties,
         });
+
         let example = example.map(|data| json!({ "data": data }));
         Some(documented(schema, example))
     }
@@ -254,6 +256,7 @@ impl<T: JsonSchema> OperationOutput for ListReply<T> {
                 "type": "boolean", "description": "Whether more items follow; only behind starting_after.",
             },
         });
+
         let example = json!({ "page": 1, "limit": 20, "total": 1 });
         Some(documented_list::<T>(context, &["limit"], meta, example))
     }
@@ -276,6 +279,7 @@ pub fn schema_and_example<T: JsonSchema>(context: &mut GenContext) -> (Schema, O
         Some(json!([first(context.resolve_schema(&item))?]))
     };
     let example = first(resolved).or_else(of_item);
+
     (schema, example)
 }
 
@@ -295,6 +299,7 @@ fn documented_list<T: JsonSchema>(
             "meta": { "type": "object", "required": required, "properties": meta },
         },
     });
+
     documented(
         schema,
         example.map(|item| json!({ "data": [item], "meta": meta_example })),
@@ -425,6 +430,7 @@ fn attachment(kind: &str, name: &str, file: SpooledFile) -> Response {
             format!("attachment; filename=\"{name}\""),
         ),
     ];
+
     (headers, Body::from_stream(file.pieces())).into_response()
 }
 

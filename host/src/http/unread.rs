@@ -49,6 +49,7 @@ impl UnreadBody {
                 rest,
             })
         });
+
         (unread, request)
     }
 
@@ -69,6 +70,7 @@ impl UnreadBody {
         if is_small && !is_held_back && discard(body).await {
             return false;
         }
+
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(header::CONNECTION, close);
         true
@@ -92,8 +94,10 @@ async fn discard(body: Body) -> bool {
                 return false;
             }
         }
+
         true
     };
+
     tokio::time::timeout(PATIENCE, whole).await.unwrap_or(false)
 }
 
@@ -117,10 +121,12 @@ impl HttpBody for ReturningBody {
         let Some(body) = &mut self.body else {
             return Poll::Ready(None);
         };
+
         let polled = Pin::new(body).poll_frame(context);
         if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
             self.body = None;
         }
+
         polled
     }
 

@@ -26,6 +26,7 @@ pub(crate) fn parse(text: &str) -> Result<String, AddressProblem> {
     if text.ends_with('>') {
         return Err(AddressProblem::Named);
     }
+
     let (local, host) = text.rsplit_once('@').ok_or(AddressProblem::Malformed)?;
     let host = if host.is_ascii() {
         host.to_owned()
@@ -38,6 +39,7 @@ pub(crate) fn parse(text: &str) -> Result<String, AddressProblem> {
     if address.len() > LIMIT {
         return Err(AddressProblem::TooLong);
     }
+
     Ok(address)
 }
 
@@ -79,6 +81,7 @@ mod tests {
         for text in named {
             assert_eq!(parse(text), Err(AddressProblem::Named), "{text}");
         }
+
         for text in [
             "",
             "jordan",
@@ -90,6 +93,7 @@ mod tests {
         ] {
             assert_eq!(parse(text), Err(AddressProblem::Malformed), "{text}");
         }
+
         let long = format!(
             "{}@{}.example",
             "a".repeat(60),

@@ -70,6 +70,7 @@ impl BounceMailbox {
         let Some(mailbox) = &config.mail_bounces else {
             return Ok(None);
         };
+
         let refused = |why: String| ConfigError::Refused {
             key: "mail_bounces".into(),
             why,
@@ -89,6 +90,7 @@ impl BounceMailbox {
                 "the part before @ has more than {most} characters, and each mail adds {added}"
             )));
         }
+
         Ok(Some(Self {
             user: address.user().to_owned(),
             domain: address.domain().to_owned(),
@@ -112,6 +114,7 @@ impl BounceMailbox {
             signer.position,
             &kind[..1]
         );
+
         Address::new(user, &self.domain).ok()
     }
 
@@ -132,11 +135,13 @@ impl BounceMailbox {
                     .then(|| value.trim())
             })
         };
+
         let failed = field("Action").is_some_and(|action| action.eq_ignore_ascii_case("failed"));
         let status = field("Status").filter(|status| status.starts_with("5."));
         let Some(status) = status.filter(|_| failed) else {
             return Err(BounceError::NotFinal);
         };
+
         let diagnosis = field("Diagnostic-Code").unwrap_or_default();
         let printable = |text: &str| {
             text.chars()
@@ -144,6 +149,7 @@ impl BounceMailbox {
                 .collect::<String>()
         };
         let reason = [status, diagnosis].map(printable).join("; ");
+
         Ok(ReturnedMail {
             envelope,
             position,
@@ -170,6 +176,7 @@ impl BounceMailbox {
         message.split(char::is_whitespace).filter_map(move |word| {
             let (_, word) = word.split_once(&begin)?;
             let (local, _) = word.split_once(&end)?;
+
             // Some mail systems write local parts in lower case; all parts of ours are.
             let mut parts = local.split('.');
             let (id, position, kind, mac) =
@@ -177,6 +184,7 @@ impl BounceMailbox {
             let envelope = EnvelopeId::parse(&format!("{}{id}", EnvelopeId::PREFIX))?;
             let kinds = EnvelopeMailKind::ALL.map(EnvelopeMailKind::as_str);
             let kind = kinds.into_iter().find(|known| known[..1] == *kind)?;
+
             Some((envelope, position.parse().ok()?, kind, mac.to_owned()))
         })
     }
@@ -264,6 +272,7 @@ mod tests {
             let read = mailbox.read(&report(&address, action, status));
             assert_eq!(read, Err(BounceError::NotFinal), "{action}");
         }
+
         let stranger = "bounces+x.0.i.0@mail.example".parse().unwrap();
         let read = mailbox.read(&report(&stranger, "failed", "5.1.1"));
         assert_eq!(read, Err(BounceError::NoAddress));

@@ -50,6 +50,7 @@ pub(crate) fn text(letter: &MailContent, look: &MailBranding) -> String {
         let label = letter.texts.with("mail-button", label);
         blocks.push(format!("{label}\n{}", button.url));
     }
+
     blocks.extend(letter.notes.iter().cloned());
     blocks.push(format!("-- \n{}", look.heading));
     blocks.join("\n\n") + "\n"
@@ -89,6 +90,7 @@ pub(crate) fn html(letter: &MailContent, look: &MailBranding, logo: Option<&str>
             }
         }
     };
+
     page.into_string()
 }
 
@@ -168,11 +170,13 @@ mod tests {
             ("holdfast", "Maple")
         );
         assert_eq!(plain.color, BrandColor::OURS);
+
         let colored = look(OrganizationBrand {
             color: Some(BrandColor::try_from("#ffd000".to_owned()).unwrap()),
             ..OrganizationBrand::default()
         });
         assert_eq!(colored.heading, "Maple");
+
         let named = look(OrganizationBrand {
             name: Some("Maple Motors".into()),
             ..OrganizationBrand::default()
@@ -194,6 +198,7 @@ mod tests {
             let escaped = words.replace('&', "&amp;");
             assert!(page.contains(&escaped), "{page}");
         }
+
         assert!(!page.contains("<b>Ann"), "{page}");
         assert!(!page.contains("<img"), "{page}");
     }

@@ -80,6 +80,7 @@ impl LinkFacts<'_> {
                 texts.with(key, [("name", name), ("role", role)])
             })
             .collect();
+
         let others = (!others.is_empty()).then(|| {
             let signers = others.join(&texts.text("list-separator"));
             texts.with("mail-others", [("signers", signers)])
@@ -196,6 +197,7 @@ impl OutcomeNotice<'_> {
             texts.with("mail-code", values),
             texts.with("mail-code-use", [("minutes", minutes)]),
         ];
+
         MailContent {
             texts,
             subject: texts.with("mail-code-subject", [("code", code)]),
@@ -236,6 +238,7 @@ impl OutcomeNotice<'_> {
             CopyDelivery::Kept => ("mail-too-large", None),
         };
         let paragraphs = vec![self.about("mail-completed"), self.texts.text(said)];
+
         MailContent {
             button: url.map(|url| MailButton {
                 label: self.texts.text("signed-download"),
@@ -258,6 +261,7 @@ impl OutcomeNotice<'_> {
                         .with("mail-declined-reason", [("reason", reason)]);
                     paragraphs.push(given);
                 }
+
                 paragraphs
             }
             DeclineRecipient::Decliner => vec![
@@ -269,6 +273,7 @@ impl OutcomeNotice<'_> {
                 self.texts.text("mail-declined-closed"),
             ],
         };
+
         self.letter("mail-declined-subject", paragraphs)
     }
 
@@ -283,6 +288,7 @@ impl OutcomeNotice<'_> {
             self.texts.with("mail-undelivered", values),
             self.texts.text("mail-undelivered-act"),
         ];
+
         self.letter("mail-undelivered-subject", paragraphs)
     }
 
@@ -312,6 +318,7 @@ pub(crate) fn endpoint_failing(
         }
         None => texts.with("mail-endpoint-failing-days", [("host", host.as_str())]),
     };
+
     MailContent {
         texts,
         subject: texts.with("mail-endpoint-failing-subject", [("host", host)]),
@@ -348,6 +355,7 @@ pub(crate) fn release_request(facts: &ReleaseFacts<'_>) -> MailContent {
         ("recipient", one_line(facts.recipient)),
         ("purpose", one_line(facts.purpose)),
     ];
+
     let request = if facts.is_paper {
         "mail-release-paper"
     } else {
@@ -391,6 +399,7 @@ pub(crate) fn view(facts: &ViewFacts<'_>) -> MailContent {
         ("document", one_line(facts.document)),
         ("moment", facts.until.to_owned()),
     ];
+
     MailContent {
         texts,
         subject: texts.with("mail-viewing-subject", values.clone()),
@@ -539,6 +548,7 @@ mod tests {
             };
             endpoint_failing(texts, &DateSettings::default(), &endpoint(health), None)
         };
+
         let disabled = |why| {
             let health = EndpointHealth {
                 disabled: Some((why, at)),
@@ -546,6 +556,7 @@ mod tests {
             };
             endpoint_disabled(texts, &endpoint(health), None)
         };
+
         for letter in [
             failing(None),
             failing(Some(at)),
@@ -652,6 +663,7 @@ mod tests {
             done,
             signer(2, "Cy", SignerKind::Signer),
         ];
+
         let until = Timestamp::from_millis(0);
         let moment = Texts::default().moment(&DateSettings::default(), until);
         assert_eq!(
@@ -677,9 +689,11 @@ mod tests {
             envelope: &envelope,
             to: Some("Ann"),
         };
+
         let declined = |by, reason| DeclineRecipient::Creator { by, reason };
         let completed = |copy| notice().completed(copy);
         let attached = |certificate| completed(CopyDelivery::Attached { certificate });
+
         let finished = [
             "Completed: Loan",
             "“Loan” is completed: all parties have done their part.",
@@ -781,6 +795,7 @@ mod tests {
                 page: None,
             }))
         };
+
         let [file, paper] = [false, true].map(asked);
         for letter in [&file, &paper] {
             assert_eq!(letter[0], "Maple asks to release Loan");
@@ -788,6 +803,7 @@ mod tests {
                           Answer with the reference below.";
             assert_eq!(letter[2], answer);
         }
+
         assert_eq!(
             file[1],
             "Maple wants to release the authoritative copy of Loan to Second Bank. Purpose: Sale"

@@ -12,6 +12,7 @@ pub(super) fn one_line(text: &str) -> String {
             }
         })
         .collect();
+
     joined_words(&plain)
 }
 
@@ -38,6 +39,7 @@ pub(super) fn file_name(document: &str) -> String {
     if name.is_empty() {
         return "document.pdf".to_owned();
     }
+
     format!("{name}.pdf")
 }
 

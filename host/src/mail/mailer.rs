@@ -36,6 +36,7 @@ impl MailSender {
             Some(url) => MailTransport::Server(SmtpServer::new(url, config)?),
             None => MailTransport::Outbox(config.outbox()),
         };
+
         let bounces = BounceMailbox::new(config, keys)?;
         Ok(Self { from, way, bounces })
     }

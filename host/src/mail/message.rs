@@ -62,6 +62,7 @@ impl MessageDraft<'_> {
         if return_path.is_some() {
             builder = builder.envelope(Envelope::new(return_path, vec![to.email])?);
         }
+
         // The user who created the envelope may have an invalid address.
         let reply_to = self
             .reply_to
@@ -69,10 +70,12 @@ impl MessageDraft<'_> {
         if let Some(address) = reply_to {
             builder = builder.reply_to(address.into());
         }
+
         let words = words(self.letter, self.look, domain)?;
         if self.attachments.is_empty() {
             return Ok(builder.multipart(words)?);
         }
+
         let mut parts = MultiPart::mixed().multipart(words);
         for pdf in self.attachments {
             let file = Attachment::new(file_name(&pdf.name)).body(
@@ -81,6 +84,7 @@ impl MessageDraft<'_> {
             );
             parts = parts.singlepart(file);
         }
+
         Ok(builder.multipart(parts)?)
     }
 }
@@ -93,6 +97,7 @@ fn words(letter: &MailContent, look: &MailBranding, domain: &str) -> Result<Mult
         let page = layout::html(letter, look, None);
         return Ok(alternative.singlepart(SinglePart::html(page)));
     };
+
     let content_id = format!("logo@{domain}");
     let page = layout::html(letter, look, Some(&format!("cid:{content_id}")));
     let related = MultiPart::related()

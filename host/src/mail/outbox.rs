@@ -38,8 +38,10 @@ mod tests {
             .map(|entry| entry.unwrap().file_name())
             .collect();
         assert_eq!(files, ["a.eml"]);
+
         let file = outbox.join("a.eml");
         assert_eq!(std::fs::read(&file).unwrap(), b"again");
+
         let mode = std::fs::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }

@@ -68,20 +68,24 @@ impl SmtpServer {
             refused("write it as smtps://host, or as smtp://host with ?tls=required, ?tls=opportunistic or nothing behind")
         })?;
         let host = url.host_str().unwrap_or_default();
+
         // An IPv6 literal is bracketed in URLs, but not for the TLS and TCP layers.
         let host = host.trim_start_matches('[').trim_end_matches(']');
         if host.is_empty() {
             return Err(refused("names no host"));
         }
+
         let credentials = credentials(&url)?;
         let hidden = matches!(
             encryption,
             SmtpEncryption::Implicit | SmtpEncryption::Required
         );
+
         // Opportunistic TLS can be stripped by an attacker, so it must not protect a password.
         if credentials.is_some() && !hidden {
             return Err(refused("a password needs smtps:// or ?tls=required"));
         }
+
         let tls = TlsParameters::builder(host.to_owned());
         let tls = trusting(tls, config.smtp_ca_file.as_deref())?;
         let tls = tls
@@ -93,6 +97,7 @@ impl SmtpServer {
             SmtpEncryption::Opportunistic => (SUBMISSION_PORT, Tls::Opportunistic(tls)),
             SmtpEncryption::Never => (SMTP_PORT, Tls::None),
         };
+
         Ok(Self {
             host: host.to_owned(),
             port: url.port().unwrap_or(port),
@@ -112,10 +117,12 @@ impl SmtpServer {
                 None => self.connect().await?,
             };
             connection.send(message.envelope(), &bytes).await?;
+
             // Returned to the pool only after success; on any error or timeout it is dropped.
             self.keep(connection);
             Ok::<_, smtp::Error>(())
         };
+
         let sent = tokio::time::timeout(MAIL_PATIENCE, sent).await;
         Ok(sent.map_err(|_| MailError::Late(MAIL_PATIENCE))??)
     }
@@ -139,6 +146,7 @@ impl SmtpServer {
         };
         let server = (self.host.as_str(), self.port);
         let patience = Some(CONNECT_PATIENCE);
+
         let mut connection =
             AsyncSmtpConnection::connect_tokio1(server, patience, name, implicit, None).await?;
         match &self.tls {
@@ -148,9 +156,11 @@ impl SmtpServer {
             }
             _ => {}
         }
+
         if let Some(credentials) = &self.credentials {
             connection.auth(DEFAULT_MECHANISMS, credentials).await?;
         }
+
         Ok(connection)
     }
 
@@ -218,6 +228,7 @@ fn credentials(url: &Url) -> Result<Option<Credentials>, ConfigError> {
         let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
         decoded.map(|text| text.into_owned())
     };
+
     let read = || refused("user and password are percent-encoded UTF-8");
     match url.password() {
         None if url.username().is_empty() => Ok(None),
@@ -247,12 +258,14 @@ fn trusting(
     let Some(file) = authorities else {
         return Ok(tls);
     };
+
     let refused = |why: String| ConfigError::Refused {
         key: "smtp_ca_file".into(),
         why: format!("{}: {why}", file.display()),
     };
     let pem = std::fs::read(file).map_err(|error| refused(error.to_string()))?;
     let certificate = Certificate::from_pem(&pem).map_err(|error| refused(error.to_string()))?;
+
     Ok(tls.add_root_certificate(certificate))
 }
 

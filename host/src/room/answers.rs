@@ -43,10 +43,12 @@ impl Room {
         if !applied.has_rules {
             return Ok(applied);
         }
+
         // The signer's own fields come first, with what the form knows about them.
         let role = &form.submitter.role;
         let all = form.submission.fields.iter();
         let others = all.filter(|field| field.submitter_uuid != *role);
+
         // Signed answers are final: their rules are not applied again.
         let has_signed = |field: &RoomField| {
             let mut signed = form.document.signed.iter();
@@ -62,6 +64,7 @@ impl Room {
                 ruled(field)
             }
         };
+
         let ruled = form.fields.iter().chain(others).map(final_or_ruled);
         let ruled = ruled.collect();
         let own = entries(role, values);
@@ -70,6 +73,7 @@ impl Room {
         let rules = self
             .components
             .answer_rules(&form.submitter.org, self.store.priority());
+
         let states = rules
             .apply(ruled, own.chain(signed).collect(), form.today.clone())
             .await?;
@@ -81,12 +85,15 @@ impl Room {
                 problem,
             } = state;
             field.required = required;
+
             if !shown {
                 applied.hidden.insert(field.name.clone());
             }
+
             if let Some(computed) = computed {
                 applied.computed.insert(field.name.clone(), computed);
             }
+
             // Nobody could correct a value that only the sender can change.
             let problem = problem.filter(|_| !field.readonly);
             if let Some(problem) = problem {
@@ -94,6 +101,7 @@ impl Room {
                 applied.problems.insert(field.name.clone(), why);
             }
         }
+
         Ok(applied)
     }
 }
@@ -115,6 +123,7 @@ fn entries<'a>(
             value.to_owned()
         }
     };
+
     values.iter().map(move |(name, value)| Entry {
         role: role.to_owned(),
         name: name.clone(),

@@ -80,6 +80,7 @@ impl Room {
         known.ok_or(FormError::NotFound)?;
         let mut connection = self.store.read().await?;
         let all = rooms::submitters(&mut connection, org, form.submission.id).await?;
+
         drop(connection);
         let others = others(&all, form.submitter.id, field);
         let total: i64 = others.iter().map(|other| other.size).sum();
@@ -88,6 +89,7 @@ impl Room {
             let why = Message::with_limit("problem-attachments-size", TOTAL_MIB);
             return Err(wrong(field, why));
         }
+
         let checked = self.readable(&form.submission, &others, &file.bytes);
         let kind = match checked.await? {
             Ok(kind) => kind,
@@ -97,16 +99,19 @@ impl Room {
             .files
             .put(FileArea::Room, org, "attached", file.bytes, kind.as_str())
             .await?;
+
         let SignerTurn {
             mut tx,
             mut submitter,
             submitters,
             ..
         } = self.turn(org, submitter, person).await?;
+
         // Together with another file that came meanwhile, it might not fit.
         if self::others(&submitters, submitter.id, field) != others {
             return Err(FormError::Busy);
         }
+
         let attached = RoomAttachment {
             key: stored.key,
             sha256: stored.sha256,
@@ -116,10 +121,12 @@ impl Room {
         };
         let name = attached.name.clone();
         submitter.values.insert(field.to_owned(), name.clone());
+
         submitter.attachments.insert(field.to_owned(), attached);
         self.start(&mut tx, &mut submitter).await?;
         rooms::update_submitter(&mut tx, &submitter).await?;
         tx.commit().await?;
+
         Ok(name)
     }
 
@@ -140,6 +147,7 @@ impl Room {
             rooms::update_submitter(&mut tx, &submitter).await?;
             tx.commit().await?;
         }
+
         Ok(())
     }
 
@@ -158,6 +166,7 @@ impl Room {
         let Some(kind) = FileType::detect(bytes) else {
             return Ok(Err(Message::new("problem-attachment-type")));
         };
+
         let unreadable = || Message::new("problem-attachment-unreadable");
         let org = &submission.org;
         if kind == FileType::Pdf {
@@ -171,10 +180,12 @@ impl Room {
                 Err(_) => return Ok(Err(unreadable())),
             }
         }
+
         let owner = WorkOwner::new(org, &submission.id.to_string());
         let document = self.files.get(&submission.file()).await?;
         let mut files = self.stored(others).await?;
         files.push((kind, bytes.clone()));
+
         match self.joined(&owner, document, files).await {
             Ok(Ok(_)) => Ok(Ok(kind)),
             Ok(Err(_)) => Ok(Err(unreadable())),
@@ -208,6 +219,7 @@ impl Room {
         let documents = self.components.documents(None, self.store.priority());
         let documents = documents.for_owner(owner.clone());
         let drawn = documents.picture_to_pdf(Picture { format, bytes }).await?;
+
         Ok(drawn.map(Bytes::from))
     }
 
@@ -225,6 +237,7 @@ impl Room {
                 Err(error) => return Ok(Err(error)),
             }
         }
+
         let documents = self.components.documents(None, self.store.priority());
         documents.for_owner(owner.clone()).merge(parts).await
     }
@@ -245,6 +258,7 @@ impl Room {
         if attached.is_empty() {
             return Ok(executed);
         }
+
         let owner = WorkOwner::new(&submission.org, &submission.id.to_string());
         let files = self.stored(&attached).await?;
         let joined = self.joined(&owner, executed.into(), files).await?;
@@ -275,6 +289,7 @@ impl Room {
                     stored,
                 })
         };
+
         Ok(submitters.into_iter().flat_map(of_signer).collect())
     }
 

@@ -58,8 +58,10 @@ impl Room {
                 Some(_) => rooms::update_invitation(tx, &submitter).await?,
                 None => rooms::insert_submitter(tx, &submitter).await?,
             }
+
             ids.push(submitter.id);
         }
+
         Ok(ids)
     }
 
@@ -79,15 +81,18 @@ impl Room {
             submission.archived_at.is_none() && submission.completed_at.is_none()
         };
         let submission = submission.filter(is_open).ok_or(FormError::Closed)?;
+
         // Read again under the lock: the submitter may have signed meanwhile.
         let found = rooms::submitter(tx, org, submitter).await?;
         let mut submitter = found.ok_or(FormError::NotFound)?;
         if submitter.is_done() {
             return Err(FormError::Closed);
         }
+
         to.name.clone_into(&mut submitter.name);
         to.email.clone_into(&mut submitter.email);
         rooms::update_invitation(tx, &submitter).await?;
+
         if to.is_another_person {
             let unopened = RoomSubmitter {
                 values: senders_values(&submission, &submitter),
@@ -99,8 +104,10 @@ impl Room {
                 user_agent: None,
                 ..submitter
             };
+
             rooms::update_submitter(tx, &unopened).await?;
         }
+
         Ok(())
     }
 }
@@ -114,6 +121,7 @@ fn senders_values(
     if let Some(prefilled) = &submitter.prefilled {
         return prefilled.clone();
     }
+
     let own = submission.fields.iter();
     let locked = own.filter(|field| field.submitter_uuid == submitter.role && field.is_locked());
     locked

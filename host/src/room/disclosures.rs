@@ -36,6 +36,7 @@ impl DeliveredToSigner {
         let (first_page_at, last_page_at) = (times.clone().min(), times.max());
         let mut pages_delivered: Vec<u32> = pages.map(|(number, _)| number).collect();
         pages_delivered.sort_unstable();
+
         Some(DemonstratedAccess {
             pages_delivered,
             page_count,
@@ -58,10 +59,12 @@ impl Room {
         if self.was_delivered(reader, &item).await? {
             return Ok(());
         }
+
         let now = self.clock.now();
         let mut tx = self.store.begin().await?;
         rows::keep(&mut tx, reader.org, text, now).await?;
         rows::delivered(&mut tx, reader, &item, now).await?;
+
         tx.commit().await
     }
 

@@ -43,6 +43,7 @@ impl Room {
             .ok_or(ExecuteError::NotFound)?;
         let submitters = rooms::submitters(&mut connection, org, submission).await?;
         let dates = dates_in(&mut connection, &found).await?.format;
+
         // No database connection is held during the document work, which may take long.
         drop(connection);
         let all_signed = submitters
@@ -51,6 +52,7 @@ impl Room {
         if found.completed_at.is_some() || !all_signed {
             return Ok(());
         }
+
         if found.date_format.is_some() {
             confirm_shown(&found, &submitters, dates)?;
         }
@@ -87,16 +89,19 @@ impl Room {
         let mut submission = rooms::lock_submission(&mut tx, org, submission)
             .await?
             .ok_or(ExecuteError::NotFound)?;
+
         // Keeps the file of the run that committed first.
         if submission.completed_at.is_some() {
             return Ok(());
         }
+
         submission.signed = Some((file.key, file.sha256));
         submission.completed_at = Some(self.clock.now());
         rooms::update_submission(&mut tx, &submission).await?;
         if let Some(last) = submitters.last() {
             self.tell(&mut tx, last).await?;
         }
+
         Ok(tx.commit().await?)
     }
 }
@@ -112,7 +117,9 @@ fn confirm_shown(
         let Some(shown) = &signer.shown_sha256 else {
             continue;
         };
+
         let others = || submitters.iter().filter(|other| other.id != signer.id);
+
         // Of two who signed in the same millisecond it is unknown who was first.
         if others().any(|other| other.completed_at == signer.completed_at) {
             continue;
@@ -126,6 +133,7 @@ fn confirm_shown(
             return Err(ExecuteError::Changed(signer.role.clone()));
         }
     }
+
     Ok(())
 }
 
@@ -139,6 +147,7 @@ pub(super) fn document_value(
     if entered.is_empty() {
         return None;
     }
+
     let value = match field.field_type.as_str() {
         "signature" | "initials" => match SignatureValue::parse(entered) {
             Ok(SignatureValue::Typed(name)) => FieldValue::Typed(name),
@@ -155,6 +164,7 @@ pub(super) fn document_value(
         "date" => FieldValue::Text(dates.written(entered)),
         _ => FieldValue::Text(entered.to_owned()),
     };
+
     Some(Ok(value))
 }
 
@@ -179,6 +189,7 @@ pub(super) fn filled(
             w: area.w,
             h: area.h,
         });
+
         Some(Ok(FlowingField {
             continuation: continuation(field, submitter),
             field: WrittenField {
@@ -190,6 +201,7 @@ pub(super) fn filled(
             },
         }))
     });
+
     written.collect()
 }
 

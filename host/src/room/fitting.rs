@@ -57,10 +57,12 @@ impl Room {
             let Some(value) = text_of(field, value, dates) else {
                 continue;
             };
+
             for area in &field.areas {
                 let Some((width, height)) = size_of(pages, area) else {
                     continue;
                 };
+
                 let boxed_value = |value| BoxedValue {
                     value,
                     style: style.map(component_style),
@@ -73,12 +75,14 @@ impl Room {
                     fields.push((*field, true));
                     boxed.push(boxed_value(FieldValue::Text(reference)));
                 }
+
                 if !fits_anyway(&value, width, height) {
                     fields.push((*field, false));
                     boxed.push(boxed_value(value.clone()));
                 }
             }
         }
+
         if boxed.is_empty() {
             return Ok(Vec::new());
         }
@@ -98,17 +102,20 @@ impl Room {
         let found = misfits.iter().filter_map(|((field, is_reference), why)| {
             let why = why.clone()?;
             let continues = matches!(why, Misfit::TooLong(_)) && field.rules.overflow.is_some();
+
             // A long text continues on an added page, if its field has room for the reference to it.
             let is_problem = if *is_reference {
                 too_long(field)
             } else {
                 !continues
             };
+
             is_problem.then(|| Misfitting {
                 field: field.name.clone(),
                 why,
             })
         });
+
         Ok(found.collect())
     }
 
@@ -128,6 +135,7 @@ impl Room {
             is_own.then_some(FieldEntry { field, value })
         });
         let entries: Vec<FieldEntry<'_>> = entries.collect();
+
         let is_text =
             |entry: &FieldEntry<'_>| text_of(entry.field, entry.value, form.dates.format).is_some();
         if !entries.iter().any(is_text) {
@@ -144,6 +152,7 @@ impl Room {
             let is_signature = found.is_some_and(RoomField::is_signature);
             (field, message(&why, is_signature))
         });
+
         Ok(problems.collect())
     }
 
@@ -162,12 +171,14 @@ impl Room {
         let Some(value) = text_of(field, &stored, form.dates.format) else {
             return Err(FormError::NotFound);
         };
+
         let org = &form.submitter.org;
         let pages = self.page_facts(org, &form.submission.file()).await?;
         let area = field.areas.first();
         let Some((width, height)) = area.and_then(|area| size_of(&pages, area)) else {
             return Err(FormError::NotFound);
         };
+
         let boxed = BoxedValue {
             value,
             style: style.map(component_style),
@@ -241,9 +252,11 @@ fn fits_anyway(value: &FieldValue, width: f32, height: f32) -> bool {
     /// Smallest font size in points, and the widest plain letter at that size.
     const SMALLEST: f32 = 5.0;
     const WIDEST_LETTER: f32 = 0.95 * SMALLEST;
+
     let FieldValue::Text(text) = value else {
         return false;
     };
+
     let is_plain = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     #[expect(clippy::cast_precision_loss, reason = "at most 4,000 characters")]
     let longest = text.len() as f32 * WIDEST_LETTER;

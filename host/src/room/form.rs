@@ -69,6 +69,7 @@ impl SigningForm {
             values: fields.iter().filter(own).filter_map(value).collect(),
             ..RoomSubmitter::new(org, 0, 0, 0)
         };
+
         let submission = RoomSubmission {
             id: 0,
             org: org.clone(),
@@ -83,6 +84,7 @@ impl SigningForm {
             completed_at: None,
             archived_at: None,
         };
+
         Self {
             fields: own_fields(&submission, &submitter),
             hidden: BTreeSet::new(),
@@ -233,6 +235,7 @@ impl Room {
             .await?
             .ok_or(FormError::NotFound)?;
         drop_loose_files(&submission, &mut submitter);
+
         let submitters = rooms::submitters(&mut connection, org, submission.id).await?;
         let dates = dates_in(&mut connection, &submission).await?;
         Ok(SigningForm {
@@ -259,6 +262,7 @@ impl Room {
             .await?
             .ok_or(FormError::NotFound)?;
         let submitters = rooms::submitters(&mut connection, org, submission.id).await?;
+
         let dates = dates_in(&mut connection, &submission).await?;
         Ok(ShownDocument::new(
             submission.file(),
@@ -284,11 +288,13 @@ impl Room {
         if submitter.opened_at.is_some() {
             return Ok(());
         }
+
         submitter.opened_at = Some(self.clock.now());
         submitter.ip = origin.ip.clone();
         submitter.user_agent = origin.user_agent.clone();
         rooms::update_submitter(&mut tx, &submitter).await?;
         self.tell(&mut tx, &submitter).await?;
+
         Ok(tx.commit().await?)
     }
 
@@ -309,6 +315,7 @@ impl Room {
             applied,
         } = self.checked(&form, values).await?;
         let saved = SavedForm::new(problems, &applied);
+
         let SignerTurn {
             mut tx,
             mut submitter,
@@ -321,6 +328,7 @@ impl Room {
             rooms::update_submitter(&mut tx, &submitter).await?;
             tx.commit().await?;
         }
+
         Ok(saved)
     }
 
@@ -353,6 +361,7 @@ impl Room {
                 None
             }
         };
+
         let SignerTurn {
             mut tx,
             submission,
@@ -367,6 +376,7 @@ impl Room {
             signed.collect(),
         );
         let version = document.version();
+
         // The rules were applied to the entries of others, and to this signer's own, before the lock.
         let answers = |saved: &BTreeMap<String, String>| {
             let mut all = saved.clone();
@@ -380,6 +390,7 @@ impl Room {
         if is_stale || shown.is_some_and(|shown| shown != version) {
             problems.insert(DOCUMENT.into(), Message::new("problem-document-changed"));
         }
+
         // A page sends the results that the signer saw.
         for (name, result) in &applied.computed {
             if shown.is_some() && values.get(name).is_some_and(|seen| seen != result) {
@@ -387,26 +398,31 @@ impl Room {
                 problems.entry(name.clone()).or_insert(why);
             }
         }
+
         let styled = take_style(&mut submitter, values);
         let changed = take(&form.fields, &mut submitter, valid) || styled;
         submitter.values.extend(applied.computed);
+
         for field in &applied.fields {
             let value = submitter.values.entry(field.name.clone());
             let value = value.or_insert_with(|| unset(field).to_owned());
             if field.field_type == "date" && value == DAY_OF_SIGNING {
                 value.clone_from(&form.today);
             }
+
             if is_missing(field, value) {
                 let why = Message::new("problem-required");
                 problems.entry(field.name.clone()).or_insert(why);
             }
         }
+
         let shown_fields = applied.fields.iter();
         let shown_fields = shown_fields.filter(|field| !applied.hidden.contains(&field.name));
         if let Some(field) = unsigned(shown_fields, &submitter.values) {
             let why = Message::new("problem-unsigned");
             problems.entry(field.name.clone()).or_insert(why);
         }
+
         if !problems.is_empty() {
             if changed {
                 self.start(&mut tx, &mut submitter).await?;
@@ -415,11 +431,13 @@ impl Room {
             }
             return Err(FormError::Invalid(problems));
         }
+
         // A field that its condition does not show has no answer, whatever was entered before.
         for name in &applied.hidden {
             submitter.values.insert(name.clone(), String::new());
             submitter.attachments.remove(name);
         }
+
         let now = self.clock.now();
         self.start(&mut tx, &mut submitter).await?;
         submitter.opened_at.get_or_insert(now);
@@ -427,11 +445,13 @@ impl Room {
         submitter.consent = consent;
         submitter.completed_at = Some(now);
         submitter.shown_sha256 = Some(version);
+
         // Keeps the address recorded at opening when this request has none.
         submitter.ip = origin.ip.clone().or(submitter.ip);
         submitter.user_agent = origin.user_agent.clone().or(submitter.user_agent);
         rooms::update_submitter(&mut tx, &submitter).await?;
         self.tell(&mut tx, &submitter).await?;
+
         let completes = |other: &RoomSubmitter| other.id == submitter.id || has_signed(other);
         if submitters.iter().all(completes) {
             let job = ExecuteSubmission {
@@ -440,6 +460,7 @@ impl Room {
             let key = submission.id.to_string();
             jobs::insert(&mut tx, org, &job, Some(&key), now + HEAD_START).await?;
         }
+
         Ok(tx.commit().await?)
     }
 
@@ -452,11 +473,13 @@ impl Room {
         let mut valid = BTreeMap::new();
         let mut problems = Problems::new();
         let owner = WorkOwner::new(&form.submitter.org, &form.submission.id.to_string());
+
         let typed = |field: &&RoomField| !field.is_locked() && field.field_type != ATTACHMENT;
         for field in form.fields.iter().filter(typed) {
             let Some(value) = values.get(&field.name).map(|value| value.trim()) else {
                 continue;
             };
+
             // A stored signature was checked when it was first submitted.
             let known = form.submitter.values.get(&field.name);
             let known = known.is_some_and(|known| known == value && field.is_signature());
@@ -470,6 +493,7 @@ impl Room {
                 Err(why) => drop(problems.insert(field.name.clone(), why)),
             }
         }
+
         let mut given = form.submitter.values.clone();
         given.extend(valid.clone());
         let mut applied = self.apply_rules(form, &given).await?;
@@ -477,14 +501,17 @@ impl Room {
         let style = chosen.or(form.submitter.signature_style);
         let mut written = given.clone();
         written.extend(applied.computed.clone());
+
         written.retain(|name, _| !applied.hidden.contains(name));
         let unfit = self.fit_problems(form, &written, style).await?;
         applied.problems.extend(unfit);
+
         // A value against its rule is not saved. The others are judged without it.
         let all = std::mem::take(&mut applied.problems).into_iter();
         let (wrong, others) = all.partition(|(name, _)| valid.contains_key(name));
         let wrong: Problems = wrong;
         applied.problems = others;
+
         if !wrong.is_empty() {
             for name in wrong.keys() {
                 valid.remove(name);
@@ -493,9 +520,11 @@ impl Room {
             }
             applied = self.apply_rules(form, &given).await?;
         }
+
         // A value that was saved on an earlier day may be wrong by now.
         problems.extend(std::mem::take(&mut applied.problems));
         problems.extend(wrong);
+
         Ok(CheckedValues {
             valid,
             problems,
@@ -519,6 +548,7 @@ impl Room {
         if !field.is_signature() {
             return Ok(Ok(stored));
         }
+
         match SignatureValue::parse(value) {
             Ok(SignatureValue::Typed(_)) => Ok(Ok(stored)),
             Ok(SignatureValue::Drawn(picture)) => {
@@ -528,6 +558,7 @@ impl Room {
                     .for_owner(owner.clone())
                     .picture_to_pdf(picture)
                     .await?;
+
                 Ok(drawn
                     .map(|_| stored)
                     .map_err(|_| Message::new("problem-picture-unreadable")))
@@ -552,10 +583,12 @@ impl Room {
         } = self.turn(org, submitter, person).await?;
         submitter.declined_at = Some(self.clock.now());
         submitter.decline_reason = Some(reason.chars().take(TEXT_LIMIT).collect());
+
         submitter.ip = origin.ip.clone().or(submitter.ip);
         submitter.user_agent = origin.user_agent.clone().or(submitter.user_agent);
         rooms::update_submitter(&mut tx, &submitter).await?;
         self.tell(&mut tx, &submitter).await?;
+
         Ok(tx.commit().await?)
     }
 
@@ -571,6 +604,7 @@ impl Room {
         let found = rooms::submitter(&mut tx, org, submitter)
             .await?
             .ok_or(FormError::NotFound)?;
+
         // Serializes all changes of a submission: two signers cannot both be the last one.
         let submission = rooms::lock_submission(&mut tx, org, found.submission)
             .await?
@@ -582,6 +616,7 @@ impl Room {
             .cloned()
             .ok_or(FormError::NotFound)?;
         drop_loose_files(&submission, &mut submitter);
+
         let declined = submitters
             .iter()
             .any(|submitter| submitter.declined_at.is_some());
@@ -592,6 +627,7 @@ impl Room {
         if waits_for(&submission, &submitter, &submitters).is_some() {
             return Err(FormError::NotYourTurn);
         }
+
         Ok(SignerTurn {
             tx,
             submission,
@@ -645,13 +681,16 @@ fn take(
         let Some(value) = values.get(&field.name) else {
             continue;
         };
+
         // An unticked box is an answer; an empty text is none.
         changed |= match submitter.values.get(&field.name) {
             Some(before) => value != before,
             None => !value.is_empty(),
         };
+
         submitter.values.insert(field.name.clone(), value.clone());
     }
+
     changed
 }
 
@@ -673,12 +712,15 @@ fn own_fields(submission: &RoomSubmission, submitter: &RoomSubmitter) -> Vec<Roo
         let value = submitter.values.get(&field.name);
         field.readonly |= field.field_type == "date" && value.is_some_and(|v| v == DAY_OF_SIGNING);
     }
+
     fields.sort_by_key(reading_order);
     let mut signatures = fields.iter_mut().filter(|field| field.is_signature());
+
     // The only signature field is always required; the page and the browser enforce the same.
     if let (Some(only), None) = (signatures.next(), signatures.next()) {
         only.required = true;
     }
+
     fields
 }
 
@@ -742,6 +784,7 @@ pub(super) fn stored_value(field: &RoomField, value: &str) -> Result<String, Mes
     if !picture && value.chars().count() > TEXT_LIMIT {
         return Err(Message::with_limit("problem-too-long", TEXT_LIMIT));
     }
+
     let stored = entry::stored(&field.field_type, &field.options, value);
     stored.ok_or(match field.field_type.as_str() {
         "number" => Message::new("problem-number"),
@@ -788,6 +831,7 @@ mod tests {
                 "{field_type} {bad}"
             );
         }
+
         assert!(stored_value(&field("text"), &"x".repeat(TEXT_LIMIT + 1)).is_err());
     }
 
@@ -807,6 +851,7 @@ mod tests {
                 .collect(),
             ..field("text")
         };
+
         let mut fields = [
             at("page 4", &[(4, 0.1, 0.1)]),
             at("nowhere", &[]),
@@ -815,6 +860,7 @@ mod tests {
             at("two places", &[(3, 0.1, 0.1), (1, 0.1, 0.2)]),
         ];
         fields.sort_by_key(reading_order);
+
         let names = fields.map(|field| field.name);
         let expected = [
             "two places",

@@ -66,16 +66,19 @@ impl BufferedRoomRecords {
         for template in pending.templates.into_values() {
             rooms::put_template(tx, &self.template_row(template)?).await?;
         }
+
         let dates = dates_of(tx, &self.org).await?;
         for submission in pending.submissions {
             let (mut submission, submitters) = self.submission_rows(submission)?;
             submission.date_format = Some(dates.format);
+
             // The submission comes first, as its submitters refer to it.
             rooms::insert_submission(tx, &submission).await?;
             for submitter in &submitters {
                 rooms::insert_submitter(tx, submitter).await?;
             }
         }
+
         for id in pending.archived {
             if let Some(mut row) = rooms::lock_submission(tx, &self.org, signed(id)).await? {
                 // Archiving twice keeps the first time.
@@ -83,6 +86,7 @@ impl BufferedRoomRecords {
                 rooms::update_submission(tx, &row).await?;
             }
         }
+
         Ok(())
     }
 
@@ -93,6 +97,7 @@ impl BufferedRoomRecords {
             name: name.clone(),
             uuid: name.clone(),
         };
+
         Ok(RoomTemplate {
             id: signed(template.id),
             org: self.org.clone(),
@@ -125,6 +130,7 @@ impl BufferedRoomRecords {
             completed_at: None,
             archived_at: None,
         };
+
         let submitter = |(invitation, position): (lent::Invitation, i64)| RoomSubmitter {
             slug: invitation.slug,
             name: invitation.name,
@@ -135,6 +141,7 @@ impl BufferedRoomRecords {
             values: invitation.values.into_iter().collect(),
             ..RoomSubmitter::new(&self.org, signed(invitation.id), row.id, position)
         };
+
         let invitations = submission.invitations.into_iter().zip(0..);
         let submitters = invitations.map(submitter).collect();
         Ok((row, submitters))
@@ -147,6 +154,7 @@ impl BufferedRoomRecords {
         let Some(submission) = submission else {
             return Ok(None);
         };
+
         let mut connection = self.room.store.read().await?;
         let submitters = rooms::submitters(&mut connection, &self.org, submission.id).await?;
         let id = submission.id.unsigned_abs();
@@ -190,6 +198,7 @@ impl RoomRecords for BufferedRoomRecords {
             if let Some(put) = self.pending().templates.values().find(with_id) {
                 return Ok(Some(put.clone()));
             }
+
             let mut connection = self.room.store.read().await?;
             let kept = rooms::template_by_external_id(&mut connection, &self.org, external_id);
             let kept = kept.await?;
@@ -252,12 +261,14 @@ impl RoomRecords for BufferedRoomRecords {
             let Some((key, sha256)) = kept.and_then(|kept| kept.signed) else {
                 return Ok(None);
             };
+
             let file = StoredFile {
                 key,
                 sha256,
                 size: 0,
                 content_type: "application/pdf".into(),
             };
+
             Ok(Some(self.room.files.get(&file).await?))
         }
         .boxed()
@@ -311,6 +322,7 @@ impl From<lent::Field> for RoomField {
             w: area.w,
             h: area.h,
         };
+
         Self {
             uuid: String::new(),
             submitter_uuid: field.role,
@@ -335,6 +347,7 @@ impl From<RoomField> for lent::Field {
             w: area.w,
             h: area.h,
         };
+
         Self {
             name: field.name,
             field_type: field.field_type,
@@ -359,6 +372,7 @@ impl From<RoomTemplate> for lent::Template {
             role: role(&field.submitter_uuid),
             ..field.into()
         });
+
         Self {
             id: template.id.unsigned_abs(),
             document: document_name(&template.document_key, &template.document_sha256),

@@ -53,6 +53,7 @@ impl EarlierEntry<'_> {
                 None => self.value,
             },
         };
+
         format!(
             "{}: {value} ({}, {})",
             self.field.name, self.signer, self.role
@@ -105,11 +106,13 @@ impl ShownDocument {
         if self.signed.is_empty() {
             return self.file.sha256.clone();
         }
+
         let mut lines = format!("{}\n", self.file.sha256);
         for entry in self.entries() {
             let value = hex::encode(Sha256::digest(entry.value));
             lines.push_str(&format!("{}\n{value}\n", entry.text()));
         }
+
         hex::encode(Sha256::digest(lines))
     }
 
@@ -119,6 +122,7 @@ impl ShownDocument {
         if self.signed.is_empty() {
             return self.file.sha256.clone();
         }
+
         let styles = self.signed.iter();
         let styles: Vec<_> = styles
             .map(|signer| signer.signature_style.map(Handwriting::as_str))

@@ -28,19 +28,23 @@ impl SignatureValue {
         let Some(rest) = value.strip_prefix("data:") else {
             return Ok(Self::Typed(value.to_owned()));
         };
+
         let wrong = || Message::new("problem-picture-format");
         let (head, encoded) = rest.split_once(',').ok_or_else(wrong)?;
+
         // Checked on the encoded text, before memory is spent on decoding.
         if encoded.len() > PICTURE_LIMIT.div_ceil(3) * 4 {
             let limit = PICTURE_LIMIT / 1024;
             return Err(Message::with_limit("problem-picture-size", limit));
         }
+
         let bytes = STANDARD.decode(encoded).map_err(|_| wrong())?;
         let format = match (head, FileType::detect(&bytes)) {
             ("image/png;base64", Some(FileType::Png)) => PictureFormat::Png,
             ("image/jpeg;base64", Some(FileType::Jpeg)) => PictureFormat::Jpeg,
             _ => return Err(wrong()),
         };
+
         Ok(Self::Drawn(Picture { format, bytes }))
     }
 }

@@ -71,6 +71,7 @@ impl KbaProvider for SandboxKba {
         } else {
             Step::Failed
         };
+
         progress(state.to_owned(), step)
     }
 }
@@ -96,11 +97,13 @@ fn questions() -> Vec<Question> {
         };
         let mut choices: Vec<Choice> = answers.iter().enumerate().map(choice).collect();
         choices[..3].rotate_right(number);
+
         Question {
             id: (*id).to_owned(),
             text: (*text).to_owned(),
             choices,
         }
     };
+
     QUESTIONS.iter().enumerate().map(question).collect()
 }

@@ -25,10 +25,12 @@ impl MessagingProvider for OutboxMessages {
             let Some(folder) = &self.folder else {
                 return Ok(message.id);
             };
+
             let name = format!("{}.txt", message.id);
             let content = format!("To: {}\n\n{}\n", message.to, message.text);
             let written = outbox::write(folder, name, content.into_bytes()).await;
             written.map_err(|error| ProviderError::Unreachable(error.to_string()))?;
+
             Ok(message.id)
         }
         .boxed()

@@ -66,12 +66,14 @@ impl SandboxPayments {
             paid: false,
             org,
         };
+
         let insert = async {
             let mut tx = self.sandbox.store.begin().await?;
             let kept = sandbox::insert(&mut tx, kept, self.sandbox.clock.now()).await?;
             tx.commit().await?;
             Ok(kept)
         };
+
         insert.await.map_err(failed)
     }
 }

@@ -37,6 +37,7 @@ pub(super) fn make(folder: &Path, now: Timestamp) -> Result<(), SealError> {
         &authority_key,
         (now, AUTHORITY_LIFE),
     )?;
+
     let key = new_key();
     let profile = Profile::Leaf {
         issuer: authority_name,
@@ -51,12 +52,14 @@ pub(super) fn make(folder: &Path, now: Timestamp) -> Result<(), SealError> {
     let beside = tempfile::tempdir_in(parent)?;
     let text = key.to_pkcs8_pem(LineEnding::LF).map_err(unusable)?;
     write(&beside.path().join("key.pem"), text.as_bytes())?;
+
     // The authority's private key is discarded after signing this one certificate, so that theft of
     // the folder does not allow forging others.
     let mut chain = String::new();
     for certificate in [own, authority] {
         chain += &certificate.to_pem(LineEnding::LF).map_err(unusable)?;
     }
+
     write(&beside.path().join("certificates.pem"), chain.as_bytes())?;
     match fs::rename(beside.path(), folder) {
         Ok(()) => {
@@ -84,12 +87,14 @@ pub(super) fn forget_key(folder: &Path) -> io::Result<()> {
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
+
     let mut file = fs::OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(path)?;
     file.write_all(bytes)?;
+
     file.sync_all()
 }
 
@@ -122,7 +127,9 @@ fn certificate(
         not_before: time(from)?,
         not_after: time(from + life)?,
     };
+
     let mut serial = random::<16>();
+
     // The number must be positive and of full length, so the first bits are 01.
     serial[0] = serial[0] & 0x7f | 0x40;
     let serial = SerialNumber::new(&serial).map_err(unusable)?;

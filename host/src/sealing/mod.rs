@@ -115,6 +115,7 @@ impl SealingKey {
             .private_key_chain()
             .ok_or_else(|| unusable("the PKCS #12 file holds no private key"))?;
         let key = SigningKey::from_pkcs8_der(chain.key()).map_err(unusable)?;
+
         let certificates = chain
             .chain()
             .iter()
@@ -129,10 +130,12 @@ impl SealingKey {
             .ok_or_else(|| unusable("there is no certificate"))?;
         let certified = own.tbs_certificate.subject_public_key_info.clone();
         let public = SubjectPublicKeyInfoOwned::from_key(*key.verifying_key()).map_err(unusable)?;
+
         // Verifiers could not match a signature to a certificate of another key.
         if certified != public {
             return Err(unusable("the first certificate is of another key"));
         }
+
         Ok(Self { key, certificates })
     }
 
@@ -172,6 +175,7 @@ impl SealingKey {
         if !empty {
             return Err(unusable("the document has no empty place for a signature"));
         }
+
         let signed = self.signed(&digest).map_err(unusable)?;
         Ok(UnstampedSeal {
             pdf,
@@ -191,6 +195,7 @@ impl SealingKey {
             issuer: own.tbs_certificate.issuer.clone(),
             serial_number: own.tbs_certificate.serial_number.clone(),
         });
+
         let sha_256 = AlgorithmIdentifierOwned {
             oid: signed::SHA_256,
             parameters: None,
@@ -202,6 +207,7 @@ impl SealingKey {
                 cert_hash: OctetString::new(Sha256::digest(own.to_der()?).to_vec())?,
             }],
         };
+
         let mut values = SetOfVec::new();
         values.insert(Any::encode_from(&certificate)?)?;
         signer.add_signed_attribute(Attribute {
@@ -210,9 +216,11 @@ impl SealingKey {
         })?;
         let mut signed = SignedDataBuilder::new(&content);
         signed.add_digest_algorithm(sha_256)?;
+
         for certificate in &self.certificates {
             signed.add_certificate(CertificateChoices::Certificate(certificate.clone()))?;
         }
+
         signed.add_signer_info::<SigningKey, DerSignature>(signer)?;
         Ok(signed.build()?.content.decode_as()?)
     }
@@ -257,11 +265,14 @@ impl UnstampedSeal {
             Some(token) => with_token(signed, token).and_then(|signed| message(&signed)),
         };
         let signature = hex::encode(message.map_err(unusable)?);
+
         let digits = place.start + 1..place.end - 1;
         if signature.len() > digits.len() {
             return Err(unusable("the signature is larger than its place"));
         }
+
         pdf[digits.start..digits.start + signature.len()].copy_from_slice(signature.as_bytes());
+
         // An unverifiable seal must not be vaulted, whichever component prepared the document.
         let known = |found: &Range<usize>| {
             if *found == place {
@@ -271,6 +282,7 @@ impl UnstampedSeal {
             }
         };
         verify_over(&pdf, known).map_err(unusable)?;
+
         Ok(pdf)
     }
 }
@@ -293,6 +305,7 @@ fn with_token(mut signed: SignedData, token: &[u8]) -> der::Result<SignedData> {
         };
         signer.unsigned_attrs = Some(SetOfVec::try_from(vec![attribute])?);
     }
+
     signed.signer_infos = SignerInfos(SetOfVec::try_from(signers)?);
     Ok(signed)
 }

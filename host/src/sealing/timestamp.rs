@@ -88,6 +88,7 @@ impl TimestampAuthority {
         if !response.status().is_success() {
             return Err(TimestampError::Status(response.status().as_u16()));
         }
+
         let mut answer = Vec::new();
         while let Some(piece) = response.chunk().await.map_err(unreachable)? {
             answer.extend_from_slice(&piece);
@@ -96,13 +97,16 @@ impl TimestampAuthority {
                 return Err(unusable(&"it is too large"));
             }
         }
+
         let token = token(&answer).map_err(TimestampError::Unusable)?;
+
         // The nonce proves that the token answers this request and is not replayed.
         let stamp = TimeStamp::checked(token, digest, Some(&nonce));
         let stamp = stamp.map_err(TimestampError::Unusable)?;
         if let Some(trust) = &self.trust {
             stamp.leads_to(trust).map_err(TimestampError::Unusable)?;
         }
+
         Ok(stamp)
     }
 }
@@ -130,6 +134,7 @@ fn request(digest: &[u8; 32], nonce: &Int) -> der::Result<Vec<u8>> {
         cert_req: true,
         extensions: None,
     };
+
     request.to_der()
 }
 
@@ -141,6 +146,7 @@ fn token(answer: &[u8]) -> Result<Vec<u8>, String> {
     ) {
         return Err("it was not granted".into());
     }
+
     let token = answer.time_stamp_token.ok_or("there is none")?;
     token.to_der().map_err(|error| error.to_string())
 }

@@ -183,6 +183,7 @@ impl Core {
         if org.is_test() {
             return EMBEDDED.into();
         }
+
         let (active, now) = (self.components.active(), self.clock.now());
         match active.newest_instance(slot, org, now) {
             Some(own) => InstanceReference::own(org, own).to_string(),
@@ -204,6 +205,7 @@ impl Core {
                 return VERIFIED.into();
             }
         }
+
         self.instance(Slot::Signing, org)
     }
 
@@ -246,6 +248,7 @@ impl Core {
                 _ => Err(missing()),
             };
         }
+
         let at = InstanceReference::parse(instance);
         if let Some(owner) = &at.org {
             let active = self.components.active();
@@ -254,10 +257,12 @@ impl Core {
                 .at(slot, Some(owner), &at.name, now)
                 .ok_or_else(missing)?;
             let config = live.config.as_ref().ok_or_else(missing)?;
+
             // A configuration encrypted with a key that this node lacks counts as missing.
             let config = InstanceConfig::open(config, &self.cipher, &at).ok_or_else(missing)?;
             return Ok(self.lease_with(slot, instance, &config));
         }
+
         let instances = self.config.providers.instances(slot);
         let configured = instances.and_then(|instances| instances.get(instance));
         let configured = configured.ok_or_else(missing)?;
@@ -270,6 +275,7 @@ impl Core {
                     .to_owned(),
             ]
         };
+
         let hosts = configured.allow_hosts.clone().unwrap_or_else(own_host);
         let providers = &self.config.providers;
         let allowed = AllowedAddresses::public(providers.allow_insecure)
@@ -277,6 +283,7 @@ impl Core {
         let http = self.own_http.clone();
         let egress = NetworkAccess::network(http, hosts, configured.timeout, allowed)
             .noting(self.provider_reachable(slot, instance));
+
         let (settings, secrets) = (configured.all_settings(), configured.secrets.clone());
         Ok(self.lent(slot, instance, settings, secrets, egress))
     }

@@ -211,6 +211,7 @@ pub async fn of_people(
         let known = customers::upsert_by_email(&mut tx, &caller.org, &email, name, now).await?;
         ids.push(known.id);
     }
+
     tx.commit().await?;
     Ok(ids)
 }
@@ -231,6 +232,7 @@ pub async fn create(
         created_at: now,
         updated_at: now,
     };
+
     let mut tx = core.store.begin().await?;
     match customers::insert(&mut tx, &caller.org, &customer).await {
         Err(error) if error.is_unique_violation() => {
@@ -238,6 +240,7 @@ pub async fn create(
         }
         inserted => inserted?,
     }
+
     let created = OwnCustomer::from(customer);
     answer.commit(tx, &created).await?;
     Ok(created)
@@ -258,6 +261,7 @@ pub async fn change(
     if let Some(name) = request.name {
         customer.name = name;
     }
+
     request.email.map(address).apply(&mut customer.email);
     let known = json!(CustomerDetails::default());
     for (name, value) in request.details {
@@ -265,11 +269,13 @@ pub async fn change(
         if known.get(&name).is_none() {
             continue;
         }
+
         match value {
             Value::Null => customer.details.remove(&name),
             value => customer.details.insert(name, value),
         };
     }
+
     customer.updated_at = core.clock.now();
     match customers::update(&mut tx, &caller.org, &customer).await {
         Err(error) if error.is_unique_violation() => {
@@ -277,6 +283,7 @@ pub async fn change(
         }
         updated => updated?,
     }
+
     tx.commit().await?;
     Ok(customer.into())
 }
@@ -325,7 +332,9 @@ pub async fn file_document(
     let customer = customers::get(&mut connection, &caller.org, &id)
         .await?
         .ok_or_else(unknown)?;
+
     drop(connection);
+
     // No item: the envelope does not exist yet.
     let owner = WorkOwner::new(&caller.org, "");
     let checked = uploads::check_readable(core, &caller.org, &owner, file_type, &upload).await?;
@@ -343,6 +352,7 @@ pub async fn file_document(
         now,
     );
     envelope.status = EnvelopeStatus::Uploaded;
+
     envelope.existing_signatures = checked.signatures;
     envelope
         .metadata
@@ -350,9 +360,11 @@ pub async fn file_document(
     let organization = dispatch::organization(core, &caller.org).await?;
     let jurisdiction = organization.settings.chattel_paper_jurisdiction.as_ref();
     envelope.set_jurisdiction(jurisdiction);
+
     let file = uploads::store(core, &caller.org, &envelope.id, file_type, &upload).await?;
     let mut tx = core.store.begin().await?;
     envelopes::insert(&mut tx, &envelope).await?;
+
     // The ledger, the event and the file pointer commit with the envelope row.
     events::record_created(&mut tx, &envelope, &caller.actor, Map::new(), now).await?;
     uploads::attach(
@@ -367,6 +379,7 @@ pub async fn file_document(
         now,
     )
     .await?;
+
     envelope.upload = Some(file.clone());
     let filed = FiledDocument {
         customer: customer.id,
@@ -374,5 +387,6 @@ pub async fn file_document(
         file,
     };
     answer.commit(tx, &filed).await?;
+
     Ok(filed)
 }

@@ -43,6 +43,7 @@ pub async fn record_created(
     for (name, value) in more {
         details[name] = value;
     }
+
     record(tx, envelope, actor, created.as_str(), details, at).await?;
     emit(tx, envelope, created, data, at).await
 }

@@ -30,10 +30,13 @@ pub async fn update(core: &Core, seen: &ProbeCache) -> Result<(), StoreError> {
     if good_until.is_some_and(|until| began < until) {
         return Ok(());
     }
+
     count(core).await?;
+
     // The longer a count takes, the later is the next one.
     let age = (began.elapsed() * GAUGES_SHARE).min(GAUGES_AGE);
     *good_until = Some(Instant::now() + age);
+
     Ok(())
 }
 
@@ -44,6 +47,7 @@ async fn count(core: &Core) -> Result<(), StoreError> {
     if let Some(head) = store::log::head(&mut connection).await? {
         core.metrics.ledger_size.set(head.size.cast_signed());
     }
+
     let since = core.clock.now() - integrity::PERIOD;
     let progress = store::integrity::progress(&mut connection, since).await?;
     core.metrics.integrity_total.set(progress.total);
@@ -51,6 +55,7 @@ async fn count(core: &Core) -> Result<(), StoreError> {
     core.metrics.integrity_problems.set(progress.with_problems);
     let now = core.clock.now();
     let lag = |since: Option<Timestamp>| since.map_or(0, |at| now.as_seconds() - at.as_seconds());
+
     let counts = jobs::counts(&mut connection, now).await?;
     core.metrics.jobs_waiting.set(counts.waiting);
     core.metrics.jobs_failed.set(counts.failed);
@@ -58,8 +63,10 @@ async fn count(core: &Core) -> Result<(), StoreError> {
     let due = store::deliveries::counts(&mut connection, now).await?;
     core.metrics.webhook_due.set(due.due);
     core.metrics.webhook_lag.set(lag(due.oldest));
+
     let endpoints = store::webhooks::counts(&mut connection).await?;
     core.metrics.webhook_paused.set(endpoints.paused);
     core.metrics.webhook_disabled.set(endpoints.disabled);
+
     Ok(())
 }

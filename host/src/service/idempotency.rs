@@ -71,11 +71,14 @@ pub async fn claim(
             if kept.lease_until > now {
                 return Err(ServiceError::StillRunning);
             }
+
             Some(kept)
         }
         outdated => outdated,
     };
+
     let claim = RequestId::new().to_string();
+
     // Compare-and-swap on the row read above: of several repeats that find an expired
     // claim, one takes it over.
     let won = idempotency::claim(
@@ -88,9 +91,11 @@ pub async fn claim(
         replaced.as_ref(),
     )
     .await?;
+
     if !won {
         return Err(ServiceError::StillRunning);
     }
+
     tx.commit().await?;
     Ok(IdempotencyClaim::Go(IdempotencyReceipt(Some(Arc::new(
         ClaimedKey {
@@ -117,11 +122,13 @@ fn known(
     let Some((status, body)) = &kept.answer else {
         return Ok(None);
     };
+
     // The key is part of the encryption context: a response moved to another row does not open.
     let body = core
         .cipher
         .open(body, &key.key)
         .ok_or_else(|| ServiceError::Internal("a kept answer cannot be opened".into()))?;
+
     let status = u16::try_from(*status).unwrap_or(500);
     Ok(Some(IdempotencyClaim::Replay(status, body)))
 }

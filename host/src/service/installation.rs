@@ -43,6 +43,7 @@ pub async fn note_monitor(core: &Core, address: &str) -> Result<(), ServiceError
     if known.is_some_and(|at| at > now - NOTED_EVERY) {
         return Ok(());
     }
+
     chores::hold(&core.store, &name, now).await?;
     if known.is_none() {
         let mut seen = signs(core, rows::MONITOR).await?;
@@ -54,6 +55,7 @@ pub async fn note_monitor(core: &Core, address: &str) -> Result<(), ServiceError
             }
         }
     }
+
     Ok(())
 }
 
@@ -168,6 +170,7 @@ pub async fn view(core: &Core) -> Result<InstallationView, ServiceError> {
     let counts = jobs::counts(&mut connection, now).await?;
     let due = deliveries::counts(&mut connection, now).await?;
     let endpoints = webhooks::counts(&mut connection).await?;
+
     let pending = log::pending_count(&mut connection).await?;
     let head = log::head(&mut connection).await?;
     let buckets = rows::buckets(&mut connection).await?;
@@ -231,6 +234,7 @@ pub async fn organizations(
         envelopes: one.envelopes,
         users: one.users,
     });
+
     Ok(views.collect())
 }
 
@@ -246,6 +250,7 @@ pub async fn failing_jobs(core: &Core, limit: i64) -> Result<Vec<FailingJobView>
         run_at: job.run_at,
         error: job.error,
     });
+
     Ok(views.collect())
 }
 
@@ -279,6 +284,7 @@ fn bounds(month: &str) -> Option<(Timestamp, Timestamp)> {
     };
     let begin =
         |year: i32, month: u32| Timestamp::parse(&format!("{year:04}-{month:02}-01T00:00:00Z"));
+
     let (next_year, next) = if number == 12 {
         (year + 1, 1)
     } else {
@@ -304,6 +310,7 @@ pub async fn usage(
             "Not a month",
         )]));
     };
+
     let mut connection = core.store.read().await?;
     let (created, vaulted) = rows::envelopes_of(&mut connection, org, from, to).await?;
     let identity = kba::usage(&mut connection, Some(org), from, to).await?;
@@ -312,6 +319,7 @@ pub async fn usage(
         let of = identity.iter().filter(|one| one.status == status);
         of.map(|one| one.sessions).sum()
     };
+
     Ok(UsageView {
         month: month.to_owned(),
         envelopes_created: created,

@@ -118,6 +118,7 @@ pub async fn take_bounce(
         let Some(organization) = organizations.next() else {
             return Ok(BounceOutcome::Ignored("there is no such envelope".into()));
         };
+
         let org = organization.id;
         if envelopes::get(&mut connection, &org, &mail.envelope)
             .await?
@@ -126,6 +127,7 @@ pub async fn take_bounce(
             break org;
         }
     };
+
     drop(connection);
 
     let mut tx = core.store.begin().await?;
@@ -148,10 +150,12 @@ pub async fn take_bounce(
     {
         return Ok(BounceOutcome::Ignored("it was recorded before".into()));
     }
+
     let mut data = undelivered(&signer, mail.kind, &mail.reason);
     data["bounce"] = which.into();
     record_undelivered(core, &mut tx, (&envelope, &signer), data).await?;
     tx.commit().await?;
+
     Ok(BounceOutcome::Recorded {
         envelope: mail.envelope,
         signer: signer.id,
@@ -189,12 +193,15 @@ async fn record_undelivered(
         failure: data["reason"].as_str().map(ToOwned::to_owned),
     };
     signers::set_notice(tx, envelope, signer, &failure).await?;
+
     let failed = EventType::SignerDeliveryFailed;
     events::record_and_emit(tx, envelope, "system", failed, data, now).await?;
+
     // The creator gets a mail too, for want of webhooks.
     if envelope.creator_email().is_some() {
         queue::<MailUndelivered>(tx, envelope, None, now).await?;
     }
+
     Ok(())
 }
 
@@ -241,14 +248,17 @@ pub async fn completed(
     let signers = signers::list(tx, &envelope.org, &envelope.id).await?;
     let recipients = signers::recipients(tx, &envelope.org, &envelope.id).await?;
     let all = people(&signers).chain(people(&recipients));
+
     // A creator who also takes part gets the mail of the others.
     let creator_is_told = all.clone().any(|person| is_creator(envelope, person));
     for person in distinct(all) {
         queue::<MailCompletion>(tx, envelope, Some(person), at).await?;
     }
+
     if envelope.creator_email().is_some() && !creator_is_told {
         queue::<MailCompletion>(tx, envelope, None, at).await?;
     }
+
     Ok(())
 }
 
@@ -276,9 +286,11 @@ pub async fn declined(
             queue::<MailDecline>(tx, envelope, Some(person), now).await?;
         }
     }
+
     if envelope.creator_email().is_some() {
         queue::<MailDecline>(tx, envelope, None, now).await?;
     }
+
     Ok(())
 }
 
@@ -293,11 +305,13 @@ pub async fn withdrawn(
     if !envelope.status.is_out_for_signing() {
         return Ok(());
     }
+
     let signers = signers::list(tx, &envelope.org, &envelope.id).await?;
     let recipients = signers::recipients(tx, &envelope.org, &envelope.id).await?;
     for person in distinct(invited(envelope, &signers, &recipients)) {
         queue::<MailWithdrawal>(tx, envelope, Some(person), now).await?;
     }
+
     Ok(())
 }
 
@@ -363,6 +377,7 @@ async fn queue_once<M: EnvelopeMail>(
         Some(position) => position.to_string(),
         None => "creator".to_owned(),
     };
+
     // The address is part of the key, so that a signer who replaces another one gets a
     // mail of their own.
     let address = to.map_or("", Person::email);
@@ -370,6 +385,7 @@ async fn queue_once<M: EnvelopeMail>(
     if !which.is_empty() {
         key = format!("{key}:{which}");
     }
+
     jobs::insert_or_revive(tx, &envelope.org, &M::from(addressee), &key, now).await
 }
 
@@ -438,6 +454,7 @@ fn invited<'a>(
         .iter()
         .filter(|signer| signer.status != SignerStatus::Pending || turn.contains(&signer.position))
         .map(|signer| signer as &dyn Person);
+
     let viewers = recipients
         .iter()
         .filter(|recipient| recipient.kind == RecipientKind::Viewer)
@@ -456,6 +473,7 @@ fn distinct<'a>(people: impl IntoIterator<Item = &'a dyn Person>) -> Vec<&'a dyn
             told.push(person);
         }
     }
+
     told
 }
 
@@ -485,6 +503,7 @@ mod tests {
             "key:key_1".into(),
             now,
         );
+
         let sending = SentDocument {
             preserve_signing_order,
             ..SentDocument::default()

@@ -97,6 +97,7 @@ pub async fn report(
         "reason": why,
         "at": now,
     });
+
     let failure = SignerNotice {
         at: now,
         failure: Some(why.to_owned()),
@@ -105,5 +106,6 @@ pub async fn report(
     signers::set_notice(&mut tx, envelope, signer, &failure).await?;
     let failed = EventType::SignerTextFailed;
     events::record_and_emit(&mut tx, envelope, "system", failed, data, now).await?;
+
     Ok(tx.commit().await?)
 }

@@ -199,16 +199,19 @@ impl ChangeOrganization {
                 why,
             )])
         };
+
         if let Some(mut brand) = self.brand {
             if let FieldPatch::Set(name) = &mut brand.name {
                 *name = party_name::normalized(name).map_err(|problem| {
                     refused(&["brand", "name"], "one line", &problem.to_string())
                 })?;
             }
+
             brand.name.apply(&mut settings.brand.name);
             brand.color.apply(&mut settings.brand.color);
             brand.logo.apply(&mut settings.brand.logo);
         }
+
         for (name, origins) in [
             ("embed_origins", &self.embed_origins),
             ("return_origins", &self.return_origins),
@@ -217,6 +220,7 @@ impl ChangeOrganization {
                 return Err(refused(&[name], "at most 50 origins", "Too many origins"));
             }
         }
+
         let is_long = |text: &ConsentText| {
             let parts = [&text.version, &text.statement, &text.disclosure];
             parts.into_iter().any(|part| part.chars().count() > CONSENT)
@@ -229,33 +233,40 @@ impl ChangeOrganization {
                 "The text is too long",
             ));
         }
+
         settings.auto_vault = self.auto_vault.unwrap_or(settings.auto_vault);
         settings.envelope_ttl_days = self.envelope_ttl_days.unwrap_or(settings.envelope_ttl_days);
         if let Some(origins) = self.embed_origins {
             settings.embed_origins = origins;
         }
+
         if let Some(origins) = self.return_origins {
             settings.return_origins = origins;
         }
+
         if let Some(dates) = self.dates {
             settings.dates = dates;
         }
+
         if let Some(consent) = self.consent {
             if let Some(why) = settings.problem_of_new_texts(&consent) {
                 return Err(refused(&["consent"], "a new version", &why));
             }
             settings.consent = consent;
         }
+
         match self.consumer_disclosure {
             FieldPatch::Keep => {}
             FieldPatch::Clear => settings.consumer_disclosure = ConsumerDisclosure::default(),
             FieldPatch::Set(new) => settings.consumer_disclosure = new,
         }
+
         match self.signature_wording {
             FieldPatch::Keep => {}
             FieldPatch::Clear => settings.signature_wording = SignatureWording::new(),
             FieldPatch::Set(new) => settings.signature_wording = new,
         }
+
         let required = self.require_access_demonstration;
         settings.require_access_demonstration =
             required.unwrap_or(settings.require_access_demonstration);
@@ -263,6 +274,7 @@ impl ChangeOrganization {
         let refuses = self.refuse_unsigned_roles;
         settings.refuse_unsigned_roles = refuses.unwrap_or(settings.refuse_unsigned_roles);
         settings.active_content = self.active_content.unwrap_or(settings.active_content);
+
         self.chattel_paper_jurisdiction
             .apply(&mut settings.chattel_paper_jurisdiction);
         match settings.problem() {
@@ -297,6 +309,7 @@ pub async fn change(
             "Only an owner changes the sign-in",
         ));
     }
+
     let sign_on = match std::mem::take(&mut change.single_sign_on) {
         FieldPatch::Keep => FieldPatch::Keep,
         FieldPatch::Clear => FieldPatch::Clear,
@@ -305,16 +318,19 @@ pub async fn change(
             FieldPatch::Set(new.checked(core, present.as_ref()).await?)
         }
     };
+
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     if !matches!(sign_on, FieldPatch::Keep) {
         changes::permit_sign_on(core, &mut tx, org).await?;
     }
+
     organizations::lock(&mut tx, org).await?;
     let found = organizations::get(&mut tx, org).await?;
     let mut organization = found.ok_or(ServiceError::NotFound("Organization"))?;
     let before = organization.clone();
     change.apply(&mut organization.settings)?;
+
     match sign_on {
         FieldPatch::Keep => {}
         FieldPatch::Clear => {
@@ -331,9 +347,11 @@ pub async fn change(
             }
         }
     }
+
     organizations::set_settings(&mut tx, &organization).await?;
     record(&mut tx, &caller.actor, before, &organization, now).await?;
     tx.commit().await?;
+
     Ok(organization.into())
 }
 
@@ -352,13 +370,16 @@ pub async fn put_sign_on(
     let found = organizations::get(tx, org).await?;
     let mut organization = found.ok_or(ServiceError::NotFound("Organization"))?;
     let before = organization.clone();
+
     match settings {
         Some(settings) => organization.settings.name_issuer(settings, alone, now),
         None => organization.settings.single_sign_on = None,
     }
+
     if let Some(secret) = secret {
         organizations::set_sign_on_secret(tx, org, secret).await?;
     }
+
     organizations::set_settings(tx, &organization).await?;
     Ok(record(tx, actor, before, &organization, now).await?)
 }
@@ -374,14 +395,17 @@ pub async fn record(
     let org = after.id.clone();
     let [before, after] = [before, after.clone()].map(|one| json!(OrganizationView::from(one)));
     let mut changed = Map::new();
+
     let members = after.as_object().into_iter().flatten();
     for (name, value) in members.filter(|(name, value)| before[name.as_str()] != **value) {
         let change = json!({ "before": before[name.as_str()], "after": value });
         changed.insert(name.clone(), change);
     }
+
     if changed.is_empty() {
         return Ok(());
     }
+
     let details = json!({ "changed": Value::Object(changed) });
     credentials::record_by(tx, Some(&org), actor, "settings.changed", details, now).await
 }

@@ -101,9 +101,11 @@ pub async fn due(core: &Core, envelope: &Envelope) -> Result<Option<PaymentDue>,
         | EnvelopeStatus::Voided
         | EnvelopeStatus::Expired => false,
     };
+
     if !open || envelope.payment != Some(PaymentStatus::RequiresPayment) {
         return Ok(None);
     }
+
     let mut connection = core.store.read().await?;
     let payment = payments::get(&mut connection, &envelope.org, &envelope.id).await?;
     let signers = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
@@ -165,10 +167,12 @@ pub async fn collect(
 async fn begun(core: &Core, due: &PaymentDue) -> Result<PaymentIntent, ServiceError> {
     let (payment, intent) = asked(core, due).await?;
     let status = settle(core, &payment, &intent).await?;
+
     // Paid in the meantime: nothing is due any more.
     if status == PaymentStatus::Paid {
         return Ok(PaymentIntent::default());
     }
+
     // A script from an organization's own plugin would run on pages that all
     // organizations share, so only the operator's instances may provide one.
     let operators = is_operators(&payment);
@@ -198,12 +202,14 @@ pub async fn standing(core: &Core, envelope: &Envelope) -> Result<PaymentStatusV
         let mut connection = core.store.read().await?;
         let payment = payments::get(&mut connection, &envelope.org, &envelope.id).await?;
         drop(connection);
+
         if let Some(payment) = payment
             && payment.intent.is_some()
         {
             status = Some(reconcile(core, &payment).await?);
         }
     }
+
     Ok(PaymentStatusView { status })
 }
 
@@ -221,6 +227,7 @@ async fn asked(
             return Ok((payment.clone(), intent));
         }
     }
+
     core.before_provider_call()?;
     let org = &payment.org;
     let instance = core.instance(Slot::Payment, org);
@@ -239,6 +246,7 @@ async fn asked(
         platform_fee: payment.asked.platform_fee_cents,
         payer_email: Some(due.payer_email.clone()),
     };
+
     let intent = asked.create_intent(request).await.map_err(failed)?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
@@ -253,6 +261,7 @@ async fn asked(
             "currency": payment.asked.currency,
         });
         sandbox::mark(&mut details, &instance);
+
         let actor = format!("payer:{}", due.payer_email);
         events::record(
             &mut tx,
@@ -263,6 +272,7 @@ async fn asked(
             now,
         )
         .await?;
+
         tx.commit().await?;
         let intent_of = Some((instance, intent.intent_id.clone()));
         let payment = EnvelopePayment {
@@ -270,15 +280,19 @@ async fn asked(
             intent: intent_of,
             ..payment.clone()
         };
+
         return Ok((payment, intent));
     }
+
     drop(tx);
+
     // A concurrent request recorded its intent first; use that one.
     let mut connection = core.store.read().await?;
     let now = payments::get(&mut connection, org, &payment.envelope).await?;
     drop(connection);
     let payment = now.ok_or(ServiceError::NotFound("Envelope"))?;
     let intent = read(core, &payment).await?;
+
     Ok((payment, intent))
 }
 
@@ -303,6 +317,7 @@ fn provider(
     if instance == EMBEDDED {
         return Ok(core.sandbox(Slot::Payment, org)?.payment(org));
     }
+
     let lease = core.lease(Slot::Payment, instance)?;
     let plugin = match org {
         Some(org) => core.components.payment(Some(org), instance),
@@ -330,6 +345,7 @@ async fn settle(
 ) -> Result<PaymentStatus, ServiceError> {
     let asked = &payment.asked;
     let same_currency = intent.currency.eq_ignore_ascii_case(&asked.currency);
+
     // Another amount or currency is not this payment, even if the provider calls it paid.
     if intent.amount != asked.amount_cents || !same_currency {
         return Err(failed(ProviderError::Rejected(format!(
@@ -340,16 +356,20 @@ async fn settle(
     if intent.status != seen::PaymentStatus::Paid {
         return Ok(PaymentStatus::RequiresPayment);
     }
+
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &payment.org, &payment.envelope).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+
     // Compare-and-swap: a callback and a poll may arrive here at the same time, and
     // one of them writes the ledger entry and the event.
     if !payments::set_paid(&mut tx, payment, now).await? {
         return Ok(PaymentStatus::Paid);
     }
+
     envelopes::set_payment(&mut tx, &envelope, PaymentStatus::Paid, now).await?;
+
     // The money has arrived, so it is recorded. The operator may have to refund it.
     if matches!(
         envelope.status,
@@ -358,6 +378,7 @@ async fn settle(
         let status = envelope.status;
         tracing::warn!(envelope = %envelope.id, %status, "payment received for an ended envelope");
     }
+
     let data = json!({ "amount_cents": asked.amount_cents, "currency": asked.currency });
     let mut details = data.clone();
     details["envelope_status"] = json!(envelope.status);
@@ -366,15 +387,18 @@ async fn settle(
     if let Some((instance, _)) = &payment.intent {
         sandbox::mark(&mut details, instance);
     }
+
     let (event, actor) = (EventType::PaymentSucceeded, "provider");
     events::record(&mut tx, &envelope, actor, event.as_str(), details, now).await?;
     events::emit(&mut tx, &envelope, event, data, now).await?;
+
     // A signed envelope that is vaulted automatically was waiting for the payment.
     let organization = organizations::get(&mut tx, &payment.org).await?;
     let standing = organization.is_some_and(|organization| organization.settings.auto_vault);
     if envelope.status == EnvelopeStatus::Completed && envelope.is_vaulted_unattended(standing) {
         vault_in::queue(&mut tx, &envelope, None, now).await?;
     }
+
     tx.commit().await?;
     Ok(PaymentStatus::Paid)
 }
@@ -401,6 +425,7 @@ pub async fn callback(
         Err(seen::CallbackError::Unverified(why)) => return Err(CallbackError::Unverified(why)),
         Err(seen::CallbackError::Malformed(why)) => return Err(CallbackError::Malformed(why)),
     }
+
     Ok(())
 }
 
@@ -432,6 +457,7 @@ async fn note_reversal(
     word: &str,
 ) -> Result<(), ServiceError> {
     const ACTION: &str = "payment.reversal_reported";
+
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &payment.org, &payment.envelope).await?;
@@ -443,6 +469,7 @@ async fn note_reversal(
         "reason": word,
     });
     let same = |entry: &Value| *entry == details;
+
     // Providers repeat callbacks: the same reversal is recorded once.
     let entries = ledger::list(&mut tx, Some(&payment.org), &payment.envelope).await?;
     if entries
@@ -451,6 +478,7 @@ async fn note_reversal(
     {
         return Ok(());
     }
+
     tracing::warn!(envelope = %envelope.id, amount, word, "payment reversal reported");
     events::record(&mut tx, &envelope, "provider", ACTION, details, now).await?;
     Ok(tx.commit().await?)
@@ -467,6 +495,7 @@ pub async fn round(core: &Core) -> Result<(), ServiceError> {
         stream::iter(due)
             .for_each_concurrent(AT_ONCE, |due| look(core, due))
             .await;
+
         if !more {
             return Ok(());
         }
@@ -481,6 +510,7 @@ async fn look(core: &Core, due: OwnedEnvelope) {
         let payment = payment.ok_or(ServiceError::NotFound("Payment"))?;
         reconcile(core, &payment).await
     };
+
     match looked.await {
         Ok(_) => drop(core.metrics.provider_polls.inc()),
         Err(error) => {

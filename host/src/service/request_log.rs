@@ -85,6 +85,7 @@ fn kept(mut received: ReceivedRequest) -> NewRequest {
         Some(answer.ok()?.data.envelope_id)
     };
     let envelope = named.or_else(answered);
+
     let shown = |body: Option<Bytes>, members: &Option<Arc<LoggedMembers>>| {
         members.as_ref()?.redacted(&body?)
     };
@@ -139,6 +140,7 @@ pub async fn get(core: &Core, org: &OrgId, id: &str) -> Result<LoggedRequest, Se
     let Some(id) = RequestId::parse(id) else {
         return Err(unknown);
     };
+
     let search = RequestSearch {
         id: Some(id),
         ..RequestSearch::default()
@@ -169,6 +171,7 @@ mod tests {
             answer: None,
             logged: (None, None),
         };
+
         let stored = (0..MOST + 3).filter(|_| waiting.add(request())).count();
         assert_eq!(stored, MOST / BATCH);
         assert_eq!(waiting.take().len(), MOST);

@@ -153,6 +153,7 @@ pub async fn inbox(
             None => None,
         },
     };
+
     let mut connection = core.store.read().await?;
     Ok(rows::list(&mut connection, &caller.org, &search, limit).await?)
 }
@@ -176,6 +177,7 @@ pub async fn advance(
 ) -> Result<TestClockView, ServiceError> {
     only_test(caller)?;
     let mut attempts = 1;
+
     // It locks rows of many tables, which the worker locks in another order: a deadlock rolls one of the two back.
     let view = loop {
         match move_times(core, caller, request.advance_seconds, answer).await {
@@ -185,6 +187,7 @@ pub async fn advance(
             moved => break moved?,
         }
     };
+
     expiry::sweep(core, Some(&caller.org)).await?;
     Ok(view)
 }
@@ -201,11 +204,13 @@ async fn move_times(
         let why = "The time of test data was advanced by 50 years already";
         return Err(ServiceError::Conflict(why.into()));
     }
+
     let view = TestClockView {
         now: core.clock.now(),
         advanced_seconds,
     };
     answer.commit(tx, &view).await?;
+
     Ok(view)
 }
 
@@ -219,6 +224,7 @@ pub async fn sign(
     let only = request.signer_email.as_deref();
     let (mut envelope, mut waiting) = waiting(core, caller, id).await?;
     let mut signer = next(&envelope, waiting, only)?;
+
     let mut signers = Vec::new();
     while let Some(now) = signer {
         pass_identity(core, &envelope, &now).await?;
@@ -229,6 +235,7 @@ pub async fn sign(
         (envelope, waiting) = self::waiting(core, caller, id).await?;
         signer = waiting.into_iter().next().filter(|_| only.is_none());
     }
+
     Ok(outcome(envelope, signers))
 }
 
@@ -248,6 +255,7 @@ pub async fn decline(
         .decline(&caller.org, submitter, &signer.email, reason, &origin)
         .await
         .map_err(|error| refused(&envelope, error))?;
+
     signing::reconcile(core, &envelope).await?;
     let envelope = envelope_service::get(core, caller, id).await?;
     Ok(outcome(envelope, vec![signer.email]))
@@ -275,6 +283,7 @@ async fn waiting(
         let signers = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
         waiting.extend(invited_now(&envelope, &signers).cloned());
     }
+
     Ok((envelope, waiting))
 }
 
@@ -295,10 +304,12 @@ fn next(
     if !envelope.status.is_out_for_signing() {
         return Err(closed(envelope));
     }
+
     let mut waiting = waiting.into_iter();
     let Some(email) = email else {
         return Ok(waiting.next());
     };
+
     let named = waiting.find(|signer| signer.email.eq_ignore_ascii_case(email));
     named.map(Some).ok_or_else(|| {
         ServiceError::Invalid(vec![ValidationIssue::new(
@@ -326,6 +337,7 @@ async fn pass_identity(
     if kba::is_open(core, envelope, signer).await? {
         return Ok(());
     }
+
     // Opens the questions.
     kba::gate(core, envelope, signer, None).await?;
     let right = ["q1", "q2", "q3"].map(|name| (name.to_owned(), "correct".to_owned()));
@@ -336,6 +348,7 @@ async fn pass_identity(
         ip: None,
     };
     kba::go_on(core, envelope, signer, answers).await?;
+
     if kba::is_open(core, envelope, signer).await? {
         Ok(())
     } else {
@@ -354,6 +367,7 @@ async fn pay(core: &Core, envelope: &Envelope, signer: &Signer) -> Result<(), Se
     if due.position != Some(signer.position) {
         return Ok(());
     }
+
     let intent = payments::intent(core, envelope, &signer.email, due.position).await?;
     let sandbox = core.sandbox(Slot::Payment, Some(&envelope.org))?;
     let secret = intent.client_secret.as_deref().unwrap_or_default();
@@ -361,6 +375,7 @@ async fn pay(core: &Core, envelope: &Envelope, signer: &Signer) -> Result<(), Se
     if let Some(intent) = sandbox.intent(id).await? {
         sandbox.pay(&intent).await?;
     }
+
     Ok(())
 }
 
@@ -377,8 +392,10 @@ async fn fill_and_sign(
     room.open(org, person.0, person.1, &origin)
         .await
         .map_err(refused)?;
+
     let mut values = given.clone();
     let mut form = room.form(org, submitter).await.map_err(refused)?;
+
     // An answer may show or require other fields, and these again others.
     loop {
         let before = values.len();
@@ -395,15 +412,20 @@ async fn fill_and_sign(
                 }
                 _ => sample(field, signer, &form.today),
             };
+
             values.insert(field.name.clone(), value);
         }
+
         if values.len() == before {
             break;
         }
+
         (form, _) = room.tried(form, values.clone()).await.map_err(refused)?;
     }
+
     let settings = organizations::read(core, org).await?.settings;
     let locale = signer.locale.unwrap_or(settings.language);
+
     // No text was shown to a person, so none is named.
     let consent = GivenConsent {
         version: SIMULATED.to_owned(),
@@ -415,6 +437,7 @@ async fn fill_and_sign(
     room.finish(org, person, &values, Ok(consent), None, &origin)
         .await
         .map_err(refused)?;
+
     let executed = room.execute(org, form.submission.id).await;
     executed.map_err(|error| ServiceError::Internal(error.to_string()))
 }
@@ -429,6 +452,7 @@ fn missing<'a>(form: &'a SigningForm, values: &BTreeMap<String, String>) -> Vec<
     let open = |field: &&RoomField| {
         !field.is_locked() && !form.hidden.contains(&field.name) && !filled(field)
     };
+
     form.fields
         .iter()
         .filter(open)
@@ -470,6 +494,7 @@ fn refused(envelope: &Envelope, error: FormError) -> ServiceError {
                     why,
                 )
             };
+
             ServiceError::Invalid(problems.into_iter().map(issue).collect())
         }
         FormError::Closed => closed(envelope),

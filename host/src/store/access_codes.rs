@@ -51,9 +51,11 @@ pub async fn failures_of(
     .bind(network)
     .fetch_optional(connection)
     .await?;
+
     let Some(row) = row else {
         return Ok(NetworkFailures::default());
     };
+
     let columns = RowColumns {
         row: &row,
         table: "access_code_failure",
@@ -91,6 +93,7 @@ pub async fn put_failures(
     .bind(state.locked_until.map(|at| at.to_string()))
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -110,6 +113,7 @@ pub async fn forget_failures(
     .bind(signer.position)
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -129,15 +133,18 @@ pub async fn get(
     .bind(&signer.email)
     .fetch_optional(connection)
     .await?;
+
     let Some(row) = row else {
         return Ok(CodeState::default());
     };
+
     let columns = RowColumns {
         row: &row,
         table: "access_code",
         id: "envelope_id",
     };
     let code = columns.optional_text("code")?;
+
     Ok(CodeState {
         sent: code.zip(columns.optional_time("sent_at")?),
         sends: columns.number("sends")?,
@@ -178,5 +185,6 @@ pub async fn put(
     .bind(state.locks)
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }

@@ -35,6 +35,7 @@ pub async fn insert(
     .bind(prefix(hash))
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -53,6 +54,7 @@ pub async fn by_hash(
             return api_key(row).map(Some);
         }
     }
+
     Ok(None)
 }
 
@@ -98,6 +100,7 @@ pub async fn owner_emails(
     .bind(org.as_str())
     .fetch_all(connection)
     .await?;
+
     rows.iter()
         .map(|row| Ok(row.try_get("owner_email")?))
         .collect()
@@ -119,6 +122,7 @@ pub async fn update(
     .bind(rate_limit_rpm)
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -137,6 +141,7 @@ pub async fn replace_hash(
     .bind(prefix(hash))
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -162,6 +167,7 @@ pub async fn touch(
     .bind(at.to_string())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 

@@ -50,6 +50,7 @@ pub async fn insert(connection: &mut AnyConnection, batch: &Batch) -> Result<(),
     .bind(batch.created_at.to_string())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -107,6 +108,7 @@ pub async fn list(
         also: " and deleted_at is null",
     };
     let (rows, total) = list.page(connection, page, limit).await?;
+
     Ok((rows.iter().map(batch).collect::<Result<_, _>>()?, total))
 }
 
@@ -143,6 +145,7 @@ pub async fn update(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -174,14 +177,17 @@ pub async fn counts(
         names.join(", ")
     );
     let mut counts: HashMap<BatchId, BatchCounts> = HashMap::new();
+
     // `in ()` is not valid SQL.
     if batches.is_empty() {
         return Ok(counts);
     }
+
     let mut query = sqlx::query(AssertSqlSafe(text)).bind(org.bucket());
     for batch in batches {
         query = query.bind(batch.as_str());
     }
+
     for row in &query.fetch_all(connection).await? {
         let columns = RowColumns {
             row,
@@ -192,6 +198,7 @@ pub async fn counts(
         let status = columns.parsed("status", ItemStatus::parse)?;
         *counts.entry(batch).or_default().of(status) = columns.number("items")?;
     }
+
     Ok(counts)
 }
 
@@ -234,11 +241,13 @@ pub async fn replace_items(
 ) -> Result<(), StoreError> {
     /// Rows per statement: each binds eleven values, and SQLite allows 32,766.
     const ROWS: usize = 200;
+
     sqlx::query("delete from bulk_item where bucket = $1 and batch_id = $2")
         .bind(batch.org.bucket())
         .bind(batch.id.as_str())
         .execute(&mut **tx)
         .await?;
+
     for some in items.chunks(ROWS) {
         let mut text = String::from(
             "insert into bulk_item (bucket, item_id, org_id, batch_id, position, customer_id,
@@ -250,6 +259,7 @@ pub async fn replace_items(
             let comma = if index == 0 { "" } else { ", " };
             text.push_str(&format!("{comma}({}, 0, 0)", names.join(", ")));
         }
+
         let mut query = sqlx::query(AssertSqlSafe(text));
         for item in some {
             query = query
@@ -265,8 +275,10 @@ pub async fn replace_items(
                 .bind(item.error.as_deref())
                 .bind(now.to_string());
         }
+
         query.execute(&mut **tx).await?;
     }
+
     Ok(())
 }
 
@@ -291,6 +303,7 @@ pub async fn claim(
          returning *",
         tx.dialect.skip_locked()
     );
+
     let rows = sqlx::query(AssertSqlSafe(text))
         .bind(batch.org.bucket())
         .bind(batch.id.as_str())
@@ -300,6 +313,7 @@ pub async fn claim(
         .fetch_all(&mut **tx)
         .await?;
     let mut items = rows.iter().map(item).collect::<Result<Vec<_>, _>>()?;
+
     // `returning` yields rows in no particular order.
     items.sort_by_key(|item| item.position);
     Ok(items)
@@ -321,6 +335,7 @@ pub async fn renew(store: &Store, items: &[BatchItem], until: Timestamp) -> Resu
         .execute(&mut *tx)
         .await?;
     }
+
     tx.commit().await
 }
 
@@ -353,6 +368,7 @@ pub async fn holds(tx: &mut WriteTransaction, item: &BatchItem) -> Result<bool, 
         .bind(item.lease_epoch)
         .fetch_optional(&mut **tx)
         .await?;
+
     Ok(held.is_some())
 }
 
@@ -372,6 +388,7 @@ pub async fn settle(
             (ItemStatus::Pending, Some(why), None, Some(at), attempts)
         }
     };
+
     let changed = sqlx::query(
         "update bulk_item set status = $4, error = $5, sent_at = $6,
              run_at = coalesce($7, run_at), attempts = attempts + $8
@@ -387,6 +404,7 @@ pub async fn settle(
     .bind(attempts)
     .execute(&mut **tx)
     .await?;
+
     super::envelopes::one_row(changed.rows_affected())
 }
 
@@ -411,6 +429,7 @@ pub async fn move_items(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(moved.rows_affected())
 }
 
@@ -432,6 +451,7 @@ pub async fn next_due(
         table: "bulk_item",
         id: "item_id",
     };
+
     columns.optional_time("run_at")
 }
 
@@ -455,6 +475,7 @@ pub async fn abandoned(
     .bind(limit)
     .fetch_all(connection)
     .await?;
+
     rows.iter()
         .map(|row| {
             let columns = RowColumns {
@@ -473,6 +494,7 @@ pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreErr
     if store.dialect() != SqlDialect::Sqlite {
         return Ok(());
     }
+
     let mut tx = store.begin().await?;
     sqlx::query(
         "update bulk_item set run_at = $1, lease_epoch = lease_epoch + 1
@@ -482,6 +504,7 @@ pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreErr
     .bind(now.to_string())
     .execute(&mut *tx)
     .await?;
+
     tx.commit().await
 }
 

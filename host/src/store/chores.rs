@@ -19,6 +19,7 @@ pub async fn claim(
         .bind(now.to_string())
         .execute(&mut *tx)
         .await?;
+
     // Compare-and-swap on the due time: only one node can win.
     let claimed = sqlx::query("update chore set due_at = $3 where name = $1 and due_at <= $2")
         .bind(name)
@@ -27,6 +28,7 @@ pub async fn claim(
         .execute(&mut *tx)
         .await?
         .rows_affected();
+
     tx.commit().await?;
     Ok(claimed == 1)
 }
@@ -46,6 +48,7 @@ pub async fn hold(store: &Store, name: &str, until: Timestamp) -> Result<(), Sto
     .bind(until.to_string())
     .execute(&mut *tx)
     .await?;
+
     tx.commit().await
 }
 

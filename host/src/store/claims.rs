@@ -51,6 +51,7 @@ impl RowClaim<'_> {
             if left <= 0 || late {
                 break;
             }
+
             match self.take_in(store, bucket, due, left).await {
                 Ok(rows) => taken.extend(rows),
                 // Rows of earlier buckets are leased already and
@@ -62,6 +63,7 @@ impl RowClaim<'_> {
                 }
             }
         }
+
         Ok(taken)
     }
 
@@ -81,6 +83,7 @@ impl RowClaim<'_> {
              ) as oldest
              group by bucket order by min(since)"
         );
+
         // Plain read without locks; the claim below checks the condition again.
         let mut connection = store.read().await?;
         let mut query = sqlx::query(AssertSqlSafe(text))
@@ -89,6 +92,7 @@ impl RowClaim<'_> {
         for text in self.texts {
             query = query.bind(text.as_str());
         }
+
         let rows = query.fetch_all(&mut *connection).await?;
         let buckets = rows.iter().map(|row| row.try_get("bucket"));
         Ok(buckets.collect::<Result<_, _>>()?)
@@ -110,7 +114,9 @@ impl RowClaim<'_> {
             texts,
             returning,
         } = self;
+
         let last = 3 + texts.len();
+
         // Materialized, as a plan may otherwise run the subquery once per row and ignore its limit.
         let text = format!(
             "with due as materialized (
@@ -122,6 +128,7 @@ impl RowClaim<'_> {
              returning {returning}",
             store.dialect().skip_locked()
         );
+
         let mut tx = store.begin().await?;
         let mut query = sqlx::query(AssertSqlSafe(text))
             .bind(bucket)
@@ -129,6 +136,7 @@ impl RowClaim<'_> {
         for text in *texts {
             query = query.bind(text.as_str());
         }
+
         let rows = query.bind(limit).fetch_all(&mut *tx).await?;
         tx.commit().await?;
         Ok(rows)

@@ -35,6 +35,7 @@ pub async fn insert(
     .bind(change.expires_at.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -52,6 +53,7 @@ pub async fn get(
     .bind(id.as_str())
     .fetch_optional(connection)
     .await?;
+
     row.map(|row| change(&row)).transpose()
 }
 
@@ -73,6 +75,7 @@ pub async fn list(
     .bind(limit)
     .fetch_all(connection)
     .await?;
+
     rows.iter().map(change).collect()
 }
 
@@ -92,6 +95,7 @@ pub async fn open(
     .bind(now.to_string())
     .fetch_all(connection)
     .await?;
+
     rows.iter().map(change).collect()
 }
 
@@ -110,6 +114,7 @@ pub async fn count_open(
     .bind(now.to_string())
     .fetch_one(connection)
     .await?;
+
     Ok(row.try_get("open")?)
 }
 
@@ -139,6 +144,7 @@ pub async fn set_content(
     .bind(json_text(&change.content))
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -168,6 +174,7 @@ pub async fn close(
     .bind(activation.map(ActivationId::as_str))
     .execute(&mut **tx)
     .await?;
+
     match closed.rows_affected() {
         1 => Ok(()),
         _ => Err(StoreError::Conflict),
@@ -198,6 +205,7 @@ pub async fn insert_review(
     .bind(review.identity.as_ref().map(json_text))
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -218,6 +226,7 @@ pub async fn void_approvals(
     .bind(why.as_str())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -240,6 +249,7 @@ pub async fn void_approvals_of_token(
     .bind(VoidReason::Revoked.as_str())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -262,6 +272,7 @@ pub async fn void_approvals_of(
     .bind(VoidReason::Revoked.as_str())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -280,6 +291,7 @@ pub async fn reviews(
     .bind(id.as_str())
     .fetch_all(connection)
     .await?;
+
     rows.iter().map(review).collect()
 }
 

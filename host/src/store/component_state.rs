@@ -59,6 +59,7 @@ pub async fn get(
     let Some(row) = row else {
         return Ok(None);
     };
+
     let columns = RowColumns {
         row: &row,
         table: "component_state",
@@ -96,6 +97,7 @@ pub async fn put(
     .bind(state.set_at.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -111,6 +113,7 @@ mod tests {
         let read: StateSignature = serde_json::from_value(stored.clone()).unwrap();
         assert!(matches!(&read.publisher, SignedBy::Key { public_key } if public_key == "5b3e"));
         assert_eq!(json!(read), stored);
+
         let identity = json!({
             "name": "ben", "identity": "ben@oak.example", "issuer": "https://token.example",
             "signature": "{}",

@@ -78,6 +78,7 @@ pub async fn insert(tx: &mut WriteTransaction, component: &Component) -> Result<
     .bind(component.created_at.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(done.rows_affected() == 1)
 }
 
@@ -138,6 +139,7 @@ async fn insert_beside(
         .bind(value.to_string())
         .execute(&mut **tx)
         .await?;
+
     Ok(())
 }
 
@@ -154,6 +156,7 @@ async fn beside(
         .bind(component.id.as_str())
         .fetch_optional(connection)
         .await?;
+
     row.map(|row| {
         let columns = RowColumns {
             row: &row,
@@ -271,9 +274,11 @@ pub async fn activated(
     .bind(at.to_string())
     .fetch_optional(connection)
     .await?;
+
     let Some(row) = row else {
         return Ok(None);
     };
+
     let columns = RowColumns {
         row: &row,
         table: "component_activation",
@@ -297,6 +302,7 @@ pub async fn list(
 ) -> Result<(Vec<Component>, i64), StoreError> {
     const WHERE: &str = "where ((bucket = $1 and org_id = $2) or (bucket = 0 and org_id = ''))
          and ($3 = '' or slot = $3)";
+
     let (bucket, owner) = owned(org);
     let slot = slot.map_or("", Slot::as_str);
     let text = format!(
@@ -314,6 +320,7 @@ pub async fn list(
         .iter()
         .map(component)
         .collect::<Result<_, _>>()?;
+
     let text = format!("select count(*) as total from component {WHERE}");
     let row = sqlx::query(AssertSqlSafe(text))
         .bind(bucket)
@@ -321,6 +328,7 @@ pub async fn list(
         .bind(slot)
         .fetch_one(connection)
         .await?;
+
     Ok((found, row.try_get("total")?))
 }
 
@@ -353,6 +361,7 @@ pub async fn activate(
     .bind(activation.effective_at.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -373,6 +382,7 @@ pub async fn set_config(
     .bind(config)
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -396,6 +406,7 @@ pub async fn roll_back(
     .bind(rolled_back.reason.as_deref())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -416,6 +427,7 @@ pub async fn supersede(
     .bind(at.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -437,6 +449,7 @@ pub async fn usage(connection: &mut AnyConnection, org: &OrgId) -> Result<(i64, 
     .bind(owner)
     .fetch_one(connection)
     .await?;
+
     Ok((row.try_get("bytes")?, row.try_get("versions")?))
 }
 
@@ -456,6 +469,7 @@ pub async fn note_compile(
         .bind(since.to_string())
         .execute(&mut **tx)
         .await?;
+
     sqlx::query(
         "insert into component_compile (bucket, compile_id, org_id, at, millis)
          values ($1, $2, $3, $4, $5)",
@@ -467,6 +481,7 @@ pub async fn note_compile(
     .bind(millis)
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -486,6 +501,7 @@ pub async fn compiled_since(
     .bind(since.to_string())
     .fetch_one(connection)
     .await?;
+
     Ok(row.try_get("millis")?)
 }
 
@@ -606,6 +622,7 @@ fn activation(row: &AnyRow) -> Result<ComponentActivation, StoreError> {
         }),
         None => None,
     };
+
     Ok(ComponentActivation {
         id: columns.parsed("activation_id", ActivationId::parse)?,
         org: columns.parsed("org_id", owner)?,

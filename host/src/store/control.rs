@@ -110,6 +110,7 @@ pub async fn of_party(
     .bind(envelope.as_str())
     .fetch_optional(connection)
     .await?;
+
     found.map(|row| record(&row)).transpose()
 }
 
@@ -146,6 +147,7 @@ pub async fn list(
         }
     };
     also("stage =", filter.stage.map(|stage| stage.to_string()));
+
     also("org_id =", filter.originator.as_ref().map(OrgId::to_string));
     also(
         "changed_at >=",
@@ -155,6 +157,7 @@ pub async fn list(
         "changed_at <",
         filter.changed_before.map(|at| at.to_string()),
     );
+
     also(
         "envelope_id <",
         filter.after.as_ref().map(EnvelopeId::to_string),
@@ -162,6 +165,7 @@ pub async fn list(
     if filter.is_free {
         conditions += " and stage in ('originated', 'controlled') and release_id is null";
     }
+
     // Numbers, behind the texts.
     let mut numbers = vec![limit];
     let first = values.len() + usize::from(filter.transfer.is_some());
@@ -176,10 +180,12 @@ pub async fn list(
             values.len()
         );
     }
+
     if let Some((member, value)) = &filter.metadata {
         let own = dialect.json_member("e.metadata", OWN_METADATA, member);
         // A text is stored with quotation marks, a number or a boolean without.
         values.extend([json_text(&Value::from(value.as_str())), value.clone()]);
+
         conditions += &format!(
             " and exists (select 1 from envelope e where e.bucket = control_record.bucket
                  and e.envelope_id = control_record.envelope_id and {own} in (${}, ${}))",
@@ -187,10 +193,12 @@ pub async fn list(
             values.len()
         );
     }
+
     if filter.part == ListedPart::Originator {
         numbers.push(party.bucket());
         conditions += &format!(" and bucket = ${}", first + numbers.len());
     }
+
     let text = format!(
         "select * from control_record where {conditions} order by envelope_id desc limit ${}",
         first + 1
@@ -199,9 +207,11 @@ pub async fn list(
     for value in values {
         query = query.bind(value);
     }
+
     for number in numbers {
         query = query.bind(number);
     }
+
     let rows = query.fetch_all(connection).await?;
     rows.iter().map(record).collect()
 }
@@ -249,6 +259,7 @@ pub async fn put(
     .bind(next.pledgee().map(OrgId::as_str))
     .execute(&mut **tx)
     .await?;
+
     one_row(written.rows_affected())?;
     Ok(next)
 }
@@ -260,6 +271,7 @@ fn record(row: &AnyRow) -> Result<ControlRecord, StoreError> {
         id: "envelope_id",
     };
     let pledge = columns.optional_parsed("pledge_id", PledgeId::parse)?;
+
     let pledgee = columns.optional_parsed("pledgee_id", OrgId::parse)?;
     Ok(ControlRecord {
         pledge: pledge
@@ -295,6 +307,7 @@ pub async fn insert_pledge(tx: &mut WriteTransaction, pledge: &Pledge) -> Result
     .bind(pledge.created_at.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -343,6 +356,7 @@ pub async fn end_pledge(
     .bind(at.to_string())
     .execute(&mut **tx)
     .await?;
+
     one_row(ended.rows_affected())
 }
 
@@ -367,6 +381,7 @@ pub async fn insert_release(
     .bind(request.requested_at.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -387,6 +402,7 @@ pub async fn release(
         };
         let answered = columns.optional_text("answered_by")?;
         let answered = answered.zip(columns.optional_time("answered_at")?);
+
         let reason = columns.optional_text("reason")?;
         Ok(ReleaseRequest {
             id: columns.parsed("release_id", ReleaseId::parse)?,
@@ -427,6 +443,7 @@ pub async fn settle_release(
     .bind(answer.and_then(|answer| answer.reason.as_deref()))
     .execute(&mut **tx)
     .await?;
+
     one_row(settled.rows_affected())
 }
 
@@ -453,6 +470,7 @@ pub async fn insert_decision(
     .bind(made.controller.as_str())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -488,6 +506,7 @@ pub async fn decisions_of(
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await?;
+
     rows.iter().map(decision).collect()
 }
 

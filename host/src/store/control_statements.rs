@@ -39,6 +39,7 @@ pub async fn insert(tx: &mut WriteTransaction, stored: &StoredStatement) -> Resu
     .bind(stored.controlled_since.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 

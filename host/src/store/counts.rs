@@ -48,6 +48,7 @@ fn note(tx: &mut WriteTransaction, envelope: &Envelope, status: EnvelopeStatus, 
             i64::from(last.unwrap_or_default() % SHARDS)
         }
     };
+
     let org = envelope.org.as_str().to_owned();
     let key = (envelope.org.bucket(), org, status.as_str(), shard);
     *tx.counts.entry(key).or_default() += change;
@@ -82,6 +83,7 @@ async fn add(
          do update set envelopes = envelope_count.envelopes + excluded.envelopes",
         placeholders(connection, 5, changes.len())
     );
+
     let mut query = sqlx::query(AssertSqlSafe(text));
     for ((bucket, org, status, shard), change) in changes {
         query = query
@@ -91,6 +93,7 @@ async fn add(
             .bind(*shard)
             .bind(*change);
     }
+
     query.execute(connection).await?;
     Ok(())
 }
@@ -129,6 +132,7 @@ pub async fn envelopes(
     if let Some(status) = status {
         query = query.bind(status.as_str());
     }
+
     let row = query.fetch_one(connection).await?;
     total(&row)
 }
@@ -146,6 +150,7 @@ pub async fn by_status(
     .bind(org.as_str())
     .fetch_all(connection)
     .await?;
+
     rows.iter()
         .map(|row| Ok((row.try_get("status")?, row.try_get("total")?)))
         .collect()
@@ -169,6 +174,7 @@ pub async fn check(store: &Store, org: &OrgId) -> Result<Vec<CountDifference>, S
     {
         return Ok(Vec::new());
     }
+
     let mut tx = store.begin().await?;
     let wrong = differences(&mut tx, org).await?;
     for CountDifference {
@@ -181,6 +187,7 @@ pub async fn check(store: &Store, org: &OrgId) -> Result<Vec<CountDifference>, S
         let key = (org.bucket(), org.as_str(), status.as_str(), 0);
         add(&mut tx, &[(key, counted - kept)]).await?;
     }
+
     tx.commit().await?;
     Ok(wrong)
 }
@@ -205,6 +212,7 @@ async fn differences(
     .bind(org.as_str())
     .fetch_all(connection)
     .await?;
+
     rows.iter()
         .map(|row| {
             let columns = RowColumns {

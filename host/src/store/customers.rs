@@ -66,12 +66,14 @@ pub async fn upsert_by_email(
     .bind(now.to_string())
     .fetch_one(connection)
     .await?;
+
     let columns = RowColumns {
         row: &row,
         table: "customer",
         id: "customer_id",
     };
     let id = columns.parsed("customer_id", CustomerId::parse)?;
+
     Ok(UpsertedCustomer {
         is_new: id == new,
         id,
@@ -116,6 +118,7 @@ pub async fn by_ids(
 ) -> Result<HashMap<CustomerId, CustomerRow>, StoreError> {
     /// Ids per statement, well below the databases' limits of bound values.
     const IDS: usize = 500;
+
     let mut found = HashMap::new();
     for some in ids.chunks(IDS) {
         let names: Vec<String> = (0..some.len()).map(|n| format!("${}", n + 3)).collect();
@@ -129,11 +132,13 @@ pub async fn by_ids(
         for id in some {
             query = query.bind(id.as_str());
         }
+
         for row in &query.fetch_all(&mut *connection).await? {
             let customer = customer(row)?;
             found.insert(customer.id.clone(), customer);
         }
     }
+
     Ok(found)
 }
 
@@ -156,6 +161,7 @@ pub async fn insert(
     .bind(customer.created_at.to_string())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -177,6 +183,7 @@ pub async fn update(
     .bind(customer.updated_at.to_string())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -216,6 +223,7 @@ pub async fn list(
         also: "",
     };
     let (rows, total) = list.page(connection, page, limit).await?;
+
     Ok((rows.iter().map(customer).collect::<Result<_, _>>()?, total))
 }
 

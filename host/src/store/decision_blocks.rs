@@ -92,6 +92,7 @@ pub async fn waiting(
             found.insert(columns.parsed("owner", OrgId::parse)?);
         }
     }
+
     Ok(found.into_iter().take(limit).collect())
 }
 
@@ -108,6 +109,7 @@ pub async fn take(
         let DecisionTable {
             name, id, owner, ..
         } = table;
+
         // The chosen rows first: as conditions of the update, PostgreSQL read the whole table for each block.
         let text = format!(
             "with chosen as materialized (
@@ -117,6 +119,7 @@ pub async fn take(
              where bucket = chosen_bucket and {id} = chosen_id and block is null
              returning *"
         );
+
         let rows = sqlx::query(AssertSqlSafe(text))
             .bind(block)
             .bind(org.as_str())
@@ -124,10 +127,12 @@ pub async fn take(
             .fetch_all(&mut **tx)
             .await?;
         let mut decisions = table.decisions(&rows)?;
+
         // The database returns changed rows in any order.
         decisions.sort_by(|one, other| one.id.cmp(&other.id));
         taken.append(&mut decisions);
     }
+
     Ok(taken)
 }
 
@@ -148,8 +153,10 @@ pub async fn of_block(
             .bind(block)
             .fetch_all(&mut *connection)
             .await?;
+
         found.append(&mut table.decisions(&rows)?);
     }
+
     Ok(found)
 }
 

@@ -43,6 +43,7 @@ impl DecisionWindow {
                      and e.envelope_id = d.envelope_id and e.kind = $4))
              order by d.{id} desc limit $5"
         );
+
         let time = |at: Option<Timestamp>, absent: &str| {
             at.map_or_else(|| absent.to_owned(), |at| at.to_string())
         };
@@ -101,6 +102,7 @@ pub async fn insert_move(
     .bind(at.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -246,6 +248,7 @@ pub async fn insert_placement(
     .bind(at.to_string())
     .execute(&mut **tx)
     .await?;
+
     sqlx::query(
         "update template set placed_by = $4 where bucket = $1 and org_id = $2 and template_id = $3",
     )
@@ -255,6 +258,7 @@ pub async fn insert_placement(
     .bind(json_text(&made.component))
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -276,5 +280,6 @@ pub async fn placed_by(
         Some(row) => row.try_get("placed_by")?,
         None => None,
     };
+
     Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
 }

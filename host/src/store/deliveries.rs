@@ -89,6 +89,7 @@ pub async fn fan_out(tx: &mut WriteTransaction, event: &Event) -> Result<(), Sto
         };
         insert(tx, delivery);
     }
+
     Ok(())
 }
 
@@ -121,6 +122,7 @@ async fn wanting(tx: &mut WriteTransaction, event: &Event) -> Result<Vec<Endpoin
     };
     let wanting = endpoints.iter().filter(|(_, selectors)| wants(selectors));
     let wanting: Vec<EndpointId> = wanting.map(|(endpoint, _)| endpoint.clone()).collect();
+
     tx.outbox.endpoints = Some((event.org_id.clone(), endpoints));
     Ok(wanting)
 }
@@ -138,6 +140,7 @@ async fn active_endpoints(
     .bind(org.as_str())
     .fetch_all(connection)
     .await?;
+
     rows.iter()
         .map(|row| {
             let columns = RowColumns {
@@ -158,6 +161,7 @@ async fn due_at(tx: &mut WriteTransaction, event: &Event) -> Result<Timestamp, S
     let Some(envelope) = &event.envelope_id else {
         return Ok(event.timestamp);
     };
+
     let latest = match tx.outbox.latest.get(envelope) {
         Some(latest) => Some(*latest),
         // The first event of an envelope.
@@ -166,6 +170,7 @@ async fn due_at(tx: &mut WriteTransaction, event: &Event) -> Result<Timestamp, S
     };
     let due_at = latest.map_or(event.timestamp, |latest| latest.max(event.timestamp));
     tx.outbox.latest.insert(envelope.clone(), due_at);
+
     Ok(due_at)
 }
 
@@ -182,6 +187,7 @@ async fn latest_event(
     .fetch_one(connection)
     .await?;
     let latest: Option<String> = row.try_get("latest")?;
+
     Ok(latest.as_deref().and_then(Timestamp::parse))
 }
 
@@ -216,6 +222,7 @@ pub fn insert(tx: &mut WriteTransaction, delivery: Delivery) {
         // Takes effect at the commit; a rolled-back delivery wakes no dispatcher.
         tx.touch(endpoint, false);
     }
+
     tx.outbox.deliveries.push(delivery);
 }
 
@@ -241,6 +248,7 @@ pub async fn insert_attempt(
     .bind(attempt.duration_ms)
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -294,6 +302,7 @@ pub async fn list(
         ],
         also: "",
     };
+
     let (rows, total) = list.page(connection, page, limit).await?;
     Ok((rows.iter().map(delivery).collect::<Result<_, _>>()?, total))
 }
@@ -353,6 +362,7 @@ pub async fn give_up(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -371,6 +381,7 @@ pub async fn give_up_left_behind(store: &Store, now: Timestamp) -> Result<(), St
     .bind(now.to_string())
     .execute(&mut *tx)
     .await?;
+
     tx.commit().await
 }
 
@@ -458,9 +469,11 @@ pub async fn settle(
         let of_bucket = by_bucket.entry(settlement.at.org.bucket()).or_default();
         of_bucket.push(settlement);
     }
+
     for (bucket, settlements) in by_bucket {
         settle_in(tx, bucket, &settlements).await?;
     }
+
     Ok(())
 }
 
@@ -489,6 +502,7 @@ async fn settle_in(
         // The limit gives it a bound; powers of two keep the number of distinct statements small.
         settlements.len().next_power_of_two()
     );
+
     let settled = sqlx::query(AssertSqlSafe(text))
         .bind(Value::from_iter(settlements.iter().copied().map(standing)).to_string())
         .bind(bucket)
@@ -498,6 +512,7 @@ async fn settle_in(
         .iter()
         .map(|row| row.try_get("delivery_id"))
         .collect::<Result<_, _>>()?;
+
     // Attempts are added only for deliveries that the fenced update above has changed.
     let recorded = settlements
         .iter()
@@ -512,11 +527,13 @@ async fn settle_in(
          from {}",
         tx.dialect.json_rows()
     );
+
     sqlx::query(AssertSqlSafe(text))
         .bind(Value::from_iter(recorded.map(attempted)).to_string())
         .bind(bucket)
         .execute(&mut **tx)
         .await?;
+
     Ok(())
 }
 
@@ -569,6 +586,7 @@ pub async fn prune(store: &Store, before: Timestamp, limit: i64) -> Result<u64, 
     .bind(limit)
     .execute(&mut *tx)
     .await?;
+
     let answers = sqlx::query(
         "update webhook_attempt set response_body = null where (bucket, delivery_id, attempt) in (
              select bucket, delivery_id, attempt from webhook_attempt
@@ -580,6 +598,7 @@ pub async fn prune(store: &Store, before: Timestamp, limit: i64) -> Result<u64, 
     .bind(limit)
     .execute(&mut *tx)
     .await?;
+
     tx.commit().await?;
     Ok(events.rows_affected().max(answers.rows_affected()))
 }
@@ -608,6 +627,7 @@ pub async fn forget(
     .bind(before.to_string())
     .fetch_all(&mut *tx)
     .await?;
+
     let gone: Vec<String> = rows
         .iter()
         .map(|row| row.try_get("delivery_id"))
@@ -615,6 +635,7 @@ pub async fn forget(
     let Some(last) = gone.iter().max() else {
         return Ok(0);
     };
+
     sqlx::query(
         "delete from webhook_attempt
          where bucket = $1 and delivery_id <= $2 and not exists (
@@ -627,6 +648,7 @@ pub async fn forget(
     .bind(last)
     .execute(&mut *tx)
     .await?;
+
     tx.commit().await?;
     Ok(gone.len())
 }
@@ -652,6 +674,7 @@ pub async fn counts(
     .fetch_one(connection)
     .await?;
     let oldest: Option<String> = row.try_get("oldest")?;
+
     Ok(DueCounts {
         due: row.try_get("due")?,
         oldest: oldest.as_deref().and_then(Timestamp::parse),

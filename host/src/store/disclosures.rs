@@ -79,6 +79,7 @@ pub async fn keep(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -96,6 +97,7 @@ pub async fn body(
     .bind(sha256)
     .fetch_optional(connection)
     .await?;
+
     Ok(row.map(|row| row.try_get("body")).transpose()?)
 }
 
@@ -121,6 +123,7 @@ pub async fn delivered(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -140,6 +143,7 @@ pub async fn deliveries(
     .bind(reader.person)
     .fetch_all(connection)
     .await?;
+
     rows.iter()
         .map(|row| {
             let columns = RowColumns {

@@ -63,6 +63,7 @@ pub async fn lock(
         .bind(reference.as_str())
         .fetch_optional(&mut **tx)
         .await?;
+
     row.as_ref().map(dispute).transpose()
 }
 
@@ -78,6 +79,7 @@ pub async fn list(connection: &mut AnyConnection, limit: i64) -> Result<Vec<Disp
     .bind(limit)
     .fetch_all(connection)
     .await?;
+
     rows.iter().map(dispute).collect()
 }
 
@@ -96,6 +98,7 @@ pub async fn have_met(
     .bind(claim.as_str())
     .fetch_optional(connection)
     .await?;
+
     Ok(row.is_some())
 }
 
@@ -122,6 +125,7 @@ pub async fn update(tx: &mut WriteTransaction, dispute: &Dispute) -> Result<(), 
     .bind(account.map(json_text))
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -143,6 +147,7 @@ pub async fn share_fingerprint(
     .bind(dispute.claim.as_str())
     .fetch_optional(connection)
     .await?;
+
     Ok(row.is_some())
 }
 
@@ -155,11 +160,13 @@ fn dispute(row: &AnyRow) -> Result<Dispute, StoreError> {
     let approved = columns
         .optional_text("suspended_by")?
         .zip(columns.optional_time("suspended_at")?);
+
     let requested = columns
         .optional_text("requested_by")?
         .zip(columns.optional_time("requested_at")?);
     let reason = columns.optional_text("suspension_reason")?;
     let suspension = reason.zip(requested);
+
     let requested_as = columns.optional_json("requested_as")?;
     Ok(Dispute {
         reference: columns.parsed("reference", DisputeId::parse)?,

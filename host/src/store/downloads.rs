@@ -56,6 +56,7 @@ pub async fn insert(
     .bind(link.expires_at.to_string())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -108,6 +109,7 @@ pub async fn expire(
     .bind(file.as_str())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -131,6 +133,7 @@ pub async fn in_use(
     .bind(since.to_string())
     .fetch_optional(connection)
     .await?;
+
     Ok(used.is_some())
 }
 
@@ -149,6 +152,7 @@ pub async fn redeem(
     .bind(now.to_string())
     .execute(connection)
     .await?;
+
     Ok(changed.rows_affected() == 1)
 }
 

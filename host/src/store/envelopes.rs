@@ -67,6 +67,7 @@ pub async fn insert(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<()
     .bind(i64::from(envelope.sending.allow_delegation))
     .execute(&mut **tx)
     .await?;
+
     counts::added(tx, envelope);
     ledger::begin(tx, &envelope.org, &envelope.id);
     Ok(())
@@ -114,9 +115,11 @@ pub async fn get_for_key(
     .bind(id.as_str())
     .fetch_optional(connection)
     .await?;
+
     let Some(row) = row else {
         return Ok(KeyedEnvelope::No);
     };
+
     Ok(KeyedEnvelope::Yes(
         match row.try_get::<Option<String>, _>("envelope_id")? {
             None => None,
@@ -186,6 +189,7 @@ pub async fn list(
         ],
         also: "",
     };
+
     let (rows, total) = match &filter.customer {
         // A customer has few envelopes.
         Some(_) => list.page(connection, page, limit).await?,
@@ -198,6 +202,7 @@ pub async fn list(
             (rows, total)
         }
     };
+
     Ok((
         rows.iter().map(search::found).collect::<Result<_, _>>()?,
         total,
@@ -230,6 +235,7 @@ pub async fn expiring(
     .bind(limit)
     .fetch_all(connection)
     .await?;
+
     rows.iter()
         .map(|row| {
             let columns = columns(row);
@@ -261,6 +267,7 @@ pub async fn set_status(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     one_row(changed.rows_affected())?;
     counts::moved(tx, envelope, envelope.status, status);
     Ok(())
@@ -283,6 +290,7 @@ pub async fn set_payment(
     .bind(now.to_string())
     .execute(connection)
     .await?;
+
     one_row(changed.rows_affected())
 }
 
@@ -318,6 +326,7 @@ pub async fn set_sent(
     .bind(i64::from(sent.sending.allow_delegation))
     .execute(&mut **tx)
     .await?;
+
     one_row(changed.rows_affected())?;
     counts::moved(tx, sent, before, sent.status);
     Ok(())
@@ -338,6 +347,7 @@ pub async fn set_metadata(
     .bind(envelope.updated_at.to_string())
     .execute(connection)
     .await?;
+
     one_row(changed.rows_affected())
 }
 
@@ -359,6 +369,7 @@ pub async fn set_expiry(
     .bind(now.to_string())
     .execute(connection)
     .await?;
+
     one_row(changed.rows_affected())
 }
 
@@ -381,6 +392,7 @@ pub async fn set_template(
     .bind(i64::from(template.kba_required))
     .execute(connection)
     .await?;
+
     one_row(changed.rows_affected())
 }
 
@@ -404,6 +416,7 @@ pub async fn set_vault_consent(
     .bind(now.to_string())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -429,6 +442,7 @@ pub async fn set_upload(
     .bind(signatures_json(&envelope.existing_signatures))
     .execute(&mut **tx)
     .await?;
+
     one_row(changed.rows_affected())?;
     counts::moved(tx, envelope, envelope.status, status);
     Ok(())
@@ -470,6 +484,7 @@ pub async fn set_vaulted(
     .bind(signatures_json(files.existing_signatures))
     .execute(&mut **tx)
     .await?;
+
     one_row(changed.rows_affected())?;
     counts::moved(tx, envelope, envelope.status, EnvelopeStatus::Vaulted);
     Ok(())
@@ -494,6 +509,7 @@ pub async fn set_certificate(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     one_row(changed.rows_affected())
 }
 
@@ -514,6 +530,7 @@ pub async fn set_vaulted_out(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     one_row(changed.rows_affected())?;
     counts::moved(
         tx,
@@ -521,6 +538,7 @@ pub async fn set_vaulted_out(
         EnvelopeStatus::Vaulted,
         EnvelopeStatus::VaultedOut,
     );
+
     Ok(())
 }
 

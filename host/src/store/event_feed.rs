@@ -24,6 +24,7 @@ pub async fn latest(
     .fetch_one(connection)
     .await?;
     let latest: Option<String> = row.try_get("latest")?;
+
     Ok(latest.as_deref().and_then(EventId::parse))
 }
 
@@ -46,6 +47,7 @@ pub async fn lacks_places(
     .bind(from.as_str())
     .fetch_optional(connection)
     .await?;
+
     Ok(row.is_some())
 }
 
@@ -81,6 +83,7 @@ pub async fn place(
         .bind(limit)
         .execute(&mut **tx)
         .await?;
+
     Ok(())
 }
 
@@ -98,6 +101,7 @@ pub async fn position(
     .bind(event.as_str())
     .fetch_optional(connection)
     .await?;
+
     Ok(row.map(|row| row.try_get("position")).transpose()?)
 }
 
@@ -115,6 +119,7 @@ pub async fn is_known(
     .bind(event.as_str())
     .fetch_optional(connection)
     .await?;
+
     Ok(row.is_some())
 }
 
@@ -139,6 +144,7 @@ pub async fn has_gap(
     .bind(position)
     .fetch_optional(connection)
     .await?;
+
     Ok(row.is_some())
 }
 
@@ -162,6 +168,7 @@ pub async fn bodies(
         FeedPart::After(position) => (*position, "asc"),
         FeedPart::Last => (0, "desc"),
     };
+
     // Words of an enumeration, not of the caller.
     let named: Vec<String> = types.iter().map(|one| format!("'{one}'")).collect();
     let wanted = if named.is_empty() {
@@ -182,6 +189,7 @@ pub async fn bodies(
         .bind(limit)
         .fetch_all(connection)
         .await?;
+
     rows.iter().map(|row| Ok(row.try_get("body")?)).collect()
 }
 
@@ -205,5 +213,6 @@ pub async fn forget(
     .bind(limit)
     .execute(&mut **tx)
     .await?;
+
     Ok(done.rows_affected())
 }

@@ -26,5 +26,6 @@ pub async fn bodies(
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await?;
+
     rows.iter().map(|row| Ok(row.try_get("body")?)).collect()
 }

@@ -75,6 +75,7 @@ pub async fn insert(
         .execute(&mut **tx)
         .await?;
     }
+
     Ok(())
 }
 
@@ -91,6 +92,7 @@ pub async fn has_document(
     .bind(envelope.id.as_str())
     .fetch_optional(connection)
     .await?;
+
     Ok(row.is_some())
 }
 
@@ -108,6 +110,7 @@ pub async fn lock(tx: &mut WriteTransaction, record: &ControlRecord) -> Result<(
     .bind(record.envelope.as_str())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -161,6 +164,7 @@ pub async fn other_records(
     .bind(i64::from(signed_here))
     .fetch_all(connection)
     .await?;
+
     let rows = rows.iter().map(|row| {
         let columns = RowColumns {
             row,
@@ -174,6 +178,7 @@ pub async fn other_records(
             outranked: columns.number("outranked")? == 1,
         })
     });
+
     rows.collect()
 }
 
@@ -194,6 +199,7 @@ pub async fn unsigned_claims(
     .bind(since.to_string())
     .fetch_one(connection)
     .await?;
+
     Ok(row.try_get("claims")?)
 }
 
@@ -221,6 +227,7 @@ pub async fn count_conflict(
     .bind(now.to_string())
     .fetch_one(&mut **tx)
     .await?;
+
     let columns = RowColumns {
         row: &row,
         table: "control_conflict",

@@ -47,6 +47,7 @@ pub async fn get(
     )
     .fetch_optional(connection)
     .await?;
+
     row.map(|row| {
         let columns = RowColumns {
             row: &row,
@@ -54,6 +55,7 @@ pub async fn get(
             id: "idempotency_key",
         };
         let status = columns.optional_number("status")?;
+
         let body = columns.optional_text("body")?;
         Ok(IdempotentResponse {
             fingerprint: columns.text("fingerprint")?,
@@ -87,6 +89,7 @@ pub async fn claim(
         .execute(&mut *connection)
         .await?;
     }
+
     let inserted = keyed(
         "insert into idempotency (bucket, org_id, actor, idempotency_key, fingerprint, claim,
              lease_until, created_at)
@@ -100,6 +103,7 @@ pub async fn claim(
     .bind(now.to_string())
     .execute(connection)
     .await?;
+
     Ok(inserted.rows_affected() == 1)
 }
 
@@ -122,6 +126,7 @@ pub async fn settle(
     .bind(body)
     .execute(connection)
     .await?;
+
     // No row means that the lease ran out and another request claimed the key.
     super::envelopes::one_row(settled.rows_affected())
 }
@@ -141,6 +146,7 @@ pub async fn release(
     .bind(claim)
     .execute(connection)
     .await?;
+
     Ok(())
 }
 

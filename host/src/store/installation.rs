@@ -39,6 +39,7 @@ pub async fn organizations(
     .bind(limit)
     .fetch_all(connection)
     .await?;
+
     rows.iter()
         .map(|row| {
             let columns = RowColumns {
@@ -103,6 +104,7 @@ pub async fn failing_jobs(
     .bind(limit)
     .fetch_all(connection)
     .await?;
+
     rows.iter()
         .map(|row| {
             let columns = RowColumns {
@@ -141,6 +143,7 @@ pub async fn signs(
         let name = name.strip_prefix(kind).unwrap_or_default().to_owned();
         Ok((name, columns.time("due_at")?))
     });
+
     signs.collect()
 }
 
@@ -164,5 +167,6 @@ pub async fn envelopes_of(
     .bind(to.to_string())
     .fetch_one(connection)
     .await?;
+
     Ok((row.try_get("created")?, row.try_get("vaulted")?))
 }

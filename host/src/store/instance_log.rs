@@ -27,6 +27,7 @@ pub async fn insert(tx: &mut WriteTransaction, line: &InstanceLogLine) -> Result
     .bind(&line.message)
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -50,6 +51,7 @@ pub async fn keep_newest(
     .bind(kept)
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -85,6 +87,7 @@ pub async fn list(
     .bind(limit)
     .fetch_all(connection)
     .await?;
+
     rows.iter().map(line).collect()
 }
 

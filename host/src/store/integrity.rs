@@ -40,6 +40,7 @@ pub async fn plan(
     .bind(due.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -60,6 +61,7 @@ pub async fn claim(
         texts: &[lease_until.to_string()],
         returning: "org_id, envelope_id",
     };
+
     let rows = due.take(store, before, limit).await?;
     rows.iter().map(|row| columns(row).envelope()).collect()
 }
@@ -75,6 +77,7 @@ pub async fn problems(
             .bind(due.envelope.as_str())
             .fetch_optional(connection)
             .await?;
+
     Ok(row
         .map(|row| row.try_get("problems"))
         .transpose()?
@@ -100,6 +103,7 @@ pub async fn checked(
     .bind(problems)
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -117,6 +121,7 @@ pub async fn make_due(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -130,6 +135,7 @@ pub async fn with_problems<T: DeserializeOwned>(
     )
     .fetch_all(connection)
     .await?;
+
     rows.iter()
         .map(|row| {
             let columns = columns(row);
@@ -168,6 +174,7 @@ pub async fn problems_of<T: DeserializeOwned>(
     .bind(limit)
     .fetch_all(connection)
     .await?;
+
     rows.iter()
         .map(|row| {
             let columns = columns(row);
@@ -202,6 +209,7 @@ pub async fn of_records(
     if ids.is_empty() {
         return Ok(found);
     }
+
     let places: Vec<String> = (3..ids.len() + 3).map(|at| format!("${at}")).collect();
     let places = places.join(", ");
     for text in [
@@ -220,6 +228,7 @@ pub async fn of_records(
         for id in ids {
             query = query.bind(id.as_str());
         }
+
         for row in query.fetch_all(&mut *connection).await? {
             let columns = columns(&row);
             let id = columns.parsed("envelope_id", EnvelopeId::parse)?;
@@ -229,6 +238,7 @@ pub async fn of_records(
             record.has_problems |= columns.optional_text("problems")?.is_some();
         }
     }
+
     Ok(found)
 }
 
@@ -246,6 +256,7 @@ pub async fn progress(
     .bind(since.to_string())
     .fetch_one(connection)
     .await?;
+
     Ok(IntegrityProgress {
         total: row.try_get("total")?,
         checked: row.try_get("checked")?,

@@ -72,6 +72,7 @@ async fn add<J: JobPayload>(
         .bind(traces::current())
         .execute(&mut **tx)
         .await?;
+
     // Wakes the local workers when the transaction commits.
     tx.added_jobs = true;
     Ok(())
@@ -135,6 +136,7 @@ pub async fn renew(
     .execute(&mut *tx)
     .await?
     .rows_affected();
+
     let lease = if renewed == 1 {
         LeaseRenewal::Renewed
     } else {
@@ -146,6 +148,7 @@ pub async fn renew(
             .await?;
         left.map_or(LeaseRenewal::Over, |_| LeaseRenewal::TakenOver)
     };
+
     tx.commit().await?;
     Ok(lease)
 }
@@ -188,8 +191,10 @@ pub async fn claim(
         texts: &[(now + lease).to_string()],
         returning: "job_id, org_id, kind, payload, attempts, trace, lease_epoch",
     };
+
     let rows = due.take(store, now, limit).await?;
     let mut jobs = rows.iter().map(claimed).collect::<Result<Vec<_>, _>>()?;
+
     // Ids sort by age, so that the oldest jobs run first.
     jobs.sort_by(|left, right| left.id.cmp(&right.id));
     Ok(jobs)
@@ -219,6 +224,7 @@ pub async fn counts(
     .bind(now.to_string())
     .fetch_one(connection)
     .await?;
+
     Ok(JobCounts {
         waiting: row.try_get("waiting")?,
         failed: row.try_get("failed")?,
@@ -234,6 +240,7 @@ pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreErr
     if store.dialect() != SqlDialect::Sqlite {
         return Ok(());
     }
+
     let mut tx = store.begin().await?;
     sqlx::query(
         "update job set run_at = $1, lease_epoch = lease_epoch + 1
@@ -242,6 +249,7 @@ pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreErr
     .bind(now.to_string())
     .execute(&mut *tx)
     .await?;
+
     tx.commit().await
 }
 
@@ -258,6 +266,7 @@ pub async fn put_back(store: &Store, job: &ClaimedJob, at: Timestamp) -> Result<
     .bind(at.to_string())
     .execute(&mut *tx)
     .await?;
+
     tx.added_jobs = true;
     tx.commit().await
 }
@@ -298,6 +307,7 @@ pub async fn settle_failure(
     .bind(error)
     .execute(&mut *tx)
     .await?;
+
     tx.commit().await
 }
 

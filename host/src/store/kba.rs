@@ -32,6 +32,7 @@ pub async fn insert(tx: &mut WriteTransaction, session: &KbaSession) -> Result<(
     .bind(session.expires_at.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -163,6 +164,7 @@ pub async fn add_browser(
     .bind(browser.rebound_at.map(|at| at.to_string()))
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -187,6 +189,7 @@ pub async fn step(
     .execute(&mut **tx)
     .await?
     .rows_affected();
+
     Ok(moved == 1)
 }
 
@@ -215,6 +218,7 @@ pub async fn end(
     .execute(&mut **tx)
     .await?
     .rows_affected();
+
     Ok(ended == 1)
 }
 
@@ -234,6 +238,7 @@ pub async fn forget(
     .bind(answering_since.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -262,6 +267,7 @@ pub async fn bill(
     .await?
     .rows_affected()
         == 1;
+
     if !is_new_person {
         return Ok(false);
     }
@@ -279,6 +285,7 @@ pub async fn bill(
     .await?
     .rows_affected()
         == 1;
+
     if is_new_address {
         return Ok(true);
     }
@@ -299,6 +306,7 @@ pub async fn bill(
     .bind(&email)
     .fetch_optional(&mut **tx)
     .await?;
+
     Ok(named.is_some())
 }
 

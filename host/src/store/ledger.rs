@@ -41,10 +41,12 @@ pub async fn append(
     .bind(&entry.hash)
     .execute(&mut **tx)
     .await?;
+
     // In the same transaction, so that no entry can miss the log.
     let leaf = (bucket, chain.2.clone(), entry.clone());
     tx.outbox.leaves.push(leaf);
     tx.outbox.tails.insert(chain, Some(entry.clone()));
+
     Ok(entry)
 }
 
@@ -69,6 +71,7 @@ async fn last(
     .bind(chain)
     .fetch_optional(connection)
     .await?;
+
     row.map(|row| entry(&row)).transpose()
 }
 
@@ -87,6 +90,7 @@ pub async fn last_sequence(
     .bind(of.chain())
     .fetch_one(connection)
     .await?;
+
     Ok(row.try_get("last")?)
 }
 
@@ -108,6 +112,7 @@ pub async fn last_of(
     .bind(action)
     .fetch_optional(connection)
     .await?;
+
     row.map(|row| entry(&row)).transpose()
 }
 
@@ -188,6 +193,7 @@ pub async fn newest_of(
         .bind(limit)
         .fetch_all(connection)
         .await?;
+
     rows.iter()
         .map(|row| Ok((row.try_get("envelope_id")?, entry(row)?)))
         .collect()

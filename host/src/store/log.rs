@@ -74,6 +74,7 @@ pub async fn pending(
     .bind(limit)
     .fetch_all(&mut **tx)
     .await?;
+
     rows.iter()
         .map(|row| {
             let columns = RowColumns {
@@ -109,6 +110,7 @@ pub async fn lease(
     .bind(origin)
     .execute(&mut **tx)
     .await?;
+
     let row = sqlx::query(
         "update ledger_log set holder = $2, lease_until = $4
          where log_id = $1 and (holder is null or holder = $2 or lease_until <= $3)
@@ -120,6 +122,7 @@ pub async fn lease(
     .bind(until.to_string())
     .fetch_optional(&mut **tx)
     .await?;
+
     row.as_ref().map(head_of).transpose()
 }
 
@@ -129,11 +132,13 @@ pub async fn forget_lease(store: &Store) -> Result<(), StoreError> {
     if store.dialect() != SqlDialect::Sqlite {
         return Ok(());
     }
+
     let mut tx = store.begin().await?;
     sqlx::query("update ledger_log set holder = null where log_id = $1")
         .bind(LOG)
         .execute(&mut *tx)
         .await?;
+
     tx.commit().await
 }
 
@@ -177,6 +182,7 @@ pub async fn add_succession(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -208,6 +214,7 @@ pub async fn set_head(
     .bind(newest.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -230,6 +237,7 @@ pub async fn place(
     if entries.is_empty() {
         return Ok(());
     }
+
     // Two statements for all entries instead of two for each.
     let insert = format!(
         "insert into ledger_leaf (bucket, envelope_id, sequence, leaf_index) values {}",
@@ -243,6 +251,7 @@ pub async fn place(
             .bind(entry.sequence)
             .bind(index.cast_signed());
     }
+
     query.execute(&mut **tx).await?;
     let delete = format!(
         "delete from ledger_pending where (bucket, envelope_id, sequence) in (values {})",
@@ -255,6 +264,7 @@ pub async fn place(
             .bind(&entry.chain)
             .bind(entry.sequence);
     }
+
     query.execute(&mut **tx).await?;
     Ok(())
 }
@@ -286,6 +296,7 @@ pub async fn places_behind(
     .bind(limit)
     .fetch_all(connection)
     .await?;
+
     rows.iter()
         .map(|row| {
             let index: i64 = row.try_get("leaf_index")?;
@@ -304,6 +315,7 @@ pub async fn tiles(
         if tiles.get(id).is_some() {
             continue;
         }
+
         let row = sqlx::query("select * from ledger_tile where level = $1 and tile = $2")
             .bind(i64::from(id.level))
             .bind(id.index.cast_signed())
@@ -318,6 +330,7 @@ pub async fn tiles(
             tiles.insert(id, columns.parsed("hashes", hashes)?);
         }
     }
+
     Ok(tiles)
 }
 
@@ -336,6 +349,7 @@ pub async fn set_tile(
     .bind(hex::encode(hashes.concat()))
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 

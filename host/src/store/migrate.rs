@@ -123,6 +123,7 @@ async fn apply(store: &Store) -> Result<(), StoreError> {
         .bind(LOCK)
         .fetch_one(&mut *tx)
         .await?;
+
     let rows = sqlx::query("select version, sha256 from migration")
         .fetch_all(&mut *tx)
         .await?;
@@ -145,6 +146,7 @@ async fn apply(store: &Store) -> Result<(), StoreError> {
             }
         }
     }
+
     tx.commit().await
 }
 
@@ -173,5 +175,6 @@ async fn create_table(store: &Store) -> Result<(), StoreError> {
     .bind(LOCK)
     .execute(&mut *tx)
     .await?;
+
     tx.commit().await
 }

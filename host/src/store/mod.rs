@@ -156,6 +156,7 @@ impl StoreError {
         let Self::Database(sqlx::Error::Database(error)) = self else {
             return false;
         };
+
         // SQLite's extended codes use the higher bits: SQLITE_FULL is 13 in the lowest eight.
         let code = error.code().unwrap_or_default();
         code == POSTGRES_DISK_FULL
@@ -280,6 +281,7 @@ impl Store {
                     })
                 })
         };
+
         if dialect == SqlDialect::Sqlite {
             // A pool repeats a failure, and then reports only a timeout: a damaged file has to be named.
             let mut first = AnyConnection::connect_with(&options).await?;
@@ -287,6 +289,7 @@ impl Store {
                 first.execute(*statement).await?;
             }
         }
+
         let readers = pool(8).connect_with(options.clone()).await?;
         let strangers = pool(STRANGERS).connect_lazy_with(options.clone());
         let (writers, urgent) = match dialect {
@@ -299,6 +302,7 @@ impl Store {
                 pool(4).connect_with(options).await?,
             ),
         };
+
         Ok(Self {
             readers: ReaderPool::new(readers, dialect == SqlDialect::Postgres),
             strangers: ReaderPool::new(strangers, dialect == SqlDialect::Postgres),
@@ -440,6 +444,7 @@ impl Store {
                 Some(turn.await.map_err(|_| sqlx::Error::PoolTimedOut)?)
             }
         };
+
         // The turn comes first: waiting writers must queue by priority, not in the pool.
         let inner = pool.begin_with(self.dialect.begin_write()).await?;
         Ok(WriteTransaction {
@@ -474,6 +479,7 @@ impl Store {
             if !fresh.is_empty() {
                 return fresh;
             }
+
             added.await;
         }
     }
@@ -544,12 +550,14 @@ impl WriteTransaction {
             std::mem::take(&mut self.outbox),
             std::mem::take(&mut self.counts),
         );
+
         // Boxed, as every larger future holds a commit.
         Box::pin(async {
             outbox.add(&mut self).await?;
             counts::apply(&mut self, &counts).await
         })
         .await?;
+
         if self.rehearses {
             self.inner.rollback().await?;
             return Err(StoreError::Rehearsed);
@@ -559,17 +567,21 @@ impl WriteTransaction {
             abort_on_io_error(self.dialect, &error);
             return Err(error.into());
         }
+
         self.commits.fetch_add(1, Ordering::Relaxed);
         if self.added_jobs {
             self.work.notify_one();
         }
+
         if self.dialect == SqlDialect::Postgres && (self.added_jobs || !self.fresh.is_empty()) {
             // Only after the commit: other nodes would not see the rows before.
             self.wakeups.tell(self.added_jobs, &self.fresh);
         }
+
         if !self.fresh.is_empty() {
             self.committed.add(self.fresh, true);
         }
+
         Ok(())
     }
 
@@ -588,6 +600,7 @@ fn owned(org: Option<&OrgId>) -> (i64, &str) {
 /// Aborts the process if SQLite failed to write a commit to the disk.
 fn abort_on_io_error(dialect: SqlDialect, error: &sqlx::Error) {
     const SQLITE_IOERR: u32 = 10;
+
     let code = match error {
         sqlx::Error::Database(error) if dialect == SqlDialect::Sqlite => error.code(),
         _ => None,

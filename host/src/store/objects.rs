@@ -57,6 +57,7 @@ pub async fn envelope_wants(
     .bind(removal)
     .fetch_optional(connection)
     .await?;
+
     Ok(found.is_some())
 }
 
@@ -74,6 +75,7 @@ pub async fn template_wants(
     .bind(key)
     .fetch_optional(connection)
     .await?;
+
     Ok(found.is_some())
 }
 
@@ -98,6 +100,7 @@ pub async fn room_wants(
     .bind(part(key))
     .fetch_optional(connection)
     .await?;
+
     Ok(found.is_some())
 }
 

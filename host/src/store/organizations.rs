@@ -25,6 +25,7 @@ pub async fn insert(
     .bind(organization.created_at.to_string())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -64,6 +65,7 @@ pub async fn lock(tx: &mut WriteTransaction, org: &OrgId) -> Result<(), StoreErr
         .bind(org.as_str())
         .fetch_optional(&mut **tx)
         .await?;
+
     Ok(())
 }
 
@@ -89,6 +91,7 @@ pub async fn set_settings(
             .execute(&mut **tx)
             .await?;
     }
+
     Ok(())
 }
 
@@ -129,6 +132,7 @@ pub async fn sign_on_secret(
             .bind(org.as_str())
             .fetch_optional(connection)
             .await?;
+
     match row {
         Some(row) => Ok(row.try_get("sign_on_secret")?),
         None => Ok(None),

@@ -55,6 +55,7 @@ impl OutboxRows {
             },
         )
         .await?;
+
         insert(
             connection,
             "insert into event (bucket, event_id, org_id, envelope_id, event_type, body, created_at)",
@@ -71,6 +72,7 @@ impl OutboxRows {
             },
         )
         .await?;
+
         insert(
             connection,
             "insert into webhook_delivery (bucket, delivery_id, org_id, endpoint_id, event_id, event_type,
@@ -114,8 +116,10 @@ async fn insert<'q, R>(
         for row in rows {
             query = bind(query, row);
         }
+
         query.execute(&mut *connection).await?;
     }
+
     Ok(())
 }
 
@@ -134,7 +138,9 @@ pub(super) fn placeholders(connection: &AnyConnection, columns: usize, rows: usi
                 text.push('?')
             }
         }
+
         text.push(')');
     }
+
     text
 }

@@ -24,6 +24,7 @@ pub async fn insert(connection: &mut AnyConnection, package: &Package) -> Result
     .bind(package.created_at.to_string())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -60,6 +61,7 @@ pub async fn list(
         also: "",
     };
     let (rows, total) = list.page(connection, page, limit).await?;
+
     Ok((rows.iter().map(package).collect::<Result<_, _>>()?, total))
 }
 
@@ -83,6 +85,7 @@ pub async fn replace(
     .bind(json_text(&before.templates))
     .execute(connection)
     .await?;
+
     super::envelopes::one_row(changed.rows_affected())
 }
 

@@ -29,6 +29,7 @@ impl PagedQuery<'_> {
     ) -> Result<(Vec<AnyRow>, i64), StoreError> {
         let Self { table, id, .. } = self;
         let (conditions, values) = self.conditions();
+
         // The order makes the count use the page's index, so that both read the same part of it.
         let count = format!(
             "select count(*) as total from
@@ -39,6 +40,7 @@ impl PagedQuery<'_> {
         for value in values {
             query = query.bind(value);
         }
+
         let total = query.fetch_one(&mut *connection).await?.try_get("total")?;
         Ok((self.rows(connection, page, limit).await?, total))
     }
@@ -69,10 +71,12 @@ impl PagedQuery<'_> {
         for value in values {
             query = query.bind(value);
         }
+
         query = query.bind(limit);
         if page > 1 {
             query = query.bind((page - 1).saturating_mul(limit));
         }
+
         Ok(query.fetch_all(connection).await?)
     }
 
@@ -87,6 +91,7 @@ impl PagedQuery<'_> {
                 conditions += &format!(" and {table}.{column} = ${}", values.len() + 1);
             }
         }
+
         conditions += self.also;
         (conditions, values)
     }

@@ -39,6 +39,7 @@ pub async fn keep(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -59,7 +60,9 @@ pub async fn get<T: DeserializeOwned>(
     .bind(component)
     .fetch_optional(connection)
     .await?;
+
     let text: Option<String> = row.map(|row| row.try_get("pages")).transpose()?;
+
     // A size that is no number, or pages of another version: they are read again.
     Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
 }

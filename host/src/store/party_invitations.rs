@@ -27,6 +27,7 @@ pub async fn insert(
     .bind(invitation.expires_at.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -45,6 +46,7 @@ pub async fn insert_refused(
         expires_at: now,
         joined: None,
     };
+
     insert(tx, &refused).await
 }
 
@@ -63,6 +65,7 @@ pub async fn count_since(
     .bind(since.to_string())
     .fetch_one(connection)
     .await?;
+
     Ok(row.try_get("made")?)
 }
 
@@ -100,6 +103,7 @@ pub async fn lock(
         .bind(id.as_str())
         .fetch_optional(&mut **tx)
         .await?;
+
     row.map(|row| invitation(&row)).transpose()
 }
 
@@ -120,6 +124,7 @@ pub async fn set_joined(
     .bind(joined.at.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -131,6 +136,7 @@ fn invitation(row: &AnyRow) -> Result<PartyInvitation, StoreError> {
     };
     let org = columns.optional_parsed("party_id", OrgId::parse)?;
     let key = columns.optional_parsed("key_id", KeyId::parse)?;
+
     let at = columns.optional_time("joined_at")?;
     Ok(PartyInvitation {
         id: columns.parsed("invitation_id", InvitationId::parse)?,

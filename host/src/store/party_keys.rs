@@ -30,6 +30,7 @@ pub async fn insert(tx: &mut WriteTransaction, key: &PartyKey) -> Result<(), Sto
     .bind(json_text(&key.registration))
     .execute(&mut **tx)
     .await?;
+
     one_row(inserted.rows_affected())
 }
 
@@ -65,6 +66,7 @@ pub async fn revoke(
     .bind(at.to_string())
     .execute(&mut **tx)
     .await?;
+
     one_row(revoked.rows_affected())
 }
 
@@ -82,6 +84,7 @@ pub async fn request(
     .bind(since.to_string())
     .execute(&mut **tx)
     .await?;
+
     sqlx::query(
         "insert into party_key_request (bucket, passkey_id, org_id, requested_by, body, requested_at)
          values ($1, $2, $3, $4, $5, $6)
@@ -96,6 +99,7 @@ pub async fn request(
     .bind(request.requested_at.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -114,6 +118,7 @@ pub async fn requests(
     .bind(since.to_string())
     .fetch_all(connection)
     .await?;
+
     rows.iter().map(key_request).collect()
 }
 
@@ -131,6 +136,7 @@ pub async fn forget_request(
     .bind(passkey.as_str())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -153,6 +159,7 @@ pub async fn use_nonce(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     let used = sqlx::query(
         "insert into statement_nonce (bucket, org_id, nonce, expires_at) values ($1, $2, $3, $4)
          on conflict (bucket, org_id, nonce) do nothing",
@@ -163,6 +170,7 @@ pub async fn use_nonce(
     .bind(expires_at.to_string())
     .execute(&mut **tx)
     .await?;
+
     one_row(used.rows_affected())
 }
 

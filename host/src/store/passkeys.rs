@@ -30,6 +30,7 @@ pub async fn insert(tx: &mut WriteTransaction, passkey: &Passkey) -> Result<(), 
     .bind(passkey.created_at.to_string())
     .execute(&mut **tx)
     .await?;
+
     one_row(inserted.rows_affected())
 }
 
@@ -80,6 +81,7 @@ pub async fn used(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -99,6 +101,7 @@ pub async fn delete(
     .bind(only.map_or("", PasskeyId::as_str))
     .execute(&mut **tx)
     .await?;
+
     Ok(deleted.rows_affected())
 }
 

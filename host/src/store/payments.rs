@@ -51,6 +51,7 @@ pub async fn insert(
     .bind(now.to_string())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -97,6 +98,7 @@ fn payment(row: &sqlx::any::AnyRow) -> Result<EnvelopePayment, StoreError> {
         table: "payment",
         id: "payment_id",
     };
+
     // Stored amounts are never negative.
     let amount = |value: i64| u64::try_from(value).unwrap_or_default();
     let instance = columns.optional_text("instance")?;
@@ -141,6 +143,7 @@ pub async fn set_intent(
     .execute(&mut **tx)
     .await?
     .rows_affected();
+
     Ok(noted == 1)
 }
 
@@ -160,6 +163,7 @@ pub async fn set_paid(
     .execute(&mut **tx)
     .await?
     .rows_affected();
+
     Ok(noted == 1)
 }
 
@@ -181,6 +185,7 @@ pub async fn claim(
         texts: &[begun.to_string(), now.to_string()],
         returning: "org_id, envelope_id, payment_id",
     };
+
     let rows = due.take(store, since, limit).await?;
     rows.iter()
         .map(|row| {

@@ -26,6 +26,7 @@ pub async fn claim(
         texts: &[now.to_string()],
         returning: "org_id, envelope_id",
     };
+
     let rows = due.take(store, since, limit).await?;
     rows.iter()
         .map(|row| {
@@ -73,9 +74,11 @@ pub async fn looked(
     .bind(i64::from(archived))
     .fetch_optional(&mut **tx)
     .await?;
+
     let Some(row) = row else {
         return Ok(None);
     };
+
     let since: Option<String> = row.try_get("archived_since")?;
     Ok(since.as_deref().and_then(Timestamp::parse))
 }

@@ -42,6 +42,7 @@ pub async fn lease(
     .bind(expired.to_string())
     .fetch_one(connection)
     .await?;
+
     let columns = RowColumns {
         row: &row,
         table: "rate_window",

@@ -81,6 +81,7 @@ impl ReaderPool {
             Some(kept) => kept,
             None => KeptConnection::new(self.pool.acquire().await?),
         };
+
         Ok(ReadConnection {
             connection: Some(connection),
             home: Some((self.clone(), permit)),
@@ -188,11 +189,14 @@ mod tests {
             let readers = readers.clone();
             async move { readers.close().await }
         });
+
         tokio::task::yield_now().await;
         assert!(!closed.is_finished());
+
         drop(last);
         closed.await.expect("closed");
         assert_eq!(readers.pool.size(), 0);
+
         let refused = readers.acquire().await.err();
         assert!(matches!(refused, Some(sqlx::Error::PoolClosed)));
     }

@@ -53,6 +53,7 @@ pub async fn insert(tx: &mut WriteTransaction, requests: &[NewRequest]) -> Resul
              values {} on conflict (bucket, request_id) do nothing",
             placeholders(tx, 13, some.len())
         );
+
         let mut query = sqlx::query(AssertSqlSafe(text));
         for new in some {
             let one = &new.received;
@@ -71,8 +72,10 @@ pub async fn insert(tx: &mut WriteTransaction, requests: &[NewRequest]) -> Resul
                 .bind(new.request.as_deref())
                 .bind(new.answer.as_deref());
         }
+
         query.execute(&mut **tx).await?;
     }
+
     Ok(())
 }
 
@@ -133,6 +136,7 @@ pub async fn list(
     .bind(limit)
     .fetch_all(connection)
     .await?;
+
     rows.iter().map(request).collect()
 }
 

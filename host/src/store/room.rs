@@ -254,6 +254,7 @@ pub async fn put_template(
     .bind(template.archived_at.map(|at| at.to_string()))
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -270,6 +271,7 @@ pub async fn template(
     .bind(id)
     .fetch_optional(connection)
     .await?;
+
     row.as_ref().map(room_template).transpose()
 }
 
@@ -286,6 +288,7 @@ pub async fn template_by_external_id(
     .bind(external_id)
     .fetch_optional(connection)
     .await?;
+
     row.as_ref().map(room_template).transpose()
 }
 
@@ -330,6 +333,7 @@ pub async fn insert_submission(
     .bind(submission.date_format.map(DateFormat::as_str))
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -387,6 +391,7 @@ pub async fn update_submission(
     .bind(submission.archived_at.map(|at| at.to_string()))
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -414,6 +419,7 @@ pub async fn insert_submitter(
     .bind(submitter.turn)
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -435,6 +441,7 @@ pub async fn update_invitation(
     .bind(submitter.turn)
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -536,6 +543,7 @@ pub async fn update_submitter(
     .bind(consent.and_then(|consent| consent.demonstrated.as_ref().map(json_text)))
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -608,6 +616,7 @@ fn consent(columns: &RowColumns<'_>) -> Result<Option<GivenConsent>, StoreError>
     let locale = locale.and_then(|tag| Locale::parse(&tag));
     let shown_at = columns.optional_time("consent_shown_at")?;
     let demonstrated: Option<DemonstratedAccess> = columns.optional_json("consent_demonstrated")?;
+
     let all = version.zip(locale).zip(sha256);
     Ok(all.map(|((version, locale), sha256)| GivenConsent {
         version,
@@ -648,6 +657,7 @@ mod tests {
         };
         assert_eq!(group.places_of("Yearly"), [place(0.2)]);
         assert!(group.is_group());
+
         // A single place takes the choice as text.
         let alone = RoomField {
             areas: vec![place(0.1)],
@@ -655,6 +665,7 @@ mod tests {
         };
         assert_eq!(alone.places_of("Yearly"), [place(0.1)]);
         assert!(!alone.is_group());
+
         // Two places with room for text show the choice twice.
         let wide = RoomField {
             areas: vec![
@@ -670,11 +681,13 @@ mod tests {
             ..group.clone()
         };
         assert_eq!(wide.places_of("Yearly").len(), 2);
+
         assert_eq!(
             group.places_of("Weekly"),
             [place(0.1)],
             "no option, written once"
         );
+
         let list = RoomField {
             field_type: "select".into(),
             ..group

@@ -43,6 +43,7 @@ pub async fn insert(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     // Reads back, because on a conflict the existing row counts and not the new one.
     let row = sqlx::query(
         "select * from sandbox_intent where bucket = $1 and org_id = $2 and payment_id = $3",
@@ -52,6 +53,7 @@ pub async fn insert(
     .bind(&intent.payment)
     .fetch_one(&mut **tx)
     .await?;
+
     read(&row)
 }
 
@@ -85,6 +87,7 @@ pub async fn set_paid(
     .execute(&mut **tx)
     .await?
     .rows_affected();
+
     Ok(changed == 1)
 }
 

@@ -78,6 +78,7 @@ pub async fn list(
     let rows = sqlx::query(AssertSqlSafe(text))
         .fetch_all(connection)
         .await?;
+
     rows.iter()
         .map(|row| {
             Ok(SealedText {
@@ -110,5 +111,6 @@ pub async fn replace(
         .execute(&mut **tx)
         .await?
         .rows_affected();
+
     Ok(replaced == 1)
 }

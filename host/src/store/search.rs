@@ -82,6 +82,7 @@ pub async fn envelopes(
     if let Some(after) = &search.after {
         conditions.text("envelope_id < {}", after.as_str());
     }
+
     let text = statement(&conditions.all, &search.statuses, search.skip);
     let mut query = sqlx::query(AssertSqlSafe(text))
         .bind(org.bucket())
@@ -89,6 +90,7 @@ pub async fn envelopes(
     for value in conditions.values {
         query = query.bind(value);
     }
+
     let rows = query.fetch_all(connection).await?;
     rows.iter().map(found).collect()
 }
@@ -111,6 +113,7 @@ pub async fn count(
             .all
             .push(format!("status in ({})", named.join(", ")));
     }
+
     // The second parameter of all these statements is a limit.
     let all = conditions.all.join(" and ");
     let text =
@@ -121,6 +124,7 @@ pub async fn count(
     for value in conditions.values {
         query = query.bind(value);
     }
+
     Ok(query.fetch_one(connection).await?.try_get("total")?)
 }
 
@@ -131,15 +135,19 @@ fn conditions(dialect: SqlDialect, org: &OrgId, search: &EnvelopeSearch) -> Cond
     if let Some(customer) = &search.customer {
         conditions.text("customer_id = {}", customer.as_str());
     }
+
     if let Some(kind) = search.kind {
         conditions.text("kind = {}", kind.as_str());
     }
+
     if let Some(from) = search.created_from {
         conditions.text("created_at >= {}", &from.to_string());
     }
+
     if let Some(before) = search.created_before {
         conditions.text("created_at < {}", &before.to_string());
     }
+
     if let Some(score) = search.score_below {
         conditions.all.push(format!("compliance_score < {score}"));
         // The condition of the index `envelope_below`, word for word.
@@ -147,31 +155,37 @@ fn conditions(dialect: SqlDialect, org: &OrgId, search: &EnvelopeSearch) -> Cond
             conditions.all.push("compliance_score < 100".into());
         }
     }
+
     if let Some(before) = search.expires_before {
         conditions.text("expires_at < {}", &before.to_string());
         // Others no longer expire. The condition of the index `envelope_expiring_of_org`, word for word.
         let open = "status in ('pending', 'uploaded', 'preparing', 'sent', 'viewed')";
         conditions.all.push(open.into());
     }
+
     if let Some(payment) = search.payment {
         // A word of an enumeration: as a literal, it finds the index `envelope_unpaid`.
         let is = format!("payment_status = '{}'", payment.as_str());
         conditions.all.push(is);
     }
+
     if search.stuck {
         let stopped = "envelope_id in (select envelope_id from vault_intent
              where bucket = $1 and failed_step is not null)";
         conditions.all.push(stopped.into());
     }
+
     if let Some(party) = &search.secured_party {
         let part = format!("%{}%", escaped(party));
         conditions.text("lower(secured_party) like lower({}) escape '!'", &part);
     }
+
     if let Some(custodian) = &search.custodian {
         let kept = "exists (select 1 from custodian c where c.bucket = envelope.bucket
              and c.envelope_id = envelope.envelope_id and lower(c.email) = lower({}))";
         conditions.text(kept, custodian);
     }
+
     if let Some(text) = &search.text {
         let text = text.clone();
         let part = format!("%{}%", escaped(&text));
@@ -181,6 +195,7 @@ fn conditions(dialect: SqlDialect, org: &OrgId, search: &EnvelopeSearch) -> Cond
             conditions.value(&begin),
             conditions.value(&part),
         );
+
         conditions.all.push(format!(
             "(envelope_id = {id} or lower(external_id) like lower({begin}) escape '!'
                  or lower(name) like lower({part}) escape '!'
@@ -190,20 +205,25 @@ fn conditions(dialect: SqlDialect, org: &OrgId, search: &EnvelopeSearch) -> Cond
                              or lower(s.email) like lower({part}) escape '!')))"
         ));
     }
+
     if let Some(reference) = &search.external_id {
         conditions.text("external_id = {}", reference);
     }
+
     if let Some(from) = search.updated_from {
         conditions.text("updated_at >= {}", &from.to_string());
     }
+
     if let Some(email) = &search.signer_email {
         let signs = "exists (select 1 from signer s where s.bucket = envelope.bucket
              and s.envelope_id = envelope.envelope_id and lower(s.email) = lower({}))";
         conditions.text(signs, email);
     }
+
     if let Some(batch) = &search.batch {
         conditions.text("bulk_batch = {}", batch.as_str());
     }
+
     if let Some((member, value)) = &search.metadata {
         let own = dialect.json_member("metadata", OWN_METADATA, member);
         // A text is stored with quotation marks, a number or a boolean without.
@@ -211,6 +231,7 @@ fn conditions(dialect: SqlDialect, org: &OrgId, search: &EnvelopeSearch) -> Cond
         let plain = conditions.value(value);
         conditions.all.push(format!("{own} in ({text}, {plain})"));
     }
+
     conditions
 }
 
@@ -225,6 +246,7 @@ fn statement(conditions: &[String], statuses: &[EnvelopeStatus], skip: i64) -> S
              ) {name}"
         )
     };
+
     // Each status once, even if the caller names it twice; words of an enumeration, not of the caller.
     let each = EnvelopeStatus::ALL
         .iter()
@@ -234,6 +256,7 @@ fn statement(conditions: &[String], statuses: &[EnvelopeStatus], skip: i64) -> S
     if parts.is_empty() {
         parts.push(part("of_all", ""));
     }
+
     let parts = parts.join(" union all ");
     format!("{parts} order by envelope_id desc limit $2 - {skip} offset {skip}")
 }

@@ -49,6 +49,7 @@ pub async fn insert(tx: &mut WriteTransaction, shadow: &ShadowRun) -> Result<(),
     .bind(shadow.started_at.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -69,6 +70,7 @@ pub async fn end(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(done.rows_affected() > 0)
 }
 
@@ -122,6 +124,7 @@ pub async fn count(
     .bind(more.left_out)
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -154,6 +157,7 @@ pub async fn insert_difference(
     .bind(org.as_str())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 

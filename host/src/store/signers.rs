@@ -47,6 +47,7 @@ pub async fn insert(
     .bind(signer.consumer.map(i64::from))
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -71,6 +72,7 @@ pub async fn insert_recipient(
     .bind(recipient.kind.as_str())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -90,6 +92,7 @@ pub async fn recipients(
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await?;
+
     rows.iter()
         .map(|row| {
             let columns = RowColumns {
@@ -166,6 +169,7 @@ pub async fn update(
     .bind(signer.consumer.map(i64::from))
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -188,6 +192,7 @@ pub async fn set_notice(
     .bind(notice.failure.as_deref())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -205,6 +210,7 @@ pub async fn custodians(
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await?;
+
     rows.iter()
         .map(|row| {
             let columns = RowColumns {
@@ -240,6 +246,7 @@ pub async fn assign_custodian(
     .bind(now.to_string())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -275,6 +282,7 @@ pub async fn claim_renewal(
     .execute(connection)
     .await?
     .rows_affected();
+
     Ok(claimed == 1)
 }
 
@@ -298,6 +306,7 @@ pub async fn insert_link(
     .bind(target.expires_at.to_string())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -318,6 +327,7 @@ pub async fn expire_links(
     .bind(now.to_string())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -353,6 +363,7 @@ fn signer(row: &AnyRow) -> Result<Signer, StoreError> {
         id: "envelope_id",
     };
     let position = columns.number("position")?;
+
     // Rows of earlier releases have no id.
     let id = match columns.optional_parsed("signer_id", SignerId::parse)? {
         Some(id) => id,

@@ -75,10 +75,12 @@ pub async fn insert(
     .bind(i64::from(!envelope.is_upload()))
     .execute(&mut **tx)
     .await?;
+
     let bands = signature.map(Signature::bands).unwrap_or_default();
     if bands.is_empty() {
         return Ok(());
     }
+
     let rows = (0..bands.len()).map(|index| format!("($1, $2, $3, ${})", index + 4));
     let text = format!(
         "insert into record_band (bucket, envelope_id, org_id, band) values {}
@@ -92,6 +94,7 @@ pub async fn insert(
     for band in bands {
         query = query.bind(band);
     }
+
     query.execute(&mut **tx).await?;
     Ok(())
 }
@@ -131,6 +134,7 @@ pub async fn candidates(
     .bind(COMMON)
     .fetch_all(connection)
     .await?;
+
     let mut found = Vec::new();
     for row in rows {
         let columns = RowColumns {
@@ -146,6 +150,7 @@ pub async fn candidates(
             });
         }
     }
+
     Ok(found)
 }
 
@@ -171,6 +176,7 @@ pub async fn found(
     .bind(found.since.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(inserted.rows_affected() == 1)
 }
 
@@ -187,6 +193,7 @@ pub async fn list(
     .bind(record.envelope.as_str())
     .fetch_all(connection)
     .await?;
+
     rows.iter()
         .map(|row| {
             let columns = RowColumns {

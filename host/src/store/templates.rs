@@ -46,6 +46,7 @@ pub async fn insert(connection: &mut AnyConnection, template: &Template) -> Resu
     .bind(template.repair.as_ref().map(json_text))
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -113,6 +114,7 @@ pub async fn list(
         ],
         also: " and deleted_at is null",
     };
+
     let (rows, total) = list.page(connection, page, limit).await?;
     Ok((rows.iter().map(template).collect::<Result<_, _>>()?, total))
 }
@@ -133,6 +135,7 @@ pub async fn is_out_for_signing(
     .bind(id.as_str())
     .fetch_optional(connection)
     .await?;
+
     Ok(found.is_some())
 }
 
@@ -145,6 +148,7 @@ pub async fn by_ids(
     if ids.is_empty() {
         return Ok(Vec::new());
     }
+
     let names: Vec<String> = (0..ids.len()).map(|n| format!("${}", n + 3)).collect();
     let text = format!(
         "select * from template where bucket = $1 and org_id = $2 and template_id in ({})",
@@ -156,6 +160,7 @@ pub async fn by_ids(
     for id in ids {
         query = query.bind(id.as_str());
     }
+
     query
         .fetch_all(connection)
         .await?
@@ -181,6 +186,7 @@ pub async fn rename(
     .bind(now.to_string())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -200,6 +206,7 @@ pub async fn delete(
     .bind(now.to_string())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -226,6 +233,7 @@ pub async fn copy_anew(
     .bind(now.to_string())
     .execute(connection)
     .await?;
+
     Ok(())
 }
 
@@ -244,11 +252,13 @@ pub async fn last_documents(
     .bind(limit)
     .fetch_all(connection)
     .await?;
+
     let mut found = Vec::new();
     for row in &rows {
         let template = template(row)?;
         found.extend(template.document.map(|document| (template.id, document)));
     }
+
     Ok(found)
 }
 
@@ -270,6 +280,7 @@ pub async fn set_fields(
     .bind(now.to_string())
     .execute(connection)
     .await?;
+
     super::envelopes::one_row(changed.rows_affected())
 }
 
@@ -299,6 +310,7 @@ pub async fn replace(
     .bind(now.to_string())
     .execute(connection)
     .await?;
+
     super::envelopes::one_row(changed.rows_affected())
 }
 
@@ -321,6 +333,7 @@ pub async fn note_synced(
     .bind(provider_template)
     .execute(connection)
     .await?;
+
     Ok(changed.rows_affected() == 1)
 }
 
@@ -357,6 +370,7 @@ fn template(row: &AnyRow) -> Result<Template, StoreError> {
             content_type: "application/pdf".into(),
         }),
     };
+
     Ok(Template {
         id: columns.parsed("template_id", TemplateId::parse)?,
         org: columns.parsed("org_id", OrgId::parse)?,

@@ -35,6 +35,7 @@ pub async fn insert(
     .bind(message.at.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -71,6 +72,7 @@ pub async fn list(
     .bind(limit)
     .fetch_all(connection)
     .await?;
+
     rows.iter()
         .map(|row| {
             let columns = RowColumns {
@@ -164,6 +166,7 @@ pub async fn advance(tx: &mut WriteTransaction, org: &OrgId, by: i64) -> Result<
                      'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
             ),
         });
+
         let earlier: Vec<String> = earlier.collect();
         let text = format!(
             "update {table} set {} where bucket = $1 and org_id = $2 and {waits}",
@@ -175,6 +178,7 @@ pub async fn advance(tx: &mut WriteTransaction, org: &OrgId, by: i64) -> Result<
             .execute(&mut **tx)
             .await?;
     }
+
     sqlx::query(
         "insert into test_clock (bucket, org_id, advanced_seconds) values ($1, $2, $3)
          on conflict (bucket, org_id) do update
@@ -185,5 +189,6 @@ pub async fn advance(tx: &mut WriteTransaction, org: &OrgId, by: i64) -> Result<
     .bind(by)
     .execute(&mut **tx)
     .await?;
+
     advanced(tx, org).await
 }

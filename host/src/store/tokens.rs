@@ -27,6 +27,7 @@ pub async fn revoke(
     .execute(&mut **tx)
     .await?
     .rows_affected();
+
     Ok(revoked == 1)
 }
 
@@ -45,6 +46,7 @@ pub async fn is_revoked(
     .bind(org.as_str())
     .fetch_optional(connection)
     .await?;
+
     Ok(found.is_some())
 }
 

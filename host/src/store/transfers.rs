@@ -45,6 +45,7 @@ pub async fn insert(
     .bind(transfer.seller_copy.as_str())
     .execute(&mut **tx)
     .await?;
+
     for records in records.chunks(ROWS) {
         let row = |index: usize| format!("($1, $2, ${}, $3, 'pending')", index + 4);
         let rows: Vec<String> = (0..records.len()).map(row).collect();
@@ -60,8 +61,10 @@ pub async fn insert(
         for record in records {
             query = query.bind(record.as_str());
         }
+
         query.execute(&mut **tx).await?;
     }
+
     Ok(())
 }
 
@@ -89,6 +92,7 @@ pub async fn lock(
         .bind(id.as_str())
         .fetch_optional(&mut **tx)
         .await?;
+
     row.map(|row| transfer(&row)).transpose()
 }
 
@@ -117,6 +121,7 @@ pub async fn list(
     .bind(limit)
     .fetch_all(connection)
     .await?;
+
     rows.iter().map(transfer).collect()
 }
 
@@ -134,6 +139,7 @@ pub async fn overdue(
     .bind(limit)
     .fetch_all(connection)
     .await?;
+
     rows.iter().map(transfer).collect()
 }
 
@@ -165,6 +171,7 @@ pub async fn set_state(
     .bind(next.signed.as_ref().map(json_text))
     .execute(&mut **tx)
     .await?;
+
     one_row(changed.rows_affected())
 }
 
@@ -190,6 +197,7 @@ pub async fn records(
         .bind(limit)
         .fetch_all(connection)
         .await?;
+
     rows.iter()
         .map(|row| {
             let columns = RowColumns {
@@ -224,6 +232,7 @@ pub async fn set_records(
             format!("({})", values.join(", "))
         };
         let rows: Vec<String> = (0..part.len()).map(row).collect();
+
         // Columns of a list of values have these names on both databases.
         let text = format!(
             "update control_transfer_record set state = column2, code = column3, reason = column4,
@@ -232,6 +241,7 @@ pub async fn set_records(
              where bucket = $1 and transfer_id = $2 and envelope_id = column1",
             rows.join(", ")
         );
+
         let mut update = sqlx::query(AssertSqlSafe(text))
             .bind(transfer.seller.bucket())
             .bind(transfer.id.as_str());
@@ -244,8 +254,10 @@ pub async fn set_records(
                 .bind(record.document_hash.as_deref())
                 .bind(i64::from(record.accepted));
         }
+
         update.execute(&mut **tx).await?;
     }
+
     Ok(())
 }
 
@@ -262,6 +274,7 @@ pub async fn counts(
     .bind(transfer.id.as_str())
     .fetch_all(connection)
     .await?;
+
     rows.iter()
         .map(|row| Ok((row.try_get("state")?, row.try_get("records")?)))
         .collect()
@@ -311,6 +324,7 @@ pub async fn sold(tx: &mut WriteTransaction, sold: &SoldRecord) -> Result<(), St
     .bind(sold.sold_at.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -327,6 +341,7 @@ pub async fn bought_back(
     .bind(record.controller.as_str())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 

@@ -36,6 +36,7 @@ impl WriterQueueState {
         if let Some(urgent) = self.urgent.pop_front() {
             return Some(urgent);
         }
+
         // Urgent writers are not counted: they are few and must never wait for a batch.
         if self.passed < BEFORE_BATCH
             && let Some(usual) = self.usual.pop_front()
@@ -43,6 +44,7 @@ impl WriterQueueState {
             self.passed += u32::from(!self.batch.is_empty());
             return Some(usual);
         }
+
         self.passed = 0;
         self.batch.pop_front().or_else(|| self.usual.pop_front())
     }
@@ -62,14 +64,17 @@ impl WriterQueue {
                 state.taken = true;
                 return self.turn();
             }
+
             let (hand, handed) = oneshot::channel();
             match priority {
                 PriorityClass::Urgent => state.urgent.push_back(hand),
                 PriorityClass::Request | PriorityClass::Job => state.usual.push_back(hand),
                 PriorityClass::Batch => state.batch.push_back(hand),
             }
+
             handed
         };
+
         match handed.await {
             Ok(turn) => turn,
             // Unreachable: the queue outlives its waiters.
@@ -99,6 +104,7 @@ impl Drop for WriterTurn {
             }
         };
         state.taken = next.is_some();
+
         // Released before sending, because a failed send drops a turn, which locks again.
         drop(state);
         if let Some(next) = next {
@@ -119,6 +125,7 @@ mod tests {
         let turns = WriterQueue::default();
         let first = turns.wait(Request).await;
         let order = Arc::new(Mutex::new(Vec::new()));
+
         let mut tasks = Vec::new();
         for (name, priority) in waiting.iter().copied() {
             let (turns, order) = (turns.clone(), order.clone());
@@ -128,10 +135,12 @@ mod tests {
             }));
             tokio::task::yield_now().await;
         }
+
         drop(first);
         for task in tasks {
             task.await.unwrap();
         }
+
         let order = order.lock().unwrap();
         order.clone()
     }
@@ -166,6 +175,7 @@ mod tests {
         tokio::task::yield_now().await;
         gone.abort();
         let _ = gone.await;
+
         drop(first);
         drop(turns.wait(Request).await);
         drop(turns.wait(Urgent).await);

@@ -30,6 +30,7 @@ pub async fn insert(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreE
     .bind(user.proved_at.map(|at| at.to_string()))
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -52,6 +53,7 @@ pub async fn update(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreE
     .bind(user.proved_at.map(|at| at.to_string()))
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -71,6 +73,7 @@ pub async fn prove(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -154,6 +157,7 @@ pub async fn bind(
     .bind(&identity.subject)
     .execute(&mut **tx)
     .await?;
+
     Ok(done.rows_affected() > 0)
 }
 
@@ -185,6 +189,7 @@ pub async fn insert_link(tx: &mut WriteTransaction, link: &SignInLink) -> Result
     .bind(link.leads_to.as_deref())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -223,6 +228,7 @@ pub async fn links_since(
     .bind(since.to_string())
     .fetch_one(connection)
     .await?;
+
     let last: Option<String> = row.try_get("last")?;
     Ok(SentLinks {
         count: row.try_get("count")?,
@@ -281,6 +287,7 @@ pub async fn requested_mails(
     .bind(network)
     .fetch_one(connection)
     .await?;
+
     let last: Option<String> = row.try_get("last")?;
     Ok(RequestedMails {
         of_network: row.try_get("of_network")?,
@@ -309,6 +316,7 @@ pub async fn insert_requested_mail(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -328,6 +336,7 @@ pub async fn use_link(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(done.rows_affected() == 1)
 }
 
@@ -347,6 +356,7 @@ pub async fn end_links(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -374,6 +384,7 @@ pub async fn insert_session(
     .bind(session.issuer.as_deref())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -394,6 +405,7 @@ pub async fn session_of(
     let Some(session) = row.map(|row| session(&row)).transpose()? else {
         return Ok(None);
     };
+
     let user = get(connection, &session.org, &session.user).await?;
     let user = user.filter(|user| user.status == UserStatus::Active);
     Ok(user.map(|user| (session, user)))
@@ -439,6 +451,7 @@ pub async fn seen(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -458,6 +471,7 @@ pub async fn confirm_session(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -477,6 +491,7 @@ pub async fn end_sessions(
     .bind(only.map_or("", SessionId::as_str))
     .execute(&mut **tx)
     .await?;
+
     Ok(done.rows_affected())
 }
 
@@ -492,6 +507,7 @@ pub async fn forget(tx: &mut WriteTransaction, before: Timestamp) -> Result<(), 
             .execute(&mut **tx)
             .await?;
     }
+
     Ok(())
 }
 
@@ -504,6 +520,7 @@ fn user(row: &AnyRow) -> Result<User, StoreError> {
     let issuer = columns.optional_text("issuer")?;
     let subject = columns.optional_text("subject")?;
     let identity = issuer.zip(subject);
+
     Ok(User {
         id: columns.parsed("user_id", UserId::parse)?,
         org: columns.parsed("org_id", OrgId::parse)?,
@@ -542,6 +559,7 @@ fn session(row: &AnyRow) -> Result<Session, StoreError> {
         id: "session_id",
     };
     let created_at = columns.time("created_at")?;
+
     Ok(Session {
         id: columns.parsed("session_id", SessionId::parse)?,
         org: columns.parsed("org_id", OrgId::parse)?,

@@ -67,6 +67,7 @@ pub async fn intend(
     .bind(json_text(&intent.wording))
     .execute(&mut **tx)
     .await?;
+
     let row = select_intent(tx, envelope).await?;
     let row = row.ok_or(StoreError::Conflict)?;
     let columns = intent_columns(&row);
@@ -108,6 +109,7 @@ pub async fn forget_intent(
     .bind(envelope.id.as_str())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -125,6 +127,7 @@ pub async fn forget_unattended_intent(
     .bind(envelope.id.as_str())
     .execute(&mut **tx)
     .await?;
+
     Ok(select_intent(tx, envelope).await?.is_none())
 }
 
@@ -148,6 +151,7 @@ pub async fn finish_intent(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     // Before the deletion, so that a lost race removes nothing.
     one_row(finished.rows_affected())?;
     sqlx::query(
@@ -160,6 +164,7 @@ pub async fn finish_intent(
     .bind(keep)
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -185,6 +190,7 @@ pub async fn note_failure(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -196,10 +202,12 @@ pub async fn failure(
     let Some(row) = select_intent(connection, envelope).await? else {
         return Ok(None);
     };
+
     let columns = intent_columns(&row);
     let Some(step) = columns.optional_text("failed_step")? else {
         return Ok(None);
     };
+
     Ok(Some(VaultFailure {
         step,
         message: columns.optional_text("last_error")?.unwrap_or_default(),
@@ -225,6 +233,7 @@ pub async fn step(
     .bind(step)
     .fetch_optional(connection)
     .await?;
+
     row.map(|row| step_columns(&row).json("result")).transpose()
 }
 
@@ -254,6 +263,7 @@ pub async fn record_step(
     .bind(now.to_string())
     .fetch_one(&mut **tx)
     .await?;
+
     step_columns(&row).json("result")
 }
 
@@ -274,6 +284,7 @@ pub async fn forget_step(
     .bind(step)
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -292,6 +303,7 @@ pub async fn checkpoint(
     .fetch_optional(connection)
     .await?;
     let note = row.map(|row| intent_columns(&row).optional_text("checkpoint"));
+
     Ok(note.transpose()?.flatten())
 }
 
@@ -312,6 +324,7 @@ pub async fn source(
     .bind(fetch)
     .fetch_optional(connection)
     .await?;
+
     let file: Option<Option<StoredFile>> = row
         .map(|row| step_columns(&row).optional_file("result"))
         .transpose()?;
@@ -368,6 +381,7 @@ pub async fn insert_evaluation(
     .bind(answer.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -389,5 +403,6 @@ pub async fn insert_release(
     .bind(form.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }

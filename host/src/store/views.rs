@@ -31,6 +31,7 @@ pub async fn insert(tx: &mut WriteTransaction, view: &View) -> Result<(), StoreE
     .bind(view.controlled_since.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -57,6 +58,7 @@ pub async fn list(
     .bind(record.controller.as_str())
     .fetch_all(connection)
     .await?;
+
     rows.iter().map(view).collect()
 }
 
@@ -76,6 +78,7 @@ pub async fn revoke(
     .bind(at.to_string())
     .execute(&mut **tx)
     .await?;
+
     one_row(revoked.rows_affected())
 }
 
@@ -135,6 +138,7 @@ pub async fn insert_copy(tx: &mut WriteTransaction, copy: &HandedCopy) -> Result
     .bind(copy.made_at.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 

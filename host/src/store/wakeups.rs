@@ -75,6 +75,7 @@ impl WakeupChannel {
             }
             *waiting.endpoints.entry(endpoint.clone()).or_default() |= *changed;
         }
+
         drop(waiting);
         self.added.notify_one();
     }
@@ -105,6 +106,7 @@ async fn tell(store: &Store) {
                 .map(|(of, changed)| (of.org.to_string(), of.endpoint.to_string(), changed))
                 .collect(),
         };
+
         if let Err(error) = notify(store, &told).await {
             tracing::debug!(%error, "new work could not be announced to other nodes");
         }
@@ -120,6 +122,7 @@ async fn notify(store: &Store, told: &WakeupMessage) -> Result<(), super::StoreE
         .bind(payload)
         .execute(&mut *connection)
         .await?;
+
     Ok(())
 }
 
@@ -133,6 +136,7 @@ async fn hear(store: &Store) {
             }
             said = true;
         }
+
         tokio::time::sleep(RETRY).await;
     }
 }
@@ -159,9 +163,11 @@ impl Store {
         if *told.node == *self.wakeups.node {
             return;
         }
+
         if told.jobs {
             self.work.notify_one();
         }
+
         let endpoints = told
             .endpoints
             .iter()
@@ -169,6 +175,7 @@ impl Store {
                 let (org, endpoint) = (OrgId::parse(org)?, EndpointId::parse(endpoint)?);
                 Some((OwnedEndpoint { org, endpoint }, *changed))
             });
+
         self.fresh.add(endpoints, false);
     }
 }

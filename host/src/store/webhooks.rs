@@ -50,6 +50,7 @@ pub async fn insert(tx: &mut WriteTransaction, endpoint: &Endpoint) -> Result<()
     .bind(endpoint.created_at.to_string())
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -107,6 +108,7 @@ pub async fn was_there(
     .bind(id.as_str())
     .fetch_optional(connection)
     .await?;
+
     Ok(row.is_some())
 }
 
@@ -161,6 +163,7 @@ pub async fn update(tx: &mut WriteTransaction, endpoint: &Endpoint) -> Result<()
     .bind(disabled_at.map(|at| at.to_string()))
     .execute(&mut **tx)
     .await?;
+
     // The dispatcher that holds the endpoint must drop its cached settings.
     tx.touch(OwnedEndpoint::of(endpoint), true);
     Ok(())
@@ -182,6 +185,7 @@ pub async fn delete(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+
     tx.touch(OwnedEndpoint::of(endpoint), true);
     Ok(())
 }
@@ -249,6 +253,7 @@ pub async fn take(
     .bind(until.to_string())
     .fetch_optional(&mut *tx)
     .await?;
+
     tx.commit().await?;
     row.map(|row| held(&row)).transpose()
 }
@@ -269,6 +274,7 @@ pub async fn renew(
     .bind(holder)
     .fetch_all(&mut *tx)
     .await?;
+
     // Rows are locked in key order everywhere, which prevents deadlocks.
     let text = format!(
         "with held as materialized (
@@ -281,6 +287,7 @@ pub async fn renew(
          returning *",
         store.dialect().for_update()
     );
+
     let mut rows = Vec::new();
     for bucket in buckets {
         let of_bucket = sqlx::query(AssertSqlSafe(text.clone()))
@@ -292,7 +299,9 @@ pub async fn renew(
             .await?;
         rows.extend(of_bucket);
     }
+
     tx.commit().await?;
+
     // An unreadable endpoint must not cost the others their lease.
     let readable = |row: &AnyRow| match held(row) {
         Ok(held) => Some(held),
@@ -301,6 +310,7 @@ pub async fn renew(
             None
         }
     };
+
     Ok(rows.iter().filter_map(readable).collect())
 }
 
@@ -316,6 +326,7 @@ pub async fn release(store: &Store, held: &OwnedEndpoint, epoch: i64) -> Result<
     .bind(epoch)
     .execute(&mut *tx)
     .await?;
+
     tx.commit().await
 }
 
@@ -340,11 +351,13 @@ pub async fn lock_all(
     if tx.dialect == SqlDialect::Sqlite {
         return Ok(());
     }
+
     let mut by_bucket: BTreeMap<i64, Vec<Value>> = BTreeMap::new();
     for one in endpoints {
         let of_bucket = by_bucket.entry(one.org.bucket()).or_default();
         of_bucket.push(json!({ "endpoint": one.endpoint }));
     }
+
     for (bucket, wanted) in by_bucket {
         let text = format!(
             "select endpoint_id from webhook_endpoint where bucket = $2 and endpoint_id in (
@@ -355,12 +368,14 @@ pub async fn lock_all(
             wanted.len().next_power_of_two(),
             tx.dialect.for_update()
         );
+
         sqlx::query(AssertSqlSafe(text))
             .bind(Value::from(wanted).to_string())
             .bind(bucket)
             .fetch_all(&mut **tx)
             .await?;
     }
+
     Ok(())
 }
 
@@ -387,6 +402,7 @@ pub async fn note_health(
     .bind(url)
     .execute(&mut **tx)
     .await?;
+
     Ok(())
 }
 
@@ -407,6 +423,7 @@ pub async fn counts(connection: &mut AnyConnection) -> Result<EndpointCounts, St
     )
     .fetch_one(connection)
     .await?;
+
     Ok(EndpointCounts {
         paused: row.try_get("paused")?,
         disabled: row.try_get("disabled")?,

@@ -65,12 +65,14 @@ pub(super) async fn run(app: &App, stop: &CancellationToken) {
     while !stop.is_cancelled() {
         // Removes finished tasks from the set.
         while in_hand.try_join_next().is_some() {}
+
         // Whether jobs may wait for a slot.
         let mut is_full = false;
         for (queue, slots) in &slots {
             let free = slots.available_permits();
             let jobs = claim(app, *queue, free).await;
             is_full |= jobs.len() == free;
+
             for job in jobs {
                 // Always succeeds: a claim takes at most the available permits, and only here are
                 // they acquired.
@@ -82,6 +84,7 @@ pub(super) async fn run(app: &App, stop: &CancellationToken) {
                 in_hand.spawn(work(app.at(priority), job, slot));
             }
         }
+
         let pause = tokio::time::sleep(sweep);
         tokio::pin!(pause);
         loop {
@@ -98,6 +101,7 @@ pub(super) async fn run(app: &App, stop: &CancellationToken) {
             }
         }
     }
+
     while in_hand.join_next().await.is_some() {}
 }
 
@@ -105,6 +109,7 @@ async fn claim(app: &App, queue: JobQueue, limit: usize) -> Vec<ClaimedJob> {
     if limit == 0 {
         return Vec::new();
     }
+
     let (now, limit) = (app.clock.now(), limit as i64);
     jobs::claim(&app.store, queue, now, LEASE, limit)
         .await
@@ -124,6 +129,7 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) ->
     traces::go_on(&span, job.trace.as_deref());
     let outcome = traces::within(span, perform_leased(&app, &job)).await;
     let goes_on = matches!(outcome, Ok(NextStep::Again(_)));
+
     let count = |outcome: &str| {
         let labels = JobLabels {
             kind: job.kind.clone(),
@@ -143,6 +149,7 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) ->
                 kind = job.kind,
                 "job lease lost to another worker"
             );
+
             // The new holder of the lease settles the job.
             count("lost");
             Ok(())
@@ -157,11 +164,13 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) ->
             } else {
                 "failed"
             });
+
             if retry_at.is_none()
                 && let Err(error) = text_messages::given_up(&app, &job).await
             {
                 tracing::error!(job_id, kind, %error, "a lost text message could not be reported");
             }
+
             jobs::settle_failure(&app.store, &job, &error.to_string(), retry_at).await
         }
     };
@@ -169,6 +178,7 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) ->
         // The lease expires and the job runs again.
         tracing::error!(job_id = job.id.as_str(), %error, "job could not be settled");
     }
+
     goes_on
 }
 
@@ -255,6 +265,7 @@ async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<NextStep, JobErro
             }
         }
     };
+
     tokio::select! {
         outcome = work => outcome,
         lost = renewals => Err(lost),
@@ -278,6 +289,7 @@ impl RunnableJob for VaultEnvelope {
                 vault_in::vault_in(app, &app.vault, &caller, id, VaultInEndpoint::Signed).await?;
             }
         }
+
         Ok(NextStep::Done)
     }
 }
@@ -314,10 +326,12 @@ impl RunnableJob for DeleteObject {
         if let Some(until) = orphans::held(app).await? {
             return Ok(NextStep::Again(until));
         }
+
         if let Some(KeptFile(instead)) = &self.instead {
             // Verify the replacement first: the object may be the last intact copy.
             app.files.verify(instead).await?;
         }
+
         app.files.delete(&self.key).await?;
         faults::pass("deleted");
         Ok(NextStep::Done)
@@ -456,6 +470,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     ) -> Result<NextStep, JobError> {
         J::deserialize(&job.payload)?.run(app, job).await
     }
+
     macro_rules! by_name {
         ($($job:ident)*) => {
             match job.kind.as_str() {
@@ -467,6 +482,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
             }
         };
     }
+
     by_name! {
         VaultEnvelope CertifyAnew ArchiveSubmission WithdrawSubmission ArchiveTemplate DeleteObject
         SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailSignIn AdvanceTransfer CompareRecords
@@ -491,9 +507,11 @@ mod tests {
         assert_eq!(wait(INVITE, 0, &failure()), Some(1));
         assert_eq!(wait(INVITE, 9, &failure()), Some(3600));
         assert_eq!(wait(INVITE, 10, &failure()), None);
+
         for kind in [VaultEnvelope::NAME, DeleteObject::NAME] {
             assert_eq!(wait(kind, 10_000, &failure()), Some(3600));
         }
+
         let gone = JobError::Service(ServiceError::NotFound("Envelope"));
         assert_eq!(wait(INVITE, 0, &gone), None);
         assert_eq!(wait(SendBatch::NAME, 0, &gone), Some(1));

@@ -105,6 +105,7 @@ pub(super) async fn deliver(
     let Some(to) = matter.address() else {
         return Ok(());
     };
+
     let written = match about {
         EnvelopeMailKind::Invitation => match matter.recipient() {
             Some(recipient) => matter.for_viewer(app, recipient).await?,
@@ -117,9 +118,11 @@ pub(super) async fn deliver(
         EnvelopeMailKind::Withdrawal => matter.withdrawn(),
         EnvelopeMailKind::Undelivered => matter.undelivered(app).await?,
     };
+
     let Some(written) = written else {
         return Ok(());
     };
+
     let with_copy = !written.attachments.is_empty();
     let sent = match matter.send(app, job, about, to, written).await {
         // The server probably rejects the size. The signer must learn of the completion in any
@@ -139,9 +142,11 @@ pub(super) async fn deliver(
         }
         sent => sent,
     };
+
     if let (Ok(()), Some(signer)) = (&sent, matter.signer()) {
         mails::report_accepted(app, &matter.envelope, signer).await?;
     }
+
     sent
 }
 
@@ -156,13 +161,16 @@ pub(super) async fn about_endpoint(
     let endpoint = webhooks::get(&mut connection, &job.org, endpoint).await?;
     let organization = organizations::get(&mut connection, &job.org).await?;
     drop(connection);
+
     let (Some(endpoint), Some(organization)) = (endpoint, organization) else {
         return Ok(());
     };
+
     let texts = Texts::of(organization.settings.language);
     let page = app
         .config
         .console_page(&format!("receivers/{}", endpoint.id));
+
     // Nothing to send if the endpoint has recovered, or was created by a key without an e-mail
     // address.
     let letter = match health {
@@ -174,9 +182,11 @@ pub(super) async fn about_endpoint(
         }
         _ => return Ok(()),
     };
+
     if !endpoint.created_by.contains('@') {
         return Ok(());
     }
+
     notify(app, job, &organization, &endpoint.created_by, &letter).await
 }
 
@@ -200,6 +210,7 @@ async fn notify(
         attachments: Vec::new(),
         at: app.clock.now(),
     };
+
     hand_over(app, job, None, draft).await
 }
 
@@ -226,6 +237,7 @@ async fn hand_over(
             .collect(),
         at: draft.at,
     });
+
     // What a mail server would refuse is refused in a test, too.
     let message = draft.message()?;
     match kept {
@@ -248,14 +260,17 @@ pub(super) async fn about_release(
     let Some(request) = request.filter(|request| request.state == ReleaseState::Requested) else {
         return Ok(());
     };
+
     let originator = organizations::get(&mut connection, &request.org).await?;
     let controller = organizations::get(&mut connection, &request.controller).await?;
     let envelope = envelopes::get(&mut connection, &request.org, &request.envelope).await?;
     drop(connection);
+
     let (Some(originator), Some(controller), Some(envelope)) = (originator, controller, envelope)
     else {
         return Ok(());
     };
+
     let form = |member: &str| request.form[member].as_str().unwrap_or_default();
     let letter = letters::release_request(&ReleaseFacts {
         texts: Texts::of(controller.settings.language),
@@ -269,6 +284,7 @@ pub(super) async fn about_release(
             .config
             .console_page(&format!("control/records/{}", request.envelope)),
     });
+
     notify(app, job, &controller, to, &letter).await
 }
 
@@ -282,6 +298,7 @@ pub(super) async fn about_view(
     let Some(view) = views::get(&mut connection, id).await? else {
         return Ok(());
     };
+
     let controller = organizations::get(&mut connection, &view.controller).await?;
     let envelope = envelopes::get(&mut connection, &view.org, &view.envelope).await?;
     drop(connection);
@@ -291,6 +308,7 @@ pub(super) async fn about_view(
     if view.revoked_at.is_some() || view.expires_at <= app.clock.now() {
         return Ok(());
     }
+
     let texts = Texts::of(controller.settings.language);
     let letter = letters::view(&ViewFacts {
         texts,
@@ -301,6 +319,7 @@ pub(super) async fn about_view(
         url: inspected::url(app, id)?,
         reference: id.as_str(),
     });
+
     notify(app, job, &controller, &view.email, &letter).await
 }
 
@@ -318,11 +337,13 @@ pub(super) async fn about_invitation(
     let Some(invitation) = invitation.filter(open) else {
         return Ok(());
     };
+
     let sender = organizations::get(&mut connection, &invitation.org).await?;
     drop(connection);
     let Some(sender) = sender else {
         return Ok(());
     };
+
     let texts = Texts::of(sender.settings.language);
     let url = invitations::url(app, id)?;
     let (from, name) = (sender.display_name(), &invitation.name);
@@ -343,12 +364,14 @@ pub(super) async fn with_sign_in(
     let Some(link) = link.filter(open) else {
         return Ok(());
     };
+
     let user = users::get(&mut connection, &link.org, &link.user).await?;
     let organization = organizations::get(&mut connection, &link.org).await?;
     drop(connection);
     let (Some(user), Some(organization)) = (user, organization) else {
         return Ok(());
     };
+
     let texts = Texts::of(organization.settings.language);
     let until = texts.moment(&organization.settings.dates, link.expires_at);
     let url = sessions::url(app, id)?;
@@ -368,6 +391,7 @@ impl MailSubject {
         let (Some(envelope), Some(organization)) = (envelope, organization) else {
             return Ok(None);
         };
+
         let signers = signers::list(&mut connection, org, &envelope.id).await?;
         let recipients = signers::recipients(&mut connection, org, &envelope.id).await?;
         Ok(Some(Self {
@@ -408,6 +432,7 @@ impl MailSubject {
             attachments,
             at: app.clock.now(),
         };
+
         // The job's id becomes the `Message-ID`, so that a repeat is recognizable.
         hand_over(app, job, Some(id), draft).await
     }
@@ -471,6 +496,7 @@ impl MailSubject {
         let (Some(url), Some(signer)) = (self.signing_link(app).await?, self.signer()) else {
             return Ok(None);
         };
+
         let letter = letter(LinkFacts {
             texts: self.texts(),
             sender: &self.look.sender,
@@ -480,6 +506,7 @@ impl MailSubject {
             dates: &self.dates,
             url,
         });
+
         Ok(Some(PreparedMail::plain(letter)))
     }
 
@@ -569,6 +596,7 @@ impl MailSubject {
             }
             (None, None, None) => letters::CopyDelivery::Kept,
         };
+
         let letter = self.notice().completed(copy);
         Ok(PreparedMail {
             letter,
@@ -588,6 +616,7 @@ impl MailSubject {
             Some(signer) if signer.position == decliner.position => DeclineRecipient::Decliner,
             Some(_) => DeclineRecipient::OtherSigner,
         };
+
         Some(PreparedMail::plain(self.notice().declined(told)))
     }
 
@@ -600,6 +629,7 @@ impl MailSubject {
         let Some(details) = entry.map(|entry| entry.details) else {
             return Ok(None);
         };
+
         let name = details["signer"]["name"].as_str().unwrap_or_default();
         let reason = details["reason"].as_str().unwrap_or_default();
         let letter = self.notice().undelivered(name, reason);
@@ -655,6 +685,7 @@ async fn attachable_copy(
     if known_size.is_some_and(|size| size > COPY_LIMIT as u64) {
         return Ok(None);
     }
+
     match copies::signers_copy(app, &app.vault, envelope).await {
         Ok(copy) if copy.size > COPY_LIMIT as u64 => Ok(None),
         Ok(copy) => Ok(Some(PdfAttachment {

@@ -30,9 +30,11 @@ pub async fn run(app: App, stop: CancellationToken) {
     if let Err(error) = store::jobs::forget_leases(&app.store, app.clock.now()).await {
         tracing::error!(%error, "job leases of an earlier run could not be released");
     }
+
     if let Err(error) = store::bulk::forget_leases(&app.store, app.clock.now()).await {
         tracing::error!(%error, "bulk item leases of an earlier run could not be released");
     }
+
     let node = Arc::new(NodeRun::of(&app.config.data_dir));
     let periodic = tokio::spawn(periodic::run(app.clone(), node.clone(), stop.clone()));
     let sequencer = tokio::spawn(log::run(app.clone(), stop.clone()));
@@ -44,9 +46,11 @@ pub async fn run(app: App, stop: CancellationToken) {
         app.management.clone(),
         stop.clone(),
     ));
+
     let wakeups = tokio::spawn(store::share_wakeups(app.store.clone(), stop.clone()));
     let time = tokio::spawn(timekeeping::run(app.clone(), stop.clone()));
     jobs::run(&app, &stop).await;
+
     for (what, work) in [
         ("periodic", periodic),
         ("log", sequencer),

@@ -56,10 +56,12 @@ fn kept(path: &Path) -> std::io::Result<(String, File)> {
         .create(true)
         .truncate(false)
         .open(path)?;
+
     // Fails if another process uses the same data folder.
     file.try_lock()?;
     let mut name = String::new();
     file.read_to_string(&mut name)?;
+
     // A new file is empty; a crash may have cut the name off.
     if RequestId::parse(&name).is_none() {
         name = RequestId::new().to_string();
@@ -67,6 +69,7 @@ fn kept(path: &Path) -> std::io::Result<(String, File)> {
         std::io::Seek::rewind(&mut file)?;
         file.write_all(name.as_bytes())?;
     }
+
     Ok((name, file))
 }
 
@@ -80,10 +83,12 @@ mod tests {
         let first = NodeRun::of(folder.path());
         let beside = NodeRun::of(folder.path());
         assert_eq!(beside.earlier_runs(), None, "the first is still there");
+
         let earlier = first.earlier_runs().unwrap();
         let (name, _) = first.run.split_once('/').unwrap();
         assert_eq!(earlier, format!("{name}/%"));
         assert!(!beside.run.starts_with(name));
+
         let before = first.run.clone();
         drop(first);
         let again = NodeRun::of(folder.path());

@@ -69,6 +69,7 @@ pub(super) async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
                 tracing::error!(what, %error, "periodic work failed");
             }
         }
+
         tokio::select! {
             () = stop.cancelled() => {}
             () = tokio::time::sleep(period) => {}
@@ -88,19 +89,24 @@ pub(super) async fn sweep(app: App, stop: CancellationToken) {
                 0
             }
         };
+
         if let Err(error) = deliveries::tidy(&app.at(PriorityClass::Batch), &stop).await {
             tracing::error!(%error, "webhook log could not be pruned");
         }
+
         if let Err(error) = orphans::sweep_when_due(&app, &app.vault).await {
             tracing::error!(%error, "orphaned objects could not be searched");
         }
+
         if let Err(error) = check_counts(&app, &stop).await {
             tracing::error!(%error, "numbers of envelopes could not be checked");
         }
+
         // More files may be due, so the next round follows without a pause.
         if looked > 0 {
             continue;
         }
+
         tokio::select! {
             () = stop.cancelled() => {}
             () = tokio::time::sleep(period) => {}
@@ -116,9 +122,11 @@ pub(super) async fn poll(app: App, stop: CancellationToken) {
         if let Err(error) = provider_poll::round(&app).await {
             tracing::error!(%error, "open envelopes could not be polled");
         }
+
         if let Err(error) = payments::round(&app).await {
             tracing::error!(%error, "open payments could not be polled");
         }
+
         tokio::select! {
             () = stop.cancelled() => {}
             () = tokio::time::sleep(period) => {}
@@ -134,11 +142,13 @@ async fn check_seal(app: &App) -> Result<(), ServiceError> {
     if !store::chores::claim(&app.store, "seal", now, now + DAY).await? {
         return Ok(());
     }
+
     app.vault.sealing.check(now)?;
     if app.vault.sealing.check(now + SEAL_WARNING).is_err() {
         let ends = app.vault.sealing.expires_at();
         tracing::warn!(%ends, "sealing certificate expires soon");
     }
+
     Ok(())
 }
 
@@ -148,18 +158,21 @@ async fn check_counts(app: &App, stop: &CancellationToken) -> Result<(), Service
     if !store::chores::claim(&app.store, "counts", now, now + COUNTING).await? {
         return Ok(());
     }
+
     let batch = app.store.at(PriorityClass::Batch);
     let organizations = store::organizations::list(&mut *batch.read().await?).await?;
     for Organization { id, .. } in organizations {
         if stop.is_cancelled() {
             break;
         }
+
         match store::counts::check(&batch, &id).await {
             Ok(wrong) if wrong.is_empty() => {}
             Ok(wrong) => tracing::warn!(org = %id, ?wrong, "numbers of envelopes corrected"),
             Err(error) => tracing::error!(org = %id, %error, "envelopes could not be counted"),
         }
     }
+
     Ok(())
 }
 

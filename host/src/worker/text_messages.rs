@@ -32,6 +32,7 @@ pub(super) async fn deliver(
     else {
         return Ok(());
     };
+
     let wording = TextWording {
         texts: matter.texts(),
         sender: &matter.look.sender,
@@ -51,9 +52,11 @@ pub(super) async fn deliver(
             code.map(|code| wording.access_code(&code, &app.config.signing_url()))
         }
     };
+
     let Some(text) = text else {
         return Ok(());
     };
+
     // Lets the provider recognize a repeat. A new attempt has a new link, and is another message.
     let digest = hex::encode(Sha256::digest(&text));
     let message = TextMessage {
@@ -73,6 +76,7 @@ pub(super) async fn deliver(
         attachments: Vec::new(),
         at: app.clock.now(),
     });
+
     let source = message.id.clone();
     match (messaging::send(app, &job.org, message).await?, kept) {
         (SentText::Refused(why), _) => {
@@ -82,6 +86,7 @@ pub(super) async fn deliver(
         (SentText::Taken, Some(kept)) => test_mode::keep(app, &source, &kept).await?,
         (SentText::Taken, None) => {}
     }
+
     Ok(mails::report_accepted(app, &matter.envelope, signer).await?)
 }
 
@@ -93,13 +98,16 @@ pub(super) async fn given_up(app: &App, job: &ClaimedJob) -> Result<(), Delivery
         TextAccessCode::NAME => TextMessageKind::AccessCode,
         _ => return Ok(()),
     };
+
     let Ok(to) = MailAddressee::deserialize(&job.payload) else {
         return Ok(());
     };
+
     let matter = MailSubject::read(app, &job.org, to).await?;
     if let Some((matter, signer)) = matter.as_ref().and_then(|one| Some((one, one.signer()?))) {
         let why = "the provider could not be used";
         messaging::report(app, &matter.envelope, signer, about, why).await?;
     }
+
     Ok(())
 }

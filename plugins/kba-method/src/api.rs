@@ -66,8 +66,10 @@ fn call<T: DeserializeOwned>(
             .into_iter()
             .collect(),
     };
+
     let response = http::send(&request).map_err(unreachable)?;
     check(&response)?;
+
     // The response is about a person, so the error contains nothing of it.
     wire::read(&response.body).ok_or_else(|| {
         let why = format!("an answer to {method} is not understood");
@@ -90,5 +92,6 @@ fn check(response: &Response) -> Result<(), MethodRefusal> {
         },
         status => ProviderError::Unreachable(format!("answered {status}")),
     };
+
     Err(provider.into())
 }

@@ -77,6 +77,7 @@ impl Guest for KbaMethodComponent {
         if !methods.is_empty() && !methods.iter().any(asks) {
             return Ok(ended(entity.id, String::new(), Step::Unavailable));
         }
+
         if verification.phone.verified {
             questions(entity.id)
         } else {
@@ -166,9 +167,11 @@ fn questions(entity: String) -> Result<Progress> {
     if let Some(failure) = session.error {
         return refused_identity(entity, session.id, MethodRefusal::Said(failure));
     }
+
     if session.kba.questions.is_empty() {
         return Ok(ended(entity, session.id, Step::Unavailable));
     }
+
     let asked = session
         .kba
         .questions
@@ -186,6 +189,7 @@ fn questions(entity: String) -> Result<Progress> {
                 .collect(),
         })
         .collect();
+
     let state = SessionState {
         entity,
         session: session.id,
@@ -204,6 +208,7 @@ fn refused_identity(entity: String, session: String, refused: MethodRefusal) -> 
         },
         MethodRefusal::Provider(_) => return Err(other(refused)),
     };
+
     Ok(ended(entity, session, step))
 }
 

@@ -37,6 +37,7 @@ pub(crate) fn declared(setting: Option<&str>) -> Vec<IdentityFieldSpec> {
     let Some(setting) = setting else {
         return FIELDS.to_vec();
     };
+
     // Names unknown to Method are ignored; the order of the form stays that of `FIELDS`.
     let named: Vec<&str> = setting.split(',').map(str::trim).collect();
     FIELDS
@@ -67,6 +68,7 @@ pub(crate) fn entity(identity: &[(String, String)]) -> Value {
         ("date_of_birth", "dob"),
         ("ssn_last4", "ssn_4"),
     ]);
+
     let address = all(&[
         ("line1", "line1"),
         ("line2", "line2"),
@@ -74,10 +76,12 @@ pub(crate) fn entity(identity: &[(String, String)]) -> Value {
         ("state", "state"),
         ("zip", "zip"),
     ]);
+
     let mut body = json!({ "type": "individual", "individual": individual });
     if !address.is_empty() {
         body["address"] = address.into();
     }
+
     body
 }
 
@@ -130,6 +134,7 @@ mod tests {
                 },
             })
         );
+
         let little = entity(&given(&[("email", "kim@birch.example")]));
         assert_eq!(
             little,

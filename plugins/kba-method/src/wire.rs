@@ -160,6 +160,7 @@ mod tests {
         let session = r#"{"id":"evf_1","status":"in_progress","type":"identity","method":"kba",
             "kba":{"questions":[{"id":"qtn_1","text":"Which?","answers":[{"id":"ans_1","text":"This"}]}],
             "authenticated":null},"error":null}"#;
+
         let wrapped = format!(r#"{{"success":true,"data":{session},"message":null}}"#);
         for body in [session, &wrapped] {
             let session: WireSession = read(body.as_bytes()).unwrap();
@@ -170,9 +171,11 @@ mod tests {
             assert_eq!(session.kba.questions[0].answers[0].id, "ans_1");
             assert_eq!(session.kba.authenticated, None);
         }
+
         for wrong in ["", "[]", "{}", r#"{"success":true}"#] {
             assert!(read::<WireSession>(wrong.as_bytes()).is_none(), "{wrong}");
         }
+
         let entity: WireEntity = read(
             br#"{"id":"ent_1","verification":{"phone":{"verified":false,"methods":["sms"]}}}"#,
         )
@@ -208,6 +211,7 @@ mod tests {
             let wrapped = format!(r#"{{"success":false,"data":{error}}}"#);
             assert_eq!(meaning(&wrapped), expected, "{name}");
         }
+
         for (code, expected) in [
             (19001, ErrorMeaning::Expired),
             (19002, ErrorMeaning::WrongCode),
@@ -219,6 +223,7 @@ mod tests {
                 expected
             );
         }
+
         assert!(WireFailure::of(b"Bad gateway").is_none());
     }
 }

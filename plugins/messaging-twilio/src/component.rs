@@ -40,6 +40,7 @@ impl Guest for MessagingTwilioComponent {
             // Twilio ignores it on messages; services that copy its API may not.
             ("Idempotency-Key", &message.id),
         ];
+
         let response = call("POST", "", &headers, Some(form::encoded(&pairs)))?;
         match response.status {
             200..=299 => match wire::taken(&response.body) {
@@ -75,6 +76,7 @@ fn call(
     let secret = HeaderValue::Secret((format!("Basic {user}:"), &token));
     let plain = [("Accept", "application/json")].iter().chain(headers);
     let plain = plain.map(|(name, text)| (name.to_string(), HeaderValue::Plain(text.to_string())));
+
     let authorization = ("Authorization".to_owned(), secret);
     let request = Request {
         method: method.into(),
@@ -85,6 +87,7 @@ fn call(
         headers: std::iter::once(authorization).chain(plain).collect(),
         body: body.map(BodyPart::Text).into_iter().collect(),
     };
+
     let response = http::send(&request).map_err(unreachable)?;
     let refused = |why: &str| Err(ProviderError::NotConfigured(why.into()));
     match response.status {

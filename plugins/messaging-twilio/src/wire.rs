@@ -71,6 +71,7 @@ fn reason(code: u32) -> String {
         0 => return "the message was not accepted".into(),
         _ => return format!("error {code}"),
     };
+
     format!("{known} (error {code})")
 }
 

@@ -55,6 +55,7 @@ fn call<T: DeserializeOwned>(
         ("Stripe-Version".to_owned(), plain(VERSION)),
         ("Accept".to_owned(), plain("application/json")),
     ];
+
     let mut body = Vec::new();
     if let Some(idempotency_key) = idempotency_key {
         headers.push(("Idempotency-Key".to_owned(), plain(idempotency_key)));
@@ -62,6 +63,7 @@ fn call<T: DeserializeOwned>(
         headers.push(("Content-Type".to_owned(), plain(form)));
         body.push(BodyPart::Text(form::encoded(pairs)));
     }
+
     let request = Request {
         method: method.into(),
         url: format!("{}{path}", base.trim_end_matches('/')),
@@ -70,6 +72,7 @@ fn call<T: DeserializeOwned>(
     };
     let response = http::send(&request).map_err(unreachable)?;
     check(&response)?;
+
     // Only the position of the error, not its text: the response contains a client secret.
     serde_json::from_slice(&response.body).map_err(|error| {
         ProviderError::Unreachable(format!(

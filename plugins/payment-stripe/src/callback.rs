@@ -32,6 +32,7 @@ pub(crate) fn parse_signature(header: &str) -> Option<CallbackSignature<'_>> {
             _ => {}
         }
     }
+
     let time = time?;
     let digits = !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit());
     (digits && !digests.is_empty()).then_some(CallbackSignature { time, digests })
@@ -63,6 +64,7 @@ pub(crate) fn matches(signature: &CallbackSignature<'_>, digest: &[u8]) -> bool 
             });
         difference == 0
     };
+
     // Compares all of them, so that the time does not reveal which one matches.
     signature.digests.iter().filter(same).count() > 0
 }
@@ -99,10 +101,12 @@ pub(crate) fn read(body: &[u8]) -> Option<EventSubject> {
     if kind.starts_with("payment_intent.") {
         return Some(EventSubject::Intent(text("id")?));
     }
+
     // A charge without an intent was not made by this plugin.
     let Some(intent) = text("payment_intent") else {
         return Some(EventSubject::Ignored);
     };
+
     let (amount, word) = match kind {
         // Total of the refunds of the charge so far.
         "charge.refunded" => (amount("amount_refunded")?, kind.to_owned()),
@@ -112,6 +116,7 @@ pub(crate) fn read(body: &[u8]) -> Option<EventSubject> {
         // Movements during a dispute are covered by its closing event.
         _ => return Some(EventSubject::Ignored),
     };
+
     let currency = text("currency").unwrap_or_default().to_ascii_uppercase();
     Some(EventSubject::Reversal(
         intent,
@@ -138,6 +143,7 @@ mod tests {
         assert_eq!(signature.time, "1763720000");
         assert_eq!(signature.digests, [TWO, ONE]);
         assert_eq!(signed_message(&signature, b"{}"), b"1763720000.{}");
+
         for wrong in [
             "",
             "t=1763720000",
@@ -175,6 +181,7 @@ mod tests {
             subject(r#"{"type":"payment_intent.succeeded","data":{"object":{"id":"pi_1"}}}"#),
             Some(EventSubject::Intent("pi_1".into()))
         );
+
         let refund = r#"{"type":"charge.refunded","data":{"object":
             {"id":"ch_1","payment_intent":"pi_1","amount":900,"amount_refunded":400}}}"#;
         assert_eq!(
@@ -185,6 +192,7 @@ mod tests {
                 "charge.refunded".into()
             ))
         );
+
         let dispute = r#"{"type":"charge.dispute.created","data":{"object":
             {"id":"dp_1","payment_intent":"pi_1","amount":900}}}"#;
         assert_eq!(
@@ -195,6 +203,7 @@ mod tests {
                 "charge.dispute.created".into()
             ))
         );
+
         let closed = r#"{"type":"charge.dispute.closed","data":{"object":
             {"id":"dp_1","payment_intent":"pi_1","amount":900,"status":"won"}}}"#;
         assert_eq!(
@@ -205,6 +214,7 @@ mod tests {
                 "charge.dispute.closed won".into()
             ))
         );
+
         for ignored in [
             r#"{"type":"charge.dispute.funds_withdrawn","data":{"object":{"id":"dp_1","payment_intent":"pi_1","amount":900}}}"#,
             r#"{"type":"customer.created","data":{"object":{"id":"cus_1"}}}"#,
@@ -212,6 +222,7 @@ mod tests {
         ] {
             assert_eq!(subject(ignored), Some(EventSubject::Ignored));
         }
+
         for malformed in [
             "[]",
             r#"{"type":"payment_intent.succeeded","data":{"object":{}}}"#,

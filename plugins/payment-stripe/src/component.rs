@@ -25,6 +25,7 @@ impl Guest for StripeComponent {
             platform_fee: request.platform_fee.map(amount).transpose()?,
             payer_email: request.payer_email.as_deref(),
         };
+
         let key = &request.payment_id;
         ours(api::post("/v1/payment_intents", key, &parameters(&wanted))?)
     }
@@ -51,13 +52,16 @@ impl Guest for StripeComponent {
         if !callback::is_fresh(&signature, clock::now() / 1000) {
             return Err(unverified("the signature is too old"));
         }
+
         let secret = secrets::open("webhook_secret")
             .ok_or_else(|| unverified("no secret webhook_secret is configured"))?;
+
         // The host computes the HMAC, so that the secret never enters this memory.
         let digest = secret.hmac_sha256(&callback::signed_message(&signature, &callback.body));
         if !callback::matches(&signature, &digest) {
             return Err(unverified("the signature does not match"));
         }
+
         match callback::read(&callback.body) {
             Some(EventSubject::Intent(id)) => Ok(CallbackSubject::Intent(id)),
             Some(EventSubject::Reversal(intent, amount, word)) => {

@@ -31,9 +31,11 @@ pub(crate) fn parameters(wanted: &WantedIntent<'_>) -> Vec<(&'static str, String
             pairs.push(("application_fee_amount", fee.to_string()));
         }
     }
+
     if let Some(email) = wanted.payer_email {
         pairs.push(("receipt_email", email.to_owned()));
     }
+
     pairs
 }
 
@@ -132,6 +134,7 @@ mod tests {
             assert_eq!(to_stripe(currency, ours), Some(theirs), "{currency}");
             assert_eq!(from_stripe(currency, theirs), ours, "{currency}");
         }
+
         for (currency, ours) in [("MGA", 4950), ("KWD", 1234), ("ISK", u64::MAX)] {
             assert_eq!(to_stripe(currency, ours), None, "{currency}");
         }

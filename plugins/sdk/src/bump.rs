@@ -43,6 +43,7 @@ impl BumpAllocator {
                 return false;
             }
         }
+
         self.next.set(end);
         true
     }
@@ -77,6 +78,7 @@ unsafe impl GlobalAlloc for BumpAllocator {
         if new_size <= layout.size() {
             return block;
         }
+
         // SAFETY: the caller's layout was valid, and so is it with a larger size.
         unsafe {
             let new = self.alloc(Layout::from_size_align_unchecked(new_size, layout.align()));

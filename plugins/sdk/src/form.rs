@@ -12,6 +12,7 @@ pub fn encoded(pairs: &[(&str, String)]) -> String {
         body.push('=');
         push(&mut body, value);
     }
+
     body
 }
 

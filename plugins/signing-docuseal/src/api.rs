@@ -37,6 +37,7 @@ pub(crate) fn call<T: DeserializeOwned>(
             HeaderValue::Plain("application/json".into()),
         ),
     ];
+
     let url = format!("{}{path}", base.trim_end_matches('/'));
     let request = Request {
         method: method.into(),
@@ -46,6 +47,7 @@ pub(crate) fn call<T: DeserializeOwned>(
     };
     let response = http::send(&request).map_err(unreachable)?;
     check(&response)?;
+
     // Only the position of the error, not its text: the text may quote the response, and some URLs
     // in it are credentials.
     serde_json::from_slice(&response.body).map_err(|error| {
@@ -72,6 +74,7 @@ pub(crate) fn fetch_pdf(url: &str) -> Result<Blob> {
             "the document's URL answered {status}"
         )));
     }
+
     // A storage in trouble may answer 200 with an error page.
     let head = response.body.read(0, PDF_HEADER_WITHIN);
     if !head.windows(5).any(|bytes| bytes == b"%PDF-") {
@@ -79,6 +82,7 @@ pub(crate) fn fetch_pdf(url: &str) -> Result<Blob> {
             "the document's URL gave something that is no PDF".into(),
         ));
     }
+
     Ok(response.body)
 }
 

@@ -50,6 +50,7 @@ pub(crate) fn matches(signature: &HookSignature<'_>, digest: &[u8]) -> bool {
         .fold(expected.len() ^ given.len(), |sum, (left, right)| {
             sum | usize::from(left ^ right)
         });
+
     difference == 0
 }
 
@@ -78,9 +79,11 @@ pub(crate) fn read(body: &[u8]) -> Option<HookSubject> {
         })?;
         return Some(HookSubject::Submitter(id("id")?, submission));
     }
+
     if hook.event_type.starts_with("submission.") {
         return Some(HookSubject::Submission(id("id")?));
     }
+
     Some(HookSubject::Ignored)
 }
 
@@ -96,6 +99,7 @@ mod tests {
         let signature = parse_signature(&header).unwrap();
         assert_eq!(signature.time, "1763720000");
         assert_eq!(signed_message(&signature, b"{}"), b"1763720000.{}");
+
         for wrong in [
             "",
             "1763720000",
@@ -148,6 +152,7 @@ mod tests {
             subject(r#"{"event_type":"template.updated","data":{"id":3}}"#),
             Some(HookSubject::Ignored)
         );
+
         assert_eq!(
             subject(r#"{"event_type":"form.completed","data":{}}"#),
             None

@@ -67,12 +67,14 @@ impl Guest for DocusealComponent {
         if !callback::is_fresh(&signature, clock::now() / 1000) {
             return Err(unverified("the signature is too old"));
         }
+
         let secret = secrets::open("webhook_secret")
             .ok_or_else(|| unverified("no secret webhook_secret is configured"))?;
         let digest = secret.hmac_sha256(&callback::signed_message(&signature, &callback.body));
         if !callback::matches(&signature, &digest) {
             return Err(unverified("the signature does not match"));
         }
+
         match callback::read(&callback.body) {
             Some(HookSubject::Submission(id)) => Ok(CallbackSubject::Submission(id)),
             Some(HookSubject::Submitter(id, submission)) => {

@@ -21,6 +21,7 @@ pub(crate) fn create(request: &SubmissionRequest) -> Result<Submission> {
     if let Some(existing) = find(&request.external_id)? {
         return as_requested(existing, request);
     }
+
     let template = templates::fetch(&request.template_id)?;
     let submitters = request
         .submitters
@@ -43,6 +44,7 @@ pub(crate) fn create(request: &SubmissionRequest) -> Result<Submission> {
             .ok_or(ProviderError::Unreachable(why))?,
         Err(error) => return Err(error),
     };
+
     as_requested(submission, request)
 }
 
@@ -75,6 +77,7 @@ fn as_requested(submission: Submission, request: &SubmissionRequest) -> Result<S
     if request.submitters.iter().all(invited) {
         return Ok(submission);
     }
+
     // Archived, so that no signer can complete the wrong submission.
     archive(&submission.submission_id)?;
     Err(ProviderError::Rejected(
@@ -112,6 +115,7 @@ pub(crate) fn signed_document(submission_id: &str) -> Result<Blob> {
             "the submission is not completed".into(),
         ));
     }
+
     let documents: wire::WireDocuments = call(
         "GET",
         &format!("/submissions/{submission_id}/documents?merge=true"),
@@ -143,6 +147,7 @@ fn find(external_id: &str) -> Result<Option<Submission>> {
     let Some(id) = found else {
         return Ok(None);
     };
+
     let submission = read(&id.to_string())?;
     Ok(Some(submission).filter(|submission| !submission.archived))
 }
@@ -172,8 +177,10 @@ fn submitted(
             .ok_or_else(|| {
                 ProviderError::Rejected(format!("role {} has no field {name}", role.name))
             })?;
+
         Ok(json!({ "name": name, "default_value": typed(&field.field_type, value) }))
     };
+
     let fields = submitter
         .values
         .iter()
@@ -222,6 +229,7 @@ fn add_origins(submission: &mut wire::Submission) {
     if !submission.submitters.iter().any(lacks_origin) {
         return;
     }
+
     let feed: Result<wire::WirePage<wire::WireHook>> =
         call("GET", "/events/form/completed?limit=100", Vec::new());
     let completions = match feed {
@@ -260,6 +268,7 @@ fn submitter(submitter: &wire::WireSubmitter, submission: &wire::Submission) -> 
                 .to_owned(),
         )
     };
+
     let status = match submitter.status.as_str() {
         "completed" => SignerStatus::Completed,
         "declined" => SignerStatus::Declined,
@@ -269,6 +278,7 @@ fn submitter(submitter: &wire::WireSubmitter, submission: &wire::Submission) -> 
         _ if submitter.opened_at.is_some() => SignerStatus::Viewed,
         _ => SignerStatus::Pending,
     };
+
     // Anyone with the API token can complete a form that its signer never opened.
     let method = if event("api_complete_form").is_some() {
         Some("api")
@@ -284,6 +294,7 @@ fn submitter(submitter: &wire::WireSubmitter, submission: &wire::Submission) -> 
         ("completion_method", method),
         ("consented_at", consented_at.and_then(Value::as_str)),
     ];
+
     Submitter {
         submitter_id: submitter.id.to_string(),
         name: submitter.name.clone().unwrap_or_default(),
@@ -319,6 +330,7 @@ fn signed_value(
         .as_deref()
         .or(field.map(|field| field.field_type.as_str()))
         .unwrap_or_default();
+
     SignedValue {
         name: value.field.clone(),
         field_type: field_type.into(),

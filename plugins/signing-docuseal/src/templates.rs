@@ -32,6 +32,7 @@ pub(crate) fn create(
         BodyPart::Text(r#""}]}"#.into()),
     ];
     let created: wire::Template = call("POST", "/templates/pdf", body)?;
+
     // Read back, because only reading reliably returns 0-based pages.
     let template = private(fetch(&created.id.to_string())?)?;
     Ok(ours(&with_defaults(template, fields)?))
@@ -51,6 +52,7 @@ pub(crate) fn add_fields(template_id: &str, fields: &[Field]) -> Result<Template
         .map(|document| document.attachment_uuid.clone())
         .ok_or_else(|| ProviderError::Rejected("the template has no document".into()))?;
     let mut roles = template.submitters.clone();
+
     let mut all = template.fields.clone();
     for field in fields {
         let submitter_uuid = role_uuid(&template, &mut roles, &field.role);
@@ -61,6 +63,7 @@ pub(crate) fn add_fields(template_id: &str, fields: &[Field]) -> Result<Template
         {
             continue;
         }
+
         // DocuSeal stores values under this key, so no two fields may share one.
         let number = all.len().to_string();
         let parts = [template_id, &submitter_uuid, &field.name, &number];
@@ -69,6 +72,7 @@ pub(crate) fn add_fields(template_id: &str, fields: &[Field]) -> Result<Template
             ..stored(field, submitter_uuid, &attachment)
         });
     }
+
     let body = json!({ "submitters": roles, "fields": all, "shared_link": false });
     let _: Value = call("PUT", &format!("/templates/{template_id}"), json(&body))?;
     read(template_id)
@@ -80,12 +84,14 @@ pub(crate) fn clone(template_id: &str, name: &str, external_id: &str) -> Result<
     if let Some(existing) = find(external_id)? {
         return Ok(ours(&private(fetch(&existing)?)?));
     }
+
     let body = json!({ "name": name, "external_id": external_id });
     let clone: wire::Template = call(
         "POST",
         &format!("/templates/{template_id}/clone"),
         json(&body),
     )?;
+
     Ok(ours(&private(fetch(&clone.id.to_string())?)?))
 }
 
@@ -108,6 +114,7 @@ fn find(external_id: &str) -> Result<Option<String>> {
     let found = page.data.first().filter(|template| {
         template.external_id.as_deref() == Some(external_id) && template.archived_at.is_none()
     });
+
     Ok(found.map(|template| template.id.to_string()))
 }
 
@@ -117,6 +124,7 @@ fn private(template: wire::Template) -> Result<wire::Template> {
     if template.shared_link != Some(true) {
         return Ok(template);
     }
+
     let id = template.id.to_string();
     let body = json!({ "shared_link": false });
     let _: Value = call("PUT", &format!("/templates/{id}"), json(&body))?;
@@ -128,6 +136,7 @@ fn private(template: wire::Template) -> Result<wire::Template> {
             "the template cannot be kept from being shared".into(),
         ));
     }
+
     Ok(template)
 }
 
@@ -141,6 +150,7 @@ fn with_defaults(template: wire::Template, fields: &[Field]) -> Result<wire::Tem
         let Some(field) = fields.iter().find(same) else {
             continue;
         };
+
         let wanted = default_of(field);
         let same_default = known.default_value.as_ref().map(text) == wanted.as_ref().map(text);
         if known.readonly != field.readonly || !same_default {
@@ -149,12 +159,15 @@ fn with_defaults(template: wire::Template, fields: &[Field]) -> Result<wire::Tem
             known.default_value = wanted;
         }
     }
+
     if !dropped {
         return Ok(template);
     }
+
     let id = template.id.to_string();
     let body = json!({ "fields": all });
     let _: Value = call("PUT", &format!("/templates/{id}"), json(&body))?;
+
     fetch(&id)
 }
 
@@ -194,17 +207,21 @@ fn requested(field: &Field) -> Value {
             "x": area.x, "y": area.y, "w": area.w, "h": area.h, "page": area.page,
         })).collect::<Vec<_>>(),
     });
+
     if let Value::Object(members) = &mut value {
         if field.readonly {
             members.insert("readonly".into(), true.into());
         }
+
         if let Some(default) = default_of(field) {
             members.insert("default_value".into(), default);
         }
+
         if !field.options.is_empty() {
             members.insert("options".into(), field.options.clone().into());
         }
     }
+
     value
 }
 
@@ -248,12 +265,14 @@ fn role_uuid(template: &wire::Template, roles: &mut Vec<TemplateRole>, name: &st
     {
         return role.uuid.clone();
     }
+
     let uuid = uuid_of(&[&template.id.to_string(), name]);
     roles.push(TemplateRole {
         name: name.into(),
         uuid: uuid.clone(),
         further: serde_json::Map::new(),
     });
+
     uuid
 }
 
@@ -266,6 +285,7 @@ fn ours(template: &wire::Template) -> Template {
             .map(|role| role.name.clone())
             .unwrap_or_default()
     };
+
     Template {
         template_id: template.id.to_string(),
         name: template.name.clone(),

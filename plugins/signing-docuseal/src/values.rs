@@ -58,6 +58,7 @@ pub(crate) fn percent_encoded(text: &str) -> String {
             encoded.push_str(&format!("%{byte:02X}"));
         }
     }
+
     encoded
 }
 
@@ -71,6 +72,7 @@ pub(crate) fn uuid_of(parts: &[&str]) -> String {
             hash = hash.wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
         }
     }
+
     let version = hash & !(0xf << 76) | (0x8 << 76);
     let variant = version & !(0x3 << 62) | (0x2 << 62);
     let hex = format!("{variant:032x}");

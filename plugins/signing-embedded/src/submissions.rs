@@ -18,6 +18,7 @@ pub(crate) fn create(request: SubmissionRequest) -> Result<Submission> {
     if let Some(known) = room::find_submission_of(&request.external_id) {
         return Ok(shown(known));
     }
+
     let rejected = |why: &str| Err(ProviderError::Rejected(why.into()));
     let template = templates::find(&request.template_id)?;
     if template.archived {
@@ -29,6 +30,7 @@ pub(crate) fn create(request: SubmissionRequest) -> Result<Submission> {
     if request.submitters.len() > template.roles.len() {
         return rejected("there are more signers than roles of the template");
     }
+
     let fields = merged(template.fields);
     let invite = |submitter| invitation(submitter, &template.roles, &fields);
     let invitations = request.submitters.into_iter().map(invite);
@@ -42,6 +44,7 @@ pub(crate) fn create(request: SubmissionRequest) -> Result<Submission> {
         invitations: invitations.collect::<Result<_>>()?,
         fields,
     };
+
     room::add_submission(&submission);
     let invited = |invitation| room::Submitter {
         invitation,
@@ -59,6 +62,7 @@ pub(crate) fn create(request: SubmissionRequest) -> Result<Submission> {
         ip: None,
         user_agent: None,
     };
+
     Ok(shown(room::Submission {
         id: submission.id,
         fields: submission.fields,
@@ -86,6 +90,7 @@ fn merged(fields: Vec<room::Field>) -> Vec<room::Field> {
             None => merged.push(field),
         }
     }
+
     merged
 }
 
@@ -100,6 +105,7 @@ fn invitation(
         .ok_or_else(|| {
             ProviderError::Rejected(format!("the template has no role {}", submitter.role))
         })?;
+
     // Signatures are never prefilled: each signer signs in person.
     let typed = fields
         .iter()
@@ -109,6 +115,7 @@ fn invitation(
         let why = format!("role {role} has no field {name}");
         return Err(ProviderError::Rejected(why));
     }
+
     let defaults = typed.filter_map(|field| {
         let value = field.default_value.clone()?;
         Some((field.name.clone(), value))
@@ -164,6 +171,7 @@ pub(crate) fn shown(submission: room::Submission) -> Submission {
     } else {
         SubmissionStatus::Pending
     };
+
     let submitters = submission.submitters.into_iter();
     Submission {
         submission_id: submission.id.to_string(),
@@ -189,6 +197,7 @@ fn submitter(submitter: room::Submitter, fields: &[room::Field]) -> Submitter {
     } else {
         SignerStatus::Pending
     };
+
     let own = fields.iter().filter(|field| field.role == invitation.role);
     let value = |field: &room::Field| {
         let entered = invitation.values.iter().rev();
@@ -204,6 +213,7 @@ fn submitter(submitter: room::Submitter, fields: &[room::Field]) -> Submitter {
             },
         })
     };
+
     let attributes = [
         ("slug", Some(invitation.slug.clone())),
         ("ip", submitter.ip),
@@ -216,6 +226,7 @@ fn submitter(submitter: room::Submitter, fields: &[room::Field]) -> Submitter {
         ("shown_sha256", submitter.shown_sha256),
         ("attachments", submitter.attachments),
     ];
+
     Submitter {
         submitter_id: invitation.id.to_string(),
         status,

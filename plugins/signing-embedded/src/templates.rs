@@ -25,9 +25,11 @@ pub(crate) fn create(
         fields: Vec::new(),
         archived: known.is_some_and(|known| known.archived),
     };
+
     for field in fields {
         append(&mut template, field);
     }
+
     room::put_template(&template);
     shown(template)
 }
@@ -53,6 +55,7 @@ pub(crate) fn clone(id: &str, name: String, external_id: String) -> Result<Templ
     if let Some(known) = room::find_template_of(&external_id).filter(|known| !known.archived) {
         return Ok(shown(known));
     }
+
     let clone = room::Template {
         id: id_of(&external_id),
         name,
@@ -61,6 +64,7 @@ pub(crate) fn clone(id: &str, name: String, external_id: String) -> Result<Templ
         ..find(id)?
     };
     room::put_template(&clone);
+
     Ok(shown(clone))
 }
 
@@ -79,6 +83,7 @@ fn append(template: &mut room::Template, field: Field) {
     if !template.roles.contains(&field.role) {
         template.roles.push(field.role.clone());
     }
+
     // Signatures have no default: each signer signs in person.
     let default_value = field
         .default_value
@@ -90,6 +95,7 @@ fn append(template: &mut room::Template, field: Field) {
         w: area.w,
         h: area.h,
     };
+
     template.fields.push(room::Field {
         name: field.name,
         field_type: field.field_type,
@@ -143,6 +149,7 @@ pub(crate) fn shown(template: room::Template) -> Template {
         areas: field.areas.into_iter().map(area).collect(),
         attributes: field.attributes,
     };
+
     Template {
         template_id: template.id.to_string(),
         name: template.name,

@@ -45,6 +45,7 @@ impl DevProcess {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
+
         let (tell, said) = channel();
         let errors = BufReader::new(child.stderr.take().unwrap());
         std::thread::spawn(move || {
@@ -52,12 +53,14 @@ impl DevProcess {
                 let _ = tell.send(line);
             });
         });
+
         let mut process = Self {
             child,
             said,
             heard: Vec::new(),
         };
         process.hears("holdfast dev runs at");
+
         process
     }
 
@@ -69,6 +72,7 @@ impl DevProcess {
             let Ok(line) = self.said.recv_timeout(left) else {
                 panic!("never said {what:?}:\n{}", self.heard.join("\n"));
             };
+
             self.heard.push(line.clone());
             if line.contains(what) {
                 return line;
@@ -98,6 +102,7 @@ impl DevProcess {
                 .split_once('=')
                 .unwrap();
             exports.insert(name.to_owned(), value.to_owned());
+
             if name == "HOLDFAST_ORG" {
                 return exports;
             }
@@ -148,6 +153,7 @@ async fn a_server_for_this_machine_keeps_its_keys_and_has_sample_data() {
             "https://127.0.0.1:1".to_owned(),
         ),
     ]);
+
     let receiver = WebhookReceiver::start().await;
     let hooks = receiver.url.clone();
     let mut dev = DevProcess::start_after(folder.path(), &["--hooks", &hooks], &elsewhere);
@@ -157,13 +163,16 @@ async fn a_server_for_this_machine_keeps_its_keys_and_has_sample_data() {
     let listed = client.get(api("/partner/envelopes"));
     let listed = data(listed.header("x-api-key", &exports["HOLDFAST_API_KEY"])).await;
     assert_eq!(listed[0]["envelope_name"], "Sample contract");
+
     let test = client.get(api("/partner/envelopes"));
     let test = data(test.header("x-api-key", &exports["HOLDFAST_TEST_KEY"])).await;
     assert_eq!(test, json!([]));
+
     let users = client
         .get(api("/users"))
         .bearer_auth(&exports["HOLDFAST_TOKEN"]);
     assert_eq!(data(users).await[0]["email"], "you@example.com");
+
     let link = dev
         .hears("to sign")
         .split_whitespace()
@@ -172,6 +181,7 @@ async fn a_server_for_this_machine_keeps_its_keys_and_has_sample_data() {
         .to_owned();
     let page = client.get(link).send().await.unwrap().text().await.unwrap();
     assert!(page.contains("Sample contract"), "{page}");
+
     let console = dev
         .heard
         .iter()
@@ -179,9 +189,11 @@ async fn a_server_for_this_machine_keeps_its_keys_and_has_sample_data() {
         .unwrap();
     let link = console.split_whitespace().last().unwrap().to_owned();
     assert!(client.get(link).send().await.unwrap().status().is_success());
+
     let kept = fs::read_to_string(folder.path().join(".gitignore")).unwrap();
     assert_eq!(kept, "/own\n");
     assert!(folder.path().join("holdfast.db").exists());
+
     // A receiver on this machine gets what the sample did.
     receiver.wait_for(1).await;
     let again = exports;
@@ -192,10 +204,12 @@ async fn a_server_for_this_machine_keeps_its_keys_and_has_sample_data() {
     for name in ["HOLDFAST_API_KEY", "HOLDFAST_TEST_KEY", "HOLDFAST_ORG"] {
         assert_eq!(exports[name], again[name], "{name}");
     }
+
     let api = |path: &str| format!("{}/api/v2{path}", exports["HOLDFAST_URL"]);
     let listed = client.get(api("/partner/envelopes"));
     let listed = data(listed.header("x-api-key", &exports["HOLDFAST_API_KEY"])).await;
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+
     dev.end();
 }
 
@@ -213,22 +227,28 @@ fn what_dev_cannot_run_is_refused() {
             .output()
             .unwrap();
         assert!(!output.status.success());
+
         String::from_utf8(output.stderr).unwrap()
     };
+
     let empty = run(&[], folder.path(), &[]);
     assert!(
         empty.contains("has no rules.toml, package.json or Makefile"),
         "{empty}"
     );
+
     let absent = run(&[], &folder.path().join("absent"), &[]);
     assert!(absent.contains("No such file"), "{absent}");
+
     let production = run(&[("HOLDFAST_ENV", "production")], folder.path(), &[]);
     assert!(production.contains("for development"), "{production}");
+
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     fs::write(folder.path().join("rules.toml"), "").unwrap();
     let there = run(&[], folder.path(), &["--listen", &address]);
     assert!(there.contains("cannot listen on"), "{there}");
+
     // Without a terminal there is no question.
     let public = run(&[], folder.path(), &["--listen", "0.0.0.0:0"]);
     assert!(
@@ -259,13 +279,16 @@ async fn rules_are_swapped_after_each_change() {
             .unwrap();
         one["active"]["version"].clone()
     };
+
     let first = active(&slots().await);
     let rules = project.path().join("rules.toml");
     let text = fs::read_to_string(&rules).unwrap();
+
     // A mistake leaves the last version active.
     fs::write(&rules, "[[check]]\n").unwrap();
     dev.hears("not activated, the last one stays active");
     assert_eq!(active(&slots().await), first);
+
     fs::write(
         &rules,
         text.replace("Credit policy 7.2", "Credit policy 7.3"),
@@ -273,9 +296,11 @@ async fn rules_are_swapped_after_each_change() {
     .unwrap();
     dev.hears("is active for rules.compliance");
     assert_ne!(active(&slots().await), first);
+
     // A removed file is a change.
     fs::remove_file(project.path().join("vectors.yaml")).unwrap();
     dev.hears("not activated, the last one stays active");
+
     dev.end();
 }
 
@@ -288,11 +313,13 @@ async fn a_plugin_works_with_the_service_of_its_script() {
     fs::write(at("Makefile"), "build:\n\tcp plugin.bin acme-sign.wasm\n").unwrap();
     let script = include_str!("../../../plugins/examples/far-end.json");
     fs::write(at("far-end.json"), script).unwrap();
+
     let path = project.path().to_str().unwrap().to_owned();
     let mut dev = DevProcess::start(data_folder.path(), &[&path]);
     let exports = dev.exports();
     let active = dev.hears("is active for provider.signing");
     assert!(active.contains("/api/v2/callbacks/signing/"), "{active}");
+
     let file = reqwest::multipart::Part::bytes(CONTRACT).file_name("contract.pdf");
     let file = file.mime_str("application/pdf").unwrap();
     let form = reqwest::multipart::Form::new()
@@ -304,10 +331,13 @@ async fn a_plugin_works_with_the_service_of_its_script() {
         .post(at_api)
         .header("x-api-key", &exports["HOLDFAST_API_KEY"]);
     data(made.multipart(form)).await;
+
     let line = dev.hears("far end: POST /templates -> 201");
     assert!(line.contains("(create-template)"), "{line}");
+
     // A service that behaves otherwise is found before the swap.
     fs::write(at("far-end.json"), script.replace("\"t-1\"", "\"t-9\"")).unwrap();
     dev.hears("not activated");
+
     dev.end();
 }

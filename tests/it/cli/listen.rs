@@ -46,18 +46,21 @@ impl Listener {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+
         let said = "secret of forwarded webhooks: ";
         let secret = lines
             .by_ref()
             .map(Result::unwrap)
             .find_map(|line| line.strip_prefix(said).map(str::to_owned));
         let secret = secret.expect("a listener that says its secret");
+
         // A full pipe would block it.
         std::thread::spawn(move || {
             lines
                 .map_while(Result::ok)
                 .for_each(|line| eprintln!("{line}"))
         });
+
         Self { child, secret }
     }
 
@@ -129,12 +132,14 @@ async fn a_listener_goes_on_after_restarts() {
     };
     let (_, org) = home.operator("0s", &["org", "create", "--name", "Oak"]);
     let org = org["org_id"].as_str().unwrap();
+
     let scopes = "envelopes:write,webhooks:listen";
     let key = [
         "key", "create", "--org", org, "--scopes", scopes, "--rpm", "10000",
     ];
     let (_, key) = home.operator("0s", &key);
     let key = key["api_key"].as_str().unwrap();
+
     // The server has the same address after its restart.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
     let address = free.unwrap().to_string();
@@ -142,6 +147,7 @@ async fn a_listener_goes_on_after_restarts() {
     let here = [("HOLDFAST_LISTEN", address.as_str())];
     let server = ServerProcess::start(&home, &[], &here).unwrap();
     let state = data.path().join("listen.json");
+
     let receiver = WebhookReceiver::start().await;
 
     make(&url, key, 2).await;
@@ -160,6 +166,7 @@ async fn a_listener_goes_on_after_restarts() {
     make(&url, key, 4).await;
     let listener = Listener::start(&url, key, &state, &receiver, &[]);
     assert_eq!(listener.secret, secret);
+
     receiver.wait_for(9).await;
 
     // It is killed while nothing happens, and the receiver is away afterwards.
@@ -169,12 +176,15 @@ async fn a_listener_goes_on_after_restarts() {
     make(&url, key, 1).await;
     let listener = Listener::start(&url, key, &state, &receiver, &[]);
     receiver.wait_for(12).await;
+
     listener.signal("TERM");
 
     let got = ids(&receiver);
+
     // The last event was offered three times, as the receiver refused it twice.
     assert_eq!(got[9], got[10]);
     assert_eq!(got[10], got[11]);
+
     let http = reqwest::Client::new();
     let feed = format!("{url}/api/v2/partner/events?limit=100");
     let feed = http
@@ -186,6 +196,7 @@ async fn a_listener_goes_on_after_restarts() {
     let feed: Value = serde_json::from_slice(&feed.bytes().await.unwrap()).unwrap();
     let all = feed["data"].as_array().unwrap().iter();
     let all: Vec<&str> = all.map(|one| one["event_id"].as_str().unwrap()).collect();
+
     // Not the two from before it began.
     assert_eq!(got[..10], all[2..]);
 }
@@ -204,10 +215,12 @@ async fn events_are_forwarded_as_the_service_sends_them() {
         &receiver,
         &["--from-start", "--types", "envelope.created"],
     );
+
     let received = receiver.wait_for(1).await;
     let event = received[0].json();
     assert_eq!(received[0].event_type(), "envelope.created");
     assert_eq!(event["event_id"], received[0].header("webhook-id"));
+
     let secret = holdfast::domain::webhook::WebhookSecret::of(listener.secret.clone());
     let of_body = holdfast::delivery::signature::of_body(&secret, &received[0].body);
     assert_eq!(received[0].header("x-service-signature"), of_body);
@@ -226,6 +239,7 @@ async fn events_are_forwarded_as_the_service_sends_them() {
     let (done, said, _) = run(command(&url, &key, &sample));
     assert!(done && said.contains("answered 204"), "{said}");
     assert_eq!(receiver.wait_for(2).await[1].event_type(), "vault.stored");
+
     let id = event["event_id"].as_str().unwrap();
     let again = [
         "events",
@@ -236,9 +250,11 @@ async fn events_are_forwarded_as_the_service_sends_them() {
         "--secret",
         &listener.secret,
     ];
+
     let (done, said, _) = run(command(&url, &key, &again));
     assert!(done, "{said}");
     assert_eq!(receiver.wait_for(3).await[2].json(), event);
+
     let (done, said, _) = run(command(&url, &key, &["events", "resend", id]));
     assert!(done && said.contains("no active endpoint"), "{said}");
 
@@ -246,8 +262,10 @@ async fn events_are_forwarded_as_the_service_sends_them() {
     from_environment.env("HOLDFAST_WEBHOOK_SECRET", &listener.secret);
     let (done, _, error) = run(from_environment);
     assert!(done, "{error}");
+
     receiver.answer_with(500);
     assert!(!run(command(&url, &key, &sample)).0);
+
     for (arguments, why) in [
         (&["events", "resend", "evt_1"][..], "not an event id"),
         (
@@ -266,6 +284,7 @@ async fn events_are_forwarded_as_the_service_sends_them() {
         let (done, _, said) = run(command(&url, &key, arguments));
         assert!(!done && said.contains(why), "{arguments:?}: {said}");
     }
+
     let unusual = folder.path().join("unusual.json");
     std::fs::write(&unusual, "{").unwrap();
     let broken = ["listen", "--state", unusual.to_str().unwrap()];
@@ -274,6 +293,7 @@ async fn events_are_forwarded_as_the_service_sends_them() {
         !done && said.contains("is no state of a listener"),
         "{said}"
     );
+
     let other = app.key_with(&[Scope::EnvelopesRead]).await;
     let new = folder.path().join("new.json");
     let (done, _, said) = run(command(

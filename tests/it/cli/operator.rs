@@ -42,8 +42,10 @@ fn organizations_keys_and_tokens_are_managed_from_the_command_line() {
     let key_id = key["key_id"].as_str().unwrap();
     assert_eq!(key["api_key"].as_str().unwrap().len(), 43);
     assert_eq!(key["rate_limit_rpm"], 100);
+
     let rotated = json(data, &["key", "rotate", key_id]);
     assert_ne!(rotated["api_key"], key["api_key"]);
+
     let updated = json(data, &["key", "update", key_id, "--rpm", "5"]);
     assert_eq!(updated["rate_limit_rpm"], 5);
     assert_eq!(updated["api_key"], Value::Null);
@@ -78,8 +80,10 @@ fn an_organization_is_created_with_its_owner() {
     let created = json(data, &create);
     assert_eq!(created["owner"]["email"], owner);
     assert_eq!(created["owner"]["role"], "owner");
+
     let url = created["url"].as_str().unwrap();
     assert!(url.contains("/console/enter/"), "{url}");
+
     let org = created["org_id"].as_str().unwrap();
     let users = json(data, &["user", "list", "--org", org]);
     assert_eq!(users[0]["email"], owner);
@@ -95,6 +99,7 @@ fn an_organization_is_created_with_its_owner() {
 
     let wrong = ["org", "create", "--name", "Crescent", "--owner", "owner"];
     assert!(failure(data, &wrong).contains("not an e-mail address"));
+
     let list = json(data, &["org", "list"]);
     assert_eq!(list.as_array().unwrap().len(), 2);
 }
@@ -117,8 +122,10 @@ fn a_mistyped_command_argument_lists_the_known_values() {
         ],
     );
     assert!(scope.contains("envelopes:read, envelopes:write"), "{scope}");
+
     let setting = failure(data, &["org", "set", org_id, "auto_vualt=1"]);
     assert!(setting.contains("auto_vault"), "{setting}");
+
     let role = failure(
         data,
         &[
@@ -126,6 +133,7 @@ fn a_mistyped_command_argument_lists_the_known_values() {
         ],
     );
     assert!(role.contains("owner, admin, sender, compliance"), "{role}");
+
     let nobody = holdfast::domain::id::OrgId::new().to_string();
     let missing = failure(
         data,
@@ -158,37 +166,45 @@ fn the_brand_of_an_organization_is_set_and_cleared_from_the_command_line() {
         &logo,
     ]);
     assert_eq!(branded["org_id"], org_id);
+
     let shown = serde_json::json!({
         "name": "Maple Motors", "color": "#ffd000", "logo": { "bytes": 22, "type": "image/png" },
     });
     assert_eq!(branded["brand"], shown);
     assert_eq!(json(data, &["org", "list"])[0]["brand"], shown);
+
     let renamed = brand(&["--name", "Maple"]);
     assert_eq!(renamed["brand"]["name"], "Maple");
     assert_eq!(
         renamed["brand"]["color"], "#ffd000",
         "what is not named stays"
     );
+
     let set = json(data, &["org", "set", org_id, "auto_vault=false"]);
     assert_eq!(set["brand"]["logo"], shown["logo"], "and is not lost");
 
     let red = wrong(&["--color", "red"]);
     assert!(red.contains("write it as #rrggbb"), "{red}");
+
     let drawing = file("logo.svg", b"<svg/>");
     let drawing = wrong(&["--logo", &drawing]);
     assert!(
         drawing.contains("logo.svg: a logo is a PNG or a JPEG"),
         "{drawing}"
     );
+
     let large = file("large.jpg", &[0xff; 64 * 1024 + 1]);
     let large = wrong(&["--logo", &large]);
     assert!(large.contains("at most 65536 bytes"), "{large}");
+
     let missing = wrong(&["--logo", "nowhere.png"]);
     assert!(missing.contains("nowhere.png"), "{missing}");
+
     let empty = wrong(&["--name", " "]);
     assert!(empty.contains("a name is one line"), "{empty}");
     assert!(wrong(&[]).contains("--name"), "nothing to change");
     assert!(wrong(&["--clear", "--name", "Oak"]).contains("--clear"));
+
     let nobody = holdfast::domain::id::OrgId::new().to_string();
     let nobody = failure(data, &["org", "brand", &nobody, "--clear"]);
     assert!(nobody.contains("there is no organization"), "{nobody}");
@@ -250,6 +266,7 @@ fn doctor_names_missing_provider_settings() {
         let check = checks.iter().find(|check| check["name"] == "providers");
         check.unwrap()["detail"].as_str().unwrap().to_owned()
     };
+
     let payment = "[providers.payment.main]\nbase_url = \"https://api.stripe.com\"\n";
     let kba = "[providers.kba.main]\nbase_url = \"https://production.methodfi.com\"\n";
     let secrets = "secrets = { secret_key = \"sk\", webhook_secret = \"whsec\" }\n";
@@ -265,6 +282,7 @@ fn doctor_names_missing_provider_settings() {
         doctor(&format!("{payment}{secrets}")),
         "payment provider main has no publishable_key"
     );
+
     assert_eq!(doctor(kba), "kba provider main has no secret secret_key");
     let far_end = answering();
     let payment = format!("[providers.payment.main]\nbase_url = \"{far_end}\"\n");
@@ -280,6 +298,7 @@ fn doctor_names_missing_provider_settings() {
 /// Starts a server that responds 404 to every request.
 fn answering() -> String {
     use std::io::{Read as _, Write as _};
+
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -288,11 +307,13 @@ fn answering() -> String {
             let _ = stream.write_all(
                 b"HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
             );
+
             // Closing a socket with unread bytes would reset it, and the response would be lost.
             let _ = stream.shutdown(std::net::Shutdown::Write);
             let _ = std::io::copy(&mut stream, &mut std::io::sink());
         }
     });
+
     url
 }
 
@@ -324,8 +345,10 @@ async fn verify_accepts_a_released_bundle_and_refuses_every_changed_one() {
         changed[middle] ^= 1;
         std::fs::write(&path, changed).unwrap();
         expect_failure(&folder, check);
+
         std::fs::write(&path, original).unwrap();
     }
+
     let mut edited = ledger.clone();
     edited["entries"][1]["actor"] = "somebody else".into();
     std::fs::write(
@@ -333,6 +356,7 @@ async fn verify_accepts_a_released_bundle_and_refuses_every_changed_one() {
         edited.to_string(),
     )
     .unwrap();
+
     expect_failure(&folder, "ledger");
     let mut shortened = ledger.clone();
     shortened["entries"].as_array_mut().unwrap().remove(2);
@@ -341,6 +365,7 @@ async fn verify_accepts_a_released_bundle_and_refuses_every_changed_one() {
         shortened.to_string(),
     )
     .unwrap();
+
     expect_failure(&folder, "ledger");
 
     // Without its last entries the chain is still valid.
@@ -351,6 +376,7 @@ async fn verify_accepts_a_released_bundle_and_refuses_every_changed_one() {
     entries.truncate(at);
     let inclusion = cut["log"]["inclusion"].as_array_mut().unwrap();
     inclusion.truncate(at);
+
     let path = bundle.path().join("custody-ledger.json");
     std::fs::write(&path, cut.to_string()).unwrap();
     expect_failure(&folder, "history");
@@ -358,6 +384,7 @@ async fn verify_accepts_a_released_bundle_and_refuses_every_changed_one() {
     forked["log"]["certified"] = Value::Null;
     std::fs::write(&path, forked.to_string()).unwrap();
     expect_failure(&folder, "certified head");
+
     let mut unproved = ledger.clone();
     unproved["log"]["inclusion"][1]["proof"][0] = "0".repeat(64).into();
     std::fs::write(&path, unproved.to_string()).unwrap();
@@ -373,8 +400,10 @@ fn expect_failure(folder: &str, check: &str) {
     let nothing = tempfile::tempdir().unwrap();
     let output = crate::support::operator_output(nothing.path(), &["verify", folder]);
     assert!(!output.status.success(), "{check}");
+
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["verdict"], "NOT VALID", "{report}");
+
     let findings = report["checks"].as_array().unwrap();
     let finding = findings
         .iter()

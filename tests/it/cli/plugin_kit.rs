@@ -41,6 +41,7 @@ pub fn holdfast(arguments: &[&str]) -> (bool, String) {
         .output()
         .unwrap();
     let said = [output.stdout, output.stderr].concat();
+
     (
         output.status.success(),
         String::from_utf8_lossy(&said).into_owned(),
@@ -60,6 +61,7 @@ fn begun(language: &str, within: &Path) -> PathBuf {
         folder.to_str().unwrap(),
     ]);
     assert!(began, "{said}");
+
     folder
 }
 
@@ -82,20 +84,24 @@ fn built(language: &str, build: impl FnOnce(&Path)) -> Vec<u8> {
     for file in crate::support::files_below(&folder) {
         all.extend(fs::read(file).unwrap());
     }
+
     let kept = target().join("tmp/plugins");
     let kept = kept.join(format!("{language}-{}.wasm", sha256(&all)));
     if !kept.exists() {
         build(&folder);
         let plugins = kept.parent().unwrap();
         fs::create_dir_all(plugins).unwrap();
+
         for other in fs::read_dir(plugins).unwrap().flatten() {
             let name = other.file_name().into_string().unwrap();
             if name.starts_with(&format!("{language}-")) {
                 fs::remove_file(other.path()).unwrap();
             }
         }
+
         fs::copy(folder.join("acme-sign.wasm"), &kept).unwrap();
     }
+
     fs::read(kept).unwrap()
 }
 
@@ -130,7 +136,9 @@ fn in_python() -> Vec<u8> {
     built("python", |folder| {
         let tools = target().join("plugin-tools/venv");
         assert!(tools.exists(), "run tests/set-up test");
+
         std::os::unix::fs::symlink(tools, folder.join(".venv")).unwrap();
+
         // The shared virtual environment is already installed: keep `make` from rebuilding it.
         run(Command::new("make")
             .args(["--silent", "--old-file=.venv", "build"])
@@ -168,9 +176,11 @@ async fn signs_a_contract(bytes: Vec<u8>) {
     let admin = app.admin();
     let upload = app.upload_component(&admin, "acme-sign", "1.0.0", &bytes);
     let component = upload.await.data(201);
+
     // Problems found at admission go to the plugin's author and are not counted for the operator.
     let metrics = app.metrics().await;
     assert!(!metrics.contains("acme-sign"), "{metrics}");
+
     let activate = json!({
         "component_id": component["component_id"], "instance": "acme",
         "config": { "base_url": vendor.url, "secrets": { "api_key": KEY, "webhook_secret": SECRET } },
@@ -180,6 +190,7 @@ async fn signs_a_contract(bytes: Vec<u8>) {
 
     let template = app.contract_template().await;
     assert_eq!(vendor.document(), CONTRACT, "as it was uploaded");
+
     let body = envelope_body(&template["template_id"]);
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let id = envelope["envelope_id"].as_str().unwrap();
@@ -193,6 +204,7 @@ async fn signs_a_contract(bytes: Vec<u8>) {
     };
     assert_eq!(call_back(&"0".repeat(64)).await, 401);
     assert_eq!(call_back(&signature).await, 200);
+
     app.wait_for(id, "vaulted").await;
     let asked = vendor.asked();
     for wanted in [
@@ -223,10 +235,12 @@ async fn a_scaffolded_rust_plugin_builds_and_signs() {
     fs::write(script, other).unwrap();
     let (admitted, said) = holdfast(&["component", "check", file, "--script", script]);
     assert!(!admitted);
+
     let told = "script: call 11, \"read-template\": answers \
                 {\"err\":{\"rejected\":\"This template is too old\"}}, and the script has \
                 {\"err\":{\"rejected\":\"It is full\"}}";
     assert!(said.contains(told), "{said}");
+
     for (change, to, told) in [
         ("\"settings\"", "\"setings\"", "unknown field `setings`"),
         ("https://api.sign.example", "nowhere", "settings.base_url"),
@@ -235,6 +249,7 @@ async fn a_scaffolded_rust_plugin_builds_and_signs() {
         let (admitted, said) = holdfast(&["component", "check", file, "--script", script]);
         assert!(!admitted && said.contains(told), "{said}");
     }
+
     for (change, to, told) in [
         (
             "\"tmpl_1\", \"name\"",
@@ -271,6 +286,7 @@ async fn a_scaffolded_rust_plugin_builds_and_signs() {
         let (admitted, said) = holdfast(&["component", "check", file, "--script", script]);
         assert!(!admitted && said.contains(told), "{told}: {said}");
     }
+
     signs_a_contract(bytes).await;
 }
 
@@ -299,6 +315,7 @@ async fn a_scaffolded_python_plugin_builds_and_signs() {
         .await
         .unwrap();
     assert_eq!(made.template_id, "t-1");
+
     assert_eq!(vendor.document(), CONTRACT);
 }
 
@@ -313,6 +330,7 @@ fn lease(base_url: &str, key: &str) -> ProviderLease {
     } else {
         vec![host]
     };
+
     let secrets = match key {
         "" => BTreeMap::new(),
         key => BTreeMap::from([("api_key".to_owned(), SecretText::new(key))]),
@@ -350,10 +368,13 @@ async fn a_plugins_fetch_obeys_the_egress_policy() {
         Ok(_) => "worked".to_owned(),
         Err(error) => error.to_string(),
     };
+
     let unknown = ProviderError::NotFound.to_string();
     assert_eq!(read(&vendor.url, KEY).await, unknown, "it was asked");
+
     let refused = read(&vendor.url, "another key").await;
     assert!(refused.contains("does not accept api_key"), "{refused}");
+
     let asked = vendor.asked().len();
     for (base_url, key) in [
         // Not on the list.
@@ -366,8 +387,10 @@ async fn a_plugins_fetch_obeys_the_egress_policy() {
         let told = read(base_url, key).await;
         assert!(told.contains("no answer"), "{base_url}: {told}");
     }
+
     let told = read(&vendor.url, "").await;
     assert!(told.contains("secret api_key"), "{told}");
+
     let redirected = format!("{}/elsewhere", vendor.url);
     let lease = lease(&redirected, KEY);
     let told = plugin.add_fields(lease, "t-1", &[]).await.unwrap_err();
@@ -382,6 +405,7 @@ fn scaffolding_a_plugin_overwrites_no_folder() {
     let folder = begun("rust", within.path());
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
     assert!(manifest.contains("name = \"acme-sign\""), "{manifest}");
+
     fs::write(folder.join("Cargo.toml"), "mine").unwrap();
     for (place, told) in [
         (folder.clone(), "is there already"),
@@ -397,9 +421,11 @@ fn scaffolding_a_plugin_overwrites_no_folder() {
             "js",
             place,
         ];
+
         let (began, said) = holdfast(&arguments);
         assert!(!began && said.contains(told), "{said}");
     }
+
     assert_eq!(
         fs::read_to_string(folder.join("Cargo.toml")).unwrap(),
         "mine"

@@ -56,6 +56,7 @@ impl RunningRegistry {
             storage.display(),
             users.display()
         );
+
         let file = folder.path().join("registry.yml");
         fs::write(&file, settings).unwrap();
         let running = Command::new("docker-registry")
@@ -65,11 +66,13 @@ impl RunningRegistry {
             .stderr(Stdio::null())
             .spawn()
             .expect("docker-registry is missing: run `tests/set-up test`");
+
         let deadline = Instant::now() + Duration::from_secs(30);
         while TcpStream::connect(&address).is_err() {
             assert!(Instant::now() < deadline, "the registry does not listen");
             std::thread::sleep(Duration::from_millis(20));
         }
+
         Self {
             address,
             storage,
@@ -95,6 +98,7 @@ impl Operator {
             secret.display()
         );
         fs::write(folder.path().join(SETTINGS), settings).unwrap();
+
         Self { folder }
     }
 
@@ -148,6 +152,7 @@ fn a_component_comes_from_a_registry_by_its_digest() {
     let reference = operator.pushed(&first, &at(":1.0.0"));
     assert!(reference.starts_with(&at("@sha256:")), "{reference}");
     assert_eq!(operator.pulled(&reference).unwrap(), first);
+
     let moved = operator.pushed(&second, &at(":1.0.0"));
     assert_ne!(moved, reference);
     assert_eq!(operator.pulled(&reference).unwrap(), first);
@@ -161,6 +166,7 @@ fn a_component_comes_from_a_registry_by_its_digest() {
         operator.pulled(&at(&format!("@sha256:{}", "0".repeat(64)))),
         "404",
     );
+
     refused(operator.pulled("rules.wasm"), "it begins with oci://");
     let stranger = Operator::new(&registry.address, "wrong");
     refused(stranger.pulled(&reference), "401");
@@ -192,6 +198,7 @@ async fn an_upload_from_a_registry_names_it() {
     let reference = operator.pushed(&bytes, &tag);
     let settings = fs::read(operator.folder.path().join(SETTINGS)).unwrap();
     fs::write(app.data.path().join(SETTINGS), settings).unwrap();
+
     let named = ["--name", "our-rules", "--version", "2.0.0"];
     let upload = [
         ["component", "upload", reference.as_str()].as_slice(),
@@ -200,6 +207,7 @@ async fn an_upload_from_a_registry_names_it() {
     .concat();
     let uploaded = crate::support::operator(app.data.path(), &upload);
     assert_eq!(uploaded["sha256"], sha256(&bytes).as_str());
+
     let history = crate::support::operator(app.data.path(), &["component", "history"]);
     let last = history.as_array().unwrap().last().unwrap().clone();
     assert_eq!(last["details"]["from"], reference.as_str(), "{last:#}");
@@ -229,6 +237,7 @@ async fn bundles_come_with_a_component_from_a_registry() {
         fs::write(&file, format!("{:#}", sigstore.bundles[at])).unwrap();
         file
     };
+
     let attach = |bundles: &[usize]| {
         let files: Vec<String> = bundles.iter().map(|at| bundle(*at)).collect();
         let mut arguments = vec!["component", "attach", &reference];
@@ -236,6 +245,7 @@ async fn bundles_come_with_a_component_from_a_registry() {
         let (done, text) = operator.runs(&arguments);
         assert!(done, "{text}");
     };
+
     let app = TestApp::start().await;
     let settings = fs::read_to_string(operator.folder.path().join(SETTINGS)).unwrap();
     let root = sigstore.root_file(app.data.path());
@@ -245,6 +255,7 @@ async fn bundles_come_with_a_component_from_a_registry() {
         root.display()
     );
     fs::write(app.data.path().join(SETTINGS), trusting).unwrap();
+
     let upload = |version: &str, file: &str, more: &[&str]| {
         let named = [
             "component",
@@ -255,8 +266,10 @@ async fn bundles_come_with_a_component_from_a_registry() {
             "--version",
             version,
         ];
+
         operator_output(app.data.path(), &[named.as_slice(), more].concat())
     };
+
     let fails = |output: std::process::Output, why: &str| {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(
@@ -272,17 +285,21 @@ async fn bundles_come_with_a_component_from_a_registry() {
     attach(&[1, 2]);
     let wrong = "bundle 1: it is about another file; bundle 2 is signed by https://github.com/oak/rules/other of";
     fails(upload("1.0.0", &reference, &[]), wrong);
+
     let (done, text) = operator.runs(&["component", "attach", &at(":1"), &bundle(0)]);
     assert!(!done && text.contains("oci://host/name@sha256:"), "{text}");
+
     // The same bundle again, and others beside it.
     attach(&[0]);
     attach(&[0]);
     let pulled = operator.path("pulled.wasm");
     let (done, text) = operator.runs(&["component", "pull", &reference, &pulled]);
     assert!(done && text.contains("\"bundles\":3"), "{text}");
+
     let from_registry = upload("0.9.0", &reference, &[]);
     let uploaded: Value = serde_json::from_slice(&from_registry.stdout).unwrap();
     assert_eq!(uploaded["signed_by"], "release", "{uploaded:#}");
+
     drop(registry);
 
     // Offline, with the files beside the component. Others have attached bundles that prove nothing.
@@ -292,10 +309,12 @@ async fn bundles_come_with_a_component_from_a_registry() {
         upload("1.0.0", &pulled, &["--bundle", &bundles]),
         "about another file",
     );
+
     let files = ["--bundle", &bundles, "--manifest", &manifest];
     let done = upload("1.0.0", &pulled, &files);
     let uploaded: Value = serde_json::from_slice(&done.stdout).unwrap();
     assert_eq!(uploaded["signed_by"], "release", "{uploaded:#}");
+
     let id = uploaded["component_id"].as_str().unwrap();
     let kept = crate::support::operator(app.data.path(), &["component", "attestations", id]);
     assert_eq!(kept.as_array().unwrap().len(), 1, "{kept:#}");
@@ -324,6 +343,7 @@ async fn an_organization_uploads_from_its_registry() {
         let registries = &mut config.components.registries;
         registries.insert(registry.address.clone(), login);
     };
+
     let app = TestApp::with(insecure, OrgSettings::default()).await;
     let officer = app.token("compliance");
     let upload = async |texts: &[(&str, &str)]| {
@@ -331,6 +351,7 @@ async fn an_organization_uploads_from_its_registry() {
         let texts = [named.as_slice(), texts].concat();
         app.upload_form(&officer, None, &texts).await
     };
+
     let login = [("username", "lender"), ("password", PASSWORD)];
     let from = [("from", reference.as_str())];
     let changed = format!("{}{}", &reference[..reference.len() - 1], "0");
@@ -366,6 +387,7 @@ async fn an_organization_uploads_from_its_registry() {
         assert!(refused.text().contains(why), "{why}: {}", refused.text());
         assert!(!refused.text().contains(PASSWORD), "{}", refused.text());
     }
+
     for (texts, why) in [
         (vec![], "file or from is required"),
         (vec![from[0], login[0]], "username and password go together"),
@@ -380,9 +402,11 @@ async fn an_organization_uploads_from_its_registry() {
     ] {
         assert_eq!(upload(&texts).await.error(400), why);
     }
+
     let both = [("name", "our-rules"), ("version", "1.0.0"), from[0]];
     let both = app.upload_form(&officer, Some(&bytes), &both).await;
     assert_eq!(both.error(400), "file and from exclude each other");
+
     let needless = [
         ("name", "our-rules"),
         ("version", "1.0.0"),
@@ -394,8 +418,10 @@ async fn an_organization_uploads_from_its_registry() {
 
     let component = upload(&[from.as_slice(), &login].concat()).await.data(201);
     assert_eq!(component["sha256"], sha256(&bytes).as_str());
+
     let history = app.get_with_bearer(&officer, "/component-ledger").await;
     assert!(!history.text().contains(PASSWORD));
+
     let history = history.data(200);
     let last = history.as_array().unwrap().last().unwrap();
     assert_eq!(last["details"]["from"], reference.as_str());
@@ -413,6 +439,7 @@ async fn hosted(State(received): State<Received>, request: Request) -> Response 
     let host = headers[header::HOST].to_str().unwrap().to_owned();
     let all = &mut received.lock().unwrap();
     all.push((path.clone(), authorization.clone()));
+
     let component = variant(Slot::Compliance, "hosted");
     let layer = format!("sha256:{}", sha256(&component));
     if path.starts_with("/token?") {
@@ -431,6 +458,7 @@ async fn hosted(State(received): State<Received>, request: Request) -> Response 
         )
             .into_response();
     }
+
     match path {
         path if path.contains("/manifests/sha256:") => {
             manifest(&layer, component.len(), "application/wasm").into_response()
@@ -466,11 +494,13 @@ impl ModernRegistry {
                 .map(|value: &HeaderValue| value.to_str().unwrap())
         };
         let host = header(header::HOST).unwrap();
+
         if path == "/token" {
             // The token is good for the asked scope only.
             let scope = query.rsplit("scope=").next().unwrap().to_owned();
             return axum::Json(json!({ "token": scope })).into_response();
         }
+
         let is_read = parts.method == Method::GET;
         let scope = if is_read { "pull" } else { "push" };
         if header(header::AUTHORIZATION) != Some(&format!("Bearer {scope}")) {
@@ -478,6 +508,7 @@ impl ModernRegistry {
             let headers = [(header::WWW_AUTHENTICATE, challenge)];
             return (StatusCode::UNAUTHORIZED, headers).into_response();
         }
+
         let mut kept = registry.0.lock().unwrap();
         if is_read && path.contains("/referrers/") {
             assert!(query.starts_with("artifactType=application"), "{query}");
@@ -492,8 +523,10 @@ impl ModernRegistry {
                     )
                 })
                 .collect();
+
             return axum::Json(json!({ "manifests": manifests })).into_response();
         }
+
         if is_read {
             let name = path.rsplit('/').next().unwrap();
             return match kept.get(name) {
@@ -505,6 +538,7 @@ impl ModernRegistry {
             let headers = [(header::LOCATION, format!("http://{host}/v2/upload"))];
             return (StatusCode::ACCEPTED, headers).into_response();
         }
+
         kept.insert(format!("sha256:{}", sha256(&body)), body.to_vec());
         StatusCode::CREATED.into_response()
     }
@@ -531,12 +565,15 @@ async fn bundles_are_attached_to_a_hosted_registry() {
             "{\"mediaType\": \"application/vnd.dev.sigstore.bundle.v0.3+json\"}",
         )
         .unwrap();
+
         let (done, text) = operator.runs(&["component", "attach", &reference, &file]);
         assert!(done, "{text}");
+
         let pulled = operator.pulled(&reference).unwrap();
         let bundles = format!("{}.sigstore.jsonl", operator.path("pulled.wasm"));
         (pulled, fs::read_to_string(bundles).unwrap())
     });
+
     let (found, bundles) = blocking.await.unwrap();
     assert_eq!(found, pulled);
     assert_eq!(bundles.lines().count(), 1, "{bundles}");
@@ -567,6 +604,7 @@ async fn a_hosted_registry_has_a_token_service_and_another_store() {
         operator.pulled(&reference)
     });
     assert_eq!(pulled.await.unwrap().unwrap(), component);
+
     let received = received.lock().unwrap();
     let token = received
         .iter()
@@ -577,6 +615,7 @@ async fn a_hosted_registry_has_a_token_service_and_another_store() {
         "{token:?}"
     );
     assert!(token.1.as_ref().unwrap().starts_with("Basic "), "{token:?}");
+
     // The store gets no login.
     let store = received.iter().find(|(path, _)| path == "/store/component");
     assert_eq!(store.unwrap().1, None);

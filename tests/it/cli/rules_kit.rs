@@ -54,13 +54,16 @@ async fn the_guide_leads_from_nothing_to_an_active_check() {
         (&built["checks"], &built["changes"], &built["vectors"]),
         (&json!(1), &json!(1), &json!(3))
     );
+
     let checked = said(&["component", "check", &component]);
     assert_eq!(
         (&checked["admitted"], &checked["conformance"]["own_vectors"]),
         (&json!(true), &json!(3))
     );
+
     let tested = said(&["component", "test", &component, "--questions", "3000"]);
     assert_eq!(tested["passed"], true, "{tested}");
+
     let (outcomes, branches) = (&tested["outcomes"], &tested["branches"]);
     assert_eq!(
         (&outcomes["covered"], &outcomes["found"]),
@@ -71,6 +74,7 @@ async fn the_guide_leads_from_nothing_to_an_active_check() {
         branches["found"].as_u64() > branches["covered"].as_u64(),
         "{tested}"
     );
+
     let missed = branches["missed"].as_array().unwrap();
     assert!(
         missed
@@ -78,6 +82,7 @@ async fn the_guide_leads_from_nothing_to_an_active_check() {
             .all(|one| one["given"]["facts"]["status"].is_string()),
         "with facts that reach it"
     );
+
     let page = path(folder.path(), "diff.html");
     let differs = said(&[
         "component",
@@ -89,12 +94,14 @@ async fn the_guide_leads_from_nothing_to_an_active_check() {
         "--page",
         &page,
     ]);
+
     let groups = differs["functions"][0]["groups"].as_array().unwrap();
     let group = groups
         .iter()
         .find(|group| group["check"] == "Secured party identified")
         .unwrap();
     assert_eq!(group["direction"], "stricter");
+
     let changes = group["counterexample"]["changes"].as_array().unwrap();
     assert_eq!(changes.len(), 1, "{changes:?}");
     assert!(
@@ -104,6 +111,7 @@ async fn the_guide_leads_from_nothing_to_an_active_check() {
             .starts_with("facts/secured-party"),
         "{changes:?}"
     );
+
     let page = fs::read_to_string(page).unwrap();
     assert!(
         page.contains("facts/secured-party") && page.contains("All outcomes"),
@@ -119,6 +127,7 @@ async fn the_guide_leads_from_nothing_to_an_active_check() {
         .data(201);
     let activate =
         json!({ "component_id": component["component_id"], "reason": "Credit policy 7.2" });
+
     let slot = "/component-slots/rules.compliance/activate";
     app.post_with_bearer(token, slot, activate).await.data(201);
     let template = app.contract_template().await;
@@ -147,6 +156,7 @@ async fn the_guide_leads_from_nothing_to_an_active_check() {
             (&own["satisfied"], &own["detail"]),
             (&json!(insured), &json!(sentence))
         );
+
         assert_eq!(own["ucc_reference"], "Credit policy 7.2");
     }
 }
@@ -164,6 +174,7 @@ fn declared_rules_can_begin_with_the_pack_of_2022() {
         path(folder.path(), "acme.wasm"),
     );
     said(&["component", "build", &rules, &component]);
+
     let vectors = path(folder.path(), "vectors.yaml");
     fs::write(
         &vectors,
@@ -171,6 +182,7 @@ fn declared_rules_can_begin_with_the_pack_of_2022() {
             + "vectors: [{ name: insured, expect: { checks: { Insurance on file: true } } }]",
     )
     .unwrap();
+
     let tested = said(&[
         "component",
         "test",
@@ -181,6 +193,7 @@ fn declared_rules_can_begin_with_the_pack_of_2022() {
         "500",
     ]);
     assert_eq!(tested["passed"], true, "{tested}");
+
     // Without a vector for a compliant record, no record is known to pass.
     let (admitted, told) = holdfast(&["component", "check", &component]);
     assert!(
@@ -200,6 +213,7 @@ fn a_vector_that_does_not_hold_fails_the_test() {
     said(&["component", "build", &rules, &component]);
     let vectors = path(folder.path(), "other.yaml");
     fs::write(&vectors, block("yaml").replace("score: 90", "score: 91")).unwrap();
+
     let (passed, told) = holdfast(&[
         "component",
         "test",
@@ -214,6 +228,7 @@ fn a_vector_that_does_not_hold_fails_the_test() {
         told.contains("FAILED \"the insurance has lapsed\": /score is 90 and not 91"),
         "{told}"
     );
+
     assert!(told.contains("2 of 3 vectors hold"), "{told}");
 }
 
@@ -246,6 +261,7 @@ fn commands_name_the_page_of_what_they_changed() {
         page.ends_with("/console/rules/rules.compliance\n"),
         "{page}"
     );
+
     let back = ["component", "rollback", "rules.compliance", "--json"];
     let back = operator::holdfast(data.path(), &back);
     assert!(back.status.success());
@@ -275,6 +291,7 @@ fn mistakes_in_declared_rules_are_named() {
                 known.1 = value;
             }
         }
+
         let members = members.map(|(name, value)| format!("{name} = {value}\n"));
         let more = match member {
             "weight" | "colour" => format!("{member} = {value}\n"),
@@ -282,6 +299,7 @@ fn mistakes_in_declared_rules_are_named() {
         };
         format!("[[check]]\n{}{more}", members.concat())
     };
+
     let change =
         |members: &str| format!("[[change]]\nrequirement = 'Secured party identified'\n{members}");
     for (rules, told) in [
@@ -382,6 +400,7 @@ fn mistakes_in_declared_rules_are_named() {
             "vectors: [{ name: a, expects: {} }]",
         )
         .unwrap();
+
         let twice = "vectors: [{ name: a, expect: {} }, { name: a, expect: {} }]";
         fs::write(folder.path().join("twice.yaml"), twice).unwrap();
         let (rules_file, component) = (
@@ -408,6 +427,7 @@ fn rules_that_never_end_are_refused_within_seconds() {
          unsatisfied = 'No.'\n"
     );
     fs::write(folder.path().join("rules.toml"), rules).unwrap();
+
     let file = |name: &str| path(folder.path(), name);
     let began = std::time::Instant::now();
     let (built, said) = holdfast(&["component", "build", &file("rules.toml"), &file("own.wasm")]);
@@ -475,6 +495,7 @@ fn the_page_of_a_placement_diff_shows_where_fields_are() {
         "--page",
         &page,
     ]);
+
     let functions = differs["functions"].as_array().unwrap();
     let place = functions
         .iter()
@@ -488,6 +509,7 @@ fn the_page_of_a_placement_diff_shows_where_fields_are() {
             .all(|group| group["direction"] == "other" || group["direction"] == "text"),
         "{place}"
     );
+
     let page = fs::read_to_string(page).unwrap();
     assert!(
         page.contains("<svg") && page.contains("stroke-dasharray"),
@@ -520,6 +542,7 @@ fn starters_contain_all_source_files() {
             }
         }
     }
+
     let folder = within.path().join("acme");
     let (begun, told) = holdfast(&[
         "component",
@@ -545,6 +568,7 @@ fn starters_build_and_answer_like_the_built_in_rules() {
     if std::env::var_os("HOLDFAST_STARTERS").is_some() {
         slots.push("placement");
     }
+
     for slot in slots {
         let name = format!("acme-{slot}");
         let folder = within.path().join(&name);
@@ -556,6 +580,7 @@ fn starters_build_and_answer_like_the_built_in_rules() {
             &format!("rules.{slot}"),
             place,
         ]);
+
         let builder = GuestBuilder::at(folder.clone(), target().join("guests")).unwrap();
         let package: &'static str = Box::leak(name.clone().into_boxed_str());
         let module = builder.module(&GuestCrate {
@@ -567,6 +592,7 @@ fn starters_build_and_answer_like_the_built_in_rules() {
             },
         });
         let module = module.unwrap();
+
         let component = path(within.path(), &format!("{name}.wasm"));
         let vectors = path(&folder, "vectors.yaml");
         said(&[
@@ -577,11 +603,14 @@ fn starters_build_and_answer_like_the_built_in_rules() {
             "--vectors",
             &vectors,
         ]);
+
         let checked = said(&["component", "check", &component]);
         assert_eq!(checked["slot"], format!("rules.{slot}"));
         assert!(checked["conformance"]["own_vectors"].as_u64().unwrap() >= 2);
+
         let tested = said(&["component", "test", &component, "--questions", "100"]);
         assert_eq!(tested["passed"], true, "{tested}");
+
         let default = format!("holdfast-{slot}");
         let differs = said(&[
             "component",
@@ -591,6 +620,7 @@ fn starters_build_and_answer_like_the_built_in_rules() {
             "--questions",
             "300",
         ]);
+
         for function in differs["functions"].as_array().unwrap() {
             assert_eq!(function["differing"], 0, "{function}");
         }
@@ -603,6 +633,7 @@ pub fn moved_placement() -> Vec<u8> {
         .find(|one| one.slot == Slot::Placement)
         .unwrap();
     let mut bytes = artifact.bytes().to_vec();
+
     // 1.0, from which coordinates of PDF pages, which begin at the foot, are taken.
     let one = [0x44, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f];
     let mut at = 0;
@@ -614,6 +645,7 @@ pub fn moved_placement() -> Vec<u8> {
         bytes[at + 7] = 0xe8;
         at += one.len();
     }
+
     assert!(at > 0);
     bytes
 }

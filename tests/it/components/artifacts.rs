@@ -24,6 +24,7 @@ fn imports(component: &[u8]) -> Vec<String> {
             _ => {}
         }
     }
+
     names
 }
 
@@ -46,6 +47,7 @@ fn rules_import_only_types_and_providers_only_their_world() {
             "provider.messaging"
         ]
     );
+
     for artifact in embedded() {
         let package = artifact.slot.as_str().split_once('.').unwrap().1;
         // Types carry no capability: an empty linker satisfies this import.
@@ -53,6 +55,7 @@ fn rules_import_only_types_and_providers_only_their_world() {
         let faces = "holdfast:documents/faces@1.0.0";
         let granted = ["blobs", "settings", "secrets", "http", "log", "clock"]
             .map(|interface| format!("holdfast:host/{interface}@1.0.0"));
+
         let provider = artifact.slot.is_provider();
         for import in imports(&artifact.bytes()) {
             let is_data = import == types || import == faces;
@@ -87,6 +90,7 @@ fn the_compliance_component_passes_the_vectors() {
         serde_json::from_str(include_str!("../../../wit/compliance/vectors.json")).unwrap();
     let vectors: Vec<LifecycleVector> = serde_json::from_value(all["vectors"].clone()).unwrap();
     assert!(vectors.len() >= 20);
+
     for vector in vectors {
         let evaluation = components.compliance(None).evaluate(&vector.facts).unwrap();
         let failed: Vec<usize> = evaluation
@@ -121,6 +125,7 @@ struct LifecycleVector {
 fn the_lifecycle_component_behaves_like_its_source() {
     use holdfast::domain::envelope::EnvelopeStatus;
     use holdfast_lifecycle::types as native;
+
     let components = components();
     let mut compared = 0;
     for kind in [true, false] {
@@ -150,6 +155,7 @@ fn the_lifecycle_component_behaves_like_its_source() {
                             ][payment],
                             attributes: Vec::new(),
                         };
+
                         let native_facts = native::EnvelopeFacts {
                             kind: if kind {
                                 native::EnvelopeKind::Esign
@@ -167,6 +173,7 @@ fn the_lifecycle_component_behaves_like_its_source() {
                             ][payment],
                             attributes: Vec::new(),
                         };
+
                         let sandboxed =
                             components.lifecycle(None).envelope(status, trigger, &facts);
                         let direct = holdfast_lifecycle::envelope(
@@ -174,6 +181,7 @@ fn the_lifecycle_component_behaves_like_its_source() {
                             native_trigger,
                             &native_facts,
                         );
+
                         let sandboxed = match sandboxed {
                             Ok(status) => Ok(status.as_str()),
                             Err(error) => Err(error.to_string()),
@@ -182,12 +190,14 @@ fn the_lifecycle_component_behaves_like_its_source() {
                             .map(holdfast_lifecycle::status_text)
                             .map_err(|refusal| refusal.message);
                         assert_eq!(sandboxed, direct, "{status:?} {trigger:?} {facts:?}");
+
                         compared += 1;
                     }
                 }
             }
         }
     }
+
     assert_eq!(compared, 2 * 16 * 3 * 19 * 12);
 }
 
@@ -196,6 +206,7 @@ fn native_status(
 ) -> holdfast_lifecycle::types::EnvelopeStatus {
     use holdfast::domain::envelope::EnvelopeStatus as Ours;
     use holdfast_lifecycle::types::EnvelopeStatus as Native;
+
     match status {
         Ours::Pending => Native::Pending,
         Ours::Uploaded => Native::Uploaded,
@@ -264,12 +275,14 @@ fn the_lifecycle_vectors_match_the_source() {
     use holdfast::domain::envelope::EnvelopeStatus;
     use holdfast_lifecycle::types as native;
     use std::fmt::Write as _;
+
     let statuses = || {
         EnvelopeStatus::ALL
             .iter()
             .map(|status| Some(*status))
             .chain([None])
     };
+
     let mut rows = Vec::new();
     for (name, esign, [has_template, is_upload, has_file, has_vault_file], payment) in SITUATIONS {
         let facts = native::EnvelopeFacts {
@@ -289,6 +302,7 @@ fn the_lifecycle_vectors_match_the_source() {
             },
             attributes: Vec::new(),
         };
+
         let moves = TRIGGERS.map(|(trigger, native_trigger)| {
             let answers: Vec<String> = statuses()
                 .map(|status| {
@@ -302,26 +316,31 @@ fn the_lifecycle_vectors_match_the_source() {
                         Ok(status) => holdfast_lifecycle::status_text(status).to_owned(),
                         Err(refusal) => format!("!{}", kebab(&format!("{:?}", refusal.reason))),
                     };
+
                     format!("{from:?}: {to:?}")
                 })
                 .collect();
+
             format!(
                 "    {:?}: {{ {} }}",
                 kebab(&format!("{trigger:?}")),
                 answers.join(", ")
             )
         });
+
         let facts = json!({
             "name": name, "esign": esign, "has_template": has_template, "is_upload": is_upload,
             "has_file": has_file, "has_vault_file": has_vault_file, "payment": payment,
         });
         let facts = facts.to_string();
         let facts = facts.trim_end_matches('}');
+
         rows.push(format!(
             "  {facts}, \"moves\": {{\n{}\n  }}}}",
             moves.join(",\n")
         ));
     }
+
     // The path from creation to release that every lifecycle has to allow.
     let way = [
         (0, "create", "-"),
@@ -330,6 +349,7 @@ fn the_lifecycle_vectors_match_the_source() {
         (0, "vault-in-signed", "completed"),
         (4, "vault-out", "vaulted"),
     ];
+
     let mut text = String::from("{\n\"version\": \"1.0.0\",\n");
     writeln!(text, "\"way\": {},", json!(way)).unwrap();
     writeln!(text, "\"facts\": [\n{}\n]\n}}", rows.join(",\n")).unwrap();
@@ -353,6 +373,7 @@ fn kebab(name: &str) -> String {
         }
         text.push(letter.to_ascii_lowercase());
     }
+
     text
 }
 
@@ -400,12 +421,15 @@ fn every_wit_package_parses_and_states_its_version() {
             .filter(|path| path.extension().is_some_and(|extension| extension == "wit"))
             .map(|path| std::fs::read_to_string(path).unwrap())
             .collect::<String>();
+
         let name = path.file_name().unwrap().to_str().unwrap();
         assert!(
             text.contains(&format!("package holdfast:{name}@1.0.0;")),
             "{name}"
         );
+
         packages += 1;
     }
+
     assert_eq!(packages, 10);
 }

@@ -93,8 +93,10 @@ fn providers_of_every_supported_wit_version_load() {
             let named = |version: &str| format!("holdfast:host/{interface}@{version}");
             text = text.replace(&named("1.0.0"), &named("1.3.0"));
         }
+
         text
     };
+
     let lacking = host.replace(
         "    /// Returns none if the operator configured no secret",
         "    forge: func() -> u32;\n\n    /// Returns none if the operator configured no secret",
@@ -152,6 +154,7 @@ fn every_world_is_compatible_with_its_released_version() {
         semver_check(package, world, &wit(package), &wit("host"))
             .unwrap_or_else(|why| panic!("{package}: {why:#}"));
     }
+
     // The comparison has to detect a change.
     let wider = wit("compliance").replace(
         "envelope-name: string,",
@@ -164,6 +167,7 @@ fn every_world_is_compatible_with_its_released_version() {
 fn semver_check(package: &str, world: &str, now: &str, host: &str) -> Result<(), String> {
     let before = std::fs::read_to_string(released().join(format!("{package}.wit"))).unwrap();
     let host_before = std::fs::read_to_string(released().join("host.wit")).unwrap();
+
     // Both packages are in one resolve, so one of them needs another version.
     let later = |text: &str| text.replace("@1.0.0", "@1.0.1");
     let mut resolve = wit_parser::Resolve::default();
@@ -171,6 +175,7 @@ fn semver_check(package: &str, world: &str, now: &str, host: &str) -> Result<(),
     push("host-before.wit", &host_before);
     let before = push("before.wit", &before);
     push("host.wit", &later(host));
+
     let now = push("now.wit", &later(now));
     let before = resolve.select_world(&[before], Some(world)).unwrap();
     let now = resolve.select_world(&[now], Some(world)).unwrap();
@@ -191,14 +196,17 @@ fn every_released_component_still_runs() {
         else {
             continue;
         };
+
         let slot = Slot::parse(slot).unwrap();
         let bytes = std::fs::read(&path).unwrap();
         let artifact = ComponentArtifact::uploaded(slot, rest, "0.1.0", bytes.into());
         components
             .add(&artifact)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
+
         tried.push(slot);
     }
+
     // Text messages and control are younger than release 1.0.0.
     let younger = [Slot::Messaging, Slot::Control];
     for slot in Slot::ALL.into_iter().filter(|slot| !younger.contains(slot)) {

@@ -35,6 +35,7 @@ fn anchor(text: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_anchor_matches_the_displayed_page_for_every_rotation_and_box() {
     const PAGES: u32 = 18;
+
     let app = TestApp::start().await;
     let fields: Vec<Value> = (1..=PAGES)
         .map(|page| {
@@ -47,17 +48,21 @@ async fn an_anchor_matches_the_displayed_page_for_every_rotation_and_box() {
             })
         })
         .collect();
+
     let template = upload(&app, &fixture("synth-geometry.pdf"), &json!(fields))
         .await
         .data(200);
     assert_eq!(template["fields_added"], PAGES);
+
     let number = |value: &Value| value.as_f64().unwrap();
     for (field, page) in template["fields"].as_array().unwrap().iter().zip(1..) {
         let found = &field["anchor_match"];
         assert_eq!(found["page"], page);
+
         // The text begins 60 points from the left of 600; its baseline is 100
         // points from the top of 400.
         assert!((number(&found["x"]) - 0.1).abs() < 1e-4, "{found}");
+
         let (top, bottom) = (
             number(&found["y"]),
             number(&found["y"]) + number(&found["h"]),
@@ -66,6 +71,7 @@ async fn an_anchor_matches_the_displayed_page_for_every_rotation_and_box() {
             top < 0.25 && 0.25 < bottom && bottom - top < 0.04,
             "{found}"
         );
+
         let area = &field["areas"][0];
         assert_eq!(area["page"], page);
         assert!((number(&area["x"]) - number(&found["x"]) - 0.2).abs() < 1e-6);
@@ -91,6 +97,7 @@ async fn tags_become_fields_and_are_removed_from_the_page() {
             (text("name"), text("type"), text("role"), areas)
         })
         .collect();
+
     let expected = [
         ("Buyer signature", "signature", "Buyer", 2),
         ("Signed on", "date", "Buyer", 1),
@@ -98,6 +105,7 @@ async fn tags_become_fields_and_are_removed_from_the_page() {
         ("Initials", "initials", "Buyer", 2),
     ];
     assert_eq!(fields, expected);
+
     let stored = app.objects("templates");
     let stored = std::fs::read(&stored[0]).unwrap();
     let words = |text: String| -> Vec<String> {
@@ -111,9 +119,11 @@ async fn tags_become_fields_and_are_removed_from_the_page() {
             .map(str::to_owned)
             .collect()
     };
+
     let after = pdf::text(&stored);
     assert!(!after.contains("{{") && !after.contains("}}"), "{after}");
     assert_eq!(words(after), words(pdf::text(&original)));
+
     let raw = String::from_utf8_lossy(&stored).into_owned();
     assert!(!raw.contains("{{"), "no earlier revision keeps them");
 }
@@ -141,6 +151,7 @@ async fn hostile_documents_are_processed_or_refused_with_a_reason() {
             }
         }
     }
+
     let scan = upload(&app, &fixture("synth-scan.pdf"), &anchor("anything")).await;
     let issue = scan.json()["details"][0].take();
     assert_eq!(scan.error(422), "Validation failed");
@@ -161,6 +172,7 @@ async fn damaged_documents_never_make_the_service_fail() {
     };
     let app = TestApp::start().await;
     let mut originals = vec![CONTRACT.to_vec()];
+
     let corpus = std::env::var_os("HOLDFAST_CORPUS").map(PathBuf::from);
     for folder in [Some(fixtures()), corpus].into_iter().flatten() {
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -171,6 +183,7 @@ async fn damaged_documents_never_make_the_service_fail() {
             }
         }
     }
+
     let mut sequence = DamageSequence(3);
     let mut answers = std::collections::BTreeMap::new();
     let mut resident = 0;
@@ -183,11 +196,13 @@ async fn damaged_documents_never_make_the_service_fail() {
             "{round}: {}",
             answer.text()
         );
+
         *answers.entry(status).or_insert(0) += 1;
         if round == rounds / 2 {
             resident = resident_kib();
         }
     }
+
     let grown = resident_kib().saturating_sub(resident);
     println!("{rounds} documents: {answers:?}; the second half took {grown} KiB");
     assert!(grown < 65_536, "{grown} KiB more after the second half");
@@ -223,6 +238,7 @@ async fn a_document_of_five_thousand_pages_is_signed_and_vaulted() {
     let body = envelope_body(&template["template_id"]);
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+
     let id = envelope["envelope_id"].as_str().unwrap();
     let status = app.wait_for(id, "vaulted").await;
     assert_eq!(status["compliant"], true);

@@ -63,6 +63,7 @@ impl ProviderSetup {
             change(config);
         };
         let app = TestApp::with(configure, settings).await;
+
         Self {
             app,
             docuseal: Some(docuseal),
@@ -131,6 +132,7 @@ impl ProviderSetup {
         let Some(docuseal) = &self.docuseal else {
             let page = form::open(&self.app, url).await;
             assert_eq!(page.status, 200, "{}", page.text());
+
             let mut values = form::filled(&page.text());
             for (name, value) in &mut values {
                 match name.as_str() {
@@ -139,16 +141,20 @@ impl ProviderSetup {
                     _ => {}
                 }
             }
+
             let answer = form::press(&self.app, url, "finish", &values).await;
             assert_eq!(answer.status, 200, "{}", answer.text());
+
             return;
         };
+
         let (submission, role) = docuseal.role_at(&self.follow(url).await);
         docuseal.sign(submission, &role, &[]);
         for event_type in ["form.viewed", "form.started", "form.completed"] {
             let hook = docuseal.form_hook(event_type, submission, &role);
             assert_eq!(self.call_back(&hook).await.status, 200);
         }
+
         if docuseal.shown(submission)["status"] == "completed" {
             let hook = docuseal.submission_hook("submission.completed", submission);
             assert_eq!(self.call_back(&hook).await.status, 200);
@@ -163,6 +169,7 @@ impl ProviderSetup {
             assert_eq!(answer.status, 200, "{}", answer.text());
             return;
         };
+
         let (submission, role) = docuseal.role_at(&self.follow(url).await);
         docuseal.decline(submission, &role, reason);
         let hook = docuseal.form_hook("form.declined", submission, &role);
@@ -281,12 +288,14 @@ async fn a_contract_is_signed_in_turn_and_vaulted(setup: ProviderSetup) {
         ]
         .map(|(name, role, required)| (name.to_owned(), role.to_owned(), required))
     );
+
     let envelope = setup
         .app
         .post("/partner/envelopes", ProviderSetup::body(&template))
         .await
         .data(201);
     assert_eq!(envelope["status"], "sent");
+
     let id = envelope["envelope_id"].as_str().unwrap();
 
     let links = setup.links(id).await;
@@ -296,22 +305,27 @@ async fn a_contract_is_signed_in_turn_and_vaulted(setup: ProviderSetup) {
         "{}",
         early.text()
     );
+
     let forced = form::press(&setup.app, &links[1], "finish", &[]).await;
     assert!(
         forced.text().contains("It's not your turn yet"),
         "{}",
         forced.text()
     );
+
     setup.sign(envelope["sign_url"].as_str().unwrap()).await;
     assert_eq!(setup.status(id).await, "viewed");
+
     let again = form::open(&setup.app, &links[0]).await;
     assert!(again.text().contains("You have signed"), "{}", again.text());
+
     // Our own service sends the invitations, one to each signer.
     let mails = setup.app.wait_for_mails(2).await;
     assert!(
         mails.iter().all(|mail| mail.contains("/sign/")),
         "{mails:?}"
     );
+
     setup.sign(&links[1]).await;
     setup.app.wait_for(id, "vaulted").await;
 
@@ -334,10 +348,12 @@ async fn a_contract_is_signed_in_turn_and_vaulted(setup: ProviderSetup) {
             "envelope.completed",
         ]
     );
+
     let field = |name: &str, field_type: &str, value: Value, signer: &str| {
         let email = format!("{signer}@example.com");
         json!({ "name": name, "type": field_type, "value": value, "signer_email": email })
     };
+
     let mut fields = events[8]["data"]["fields"].clone();
     for field in fields.as_array_mut().unwrap() {
         let id = field.as_object_mut().unwrap().remove("signer_id").unwrap();
@@ -353,6 +369,7 @@ async fn a_contract_is_signed_in_turn_and_vaulted(setup: ProviderSetup) {
             field("Seller signature", "signature", json!("signed"), "seller"),
         ])
     );
+
     let verified = setup.app.release_and_verify(id).await;
     assert_eq!(verified["valid"], true, "{verified}");
 }
@@ -362,11 +379,13 @@ async fn a_decline_ends_the_envelope_with_its_reason(setup: ProviderSetup) {
     let links = setup.links(&id).await;
     setup.decline(&links[0], "The price is wrong").await;
     assert_eq!(setup.status(&id).await, "declined");
+
     let events = setup.app.events(&id).await;
     let declined = events.last().unwrap();
     assert_eq!(declined["event_type"], "envelope.declined");
     assert_eq!(declined["data"]["reason"], "The price is wrong");
     assert_eq!(declined["data"]["signer"]["email"], "buyer@example.com");
+
     let other = form::open(&setup.app, &links[1]).await;
     assert!(other.text().contains("Declined"), "{}", other.text());
 }
@@ -374,6 +393,7 @@ async fn a_decline_ends_the_envelope_with_its_reason(setup: ProviderSetup) {
 async fn a_void_reaches_the_provider(setup: ProviderSetup) {
     let id = setup.sent().await;
     assert!(!setup.is_archived(&id).await);
+
     let path = format!("/partner/envelopes/{id}/void");
     setup
         .app
@@ -381,6 +401,7 @@ async fn a_void_reaches_the_provider(setup: ProviderSetup) {
         .await
         .data(200);
     assert!(setup.is_archived(&id).await);
+
     let links = setup.app.get(&format!("/partner/envelopes/{id}")).await;
     assert_eq!(links.data(200)["status"], "voided");
 }
@@ -392,6 +413,7 @@ async fn names_missing_in_the_template_are_refused_before_sending(setup: Provide
         change(&mut body);
         let answer = setup.app.post("/partner/envelopes", body).await;
         assert_eq!(answer.status, 422, "{}", answer.text());
+
         let details = answer.json()["details"].take();
         let codes: Vec<&str> = details
             .as_array()
@@ -401,6 +423,7 @@ async fn names_missing_in_the_template_are_refused_before_sending(setup: Provide
             .collect();
         assert!(codes.contains(&code), "{codes:?}");
     };
+
     let role = |body: &mut Value| body["signers"][1]["role"] = "Guarantor".into();
     refused(&role, "unknown_role").await;
     let field = |body: &mut Value| body["prefilled_data"]["Colour"] = "red".into();
@@ -409,6 +432,7 @@ async fn names_missing_in_the_template_are_refused_before_sending(setup: Provide
     let more = |body: &mut Value| body["signers"].as_array_mut().unwrap().push(third.clone());
     refused(&more, "too_many_signers").await;
     assert_eq!(setup.envelopes().await, 0);
+
     if let Some(docuseal) = &setup.docuseal {
         assert_eq!(docuseal.submissions(), 0);
     }
@@ -428,15 +452,19 @@ async fn pages_required_and_shared_link_follow_docuseals_conventions() {
     };
     let fields = json!([field("First", "signature", "Buyer")]);
     let template = setup.app.template(CONTRACT, &fields).await;
+
     let sent = &setup.at().requests("POST", "/templates/pdf")[0];
     let requested = &sent.body["documents"][0]["fields"][0];
     assert_eq!(requested["areas"][0]["page"], 1);
     assert_eq!(requested["required"], false);
     assert_eq!(sent.body["shared_link"], false);
+
     use base64::Engine as _;
+
     let file = sent.body["documents"][0]["file"].as_str().unwrap();
     let file = base64::engine::general_purpose::STANDARD.decode(file);
     assert_eq!(file.unwrap(), CONTRACT);
+
     let stored = setup.at().template();
     assert_eq!(stored["fields"][0]["areas"][0]["page"], 0);
     assert_eq!(stored["fields"][0]["required"], false);
@@ -451,18 +479,22 @@ async fn pages_required_and_shared_link_follow_docuseals_conventions() {
           "required": true, "placement": { "mode": "absolute", "areas": area } },
     ] });
     setup.app.post(&path, more).await.data(200);
+
     let stored = setup.at().template();
     let fields = stored["fields"].as_array().unwrap();
     let names: Vec<&Value> = fields.iter().map(|field| &field["name"]).collect();
     assert_eq!(names, ["First", "Second", "Third"]);
+
     for field in fields {
         assert_eq!(field["areas"][0]["page"], 0, "{field}");
         let attachment = &stored["schema"][0]["attachment_uuid"];
         assert_eq!(field["areas"][0]["attachment_uuid"], *attachment, "{field}");
     }
+
     assert_eq!(stored["shared_link"], false);
     // Members of a field that the plugin does not know are written back unchanged.
     assert_eq!(fields[0]["preferences"], json!({ "font_size": 11 }));
+
     // Values are kept by these keys.
     let uuids: std::collections::BTreeSet<&str> = fields
         .iter()
@@ -490,9 +522,11 @@ async fn defaults_and_read_only_fields_reach_the_template() {
         .upload("/partner/templates", "application/pdf", &document, &texts)
         .await
         .data(200);
+
     let fields = &setup.at().template()["fields"];
     assert_eq!(fields[0]["readonly"], true);
     assert_eq!(fields[0]["default_value"], 12.5);
+
     // A signature field must not have a default value.
     assert_eq!(fields[1].get("default_value"), None);
 }
@@ -506,6 +540,7 @@ async fn docuseal_cannot_drop_sent_values_silently() {
     let sent = &setup.at().requests("POST", "/submissions")[0].body;
     assert_eq!(sent["send_email"], false);
     assert_eq!(sent["order"], "preserved");
+
     let [buyer, seller] = [0, 1].map(|index| &sent["submitters"][index]);
     assert_eq!(
         buyer["fields"],
@@ -515,6 +550,7 @@ async fn docuseal_cannot_drop_sent_values_silently() {
         seller["fields"],
         json!([{ "name": "Remark", "default_value": "as seen" }])
     );
+
     for submitter in [buyer, seller] {
         assert_eq!(submitter.get("values"), None);
         assert_eq!(submitter["external_id"], id.as_str());
@@ -536,12 +572,14 @@ async fn a_role_or_field_missing_at_docuseal_is_detected_before_sending() {
         });
     };
     renamed("Dealer");
+
     setup.fails_to_send(&template, 502, message).await;
     renamed("Seller");
     setup.at().change_template(|template| {
         template["fields"][3]["name"] = "Note".into();
     });
     setup.fails_to_send(&template, 502, message).await;
+
     // The field exists, but belongs to another role.
     setup.at().change_template(|template| {
         template["fields"][3]["name"] = "Remark".into();
@@ -570,13 +608,16 @@ async fn a_submission_with_a_lost_response_is_looked_up_and_not_repeated() {
             .data(201);
         assert_eq!(setup.at().submissions(), 1, "{fault:?}");
         assert_eq!(setup.at().requests("POST", "/submissions").len(), 1);
+
         let id = envelope["envelope_id"].as_str().unwrap();
         let looked = setup.at().requests("GET", "/submitters");
         assert_eq!(looked.len(), 2, "before and after: {fault:?}");
         assert!(looked[1].path.contains(id), "{}", looked[1].path);
+
         let links = setup.links(id).await;
         setup.sign(&links[0]).await;
         setup.sign(&links[1]).await;
+
         setup.app.wait_for(id, "vaulted").await;
     }
 }
@@ -586,6 +627,7 @@ async fn an_unreachable_provider_leaves_no_envelope_behind() {
     let setup = ProviderSetup::docuseal().await;
     let template = setup.template().await;
     let message = "Signing provider request failed";
+
     let internal = DocusealFault::Answer(500, errors::internal().1);
     for fault in [internal, DocusealFault::Garbage, DocusealFault::Hanging] {
         setup.at().fail("POST", "/submissions", fault, 1);
@@ -600,6 +642,7 @@ async fn every_docuseal_error_is_mapped_to_an_api_error() {
     let setup = ProviderSetup::docuseal().await;
     let template = setup.template().await;
     let failed = "Signing provider request failed";
+
     let unconfigured = "Provider is not configured";
     for ((status, body), ours, message) in [
         (errors::not_authenticated(), 503, unconfigured),
@@ -616,6 +659,7 @@ async fn every_docuseal_error_is_mapped_to_an_api_error() {
         setup.at().fail("POST", "/submissions", fault, 1);
         setup.fails_to_send(&template, ours, message).await;
     }
+
     assert_eq!(setup.at().submissions(), 0);
     // Without a fault the envelope is sent.
     let body = ProviderSetup::body(&template);
@@ -643,6 +687,7 @@ async fn another_accounts_template_is_not_found() {
     plugin.docuseal.give_away(template.parse().unwrap());
     let found = plugin.clone(&template, "copy-1").await;
     assert!(matches!(found, Err(ProviderError::NotFound)), "{found:?}");
+
     let unknown = plugin.clone("4711", "copy-1").await;
     assert!(
         matches!(unknown, Err(ProviderError::NotFound)),
@@ -663,8 +708,10 @@ async fn a_clone_is_private_and_made_once() {
     assert_ne!(clone, template);
     assert_eq!(plugin.docuseal.template()["shared_link"], false);
     assert_eq!(plugin.docuseal.templates(), 2);
+
     let again = plugin.clone(&template, "copy of 1 & 2").await.unwrap();
     assert_eq!((again, plugin.docuseal.templates()), (clone, 2));
+
     // The plugin gives up a clone that stays shared.
     plugin.docuseal.change_template(|_| {});
     let fault = DocusealFault::Answer(200, json!({ "id": 0 }));
@@ -694,6 +741,7 @@ impl StandalonePlugin {
         let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
         let cache = cache.join("native-code-of-component-tests");
         let setting = ("base_url".to_owned(), instance.base_url.to_string());
+
         let secret = ("api_key".to_owned(), SecretText::new(TOKEN));
         let _ = rustls::crypto::ring::default_provider().install_default();
         Self {
@@ -754,6 +802,7 @@ async fn no_response_contains_the_providers_link() {
     let shown = setup.at().shown(setup.at().submission());
     let slug = shown["submitters"][0]["slug"].as_str().unwrap().to_owned();
     assert!(!created.text().contains(&slug), "{}", created.text());
+
     let id = created.data(201)["envelope_id"]
         .as_str()
         .unwrap()
@@ -766,6 +815,7 @@ async fn no_response_contains_the_providers_link() {
         assert_eq!(answer.status, 200);
         assert!(!answer.text().contains(&slug), "{path}: {}", answer.text());
     }
+
     let links = setup.links(&id).await;
     assert!(setup.follow(&links[0]).await.ends_with(&slug));
 }
@@ -780,6 +830,7 @@ async fn a_signer_sees_a_retry_page_while_the_provider_is_unreachable() {
     setup
         .at()
         .fail("GET", "/submissions/", internal, usize::MAX);
+
     let page = form::open(&setup.app, &links[0]).await;
     setup.at().recover();
     assert_eq!(page.status, 502);
@@ -788,6 +839,7 @@ async fn a_signer_sees_a_retry_page_while_the_provider_is_unreachable() {
         "{}",
         page.text()
     );
+
     setup.follow(&links[0]).await;
 }
 
@@ -803,6 +855,7 @@ async fn the_ledger_records_how_and_from_where_a_signer_completed() {
     setup.at().sign_by_api(submission, "Seller");
     let hook = setup.at().form_hook("form.completed", submission, "Seller");
     assert_eq!(setup.call_back(&hook).await.status, 200);
+
     let custody = setup.app.custody(&id).await;
     let completions: Vec<&Value> = custody["entries"]
         .as_array()
@@ -842,13 +895,16 @@ async fn a_callback_needs_a_recent_signature_over_time_and_body() {
         .at()
         .form_hook("form.viewed", submission, "Buyer")
         .to_string();
+
     let now = Clock::default().now().as_seconds();
     let good = signature(SECRET.as_bytes(), now, &body);
     let hex = good.split_once('.').unwrap().1;
     use base64::Engine as _;
+
     let decoded = base64::engine::general_purpose::STANDARD
         .decode(SECRET.strip_prefix("whsec_").unwrap())
         .unwrap();
+
     let other_time = format!("{}.{hex}", now + 1);
     for (why, header) in [
         ("a test delivery is not signed", None),
@@ -875,10 +931,12 @@ async fn a_callback_needs_a_recent_signature_over_time_and_body() {
         let answer = setup.call_back_with(header.as_deref(), &body).await;
         assert_eq!(answer.error(401), "Callback could not be verified", "{why}");
     }
+
     assert_eq!(setup.status(&id).await, "sent");
     let taken = setup.call_back_with(Some(&good), &body).await;
     assert_eq!(taken.status, 200);
     assert_eq!(setup.status(&id).await, "viewed");
+
     let garbage = signature(SECRET.as_bytes(), now, "[]");
     let answer = setup.call_back_with(Some(&garbage), "[]").await;
     assert_eq!(answer.status, 400);
@@ -908,6 +966,7 @@ async fn a_repeated_or_reordered_callback_changes_nothing() {
             assert_eq!(setup.call_back(hook).await.status, 200, "{hook}");
         }
     }
+
     setup.app.wait_for(&id, "vaulted").await;
     for (event_type, times) in [
         ("signer.viewed", 2),
@@ -937,6 +996,7 @@ async fn a_callback_affects_only_its_own_instance() {
             .instances
             .insert("verified".into(), instance);
     };
+
     let setup = ProviderSetup::with(verified, true).await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
@@ -945,6 +1005,7 @@ async fn a_callback_affects_only_its_own_instance() {
         .at()
         .form_hook("form.viewed", submission, "Buyer")
         .to_string();
+
     let now = Clock::default().now().as_seconds();
     let header = signature(b"whsec_verified", now, &body);
     let to = |instance: &str| {
@@ -986,6 +1047,7 @@ async fn a_delegated_signer_replaces_the_original_on_record() {
     setup
         .at()
         .delegate(submission, "Buyer", "carol@example.com", "Carol");
+
     let passed_on = form::open(&setup.app, &links[0]).await;
     assert!(
         passed_on.text().contains("Signer replaced")
@@ -995,6 +1057,7 @@ async fn a_delegated_signer_replaces_the_original_on_record() {
         "{}",
         passed_on.text()
     );
+
     let details = setup.app.entry(&id, "signer.delegated").await;
     assert_eq!(details["role"], "Buyer");
     assert_eq!(details["from"], "buyer@example.com");
@@ -1003,10 +1066,13 @@ async fn a_delegated_signer_replaces_the_original_on_record() {
         details["signer"]["signer_id"],
         details["previous"]["signer_id"]
     );
+
     // The old link has stopped working.
     assert_eq!(form::open(&setup.app, &links[0]).await.status, 410);
+
     let mails = setup.app.wait_for_mails(2).await;
     assert!(mails.iter().any(|mail| mail.contains("carol@example.com")));
+
     let links = setup.links(&id).await;
     setup.sign(&links[0]).await;
     setup.sign(&links[1]).await;
@@ -1027,6 +1093,7 @@ async fn a_delegated_signer_gets_no_text_message_on_the_originals_telephone() {
     body["signers"][0]["access"] = "sms_code".into();
     let envelope = setup.app.post("/partner/envelopes", body).await.data(201);
     let id = envelope["envelope_id"].as_str().unwrap();
+
     setup.app.wait_for_texts(1).await;
     let submission = setup.at().submission();
     setup
@@ -1035,14 +1102,17 @@ async fn a_delegated_signer_gets_no_text_message_on_the_originals_telephone() {
     setup
         .call_back(&setup.at().form_hook("form.viewed", submission, "Buyer"))
         .await;
+
     setup.app.entry(id, "signer.delegated").await;
     let mails = setup.app.wait_for_mails(1).await;
     assert!(mails.iter().any(|mail| mail.contains("carol@example.com")));
+
     // The code comes by mail as well.
     let links = setup.links(id).await;
     let page = form::press(&setup.app, &links[0], "send-code", &[]).await;
     assert_eq!(page.status, 200);
     assert!(page.text().contains("c…l@example.com"), "{}", page.text());
+
     let mails = setup.app.wait_for_mails(2).await;
     assert!(mails.iter().any(|mail| mail.contains("Your code")));
     assert_eq!(setup.app.wait_for_texts(1).await.len(), 1);
@@ -1059,6 +1129,7 @@ async fn a_signer_changed_after_signing_is_detected() {
     setup
         .at()
         .delegate(submission, "Buyer", "carol@example.com", "");
+
     setup.sign(&links[1]).await;
     let details = setup.app.entry(&id, "signer.delegated").await;
     assert_eq!(details["to"], "carol@example.com");
@@ -1074,18 +1145,22 @@ async fn a_late_poll_response_does_not_restore_an_old_signer() {
     let hook = setup.at().form_hook("form.viewed", submission, "Buyer");
     let late = DocusealFault::Late(Duration::from_millis(600));
     setup.at().fail("GET", "/submissions/", late, 1);
+
     let meanwhile = async {
         while setup.at().requests("GET", "/submissions/").is_empty() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+
         tokio::time::sleep(Duration::from_millis(100)).await;
         setup
             .at()
             .delegate(submission, "Buyer", "carol@example.com", "Carol");
         setup.call_back(&hook).await.status
     };
+
     let (late, meanwhile) = tokio::join!(setup.call_back(&hook), meanwhile);
     assert_eq!((late.status.as_u16(), meanwhile.as_u16()), (200, 200));
+
     let details = setup.app.entry(&id, "signer.delegated").await;
     assert_eq!(details["to"], "carol@example.com");
 }
@@ -1101,6 +1176,7 @@ async fn signers_are_confirmed_immediately_before_vault_in() {
     setup.sign(&links[0]).await;
     setup.sign(&links[1]).await;
     assert_eq!(setup.status(&id).await, "completed");
+
     setup
         .at()
         .delegate(submission, "Seller", "carol@example.com", "Carol");
@@ -1112,6 +1188,7 @@ async fn signers_are_confirmed_immediately_before_vault_in() {
         .fail("GET", "/submissions/", internal, usize::MAX);
     let answer = setup.app.post(&vault_in, json!({})).await;
     assert_eq!(answer.error(502), "Signing provider request failed");
+
     let token = setup.app.admin();
     let shown = setup
         .app
@@ -1124,6 +1201,7 @@ async fn signers_are_confirmed_immediately_before_vault_in() {
     setup.app.post(&vault_in, json!({})).await.data(200);
     let details = setup.app.entry(&id, "signer.delegated").await;
     assert_eq!(details["to"], "carol@example.com");
+
     let evaluated = setup.app.entry(&id, "compliance.evaluated").await;
     let facts = &evaluated["facts"];
     assert_eq!(facts["submitters"][1]["email"], "carol@example.com");
@@ -1132,6 +1210,7 @@ async fn signers_are_confirmed_immediately_before_vault_in() {
         "carol@example.com"
     );
     assert_eq!(evaluated["missing_requirements"], json!([]));
+
     let record = setup
         .app
         .objects("certificates")
@@ -1142,6 +1221,7 @@ async fn signers_are_confirmed_immediately_before_vault_in() {
     let record = pdf::text(&record);
     assert!(record.contains("signer.delegated"), "{record}");
     assert!(record.contains("carol@example.com"), "{record}");
+
     let verified = setup.app.release_and_verify(&id).await;
     assert_eq!(verified["valid"], true, "{verified}");
 }
@@ -1156,6 +1236,7 @@ async fn a_preview_is_never_vaulted() {
     let links = setup.links(&id).await;
     setup.sign(&links[0]).await;
     setup.sign(&links[1]).await;
+
     // The mails with the copy have already fetched the document.
     setup.app.wait_until_idle().await;
     let documents = format!("/submissions/{submission}/documents");
@@ -1168,10 +1249,12 @@ async fn a_preview_is_never_vaulted() {
     assert_eq!(setup.at().requests("GET", &documents).len(), mailed);
 
     setup.at().complete_again(submission);
+
     // A storage that is down may respond 200 with an HTML page.
     setup.at().fail("GET", "/file/", DocusealFault::Garbage, 1);
     let answer = setup.app.post(&vault_in, json!({})).await;
     assert_eq!(answer.error(502), "Signing provider request failed");
+
     setup.app.post(&vault_in, json!({})).await.data(200);
     let asked = setup.at().requests("GET", &documents);
     assert!(
@@ -1179,9 +1262,11 @@ async fn a_preview_is_never_vaulted() {
             .iter()
             .all(|request| request.path.ends_with("?merge=true"))
     );
+
     let fetched = setup.at().requests("GET", "/file/");
     assert_eq!(fetched.len() - mailed_files, 2);
     assert!(fetched.iter().all(|request| request.token.is_none()));
+
     let signed: Vec<Vec<u8>> = setup
         .app
         .objects("signed")
@@ -1205,6 +1290,7 @@ async fn a_poll_finds_changes_without_callbacks() {
     let lost = setup.at().submission();
     let id = setup.sent().await;
     let submission = setup.at().submission();
+
     // A submission that cannot be read does not stop the poll of the others.
     setup.at().give_away(lost);
     setup.at().sign(submission, "Buyer", &[]);
@@ -1212,15 +1298,18 @@ async fn a_poll_finds_changes_without_callbacks() {
     setup.at().sign(submission, "Seller", &[]);
     setup.app.wait_for(&id, "vaulted").await;
     assert_eq!(setup.status(&other).await, "sent");
+
     let metrics = setup.app.metrics().await;
     let failed = metrics
         .lines()
         .find_map(|line| line.strip_prefix("holdfast_provider_polls_failed_total "))
         .unwrap();
     assert!(failed.parse::<u64>().unwrap() > 0, "{failed}");
+
     setup.at().take_back(lost);
     setup.at().decline(lost, "Buyer", "Too late");
     setup.app.wait_for(&other, "declined").await;
+
     // Closed submissions are not polled.
     let path = format!("/submissions/{submission}?");
     let looks = setup.at().requests("GET", &path).len();
@@ -1237,7 +1326,9 @@ async fn a_submission_that_expired_at_docuseal_ends_the_envelope() {
     let hook = setup.at().submission_hook("submission.expired", submission);
     assert_eq!(setup.call_back(&hook).await.status, 200);
     assert_eq!(setup.status(&id).await, "expired");
+
     setup.app.wait_for_event(&id, "envelope.expired").await;
+
     // DocuSeal could extend the expired submission, so it is archived as well.
     let deadline = Instant::now() + Duration::from_secs(120);
     while !setup.is_archived(&id).await {
@@ -1263,11 +1354,14 @@ async fn a_submission_archived_at_docuseal_is_reported_once() {
         0,
         "not at once"
     );
+
     setup.app.wait_for_entry(&id, "submission.archived").await;
     let closed = form::open(&setup.app, &links[0]).await;
     assert_eq!(closed.status, 409, "{}", closed.text());
+
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(setup.entries(&id, "submission.archived").await, 1);
+
     // It can still be voided.
     let path = format!("/partner/envelopes/{id}/void");
     setup.app.post(&path, json!({})).await.data(200);
@@ -1284,19 +1378,24 @@ async fn our_own_void_is_not_reported_as_a_foreign_archive() {
     let hook = setup
         .at()
         .submission_hook("submission.archived", submission);
+
     let late = DocusealFault::Late(Duration::from_millis(500));
     setup.at().fail("DELETE", "/submissions/", late, 1);
     let meanwhile = async {
         while !setup.is_archived(&id).await {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+
         for _ in 0..2 {
             assert_eq!(setup.call_back(&hook).await.status, 200);
         }
+
         setup.status(&id).await
     };
+
     let (voided, meanwhile) = tokio::join!(setup.app.post(&path, json!({})), meanwhile);
     assert_eq!(meanwhile, "sent", "the callbacks came before the void");
+
     voided.data(200);
     assert_eq!(setup.call_back(&hook).await.status, 200);
     assert_eq!(setup.entries(&id, "submission.archived").await, 0);
@@ -1313,6 +1412,7 @@ async fn a_void_fails_when_the_provider_is_unreachable() {
     let answer = setup.app.post(&path, json!({})).await;
     assert_eq!(answer.error(502), "Signing provider request failed");
     assert_eq!(setup.status(&id).await, "sent");
+
     setup.app.post(&path, json!({})).await.data(200);
     assert!(setup.is_archived(&id).await);
 }
@@ -1326,8 +1426,10 @@ async fn the_service_mails_reminders_itself() {
     let path = format!("/partner/envelopes/{id}/remind");
     let later = json!({ "signer_email": "seller@example.com" });
     assert_eq!(setup.app.post(&path, later).await.status, 422);
+
     let reminded = setup.app.post(&path, json!({})).await.data(200);
     assert_eq!(reminded["reminded"], json!(["buyer@example.com"]));
+
     setup.app.wait_for_mails(2).await;
     assert_eq!(setup.at().requests("PUT", "/submitters").len(), 0);
 }
@@ -1349,6 +1451,7 @@ async fn a_signer_completed_without_a_signature_counts_as_unsigned() {
     let id = envelope["envelope_id"].as_str().unwrap();
     let link = setup.links(id).await.remove(0);
     let (submission, role) = setup.at().role_at(&setup.follow(&link).await);
+
     let unsigned = [("Buyer signature", Value::Null)];
     setup.at().sign(submission, &role, &unsigned);
     for _ in 0..2 {
@@ -1357,15 +1460,18 @@ async fn a_signer_completed_without_a_signature_counts_as_unsigned() {
             .submission_hook("submission.completed", submission);
         assert_eq!(setup.call_back(&hook).await.status, 200);
     }
+
     assert_eq!(setup.status(id).await, "viewed");
     let links = format!("/partner/envelopes/{id}/signing-links");
     let links = setup.app.get(&links).await.data(200);
     assert_eq!(links["signers"][0]["status"], "started");
+
     let told = setup.app.entry(id, "signer.not_executed").await;
     assert_eq!(
         told,
         json!({ "role": "Buyer", "fields": ["Buyer signature"] })
     );
+
     let compliance = format!("/partner/envelopes/{id}/compliance");
     let compliance = setup.app.get(&compliance).await.data(200);
     assert_eq!(compliance["compliance"]["checks"][3]["satisfied"], false);
@@ -1383,6 +1489,7 @@ async fn a_candidate_is_tried_with_one_template() {
         .upload_component(&admin, "own-sign", "1.0.0", &bytes)
         .await
         .data(201);
+
     let template = app.contract_template().await;
     let request = |token: &str| {
         json!({
@@ -1393,10 +1500,12 @@ async fn a_candidate_is_tried_with_one_template() {
             },
         })
     };
+
     let path = "/component-slots/provider.signing/try";
     let tried = async |body: Value| app.post_with_bearer(&admin, path, body).await;
     let good = tried(request(TOKEN)).await.data(200);
     assert_eq!(good["ok"], true, "{good:#}");
+
     let calls: Vec<&Value> = good["steps"]
         .as_array()
         .unwrap()
@@ -1413,6 +1522,7 @@ async fn a_candidate_is_tried_with_one_template() {
 
     let wrong = tried(request("misspelt")).await;
     assert!(!wrong.text().contains("misspelt"));
+
     let wrong = wrong.data(200);
     assert_eq!(
         (&wrong["ok"], wrong["steps"].as_array().unwrap().len()),
@@ -1430,6 +1540,7 @@ async fn a_candidate_is_tried_with_one_template() {
         .find(|slot| slot["slot"] == "provider.signing")
         .unwrap();
     assert_eq!(signing["instances"], json!([]));
+
     let ledger = app
         .get_with_bearer(&admin, "/component-ledger")
         .await
@@ -1456,6 +1567,7 @@ async fn a_candidate_is_tried_with_one_template() {
         .post_with_bearer(&admin, "/templates", empty)
         .await
         .data(201);
+
     let mut bad = request(TOKEN);
     bad["template_id"] = empty["template_id"].clone();
     tried(bad).await.error(409);
@@ -1467,6 +1579,7 @@ async fn a_candidate_is_tried_with_one_template() {
             .error(422)
             .contains("has no settings")
     );
+
     let rules = "/component-slots/rules.compliance/try";
     app.post_with_bearer(&admin, rules, request(TOKEN))
         .await
@@ -1474,13 +1587,16 @@ async fn a_candidate_is_tried_with_one_template() {
     app.post_with_bearer(&app.token("compliance"), path, request(TOKEN))
         .await
         .error(403);
+
     app.post_with_bearer(&app.other_admin(), path, request(TOKEN))
         .await
         .error(404);
+
     // The stored secrets are not for a component that others have to approve.
     let policy = json!({ "reviews_required": 1 });
     app.as_bearer(axum::http::Method::PUT, &admin, "/component-policy", policy)
         .await
         .data(200);
+
     tried(bad).await.error(409);
 }

@@ -40,6 +40,7 @@ async fn neighbours(note: &str) -> NeighbouringTenants {
         .await
         .data(201);
     let body = json!({ "component_id": component["component_id"] });
+
     let path = "/component-slots/rules.compliance/activate";
     app.post_with_bearer(&officer, path, body).await.data(201);
     let paper = json!({
@@ -47,6 +48,7 @@ async fn neighbours(note: &str) -> NeighbouringTenants {
         "customer_email": "jordan.lee@example.com", "customer_name": "Jordan Lee",
     });
     let other_key = app.other_organization().await;
+
     let made = async |key: &str| {
         let made = app.post_as(key, "/partner/envelopes", paper.clone()).await;
         made.data(201)["envelope_id"].as_str().unwrap().to_owned()
@@ -72,9 +74,11 @@ impl NeighbouringTenants {
             .filter(|path| path.to_str().unwrap().contains(sha256))
             .collect();
         assert!(!native.is_empty());
+
         for file in native {
             std::fs::remove_file(file).unwrap();
         }
+
         if bytes_too {
             let object = format!("components/{sha256}.wasm");
             std::fs::remove_file(data.join("objects").join(object)).unwrap();
@@ -107,12 +111,14 @@ async fn a_broken_component_affects_only_its_organization() {
     all.lose(true);
     let node = all.app.another_node(|_| {}).await;
     assert_eq!(all.compliance(&node, true).await.status, 200);
+
     let refused = all.compliance(&node, false).await;
     assert_eq!(refused.headers["retry-after"], "5");
     assert_eq!(
         refused.error(503),
         "This organization's component cannot answer right now"
     );
+
     let (status, checks) = readiness(&node).await;
     assert_eq!(status, 200, "{checks}");
 
@@ -149,6 +155,7 @@ async fn a_node_starts_and_is_ready_while_an_organizations_component_is_compiled
     let node = tokio::time::timeout(Duration::from_secs(60), start).await;
     let node = node.expect("the start waits for an organization's component");
     let waiting = all.compliance(&node, false);
+
     let others = async {
         assert_eq!(all.compliance(&node, true).await.status, 200);
         readiness(&node).await
@@ -156,6 +163,7 @@ async fn a_node_starts_and_is_ready_while_an_organizations_component_is_compiled
     let (waited, (status, checks)) = tokio::join!(waiting, others);
     assert_eq!(status, 200, "{checks}");
     assert_eq!(waited.status, 503, "{}", waited.text());
+
     println!("started and answered in {:?}", began.elapsed());
 }
 
@@ -174,6 +182,7 @@ async fn a_node_with_an_unreachable_provider_is_ready_and_reports_it() {
     let app = TestApp::with(&down, OrgSettings::default()).await;
     let (status, checks) = readiness(&app).await;
     assert_eq!(status, 200, "{checks}");
+
     let names: Vec<&String> = checks.as_object().unwrap().keys().collect();
     assert_eq!(
         names,
@@ -195,6 +204,7 @@ async fn a_node_with_an_unreachable_provider_is_ready_and_reports_it() {
         )
         .await;
     assert_eq!(refused.error(502), "Signing provider request failed");
+
     let metrics = node.metrics().await;
     let gauge = "holdfast_provider_reachable{slot=\"provider.signing\",instance=\"cloud\"} 0";
     assert!(metrics.contains(gauge), "{metrics}");
@@ -226,6 +236,7 @@ async fn unauthenticated_callbacks_of_an_instance_are_limited() {
         let forged = call_back("signing", "embedded").await;
         assert_eq!(forged.error(401), "Callback could not be verified");
     }
+
     let refused = call_back("signing", "embedded").await;
     let wait: u32 = refused.headers["retry-after"]
         .to_str()
@@ -238,6 +249,7 @@ async fn unauthenticated_callbacks_of_an_instance_are_limited() {
         "Too many callbacks of this provider instance"
     );
     assert_eq!(call_back("payment", "embedded").await.status, 401);
+
     for _ in 0..5 {
         let unknown = call_back("signing", "nowhere").await;
         assert_eq!(unknown.error(404), "Provider instance not found");
@@ -291,6 +303,7 @@ fn node_of(org: &OrgId, slot: Slot, bytes: Vec<u8>) -> ComponentRegistry {
         config: None,
     };
     activations.add(slot, Some(org.clone()), String::new(), live);
+
     components.switch(activations);
     components
 }
@@ -310,6 +323,7 @@ async fn rules_of_an_organization_do_not_block_async_threads() {
         assert!(answer.unwrap().evaluation.compliant);
         done.store(true, Ordering::Relaxed);
     };
+
     // The runtime has one thread, which has to be free for other work.
     let beside = async {
         while !done.load(Ordering::Relaxed) {
@@ -325,9 +339,11 @@ async fn rules_of_an_organization_do_not_block_async_threads() {
 #[tokio::test(flavor = "multi_thread")]
 async fn rules_of_an_organization_have_a_time_slice() {
     use holdfast::components::rules::{TransitionError, lifecycle};
+
     let (org, other) = (OrgId::new(), OrgId::new());
     let slow = with_work(&default_bytes(Slot::Lifecycle), ENVELOPE, 120_000);
     let components = node_of(&org, Slot::Lifecycle, slow);
+
     // A new question each time: answers are remembered.
     let facts = |question: usize| lifecycle::EnvelopeFacts {
         kind: lifecycle::EnvelopeKind::Esign,
@@ -338,6 +354,7 @@ async fn rules_of_an_organization_have_a_time_slice() {
         payment: lifecycle::PaymentStatus::NotRequested,
         attributes: vec![("question".into(), question.to_string())],
     };
+
     let create = async |org: &OrgId, question: usize| {
         let rules = components.lifecycle(Some(org));
         let create = lifecycle::EnvelopeTrigger::Create;
@@ -345,6 +362,7 @@ async fn rules_of_an_organization_have_a_time_slice() {
             .envelope_for_change(None, create, &facts(question))
             .await
     };
+
     let mut refused = None;
     for question in 0..100_000 {
         if let Err(error) = create(&org, question).await {
@@ -352,6 +370,7 @@ async fn rules_of_an_organization_have_a_time_slice() {
             break;
         }
     }
+
     match refused.expect("it may work without end") {
         TransitionError::Component(error) => assert!(error.is_temporary(), "{error}"),
         TransitionError::Refused(refusal) => panic!("{}", refusal.message),
@@ -369,10 +388,12 @@ fn the_compiler_of_uploads_is_confined() {
     println!("{shown}");
     let holds = &shown["confinement"];
     assert_eq!(holds["ended_first"], true);
+
     let memory = holds["memory"].as_u64().unwrap();
     assert!((1..=4 << 30).contains(&memory), "{memory}");
     assert_eq!(holds["own_user"], true);
     assert_eq!(holds["filtered"], true);
+
     let nothing = json!({
         "reads_files": false, "opens_sockets": false, "starts_programs": false,
         "signals_processes": false,

@@ -47,6 +47,7 @@ pub fn node_with(artifact: ComponentArtifact) -> ComponentRegistry {
     let limits = AllLimits::new(&limits).unwrap();
     let components = ComponentRegistry::load(cache, [9; 32], limits, Clock::default()).unwrap();
     components.add(&artifact).unwrap();
+
     let mut activations = ActivationTable::default();
     let live = LiveActivation {
         activation: ActivationId::new(),
@@ -56,6 +57,7 @@ pub fn node_with(artifact: ComponentArtifact) -> ComponentRegistry {
         config: None,
     };
     activations.add(Slot::Signing, None, "bad".into(), live);
+
     components.switch(activations);
     components
 }
@@ -96,6 +98,7 @@ async fn far_end() -> FarEnd {
                 axum::body::Body::from_stream(drip).into_response()
             }),
         );
+
     FarEnd {
         base_url: format!("http://{}", serve(router).await),
         private,
@@ -117,6 +120,7 @@ fn lease(far_end: &FarEnd, behaviour: &str, base_url: Option<&str>) -> ProviderL
     let client = guard::client(allowed.clone()).unwrap();
     let host = url::Url::parse(base_url).unwrap();
     let host = host.host_str().unwrap().to_owned();
+
     let settings = [("behaviour", behaviour), ("base_url", base_url)]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
     let secrets = [("api_key".to_owned(), SecretText::new("the key"))];
@@ -168,6 +172,7 @@ async fn each_misbehaviour_fails_its_own_call_with_a_named_reason() {
         let told = ended(behaviour, None).await;
         assert!(told.contains(reason), "{behaviour}: {told}");
     }
+
     // Internal addresses, literally and by a name that resolves to one.
     for (base_url, reason) in [
         ("https://127.0.0.1:1", "denied"),
@@ -180,6 +185,7 @@ async fn each_misbehaviour_fails_its_own_call_with_a_named_reason() {
             "{base_url}: {told}"
         );
     }
+
     assert_eq!(far_end.private.load(Ordering::Relaxed), 0);
 }
 
@@ -194,6 +200,7 @@ async fn a_misbehaving_plugin_does_not_affect_two_hundred_other_requests() {
     };
     let app = TestApp::with(insecure, Default::default()).await;
     let far_end = far_end().await;
+
     let admin = app.admin();
     let component = app
         .upload_component(&admin, "misbehaving", "1.0.0", MISBEHAVING)
@@ -215,6 +222,7 @@ async fn a_misbehaving_plugin_does_not_affect_two_hundred_other_requests() {
         )
         .await
         .data(200);
+
     let healthy = async || {
         let body = crate::support::envelope_body(&template["template_id"]);
         let began = Instant::now();
@@ -228,6 +236,7 @@ async fn a_misbehaving_plugin_does_not_affect_two_hundred_other_requests() {
         taken[taken.len() * 99 / 100]
     };
     crowd().await;
+
     let alone = crowd().await;
 
     for behaviour in [
@@ -249,12 +258,14 @@ async fn a_misbehaving_plugin_does_not_affect_two_hundred_other_requests() {
         let activate = json!({
             "component_id": component["component_id"], "instance": "bad", "config": config,
         });
+
         let path = "/component-slots/provider.signing/activate";
         let activation = app.post_with_bearer(&admin, path, activate).await;
         assert!(
             !activation.text().contains("the key"),
             "secrets are not shown"
         );
+
         activation.data(201);
         let misdeeds = async {
             for _ in 0..4 {
@@ -273,6 +284,7 @@ async fn a_misbehaving_plugin_does_not_affect_two_hundred_other_requests() {
                 );
             }
         };
+
         let ((), p99) = tokio::join!(misdeeds, crowd());
         println!(
             "{behaviour}: p99 of 200 healthy requests {:.0} ms, {:.0} ms without it",
@@ -280,6 +292,7 @@ async fn a_misbehaving_plugin_does_not_affect_two_hundred_other_requests() {
             alone.as_secs_f64() * 1e3
         );
     }
+
     assert_eq!(far_end.private.load(Ordering::Relaxed), 0);
 }
 
@@ -292,6 +305,7 @@ async fn activate(app: &TestApp, admin: &str, component: &Value, base_url: &str,
     let activate = json!({
         "component_id": component["component_id"], "instance": "own", "config": config,
     });
+
     let path = "/component-slots/provider.signing/activate";
     app.post_with_bearer(admin, path, activate).await.data(201);
 }
@@ -308,6 +322,7 @@ async fn an_overloaded_plugin_does_not_starve_other_plugins() {
     let far_end = far_end().await;
     let (busy, busy_admin) = app.other_tenant().await;
     let (quiet, quiet_admin) = app.other_tenant().await;
+
     let uploaded = async |admin: &str| {
         app.upload_component(admin, "misbehaving", "1.0.0", MISBEHAVING)
             .await
@@ -315,6 +330,7 @@ async fn an_overloaded_plugin_does_not_starve_other_plugins() {
     };
     let (well, ill) = (uploaded(&quiet_admin).await, uploaded(&busy_admin).await);
     activate(&app, &quiet_admin, &well, &far_end.base_url, "well").await;
+
     let template = app.contract_template().await;
     let field = json!([{
         "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
@@ -343,6 +359,7 @@ async fn an_overloaded_plugin_does_not_starve_other_plugins() {
                 ended.fetch_add(1, Ordering::Relaxed);
             }
         }));
+
         let others = async {
             tokio::time::sleep(Duration::from_millis(300)).await;
             for _ in 0..10 {
@@ -355,6 +372,7 @@ async fn an_overloaded_plugin_does_not_starve_other_plugins() {
             _ = load => unreachable!("it goes on and on"),
             () = others => {}
         }
+
         let (ended, time) = (ended.into_inner(), began.elapsed().as_secs_f64());
         match behaviour {
             // Slow calls run into their time limit, so the test does not wait for all of them.
@@ -382,6 +400,7 @@ async fn an_instance_log_has_failed_requests_and_calls(
         .upload_component(&admin, "misbehaving", "1.0.0", MISBEHAVING)
         .await
         .data(201);
+
     let field = json!([{
         "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
         "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.1, "w": 0.3, "h": 0.03 }] },
@@ -398,6 +417,7 @@ async fn an_instance_log_has_failed_requests_and_calls(
             "{behaviour}"
         );
     }
+
     let path = "/component-slots/provider.signing/log";
     let lines = app.get_with_bearer(&admin, path).await.data(200);
     let lines = lines.as_array().unwrap();
@@ -410,6 +430,7 @@ async fn an_instance_log_has_failed_requests_and_calls(
             )
         })
         .collect();
+
     let host = url::Url::parse(&far_end.base_url).unwrap();
     let host = host.host_str().unwrap();
     assert_eq!(told[0].0, "error", "{told:?}");
@@ -428,11 +449,13 @@ async fn an_instance_log_has_failed_requests_and_calls(
             format!("GET {host}/missing: 404 Not Found").as_str()
         )
     );
+
     assert_eq!(lines[0]["component"], "misbehaving 1.0.0");
     assert!(
         lines.iter().all(|line| line["instance"] == "own"),
         "{lines:?}"
     );
+
     let text = json!(lines).to_string();
     assert!(
         !text.contains("personal") && !text.contains("the key"),
@@ -445,6 +468,7 @@ async fn an_instance_log_has_failed_requests_and_calls(
         .await
         .json();
     assert_eq!(first["data"][0], lines[0], "{first}");
+
     let next = format!(
         "{path}?limit=1&starting_after={}",
         lines[0]["line_id"].as_str().unwrap()
@@ -453,14 +477,17 @@ async fn an_instance_log_has_failed_requests_and_calls(
         app.get_with_bearer(&admin, &next).await.data(200)[0],
         lines[1]
     );
+
     let other = app
         .get_with_bearer(&admin, &format!("{path}?instance=other"))
         .await
         .data(200);
     assert_eq!(other, json!([]));
+
     let (_, stranger) = app.other_tenant().await;
     let foreign = app.get_with_bearer(&stranger, path).await.data(200);
     assert_eq!(foreign, json!([]), "of another organization");
+
     for (path, status) in [
         ("/component-slots/rules.compliance/log", 422),
         ("/component-slots/nothing/log", 404),
@@ -473,8 +500,10 @@ async fn an_instance_log_has_failed_requests_and_calls(
         let answer = app.get_with_bearer(&admin, path).await;
         assert_eq!(answer.status, status, "{path}: {}", answer.text());
     }
+
     let compliance = app.token("compliance");
     app.get_with_bearer(&compliance, path).await.error(403);
+
     // Lines are kept for thirty days.
     let later = app.as_of(Duration::from_secs(31 * 86_400)).await;
     let admin = later.admin();
@@ -484,6 +513,7 @@ async fn an_instance_log_has_failed_requests_and_calls(
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
+
     panic!("old lines are not deleted");
 }
 
@@ -507,6 +537,7 @@ async fn every_function_of_a_world_is_called_before_a_component_is_admitted() {
     let signing = "holdfast:signing/signing@1.0.0";
     let moves = embedded().find(|one| one.slot == Slot::Lifecycle);
     let moves = moves.unwrap().bytes().to_vec();
+
     let batch = "holdfast:lifecycle/lifecycle@1.0.0#batch".to_owned();
     for (name, bytes, function, rounds) in [
         (
@@ -531,6 +562,7 @@ async fn every_function_of_a_world_is_called_before_a_component_is_admitted() {
             "The component is not admitted",
             "{name}"
         );
+
         let function = function.split_once('#').unwrap().1;
         assert!(
             reasons.contains(function) && reasons.contains("exceeded its deadline"),
@@ -556,6 +588,7 @@ async fn functions_not_covered_by_admission_are_listed() {
     ] {
         assert!(listed.contains(&json!(function)), "{function}: {listed:?}");
     }
+
     assert!(!listed.contains(&json!("archive-submission")), "{listed:?}");
     let bytes = variant(Slot::Compliance, "looked at");
     let rules = app.upload_component(&admin, "rules", "1.0.0", &bytes);
@@ -575,11 +608,13 @@ async fn a_wrong_world_is_refused_with_the_interface_at_fault() {
         let answer = app.upload_component(&admin, "dummy", "1.0.0", &bytes).await;
         let details = answer.json()["details"].clone();
         assert_eq!(answer.error(422), "The component is not admitted");
+
         (
             details[0]["code"].as_str().unwrap().to_owned(),
             details[0]["message"].as_str().unwrap().to_owned(),
         )
     };
+
     let reasons = async |wit: &str, world: &str| reasons_of(&[wit], world).await;
     let compliance = std::fs::read_to_string("../wit/compliance/compliance.wit").unwrap();
     let sockets = compliance.replace(
@@ -592,10 +627,12 @@ async fn a_wrong_world_is_refused_with_the_interface_at_fault() {
         text,
         "imports `holdfast:compliance/tcp@1.0.0`, which the world `compliance-rules` does not grant"
     );
+
     let next = compliance.replace("compliance@1.0.0;", "compliance@2.0.0;");
     let (code, text) = reasons(&next, "compliance-rules").await;
     assert_eq!(code, "interface_version");
     assert!(text.contains("this host knows major version 1"), "{text}");
+
     let wider = compliance.replace(
         "envelope-name: string,",
         "envelope-name: string, more: string,",
@@ -603,11 +640,13 @@ async fn a_wrong_world_is_refused_with_the_interface_at_fault() {
     let (code, text) = reasons(&wider, "compliance-rules").await;
     assert_eq!(code, "type_mismatch");
     assert!(text.contains("14") && text.contains("15"), "{text}");
+
     // A newer minor version links by its major version, but needs imports that this host lacks.
     let newer = wider.replace("compliance@1.0.0;", "compliance@1.7.0;");
     let (code, text) = reasons(&newer, "compliance-rules").await;
     assert_eq!(code, "type_mismatch");
     assert!(text.contains("14") && text.contains("15"), "{text}");
+
     let host = std::fs::read_to_string("../wit/host/host.wit").unwrap();
     let signing = std::fs::read_to_string("../wit/signing/signing.wit").unwrap();
     let newer = host.replace("host@1.0.0;", "host@1.7.0;").replace(
@@ -618,6 +657,7 @@ async fn a_wrong_world_is_refused_with_the_interface_at_fault() {
     let (code, text) = reasons_of(&[&host, &newer, &asks], "signing-provider").await;
     assert_eq!(code, "type_mismatch");
     assert!(text.contains("zone"), "{text}");
+
     // WASI is offered without sockets and in one version only.
     for (package, code, told) in [
         (
@@ -642,10 +682,12 @@ async fn a_wrong_world_is_refused_with_the_interface_at_fault() {
         let (found, text) = reasons_of(&[&host, &wasi, &asks], "signing-provider").await;
         assert_eq!((found.as_str(), text.as_str()), (code, told));
     }
+
     let unknown = "package acme:tax@1.0.0;\ninterface tax { rate: func() -> u32; }\nworld tax-rules { export tax; }";
     let (code, text) = reasons(unknown, "tax-rules").await;
     assert_eq!(code, "unknown_world");
     assert!(text.contains("exports `acme:tax/tax@1.0.0`"), "{text}");
+
     // The right world, but every export traps.
     let (code, text) = reasons(&compliance, "compliance-rules").await;
     assert_eq!(code, "type_mismatch");
@@ -662,6 +704,7 @@ pub fn dummy(wit: &[&str], world: &str) -> Vec<u8> {
     let world = resolve.select_world(&[package], Some(world)).unwrap();
     let mangling = wit_parser::ManglingAndAbi::Standard32;
     let mut module = wit_component::dummy_module(&resolve, world, mangling);
+
     let encoding = wit_component::StringEncoding::UTF8;
     wit_component::embed_component_metadata(&mut module, &resolve, world, encoding).unwrap();
     wit_component::ComponentEncoder::default()
@@ -684,6 +727,7 @@ async fn a_corrupted_native_code_cache_is_recompiled() {
         components.has(Slot::Compliance, &artifact.identity)
     };
     assert!(load());
+
     for file in std::fs::read_dir(folder.path()).unwrap() {
         let path = file.unwrap().path();
         let mut bytes = std::fs::read(&path).unwrap();
@@ -692,5 +736,6 @@ async fn a_corrupted_native_code_cache_is_recompiled() {
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, bytes).unwrap();
     }
+
     assert!(load());
 }

@@ -30,8 +30,10 @@ async fn a_full_object_disk_returns_503_with_the_reason() {
             refused.error(503),
             "There is no room on the disk right now; nothing was changed"
         );
+
         let metrics = app.metrics().await;
         assert!(metrics.contains("holdfast_disk_full_total 1"), "{area}");
+
         // Requests succeed as soon as there is space again.
         store.fail(0);
         create().await.data(200);
@@ -58,15 +60,18 @@ async fn a_signer_sees_an_error_page_when_the_server_is_unavailable() {
     store.fail(0);
     let envelope = app.sent_envelope().await;
     let url = envelope["sign_url"].as_str().unwrap();
+
     // Otherwise the form opens without its document.
     app.empty("page_facts").await;
     store.fail(i64::MAX);
     let page = form::open(&app, url).await;
     assert_eq!(page.status, 503);
     assert!(page.headers.contains_key("retry-after"));
+
     let content_type = page.headers["content-type"].to_str().unwrap();
     assert!(content_type.starts_with("text/html"), "{content_type}");
     assert!(page.text().contains("Your link is valid"));
+
     let request = Request::get(url[url.find("/sign/").unwrap()..].to_owned())
         .header("accept", "application/json");
     let script = app.send(request.body(Body::empty()).unwrap()).await;
@@ -74,6 +79,7 @@ async fn a_signer_sees_an_error_page_when_the_server_is_unavailable() {
         script.json()["error"],
         "The document store cannot be reached right now"
     );
+
     store.fail(0);
     assert_eq!(form::open(&app, url).await.status, 200);
 }
@@ -99,6 +105,7 @@ async fn a_server_starts_for_reading_with_a_full_object_disk() {
     config.listen = port.local_addr().unwrap();
     drop(port);
     let address = config.listen;
+
     let objects = data.path().join("objects");
     let full = FaultyStore::new(&objects, StorageFault::NoSpace, PROBES);
     full.fail(i64::MAX);
@@ -108,6 +115,7 @@ async fn a_server_starts_for_reading_with_a_full_object_disk() {
     let serving = tokio::spawn(server::serve(app, async {
         let _ = stopped.await;
     }));
+
     let _ = rustls::crypto::ring::default_provider().install_default();
     let deadline = Instant::now() + Duration::from_secs(60);
     let answer = loop {
@@ -119,6 +127,7 @@ async fn a_server_starts_for_reading_with_a_full_object_disk() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
     assert_eq!(answer.status(), 200);
+
     drop(stop);
     serving.await.unwrap().unwrap();
 }

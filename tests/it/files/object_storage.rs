@@ -100,9 +100,11 @@ async fn a_large_object_is_uploaded_in_parts() {
     let app = on(&server, "plain", |_| {}).await;
     let large = padded(12 * 1024 * 1024);
     upload(&app, &large).await;
+
     let [key] = &keys(&server, "plain", "uploads").await[..] else {
         panic!("one upload, one object");
     };
+
     let object = server.ask("GET", &format!("plain/{key}")).await;
     let tag = object.headers()["etag"].to_str().unwrap().to_owned();
     assert!(tag.ends_with("-3\""), "three parts: {tag}");
@@ -116,6 +118,7 @@ async fn one_of_many_concurrent_writers_of_a_name_wins() {
     let config = settings(&server, "plain");
     let files = start::open_files(&config).unwrap();
     files.check().await.unwrap();
+
     for round in 0..10 {
         let writers = (0..16).map(|writer| {
             let (files, name) = (files.clone(), format!("ledger/checkpoints/{round:020}"));
@@ -128,6 +131,7 @@ async fn one_of_many_concurrent_writers_of_a_name_wins() {
         let answers = futures::future::join_all(writers).await;
         let kept = answers.iter().filter(|answer| answer.is_ok()).count();
         assert_eq!(kept, 1, "{answers:?}");
+
         let refused = |answer: &Result<_, _>| matches!(answer, Err(FilesError::Tampered { .. }));
         assert_eq!(answers.iter().filter(|answer| refused(answer)).count(), 15);
     }
@@ -142,6 +146,7 @@ async fn an_object_store_login_error_hides_the_credentials() {
         .storage
         .options
         .insert("aws_secret_access_key".into(), wrong);
+
     let error = start::open_files(&config)
         .unwrap()
         .check()
@@ -162,9 +167,11 @@ async fn objects_are_encrypted_by_the_store_when_configured() {
     })
     .await;
     app.vaulted_envelope().await;
+
     let [object] = &keys(&server, "plain", "vault").await[..] else {
         panic!("one envelope, one authoritative copy");
     };
+
     let head = server.ask("HEAD", &format!("plain/{object}")).await;
     assert_eq!(head.headers()["x-amz-server-side-encryption"], "AES256");
 }
@@ -187,21 +194,27 @@ async fn a_released_document_cannot_be_removed_before_its_lock_ends() {
     .await;
     let before = Clock::default().now();
     let id = released(&app).await;
+
     let [archive] = &keys(&server, "locked", "archive").await[..] else {
         panic!("one release, one archive");
     };
+
     let object = server.ask("HEAD", &format!("locked/{archive}")).await;
     let header = |name: &str| object.headers()[name].to_str().unwrap().to_owned();
     assert_eq!(header("x-amz-object-lock-mode"), "COMPLIANCE");
+
     let until = before + Duration::from_secs(2_555 * 86_400);
     let day = until.to_string()[..10].to_owned();
     assert!(header("x-amz-object-lock-retain-until-date").starts_with(&day));
+
     let version = header("x-amz-version-id");
     let remove = format!("locked/{archive}?versionId={version}");
     assert_eq!(server.ask("DELETE", &remove).await.status(), 403);
+
     // A repeated release succeeds too.
     let path = format!("/partner/envelopes/{id}/vault-out");
     app.post(&path, release_form()).await.data(200);
+
     // Only the released archive is locked; live copies can be removed.
     while !keys(&server, "locked", "vault").await.is_empty() {
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -220,6 +233,7 @@ async fn a_release_fails_without_the_required_object_lock() {
     let path = format!("/partner/envelopes/{id}/vault-out");
     let refused = app.post(&path, release_form()).await;
     assert_eq!(refused.error(500), "Internal server error");
+
     let status = app.get(&format!("/partner/envelopes/{id}/status")).await;
     assert_eq!(status.data(200)["status"], "vaulted");
 
@@ -264,6 +278,7 @@ async fn documents_are_encrypted_before_they_reach_the_object_store() {
             assert!(is_encrypted(&std::fs::read(object).unwrap()), "{area}");
         }
     }
+
     // A caller with access reads the decrypted bytes.
     let copy = app
         .get(&format!("/partner/envelopes/{id}/vault/copy/signed-url"))
@@ -271,6 +286,7 @@ async fn documents_are_encrypted_before_they_reach_the_object_store() {
     let url = copy.data(200)["signed_url"].as_str().unwrap().to_owned();
     let copy = app.get(&url).await;
     assert!(copy.bytes.starts_with(b"%PDF-"));
+
     // Objects that were encrypted with an older key stay readable.
     key_file(folder.path(), &[("2027", 2), ("2026", 1)]);
     let rotated = app.another_node(configure).await;
@@ -278,6 +294,7 @@ async fn documents_are_encrypted_before_they_reach_the_object_store() {
     let (folder, key) = (bundle.path().to_str().unwrap(), app.ledger_key().await);
     let verified = operator_output(app.data.path(), &["verify", folder, "--key", &key]);
     assert!(verified.status.success());
+
     // A large upload is encrypted in pieces.
     upload(&app, &padded(6 * 1024 * 1024)).await;
     let [upload] = &app.objects("uploads")[..] else {
@@ -303,9 +320,11 @@ async fn documents_are_encrypted_with_a_kms_key() {
     })
     .await;
     released(&app).await;
+
     let [archive] = &keys(&server, "plain", "archive").await[..] else {
         panic!("one release, one archive");
     };
+
     let object = server.ask("GET", &format!("plain/{archive}")).await;
     let object = object.bytes().await.unwrap();
     assert!(is_encrypted(&object));

@@ -61,12 +61,14 @@ async fn a_connection_with_an_endless_request_head_is_closed() {
         stream.write_all(begin.as_bytes()).await.unwrap();
         assert_eq!(until_closed(&mut stream).await, "", "{begin}");
     }
+
     // The limit also applies after a complete request.
     let mut stream = connect(&app.url()).await;
     let request = b"GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n";
     stream.write_all(request).await.unwrap();
     let mut answer = [0; 1024];
     assert!(stream.read(&mut answer).await.unwrap() > 0);
+
     stream.write_all(&request[..12]).await.unwrap();
     assert_eq!(until_closed(&mut stream).await, "");
 }
@@ -80,6 +82,7 @@ async fn an_idle_connection_is_closed() {
     let mut stream = connect(&app.url()).await;
     let request = "GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n";
     stream.write_all(request.as_bytes()).await.unwrap();
+
     let answer = until_closed(&mut stream).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
@@ -90,6 +93,7 @@ async fn a_stalled_request_body_gets_a_408() {
         config.http.body_timeout = Duration::from_millis(300);
     })
     .await;
+
     let form = "multipart/form-data; boundary=b";
     for (path, content_type, begin) in [
         ("/envelopes", "application/json", "{ \"envelope_name\": "),
@@ -119,8 +123,10 @@ async fn an_upload_aborted_by_its_client_is_not_a_server_error() {
         "multipart/form-data; boundary=b",
         10_000,
     );
+
     let begin = "--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n%PDF";
     stream.write_all((head + begin).as_bytes()).await.unwrap();
+
     // The connection is half closed, so that the response can still be read.
     stream.shutdown().await.unwrap();
     until_closed(&mut stream).await;
@@ -132,6 +138,7 @@ async fn an_upload_aborted_by_its_client_is_not_a_server_error() {
             break line.to_owned();
         }
         assert!(Instant::now() < deadline, "the request was not counted");
+
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
     assert!(counted.contains("status=\"400\""), "{counted}");
@@ -150,6 +157,7 @@ async fn the_oldest_half_open_connection_is_closed_when_there_are_too_many() {
             .unwrap();
         half_open.push(stream);
     }
+
     for _ in 0..20 {
         let answer = get(&app.url(), "/healthz").await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -163,10 +171,12 @@ async fn concurrent_streams_of_a_connection_are_limited() {
     let mut stream = connect(&app.url()).await;
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     stream.write_all(preface).await.unwrap();
+
     // A frame has a header of nine bytes, and each setting takes six bytes (RFC 9113).
     let mut head = [0; 9];
     stream.read_exact(&mut head).await.unwrap();
     assert_eq!(head[3], 4, "settings come first");
+
     let mut settings = vec![0; usize::from(head[2])];
     stream.read_exact(&mut settings).await.unwrap();
     let most = settings.chunks(6).find(|setting| setting[..2] == [0, 3]);
@@ -177,6 +187,7 @@ async fn concurrent_streams_of_a_connection_are_limited() {
 #[tokio::test(flavor = "multi_thread")]
 async fn request_bodies_in_memory_have_a_total_limit() {
     const MIB: usize = 1024 * 1024;
+
     let app = TestApp::on_a_socket_over(|config| config.http.buffered_bytes = MIB).await;
     let head = post_head(&app, "/envelopes", "application/json", MIB);
     let begun = [head.as_bytes(), &vec![b' '; 700_000]].concat();
@@ -188,6 +199,7 @@ async fn request_bodies_in_memory_have_a_total_limit() {
         let length = stream.read(&mut answer).await.unwrap_or_default();
         String::from_utf8_lossy(&answer[..length]).into_owned()
     };
+
     let deadline = Instant::now() + SOON;
     let refused = loop {
         // The memory suffices for one of three requests; which one is not determined.
@@ -200,6 +212,7 @@ async fn request_bodies_in_memory_have_a_total_limit() {
     };
     assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
     assert!(refused.contains("retry-after: 2"), "{refused}");
+
     let small = app.post("/partner/envelopes", json!({})).await;
     assert_eq!(small.status, 422);
 }
@@ -222,10 +235,12 @@ fn incompressible(size: usize) -> Vec<u8> {
         state.to_le_bytes()[0]
     });
     let noise: Vec<u8> = noise.collect();
+
     let mut document = PdfBuilder::new();
     document.page("BT /F1 12 Tf 10 50 Td (Contract) Tj ET");
     let noise = document.stream("", &noise);
     document.catalog(&format!("/Noise {noise} 0 R"));
+
     document.build()
 }
 
@@ -234,6 +249,7 @@ fn incompressible(size: usize) -> Vec<u8> {
 async fn stalled_readers_of_copies_use_no_memory_and_delay_no_others() {
     const READERS: usize = 100;
     const SIZE: usize = 4_000_000;
+
     for vaulted in [true, false] {
         let settings = OrgSettings {
             auto_vault: vaulted,
@@ -249,6 +265,7 @@ async fn stalled_readers_of_copies_use_no_memory_and_delay_no_others() {
         let envelope = app.post("/partner/envelopes", body).await.data(201);
         let link = envelope["sign_url"].as_str().unwrap().to_owned();
         form::sign(&app, &link).await;
+
         let id = envelope["envelope_id"].as_str().unwrap();
         app.wait_for(id, if vaulted { "vaulted" } else { "completed" })
             .await;
@@ -265,15 +282,18 @@ async fn stalled_readers_of_copies_use_no_memory_and_delay_no_others() {
             stream.write_all(head.as_bytes()).await.unwrap();
             readers.push(stream);
         }
+
         // Wait until every reader has received its first bytes.
         for stream in &mut readers {
             let begun = tokio::time::timeout(SOON * 3, stream.readable()).await;
             begun.expect("an answer").unwrap();
         }
+
         let began = Instant::now();
         let answer = get(&app.url(), "/healthz").await;
         assert!(answer.starts_with("HTTP/1.1 200"));
         assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+
         let held = memory().saturating_sub(before);
         assert!(
             held < 150,
@@ -290,9 +310,11 @@ async fn a_client_that_does_not_read_is_disconnected() {
     .await;
     let mut stream = connect(&app.url()).await;
     let request = "GET /api/v2/openapi.json HTTP/1.1\r\nhost: test\r\n\r\n";
+
     // More responses than the kernel buffers for one connection.
     let requests = request.repeat(200);
     let _ = tokio::time::timeout(SOON, stream.write_all(requests.as_bytes())).await;
+
     let deadline = Instant::now() + SOON;
     loop {
         let metrics = app.metrics().await;
@@ -317,10 +339,12 @@ async fn a_server_stops_within_its_grace_period_despite_stalled_clients() {
     };
     let (_, org) = home.operator("0s", &["org", "create", "--name", "Maple"]);
     let create = ["key", "create", "--org", org["org_id"].as_str().unwrap()];
+
     let scopes = ["--scopes", "envelopes:write"];
     let (_, key) = home.operator("0s", &[&create[..], &scopes].concat());
     let mut server = ServerProcess::start(&home, &[], &[]).unwrap();
     let request = "GET /api/v2/openapi.json HTTP/1.1\r\nhost: test\r\n\r\n";
+
     let mut stalled = Vec::new();
     for begin in [
         String::new(),
@@ -337,6 +361,7 @@ async fn a_server_stops_within_its_grace_period_despite_stalled_clients() {
         let _ = tokio::time::timeout(Duration::from_secs(2), sent).await;
         stalled.push(stream);
     }
+
     server.signal("TERM");
     let began = Instant::now();
     while !server.is_dead() {
@@ -361,11 +386,13 @@ async fn read_response(stream: &mut TcpStream) -> String {
                     return text;
                 }
             }
+
             if stream.read_buf(&mut answer).await.unwrap_or(0) == 0 {
                 return String::from_utf8_lossy(&answer).into_owned();
             }
         }
     };
+
     tokio::time::timeout(SOON, reading)
         .await
         .expect("a response")
@@ -399,6 +426,7 @@ async fn early_answers(app: &TestApp) -> Vec<(u16, String, String)> {
         ),
         (404, "/sign/none/renew", String::new()),
     ];
+
     let answers = answers.into_iter();
     answers
         .map(|(status, path, headers)| (status, path.to_owned(), headers))
@@ -420,10 +448,12 @@ async fn a_request_that_is_refused_early_leaves_its_connection_to_the_next_one()
             stream.write_all(packet.as_bytes()).await.unwrap();
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
+
         let refused = read_response(&mut stream).await;
         let expected = format!("HTTP/1.1 {status}");
         assert!(refused.starts_with(&expected), "{path}: {refused}");
         assert!(!refused.contains("connection: close"), "{path}: {refused}");
+
         let next = b"GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n";
         stream.write_all(next).await.unwrap();
         let next = read_response(&mut stream).await;
@@ -435,6 +465,7 @@ async fn a_request_that_is_refused_early_leaves_its_connection_to_the_next_one()
 #[tokio::test(flavor = "multi_thread")]
 async fn the_answer_to_a_large_body_that_is_refused_announces_the_end_of_the_connection() {
     const MIB: usize = 1024 * 1024;
+
     let app = TestApp::on_a_socket().await;
     for (status, path, headers) in early_answers(&app).await {
         let mut stream = connect(&app.url()).await;
@@ -444,6 +475,7 @@ async fn the_answer_to_a_large_body_that_is_refused_announces_the_end_of_the_con
         for _ in 0..8 {
             stream.write_all(&vec![b'x'; MIB]).await.unwrap();
         }
+
         let refused = until_closed(&mut stream).await;
         let expected = format!("HTTP/1.1 {status}");
         assert!(refused.starts_with(&expected), "{path}: {refused}");
@@ -481,6 +513,7 @@ async fn an_early_answer_does_not_wait_for_a_body_that_does_not_come() {
 #[tokio::test(flavor = "multi_thread")]
 async fn open_uploads_of_a_key_have_a_limit() {
     const MIB: usize = 1024 * 1024;
+
     let app = TestApp::on_a_socket().await;
     let form = "multipart/form-data; boundary=b";
     let begin =
@@ -489,20 +522,25 @@ async fn open_uploads_of_a_key_have_a_limit() {
         let mut stream = connect(&app.url()).await;
         let head = post_head(&app, "/templates", form, 50 * MIB);
         stream.write_all((head + begin).as_bytes()).await.unwrap();
+
         for _ in 0..size {
             // A refused upload may be closed meanwhile.
             let _ = stream.write_all(&vec![b'x'; MIB]).await;
         }
+
         stream
     };
+
     let mut held = Vec::new();
     for _ in 0..5 {
         held.push(open(49).await);
     }
+
     let mut next = open(30).await;
     let refused = read_response(&mut next).await;
     assert!(refused.starts_with("HTTP/1.1 429"), "{refused}");
     assert!(refused.contains("unfinished uploads"), "{refused}");
+
     // There is room again when they end.
     drop(held);
     let deadline = Instant::now() + SOON;
@@ -515,6 +553,7 @@ async fn open_uploads_of_a_key_have_a_limit() {
         {
             break;
         }
+
         assert!(Instant::now() < deadline, "the bytes are not released");
     }
 }

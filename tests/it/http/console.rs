@@ -32,6 +32,7 @@ pub(crate) async fn asked(
         .header("cookie", cookie)
         .body(Body::from(form.to_owned()))
         .unwrap();
+
     app.send(request).await
 }
 
@@ -128,6 +129,7 @@ pub(crate) fn invited_to(app: &TestApp, org: &OrgId, email: &str, role: &str) ->
         "--role",
         role,
     ];
+
     operator(app.data.path(), &arguments)
 }
 
@@ -146,7 +148,9 @@ async fn a_link_signs_in_once() {
         (&user["email"], &user["status"]),
         (&json!("ada@oak.example"), &json!("invited"))
     );
+
     let path = path_of(&user);
+
     // Programs follow links; only the button signs in.
     for _ in 0..2 {
         let page = asked(&app, Method::GET, &path, "", "").await;
@@ -156,16 +160,21 @@ async fn a_link_signs_in_once() {
             page.text()
         );
         assert!(page.headers.get("set-cookie").is_none());
+
         let policy = page.headers["content-security-policy"].to_str().unwrap();
         assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
     }
+
     let entered = asked(&app, Method::POST, &path, "", "").await;
     assert_eq!(entered.headers["location"], "/console");
+
     let cookie = entered.headers["set-cookie"].to_str().unwrap().to_owned();
     assert!(cookie.starts_with("__Host-holdfast="), "{cookie}");
+
     for attribute in ["Path=/", "Secure", "HttpOnly", "SameSite=Strict"] {
         assert!(cookie.split("; ").any(|one| one == attribute), "{cookie}");
     }
+
     let cookie = cookie.split(';').next().unwrap();
     let home = asked(&app, Method::GET, "/console", cookie, "").await;
     assert!(home.status == 200 && home.text().contains("ada@oak.example"));
@@ -175,17 +184,20 @@ async fn a_link_signs_in_once() {
         let again = asked(&app, method, &path, "", "").await;
         assert_eq!(again.status, 410, "{}", again.text());
     }
+
     let guessed = format!("{}x", &path[..path.len() - 1]);
     assert_eq!(asked(&app, Method::GET, &guessed, "", "").await.status, 404);
     assert_eq!(
         asked(&app, Method::POST, &guessed, "", "").await.status,
         410
     );
+
     // The audit log has the sign-in, without secrets.
     let log = app.get_with_bearer(app.web_admin(), "/audit-log").await;
     let secret = cookie.split_once('=').unwrap().1;
     let code = path.rsplit('/').next().unwrap();
     assert!(!log.text().contains(secret) && !log.text().contains(code));
+
     let acts = log.json()["data"].clone();
     let acts: Vec<&str> = acts
         .as_array()
@@ -204,10 +216,13 @@ async fn a_link_signs_in_once() {
     let later = app.as_of(Duration::from_secs(8 * 86_400)).await;
     let over = asked(&later, Method::POST, &path_of(&late), "", "").await;
     assert_eq!(over.status, 410);
+
     let gone = session.get(&later, "/console/envelopes?q=a").await;
     assert_eq!(gone.status, 303);
+
     let after = "/console/sign-in?next=%2Fconsole%2Fenvelopes%3Fq%3Da";
     assert_eq!(gone.headers["location"], after);
+
     for nobody in ["", "__Host-holdfast=", "__Host-holdfast=0000", "other=1"] {
         let answer = asked(&app, Method::GET, "/console", nobody, "").await;
         assert_eq!(answer.status, 303, "{nobody}");
@@ -224,23 +239,27 @@ async fn a_user_asks_for_a_link_by_mail() {
         "{}",
         first[0]
     );
+
     let send = async |app: &TestApp, email: &str| {
         let form = format!("email={email}");
         let sent = asked(app, Method::POST, "/console/sign-in", "", &form).await;
         assert_eq!(sent.status, 200, "{}", sent.text());
         sent.text()
     };
+
     // The answer does not tell who has access.
     let later = app.as_of(Duration::from_secs(120)).await;
     let known = send(&later, "ADA%40oak.example").await;
     let unknown = send(&later, "nobody%40oak.example").await;
     assert_eq!(known, unknown);
+
     let mail = readable(&later.wait_for_mails(1).await[0]);
     let at = mail.find("/console/enter/").unwrap();
     let is_of_link = |one: &char| one.is_ascii_alphanumeric() || "/_-".contains(*one);
     let path: String = mail[at..].chars().take_while(is_of_link).collect();
     let entered = asked(&later, Method::POST, &path, "", "").await;
     assert_eq!(entered.status, 303, "{path}: {}", entered.text());
+
     // At most one in a minute.
     send(&later, "ada%40oak.example").await;
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -264,13 +283,16 @@ async fn a_form_needs_the_token_of_its_session() {
         Session::of(&app, eva.0, eva.1).await,
     ];
     let form = "email=mallory%40evil.example&role=owner";
+
     let foreign = format!("token={}&{form}", eva.token(&app).await);
     for form in [form.to_owned(), format!("token=&{form}"), foreign] {
         let refused = asked(&app, Method::POST, "/console/users", &ada.cookie, &form).await;
         assert_eq!(refused.status, 403, "{}", refused.text());
     }
+
     let nobody = asked(&app, Method::POST, "/console/users", "", form).await;
     assert_eq!(nobody.status, 303);
+
     let users = app
         .get_with_bearer(app.web_admin(), "/users")
         .await
@@ -280,6 +302,7 @@ async fn a_form_needs_the_token_of_its_session() {
     // The right one works, and signing out ends the session on the server.
     let done = ada.post(&app, "/console/users", form).await;
     assert_eq!(done.status, 303, "{}", done.text());
+
     let left = ada.post(&app, "/console/sign-out", "").await;
     assert!(
         left.headers["set-cookie"]
@@ -305,8 +328,10 @@ async fn another_site_signs_nobody_in() {
         assert_eq!(refused.status, 403, "{path}");
         assert!(refused.headers.get("set-cookie").is_none());
     }
+
     let entered = asked(&app, Method::POST, &path, "", "").await;
     assert_eq!(entered.status, 303, "the link is unused");
+
     let nul = asked(&app, Method::POST, "/console/sign-in", "", "email=%00").await;
     assert_eq!(nul.status, 400);
 }
@@ -321,17 +346,21 @@ async fn a_newer_link_ends_the_earlier_ones() {
     let second = operator(app.data.path(), &again);
     let old = asked(&app, Method::POST, &path_of(&first), "", "").await;
     assert_eq!(old.status, 410);
+
     let change = ["user", "role", id, "owner", "--org", app.org.as_str()];
     operator(app.data.path(), &change);
     let old = asked(&app, Method::POST, &path_of(&second), "", "").await;
     assert_eq!(old.status, 410);
+
     let admin = app.admin();
     let path = format!("/users/{id}/invite");
     let refused = app.post_with_bearer(&admin, &path, json!({})).await;
     assert_eq!(refused.error(403), "Only an owner manages owners");
+
     let owner = app.person("olaf@oak.example", "owner");
     let soon = app.post_with_bearer(&owner, &path, json!({})).await;
     assert_eq!(soon.status, 429, "{}", soon.text());
+
     let off = app
         .another_node(|config| config.console.enabled = false)
         .await;
@@ -360,6 +389,7 @@ async fn a_role_sees_exactly_its_pages() {
         .data(201);
     let id = envelope["envelope_id"].as_str().unwrap();
     let page = format!("/console/envelopes/{id}");
+
     let readers = [
         "owner",
         "admin",
@@ -368,12 +398,14 @@ async fn a_role_sees_exactly_its_pages() {
         "auditor",
         "controller",
     ];
+
     let senders = ["owner", "admin", "sender"];
     let administrators = ["owner", "admin"];
     let integrators = ["owner", "admin", "developer"];
     let auditors = ["owner", "admin", "compliance", "auditor"];
     let keepers = ["owner", "admin", "compliance", "auditor", "controller"];
     let control = format!("/console/control/records/{id}");
+
     let decisions = format!("{page}/decisions");
     for role in Role::ALL {
         let role = role.as_str();
@@ -406,12 +438,14 @@ async fn a_role_sees_exactly_its_pages() {
                 answer.text()
             );
         }
+
         let shown = session.get(&app, &page).await.text();
         assert_eq!(
             shown.contains("Send a reminder"),
             senders.contains(&role),
             "{role}"
         );
+
         for (act, roles) in [
             (format!("{page}/remind"), senders.as_slice()),
             (
@@ -450,6 +484,7 @@ async fn a_role_sees_exactly_its_pages() {
             );
         }
     }
+
     // What belongs to another organization does not exist.
     let org = operator(app.data.path(), &["org", "create", "--name", "Elm"]);
     let org = org["org_id"].as_str().unwrap();
@@ -463,6 +498,7 @@ async fn a_role_sees_exactly_its_pages() {
         "--role",
         "owner",
     ];
+
     let kim = operator(app.data.path(), &arguments);
     let entered = asked(&app, Method::POST, &path_of(&kim), "", "").await;
     let other = entered.headers["set-cookie"].to_str().unwrap();
@@ -492,6 +528,7 @@ async fn owners_manage_owners_and_nobody_the_own_access() {
     let admin = app.person("eva@oak.example", "admin");
     let id = |session: &Session| session.user["user_id"].as_str().unwrap().to_owned();
     let path = |session: &Session, act: &str| format!("/users/{}{act}", id(session));
+
     let role = |role: &str| json!({ "role": role });
     let patch = async |token: &str, path: &str, body: Value| {
         app.as_bearer(Method::PATCH, token, path, body).await
@@ -511,12 +548,14 @@ async fn owners_manage_owners_and_nobody_the_own_access() {
             .error(403),
         "Only an owner manages owners"
     );
+
     assert_eq!(
         app.post_with_bearer(&admin, &path(&ada, "/end"), json!({}))
             .await
             .status,
         403
     );
+
     let own = "Nobody changes the own access: ask another owner or admin";
     assert_eq!(
         patch(&admin, &path(&eva, ""), role("owner"))
@@ -530,6 +569,7 @@ async fn owners_manage_owners_and_nobody_the_own_access() {
             .error(403),
         own
     );
+
     let taken = app
         .post_with_bearer(
             &owner,
@@ -544,6 +584,7 @@ async fn owners_manage_owners_and_nobody_the_own_access() {
         .await
         .data(200);
     assert_eq!(promoted["role"], "owner");
+
     let second = app.person("eva@oak.example", "owner");
     app.post_with_bearer(&second, &path(&ada, "/end"), json!({}))
         .await
@@ -553,6 +594,7 @@ async fn owners_manage_owners_and_nobody_the_own_access() {
         303,
         "the session ended with the access"
     );
+
     let last = ["user", "end", &id(&eva), "--org", app.org.as_str()];
     let output = crate::support::operator_output(app.data.path(), &last);
     assert!(!output.status.success());
@@ -568,19 +610,23 @@ async fn owners_manage_owners_and_nobody_the_own_access() {
         "--org",
         app.org.as_str(),
     ];
+
     let output = crate::support::operator_output(app.data.path(), &demote);
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stdout).contains("needs another owner first"));
+
     let gone = app.get_with_bearer(&owner, "/users").await;
     assert_eq!(gone.error(401), "Invalid token");
 
     // Another role applies to open sessions at once.
     let sam = Session::of(&app, "sam@oak.example", "sender").await;
     assert_eq!(sam.get(&app, "/console/envelopes").await.status, 200);
+
     patch(&second, &path(&sam, ""), role("developer"))
         .await
         .data(200);
     assert_eq!(sam.get(&app, "/console/envelopes").await.status, 403);
+
     let ended = patch(
         &second,
         "/users/usr_01h455vb4pex5vsknk084sn02q",
@@ -588,11 +634,14 @@ async fn owners_manage_owners_and_nobody_the_own_access() {
     )
     .await;
     assert_eq!(ended.error(404), "User not found");
+
     // A token has the role of the user, also one that was issued before with another.
     let token = app.person("sam@oak.example", "admin");
     let refused = app.get_with_bearer(&token, "/users").await;
     assert_eq!(refused.error(403), "Role owner or admin is required");
+
     app.get_with_bearer(&token, "/api-keys").await.data(200);
+
     // Who was ended is invited again, with the role of the invitation.
     let again = json!({ "email": "ada@oak.example", "role": "auditor" });
     let again = app
@@ -615,6 +664,7 @@ async fn the_console_works_on_a_phone() {
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     app.vaulted_envelope().await;
     let user = invited(&app, "ada@oak.example", "owner");
+
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     browser
         .goto(&format!("{}{}", app.url(), path_of(&user)))
@@ -622,16 +672,19 @@ async fn the_console_works_on_a_phone() {
     browser.picture("console-enter-phone").await;
     browser.is_accessible("the link").await;
     browser.click("main button").await;
+
     browser.read("Waiting for signatures").await;
     browser.picture("console-home-phone").await;
     browser.is_accessible("home").await;
     let width = "return document.documentElement.scrollWidth <= innerWidth";
     assert_eq!(browser.run(width).await, true, "home scrolls sideways");
+
     browser.click("nav a[href='/console/envelopes']").await;
     browser.type_into("#q", "loan").await;
     browser.picture("console-envelopes-phone").await;
     browser.is_accessible("envelopes").await;
     assert_eq!(browser.run(width).await, true, "envelopes scroll sideways");
+
     browser.click("form.search button").await;
     browser.read("Loan of Jordan").await;
     browser.click("main .rows a").await;
@@ -643,10 +696,12 @@ async fn the_console_works_on_a_phone() {
         true,
         "an envelope scrolls sideways"
     );
+
     browser.click("a[href$='/decisions']").await;
     browser.read("Why: decisions with their facts").await;
     browser.is_accessible("decisions").await;
     assert_eq!(browser.run(width).await, true, "decisions scroll sideways");
+
     browser.click("main p a").await;
     browser.click("form[action$='/remind'] button").await;
     browser.read("The signers get a new link.").await;
@@ -667,12 +722,14 @@ async fn the_console_works_on_a_phone() {
     browser.dark().await;
     browser.picture("console-users-dark-phone").await;
     browser.is_accessible("users").await;
+
     browser.click("nav a[href='/console/sessions']").await;
     browser.read("this browser").await;
     browser.is_accessible("sessions").await;
     browser.click("form.leave button").await;
     browser.read("There is no password.").await;
     browser.picture("console-sign-in-phone").await;
+
     browser.is_accessible("the sign-in").await;
 }
 
@@ -687,6 +744,7 @@ async fn the_console_works_without_javascript() {
     browser
         .goto(&format!("{}{}", app.url(), path_of(&user)))
         .await;
+
     browser.click("main button").await;
     browser.read("Waiting for signatures").await;
     browser
@@ -694,14 +752,17 @@ async fn the_console_works_without_javascript() {
         .await;
     browser.read("Checks of the law: 100 of 100").await;
     browser.picture("console-envelope-desktop").await;
+
     browser.click("form[action$='/verify'] button").await;
     browser
         .read("The evidence is unchanged and anchored.")
         .await;
+
     // Each decision, down to its facts and its component.
     browser.click("a[href$='/decisions']").await;
     browser.read("is written again byte for byte").await;
     browser.click("main details summary").await;
+
     browser.read("has_template").await;
 }
 
@@ -715,6 +776,7 @@ async fn a_failed_webhook_is_sent_again() {
     app.envelope_event().await;
     let failed = |log: &[Value]| log.iter().any(|one| one["attempt_count"] == 1);
     app.wait_for_log(&endpoint, failed).await;
+
     receiver.answer_with(200);
     let user = invited(&app, "dev@oak.example", "developer");
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
@@ -722,6 +784,7 @@ async fn a_failed_webhook_is_sent_again() {
         .goto(&format!("{}{}", app.url(), path_of(&user)))
         .await;
     browser.click("main button").await;
+
     browser.click("nav a[href='/console/developers']").await;
     browser.read("Receivers of webhooks").await;
     browser.picture("console-developers-phone").await;
@@ -729,6 +792,7 @@ async fn a_failed_webhook_is_sent_again() {
     browser.click("main .rows a").await;
     browser.read("Deliveries").await;
     browser.is_accessible("deliveries").await;
+
     let table = "return fetch(location.pathname + '/deliveries.csv').then(answer => answer.text())";
     let table = browser.run(table).await;
     let table = table.as_str().unwrap();
@@ -736,6 +800,7 @@ async fn a_failed_webhook_is_sent_again() {
         table.starts_with("delivery_id,event_id,event_type,") && table.lines().count() > 1,
         "{table}"
     );
+
     browser.click("main .rows a").await;
     browser.read("Send again").await;
     browser.picture("console-delivery-phone").await;
@@ -746,16 +811,19 @@ async fn a_failed_webhook_is_sent_again() {
         true,
         "a delivery scrolls sideways"
     );
+
     browser.click("form[action$='/redeliver'] button").await;
     let delivered = |log: &[Value]| {
         log.iter()
             .any(|one| one["status"] == "delivered" && one["redelivery_of"].is_string())
     };
     app.wait_for_log(&endpoint, delivered).await;
+
     // A receiver that was disabled is on the first page, also for users who read no envelopes.
     browser.click("nav a[href='/console']").await;
     browser.read("Your role does not read envelopes.").await;
     assert!(!browser.text().await.contains("do not take events"));
+
     receiver.answer_with(410);
     app.envelope_event().await;
     app.wait_for_log(&endpoint, |log| {
@@ -763,12 +831,15 @@ async fn a_failed_webhook_is_sent_again() {
     })
     .await;
     browser.click("nav a[href='/console']").await;
+
     browser.read("Receivers that do not take events").await;
     browser.is_accessible("home of a developer").await;
+
     // The auditor reads the act of the sign-in; the developer does not.
     let eva = Session::of(&app, "eva@oak.example", "auditor").await;
     let audit = eva.get(&app, "/console/audit").await.text();
     assert!(audit.contains("user.signed_in") && audit.contains("user:dev@oak.example"));
+
     let odd = eva.get(&app, "/console/audit?after=7").await;
     assert_eq!(odd.status, 200);
 }
@@ -783,6 +854,7 @@ async fn a_key_is_made_and_used_from_the_page() {
         .goto(&format!("{}{}", app.url(), path_of(&user)))
         .await;
     browser.click("main button").await;
+
     browser.click("nav a[href='/console/developers']").await;
     browser.click("details:has(#name) summary").await;
     browser.type_into("#name", "Dealer system").await;
@@ -790,6 +862,7 @@ async fn a_key_is_made_and_used_from_the_page() {
     browser.picture("console-new-key-phone").await;
     browser.is_accessible("a new key").await;
     browser.click("form[action$='/console/keys'] button").await;
+
     browser.read("This key is shown this once.").await;
     browser.is_accessible("a shown key").await;
     let page = browser.text().await;
@@ -801,6 +874,7 @@ async fn a_key_is_made_and_used_from_the_page() {
         .unwrap();
     let answer: Value = serde_json::from_slice(&answer.stdout).unwrap();
     assert_eq!(answer["data"], json!([]), "{call}: {answer}");
+
     let keys = app
         .get_with_bearer(app.web_admin(), "/api-keys")
         .await
@@ -812,25 +886,31 @@ async fn a_key_is_made_and_used_from_the_page() {
     let ada = Session::of(&app, "bea@oak.example", "admin").await;
     let none = ada.post(&app, "/console/keys", "name=None").await;
     assert_eq!(none.status, 422, "a key without scopes: {}", none.text());
+
     let unknown = ada
         .post(&app, "/console/keys", "scope-everything=yes")
         .await;
     assert_eq!(unknown.status, 422, "{}", unknown.text());
+
     let rotated = ada
         .post(&app, &format!("/console/keys/{id}/rotate"), "")
         .await;
     assert_eq!(rotated.status, 201, "{}", rotated.text());
+
     let old = call.split("X-API-Key: ").nth(1).unwrap();
     let old = old.split('"').next().unwrap();
     assert_eq!(app.get_as(old, "/partner/envelopes").await.status, 401);
+
     let ended = ada
         .post(&app, &format!("/console/keys/{id}/deactivate"), "")
         .await;
     assert_eq!(ended.status, 303, "{}", ended.text());
+
     let other = ada
         .post(&app, &format!("/console/keys/{id}/delete"), "")
         .await;
     assert_eq!(other.status, 404);
+
     let again = ada
         .post(&app, &format!("/console/keys/{id}/rotate"), "")
         .await;
@@ -858,6 +938,7 @@ async fn the_rules_and_their_change_requests_are_shown() {
         "reason": "Counsel has <agreed>",
         "source": { "url": "https://git.oak.example/rules", "commit": "4f1c2ab" },
     });
+
     let change = app
         .post_with_bearer(&officer, "/component-changes", change)
         .await
@@ -872,6 +953,7 @@ async fn the_rules_and_their_change_requests_are_shown() {
     )
     .await
     .data(200);
+
     let eva = invited(&app, "eva@oak.example", "auditor");
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     browser
@@ -879,6 +961,7 @@ async fn the_rules_and_their_change_requests_are_shown() {
         .await;
     browser.click("main button").await;
     browser.click("nav a[href='/console/rules']").await;
+
     for text in [
         "holdfast-compliance",
         "Approvals that a change needs: 1",
@@ -889,10 +972,12 @@ async fn the_rules_and_their_change_requests_are_shown() {
     ] {
         browser.read(text).await;
     }
+
     browser.picture("console-rules-phone").await;
     browser.is_accessible("rules").await;
     let width = "return document.documentElement.scrollWidth <= innerWidth";
     assert_eq!(browser.run(width).await, true, "rules scroll sideways");
+
     // In force at once, with its reason.
     let apply = format!("/component-changes/{id}/apply");
     app.post_with_bearer(&officer, &apply, json!({}))
@@ -900,6 +985,7 @@ async fn the_rules_and_their_change_requests_are_shown() {
         .data(200);
     browser.goto(&format!("{}/console/rules", app.url())).await;
     browser.read("oak-rules 1.0.0").await;
+
     browser.read("applied").await;
 }
 
@@ -913,6 +999,7 @@ async fn the_page_of_a_comparison_draws_moved_fields() {
         .await
         .data(201);
     let owner = invited(&app, "eva@oak.example", "owner");
+
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     browser
         .goto(&format!("{}{}", app.url(), path_of(&owner)))
@@ -923,6 +1010,7 @@ async fn the_page_of_a_comparison_draws_moved_fields() {
     browser
         .goto(&format!("{}/console/components/{id}", app.url()))
         .await;
+
     browser
         .click("form:has(input[value='generated']) button")
         .await;
@@ -937,9 +1025,11 @@ async fn the_page_of_a_comparison_draws_moved_fields() {
         dashes.contains(&json!("none")) && dashes.contains(&json!("600 400")),
         "{drawn}"
     );
+
     let into_view = "document.querySelector('.page-drawing').scrollIntoView()";
     browser.run(into_view).await;
     browser.picture("console-drawn-phone").await;
+
     browser.is_accessible("comparison").await;
 }
 
@@ -953,6 +1043,7 @@ async fn records_below_100_are_exported_with_their_reasons() {
     body.as_object_mut().unwrap().remove("secured_party");
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let bad = envelope["envelope_id"].as_str().unwrap().to_owned();
+
     form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
     app.wait_for(&bad, "vaulted").await;
     let eva = Session::of(&app, "eva@oak.example", "auditor").await;
@@ -962,10 +1053,12 @@ async fn records_below_100_are_exported_with_their_reasons() {
             .await;
         assert_eq!(answer.status, 200, "{}", answer.text());
         assert_eq!(answer.headers["content-type"], "text/csv; charset=utf-8");
+
         let mut reader = csv::Reader::from_reader(answer.bytes.as_slice());
         let rows = reader.deserialize().map(Result::unwrap);
         rows.collect::<Vec<std::collections::BTreeMap<String, String>>>()
     };
+
     let today = holdfast::domain::clock::Clock::default().now().to_string();
     let (day, _) = today.split_once('T').unwrap();
     let below = table(&format!(
@@ -978,6 +1071,7 @@ async fn records_below_100_are_exported_with_their_reasons() {
         below[0]["failed_checks"].contains("Secured party identified"),
         "{below:?}"
     );
+
     let all = table("").await;
     assert_eq!(all.len(), 2);
     assert!(
@@ -986,6 +1080,7 @@ async fn records_below_100_are_exported_with_their_reasons() {
     );
     assert_eq!(table("to=2020-01-01").await.len(), 0);
     assert_eq!(table("q=nothing-like-this").await.len(), 0);
+
     let log = eva.get(&app, "/console/audit.csv").await.text();
     assert!(
         log.lines().next().unwrap() == "id,at,actor,action,details"

@@ -164,6 +164,7 @@ fn routes() -> BTreeSet<(String, String)> {
             }
         }
     }
+
     found
 }
 
@@ -195,6 +196,7 @@ async fn ids_of(app: &TestApp) -> KnownIds {
     let admin = app.web_admin();
     let batch = json!({ "name": "All", "document_source": "template", "source_template_id": template["template_id"] });
     let batch = app.web(Method::POST, "/bulk-send", batch).await.data(201);
+
     let bytes = variant(Slot::Compliance, "of the organization");
     let component = app
         .upload_component(admin, "oak-rules", "1.0.0", &bytes)
@@ -208,6 +210,7 @@ async fn ids_of(app: &TestApp) -> KnownIds {
         .post_with_bearer(admin, "/component-changes", change)
         .await
         .data(201);
+
     let endpoint = json!({ "url": "https://hooks.example.com/all", "events": ["*"] });
     let endpoint = app
         .post_with_bearer(admin, "/webhooks/endpoints", endpoint)
@@ -235,6 +238,7 @@ impl KnownIds {
             ("/changes/", &self.change),
             ("/receivers/", &self.endpoint),
         ];
+
         let mut id = id.into_iter().filter(|(begin, _)| path.starts_with(begin));
         let id = id
             .next()
@@ -248,6 +252,7 @@ impl KnownIds {
             .replace("{file}", "copy")
             .replace("{position}", "0")
             .replace("{act}", "unknown");
+
         format!("/console{path}")
     }
 }
@@ -288,6 +293,7 @@ async fn every_role_has_exactly_its_pages_and_acts() {
                 }
             };
             assert_eq!(given != 403, may, "{method} {path} as {role}: {given}");
+
             assert_ne!(given, 500, "{method} {path} as {role}");
             assert_ne!(given, 405, "{method} {path} as {role}");
         }
@@ -331,6 +337,7 @@ async fn acts_with_power_need_a_confirmation_and_the_others_do_not() {
         if path == "/confirm" {
             continue;
         }
+
         let at = known
             .path(path)
             .replace("/control/unknown/", "/control/accept/");
@@ -339,6 +346,7 @@ async fn acts_with_power_need_a_confirmation_and_the_others_do_not() {
             asked.insert(path);
         }
     }
+
     let expected: BTreeSet<&str> = CONFIRMED.iter().copied().collect();
     assert_eq!(asked, expected);
 }
@@ -358,16 +366,20 @@ async fn a_page_follows_a_list_that_its_visitor_may_read() {
             if *method != "GET" || !may || streams || path.contains(".csv") {
                 continue;
             }
+
             let page = session.get(&app, &known.path(path)).await.text();
             let Some((_, rest)) = page.split_once("data-live=\"") else {
                 continue;
             };
+
             let stream = rest.split('"').next().unwrap();
             let given = status(&app, stream, &session.cookie).await;
             assert_eq!(given, 200, "{stream} of {path} as {role}");
+
             followed.insert(stream.to_owned());
         }
     }
+
     // All but that of the installation.
     assert_eq!(followed.len(), 14, "{followed:?}");
 }
@@ -380,17 +392,21 @@ async fn another_organizations_ids_are_unknown_everywhere() {
     let elm = operator(app.data.path(), &["org", "create", "--name", "Elm"]);
     let elm = holdfast::domain::id::OrgId::parse(elm["org_id"].as_str().unwrap()).unwrap();
     let kim = Session::at(&app, &elm, "kim@elm.example", "owner").await;
+
     let own = Session::of(&app, "ada@oak.example", "owner").await;
     for (method, path, _) in CELLS {
         // Without an id, or with one of a slot or a part of the settings, which all organizations have.
         if !path.contains("{id}") && !path.contains("{template}") || path.contains("{slot}") {
             continue;
         }
+
         let path = known.path(path);
+
         // Acts on sessions and passkeys find only the own ones, and lead back to them.
         if *method == "GET" {
             let given = status(&app, &path, &kim.cookie).await;
             assert_eq!(given, 404, "{path}");
+
             if !path.contains("x_01h455vb4pex5vsknk084sn02q") {
                 let given = status(&app, &path, &own.cookie).await;
                 // The envelope is not signed yet: it has no files, and no page of control.
@@ -399,6 +415,7 @@ async fn another_organizations_ids_are_unknown_everywhere() {
             }
         }
     }
+
     // Each act on an id of the other organization is refused, and changes nothing.
     for (act, form) in [
         ("/envelopes/{id}/remind", ""),
@@ -431,6 +448,7 @@ async fn another_organizations_ids_are_unknown_everywhere() {
         let answer = kim.post(&app, &path, form).await;
         assert_eq!(answer.status, 404, "{path}: {}", answer.text());
     }
+
     let several = format!("act=void&reason=Ours&id-{}=yes", known.envelope);
     let answer = kim.post(&app, "/console/envelopes/act", &several).await;
     assert!(
@@ -438,6 +456,7 @@ async fn another_organizations_ids_are_unknown_everywhere() {
         "{}",
         answer.text()
     );
+
     let path = format!("/partner/envelopes/{}", known.envelope);
     let envelope = app.get(&path).await.data(200);
     assert_eq!(envelope["status"], "sent");

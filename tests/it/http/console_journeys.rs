@@ -29,6 +29,7 @@ async fn why_a_person_has_not_signed_is_found_in_two_clicks() {
     phone
         .click(&format!("a[href='/console/envelopes/{id}']"))
         .await;
+
     phone.read("opened it").await;
     phone.read("Has not signed").await;
     phone.picture("console-why-phone").await;
@@ -40,6 +41,7 @@ async fn why_a_person_has_not_signed_is_found_in_two_clicks() {
         .await;
     phone.type_into("#email-0", "jordan.lee@elm.example").await;
     phone.click("form[action$='/signers/0'] button").await;
+
     phone.read("Corrected. Earlier links no longer work.").await;
     phone.click("form[action$='/links'] button").await;
     phone.see("#link-0").await;
@@ -47,6 +49,7 @@ async fn why_a_person_has_not_signed_is_found_in_two_clicks() {
         .see("nav a[href='/console/envelopes'][aria-current]")
         .await;
     phone.picture("console-links-phone").await;
+
     phone.is_accessible("the signing links").await;
     let link = phone
         .run("return document.getElementById('link-0').value")
@@ -62,6 +65,7 @@ async fn why_a_person_has_not_signed_is_found_in_two_clicks() {
     phone.read("Consent, version").await;
     phone.read("Custody record (PDF)").await;
     phone.picture("console-evidence-phone").await;
+
     phone.is_accessible("the evidence").await;
     for file in ["certificate.json", "custody-record.pdf", "completion.pdf"] {
         let script = format!(
@@ -85,6 +89,7 @@ async fn a_record_is_released_by_two_people() {
     app.post(&format!("{record}/designate"), designate)
         .await
         .data(200);
+
     let dora = invited(&app, "dora@oak.example", "owner");
     let lea = invited_to(&app, &lender, "lea@bank.example", "controller");
     let dealer = signed_in(&app, EmulatedScreen::Desktop, &dora).await;
@@ -92,6 +97,7 @@ async fn a_record_is_released_by_two_people() {
     let page = format!("{}/console/control/records/{id}", app.url());
     bank.goto(&page).await;
     bank.click("form[action*='/control/accept/'] button").await;
+
     bank.read("controlled env_").await;
 
     dealer.click("nav a[href='/console/vault']").await;
@@ -99,6 +105,7 @@ async fn a_record_is_released_by_two_people() {
         .click(&format!("a[href='/console/control/records/{id}']"))
         .await;
     dealer.click("details:has(#recipient_name) summary").await;
+
     for (field, value) in [
         ("recipient_name", "Robin Park"),
         ("recipient_organization", "Second Example Bank"),
@@ -108,12 +115,14 @@ async fn a_record_is_released_by_two_people() {
     ] {
         dealer.type_into(&format!("#{field}"), value).await;
     }
+
     for box_name in [
         "acknowledge_authoritative_copy",
         "acknowledge_chain_of_custody",
     ] {
         dealer.click(&format!("input[name='{box_name}']")).await;
     }
+
     dealer
         .click("form[action*='/control/release/'] button")
         .await;
@@ -132,6 +141,7 @@ async fn a_record_is_released_by_two_people() {
     dealer
         .goto(&format!("{}/console/envelopes/{id}", app.url()))
         .await;
+
     dealer.read("handed over to Second Example Bank").await;
 }
 
@@ -143,6 +153,7 @@ async fn the_text_that_signers_read_first_is_set_in_the_console() {
     let desk = signed_in(&app, EmulatedScreen::Desktop, &olga).await;
     let settings = format!("{}/console/settings", app.url());
     desk.goto(&settings).await;
+
     for (field, value) in [
         ("contact_email", "documents@oak.example"),
         ("paper_fee", "0"),
@@ -151,6 +162,7 @@ async fn the_text_that_signers_read_first_is_set_in_the_console() {
     ] {
         desk.type_into(&format!("#{field}"), value).await;
     }
+
     desk.click("[name=require_access]").await;
     desk.click("form[action$='/disclosure'] button").await;
     desk.read("We then write by post.").await;
@@ -158,6 +170,7 @@ async fn the_text_that_signers_read_first_is_set_in_the_console() {
     desk.type_into("#wording", "I sign this contract.").await;
     desk.click("form[action$='/wording'] button").await;
     desk.read("I sign this contract.").await;
+
     desk.picture("console-settings-disclosure").await;
     desk.is_accessible("the settings of the disclosure").await;
 
@@ -226,12 +239,14 @@ async fn pages_of_the_console_are_light() {
             requests <= 3 && bytes <= 100_000,
             "{path}: {requests} requests, {bytes} bytes"
         );
+
         assert_eq!(weight[2], true, "{path} scrolls sideways");
         phone.is_accessible(&path).await;
         let name = path
             .replace(&id, "one")
             .replace(template, "one")
             .replace('/', "-");
+
         phone.picture(&format!("console-page{name}-phone")).await;
     }
 }

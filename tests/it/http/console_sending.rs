@@ -43,6 +43,7 @@ async fn a_first_document_is_sent_from_a_pdf() {
         "{{Countersign;type=signature;role=Dealer}}",
     ]);
     let path = file(&app, "agreement.pdf", &tagged);
+
     let phone = signed_in(&app, EmulatedScreen::Phone, "sender").await;
     phone.click("nav a[href='/console/send']").await;
     phone.type_into("#file", path.to_str().unwrap()).await;
@@ -52,6 +53,7 @@ async fn a_first_document_is_sent_from_a_pdf() {
     phone
         .click("form[action='/console/templates'] button")
         .await;
+
     phone.see("#envelope_name").await;
     phone.click("a[href*='/preview?role=Buyer']").await;
     phone.read("Sample Signer").await;
@@ -59,6 +61,7 @@ async fn a_first_document_is_sent_from_a_pdf() {
         .until("return document.querySelector('figure img').naturalWidth > 0")
         .await;
     phone.picture("console-preview-phone").await;
+
     phone.run("history.back()").await;
     for (field, value) in [
         ("#name-0", "Jordan Lee"),
@@ -68,6 +71,7 @@ async fn a_first_document_is_sent_from_a_pdf() {
     ] {
         phone.type_into(field, value).await;
     }
+
     phone.click("details:has([id^=value-]) summary").await;
     phone.type_into("[id^=value-]", "18500").await;
     phone.click("details:has(#party_name) summary").await;
@@ -75,6 +79,7 @@ async fn a_first_document_is_sent_from_a_pdf() {
     phone.picture("console-compose-phone").await;
     phone.is_accessible("the people of an envelope").await;
     phone.click("main form > button").await;
+
     phone
         .read("Sent. The first signer has an invitation.")
         .await;
@@ -84,11 +89,13 @@ async fn a_first_document_is_sent_from_a_pdf() {
     let id = url.rsplit('/').next().unwrap().split('?').next().unwrap();
     let sent = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
     assert_eq!(sent["status"], "sent");
+
     let found = app
         .get_with_bearer(app.web_admin(), "/envelopes?secured_party=first%20example")
         .await
         .data(200);
     assert_eq!(found[0]["envelope_id"], id);
+
     let links = app
         .get(&format!("/partner/envelopes/{id}/signing-links"))
         .await
@@ -109,6 +116,7 @@ async fn a_document_without_fields_gets_them_in_the_builder() {
     desk.type_into("#file", path.to_str().unwrap()).await;
     desk.type_into("#name", "Plain agreement").await;
     desk.click("form[action='/console/templates'] button").await;
+
     desk.read("There are no fields yet").await;
     desk.picture("console-template-new").await;
     desk.click("form[action$='/edit'] button").await;
@@ -116,6 +124,7 @@ async fn a_document_without_fields_gets_them_in_the_builder() {
     desk.type_into("#role-name", "Buyer").await;
     desk.click("#role-form button[type=submit]").await;
     desk.click("[data-kind=signature]").await;
+
     desk.click("#save").await;
     desk.read("Saved").await;
     desk.click("#done").await;
@@ -123,6 +132,7 @@ async fn a_document_without_fields_gets_them_in_the_builder() {
     desk.picture("console-template").await;
     desk.is_accessible("a template").await;
     desk.click("a.button[href*='/send/']").await;
+
     desk.see("#name-0").await;
     desk.dark().await;
     desk.is_accessible("the people of an envelope, dark").await;
@@ -134,6 +144,7 @@ async fn a_document_without_fields_gets_them_in_the_builder() {
         .await;
     desk.click("form[action$='/rename'] button").await;
     desk.read("Short agreement").await;
+
     desk.click("details.card summary").await;
     desk.click("form[action$='/delete'] button").await;
     desk.see("#file").await;
@@ -152,6 +163,7 @@ async fn a_document_is_sent_to_many_from_a_table() {
             "\"Client, {number}\";client{number}@elm.example;x\r\n"
         );
     }
+
     let path = file(&app, "clients.csv", table.as_bytes());
     let desk = signed_in(&app, EmulatedScreen::Desktop, "sender").await;
     desk.goto(&format!("{}/console/bulk", app.url())).await;
@@ -159,6 +171,7 @@ async fn a_document_is_sent_to_many_from_a_table() {
     let option = format!("#source option[value='{}']", template.as_str().unwrap());
     desk.click(&option).await;
     desk.picture("console-bulk").await;
+
     desk.is_accessible("the list of batches").await;
     desk.click("form[action='/console/bulk'] button").await;
     desk.read("no clients yet").await;
@@ -168,8 +181,10 @@ async fn a_document_is_sent_to_many_from_a_table() {
     let chosen =
         "return [document.getElementById('name').value, document.getElementById('email').value]";
     assert_eq!(desk.run(chosen).await, json!(["0", "1"]));
+
     desk.picture("console-bulk-mapping").await;
     desk.is_accessible("the columns of a table").await;
+
     // The wrong column: the row is named, and nothing is taken.
     desk.click("#email option[value='2']").await;
     desk.click("form[action$='/clients'] button").await;
@@ -177,6 +192,7 @@ async fn a_document_is_sent_to_many_from_a_table() {
     desk.click("#email option[value='1']").await;
     desk.click("form[action$='/clients'] button").await;
     desk.read("Client, 12").await;
+
     desk.click("form[action$='/submit'] button").await;
     desk.read("waiting: 0 being sent: 0 sent: 12").await;
     desk.picture("console-bulk-sent").await;
@@ -198,9 +214,11 @@ async fn lists_are_exported_as_tables() {
     let form = encoded(&[("name", "All"), ("source", template)]);
     let made = ada.post(&app, "/console/bulk", &form).await;
     let batch = made.headers["location"].to_str().unwrap().to_owned();
+
     let table = "Name,Mail\n=Kim,kim@elm.example\n";
     let form = encoded(&[("table", table), ("name", "0"), ("email", "1")]);
     ada.post(&app, &format!("{batch}/clients"), &form).await;
+
     for (path, columns, row) in [
         (
             "/console/templates.csv",
@@ -268,14 +286,17 @@ async fn lists_are_exported_as_tables() {
         let answer = ada.get(&app, path).await;
         assert_eq!(answer.status, 200, "{path}");
         assert_eq!(answer.headers["content-type"], "text/csv; charset=utf-8");
+
         let text = answer.text();
         assert!(
             text.starts_with(columns) && text.contains(row),
             "{path}: {text}"
         );
     }
+
     let none = "/console/requests.csv?q=%2Fnothing";
     assert_eq!(ada.get(&app, none).await.text().lines().count(), 1);
+
     for unknown in ["bulk/bat_0/clients.csv", "receivers/whe_0/deliveries.csv"] {
         let answer = ada.get(&app, &format!("/console/{unknown}")).await;
         assert_eq!(answer.status, 404, "{unknown}");
@@ -291,6 +312,7 @@ async fn tables_that_cannot_be_read_are_refused() {
     let form = encoded(&[("name", "All"), ("source", template.as_str().unwrap())]);
     let made = ada.post(&app, "/console/bulk", &form).await;
     let batch = made.headers["location"].to_str().unwrap().to_owned();
+
     let many = "Name,Mail\n".to_owned() + &"A,a@elm.example\n".repeat(1_001);
     for (table, told) in [
         ("", "no rows"),
@@ -302,6 +324,7 @@ async fn tables_that_cannot_be_read_are_refused() {
         let answer = ada.post(&app, &format!("{batch}/clients"), &form).await;
         assert!(answer.text().contains(told), "{table}: {}", answer.text());
     }
+
     let form = encoded(&[
         ("table", "Name,Mail\nKim,kim\n"),
         ("name", "0"),
@@ -313,6 +336,7 @@ async fn tables_that_cannot_be_read_are_refused() {
         "{}",
         answer.text()
     );
+
     let page = ada.get(&app, &batch).await.text();
     assert!(page.contains("no clients yet"), "{page}");
 }
@@ -328,6 +352,7 @@ async fn several_envelopes_are_reminded_and_voided_at_once() {
         let made = app.post("/partner/envelopes", body).await.data(201);
         ids.push(made["envelope_id"].as_str().unwrap().to_owned());
     }
+
     let ada = Session::of(&app, "ada@oak.example", "sender").await;
     let chosen = |act: &str| {
         let names: Vec<String> = ids.iter().map(|id| format!("id-{id}")).collect();
@@ -335,23 +360,28 @@ async fn several_envelopes_are_reminded_and_voided_at_once() {
         fields.extend(names.iter().map(|name| (name.as_str(), "yes")));
         encoded(&fields)
     };
+
     let path = "/console/envelopes/act";
     let reminded = ada.post(&app, path, &chosen("remind")).await.text();
     assert!(reminded.contains("Done for 3 documents"), "{reminded}");
+
     app.post(&format!("/partner/envelopes/{}/void", ids[0]), json!({}))
         .await
         .data(200);
     let voided = ada.post(&app, path, &chosen("void")).await.text();
     assert!(voided.contains("Done for"), "{voided}");
+
     for id in &ids {
         let envelope = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
         assert_eq!(envelope["status"], "voided");
     }
+
     let again = ada.post(&app, path, &chosen("remind")).await.text();
     assert!(
         again.contains("Done for 0 documents") && again.contains(&ids[1]),
         "{again}"
     );
+
     let without = encoded(&[("act", "void"), (&format!("id-{}", ids[0]), "yes")]);
     assert_eq!(ada.post(&app, path, &without).await.status, 400);
 }
@@ -360,6 +390,7 @@ async fn several_envelopes_are_reminded_and_voided_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_is_live_and_works_by_keyboard_alone() {
     const ENTER: &str = "\u{e007}";
+
     let app = TestApp::on_a_socket().await;
     let user = invited(&app, "ada@oak.example", "sender");
     let desk = TestBrowser::open(EmulatedScreen::Desktop).await;
@@ -367,11 +398,13 @@ async fn a_list_is_live_and_works_by_keyboard_alone() {
     desk.tab_to("main button").await;
     desk.keys(ENTER).await;
     desk.see("header nav").await;
+
     desk.tab_to("nav a[href='/console/envelopes']").await;
     desk.keys(ENTER).await;
     desk.see("#q").await;
     let sent = app.sent_envelope().await;
     let id = sent["envelope_id"].as_str().unwrap();
+
     // Without another request of the user.
     let link = format!("a[href='/console/envelopes/{id}']");
     desk.see(&link).await;
@@ -379,11 +412,14 @@ async fn a_list_is_live_and_works_by_keyboard_alone() {
     desk.keys(ENTER).await;
     desk.see("form[action$='/remind']").await;
     desk.tab_to("form[action$='/remind'] button").await;
+
     desk.keys(ENTER).await;
     desk.read("The signers get a new link.").await;
+
     // The page of the envelope follows, too.
     form::sign(&app, sent["sign_url"].as_str().unwrap()).await;
     app.wait_for(id, "vaulted").await;
+
     desk.read("in the vault").await;
 }
 
@@ -406,10 +442,12 @@ async fn pages_follow_their_lists_and_keep_what_is_typed() {
     app.post_with_bearer(app.web_admin(), "/users", invite)
         .await
         .data(201);
+
     // Longer than the interval of the stream.
     tokio::time::sleep(Duration::from_secs(4)).await;
     let typed = "return document.getElementById('email').value";
     assert_eq!(desk.run(typed).await, "kim@elm.example");
+
     desk.run("document.getElementById('email').value = ''")
         .await;
     let invite = json!({ "email": "tom@oak.example", "role": "sender" });
@@ -417,6 +455,7 @@ async fn pages_follow_their_lists_and_keep_what_is_typed() {
         .await
         .data(201);
     desk.read("tom@oak.example").await;
+
     desk.read("sam@oak.example").await;
 }
 
@@ -430,6 +469,7 @@ async fn packages_and_the_vault_are_shown() {
     desk.goto(&format!("{}/console/packages", app.url())).await;
     desk.click("details summary").await;
     desk.type_into("#name-new", "Vehicle sale").await;
+
     let template = second["template_id"].as_str().unwrap();
     desk.type_into(&format!("#at-new-{template}"), "1").await;
     desk.click("form[action='/console/packages'] button").await;
@@ -441,6 +481,7 @@ async fn packages_and_the_vault_are_shown() {
     desk.read("First Example Bank").await;
     desk.picture("console-vault").await;
     desk.is_accessible("the vault").await;
+
     for (party, found) in [("example bank", true), ("another bank", false)] {
         desk.goto(&format!("{}/console/vault?party={party}", app.url()))
             .await;
@@ -448,12 +489,14 @@ async fn packages_and_the_vault_are_shown() {
             format!("return !!document.querySelector('a[href=\"/console/envelopes/{id}\"]')");
         assert_eq!(desk.run(&link).await, Value::Bool(found), "{party}");
     }
+
     let ada = Session::of(&app, "eva@oak.example", "auditor").await;
     let table = ada.get(&app, "/console/vault.csv").await.text();
     assert!(
         table.contains("First Example Bank") && table.contains(&id),
         "{table}"
     );
+
     let custodian = table.lines().nth(1).unwrap().split(',').nth(4).unwrap();
     for (address, rows) in [(custodian, 2), ("nobody@oak.example", 1)] {
         let table = ada
@@ -462,6 +505,7 @@ async fn packages_and_the_vault_are_shown() {
             .text();
         assert_eq!(table.lines().count(), rows, "{table}");
     }
+
     let found = app
         .as_bearer(
             Method::GET,

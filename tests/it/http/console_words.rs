@@ -28,6 +28,7 @@ async fn pages_of_control_say_what_each_party_may_do() {
         "The controller has been asked. Without consent, the record stays in the vault.";
     const OFFER: &str = "Offer control";
     const COPY: &str = "Watermarked copy";
+
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     let (lender, key) = app.party().await;
@@ -49,6 +50,7 @@ async fn pages_of_control_say_what_each_party_may_do() {
         ("Designated controller", false),
         (WAITS, false),
     ];
+
     says(&dealer.get(&app, &page).await, &release);
 
     let path = format!("/partner/control/records/{id}/designate");
@@ -73,6 +75,7 @@ async fn pages_of_control_say_what_each_party_may_do() {
         ("Designated controller", false),
     ];
     says(&bank.get(&app, &page).await, &held);
+
     let list = "/console/control?part=controller";
     let parts = [
         ("Controlled by you", true),
@@ -91,6 +94,7 @@ async fn pages_of_control_say_what_each_party_may_do() {
     let page_of_transfer = format!("/console/transfers/{transfer}");
     let offered = bank.get(&app, &page_of_transfer).await;
     says(&offered, &[("Table of the records as CSV", true)]);
+
     let cancel = format!("/partner/control/transfers/{transfer}/cancel");
     app.post_as(&key, &cancel, json!({})).await.data(202);
     app.wait_until_idle().await;
@@ -102,12 +106,14 @@ async fn pages_of_control_say_what_each_party_may_do() {
         ("Agree to the release", false),
     ];
     says(&dealer.get(&app, &page).await, &asked);
+
     let asked = [
         (WAITS, true),
         (ASKED, false),
         ("Agree to the release", true),
     ];
     says(&bank.get(&app, &page).await, &asked);
+
     says(&bank.get(&app, list).await, &[(WAITS, true)]);
 }
 
@@ -120,6 +126,7 @@ async fn files_of_a_record_are_offered_where_they_are() {
         "Certificate of completion (PDF)",
         "Everything for an auditor (ZIP)",
     );
+
     let sent = app.sent_envelope().await;
     let id = sent["envelope_id"].as_str().unwrap();
     let page = owner.get(&app, &format!("/console/envelopes/{id}")).await;
@@ -135,6 +142,7 @@ async fn files_of_a_record_are_offered_where_they_are() {
         &vaulted,
         &[(copy, true), (completion, true), (bundle, false)],
     );
+
     vault_out(&app, &id, release_form()).await.data(200);
     let released = owner.get(&app, &path).await;
     says(
@@ -153,6 +161,7 @@ async fn the_first_page_lists_envelopes_by_what_they_wait_for() {
         "Not paid yet",
         "This document is completed and not in the vault:",
     );
+
     let sent = app.sent_envelope().await;
     let id = sent["envelope_id"].as_str().unwrap();
     let home = owner.get(&app, "/console").await;
@@ -160,6 +169,7 @@ async fn the_first_page_lists_envelopes_by_what_they_wait_for() {
     says(&home, &[("In the vault below 100", true)]);
     app.execute("update envelope set payment_status = 'requires_payment', expires_at = created_at")
         .await;
+
     let home = owner.get(&app, "/console").await;
     says(&home, &[(expiring, true), (unpaid, true)]);
 
@@ -178,6 +188,7 @@ async fn a_changed_record_is_not_confirmed() {
         "The evidence is unchanged and anchored. This is no finding on enforceability.",
         "The evidence is not confirmed: ",
     );
+
     let fresh = owner.post(&app, &verify, "").await;
     says(&fresh, &[(confirmed, true), (changed, false)]);
     let (unread, read, found) = (
@@ -185,6 +196,7 @@ async fn a_changed_record_is_not_confirmed() {
         "Last read back:",
         "Stored documents were changed",
     );
+
     let vault = owner.get(&app, "/console/vault").await;
     says(&vault, &[(unread, true), (read, false), (found, false)]);
     says(&vault, &[("Score 100", true)]);
@@ -200,6 +212,7 @@ async fn a_changed_record_is_not_confirmed() {
     operator_output(app.data.path(), &["vault", "sweep"]);
     let vault = owner.get(&app, "/console/vault").await;
     says(&vault, &[(read, true), (found, true)]);
+
     let history = owner.get(&app, &format!("/console/envelopes/{id}")).await;
     let line = "A check found that what is stored of this record was changed";
     says(&history, &[(line, true)]);
@@ -214,6 +227,7 @@ async fn results_and_payments_of_people_are_called_by_what_happened() {
         "identity questions not passed",
         "identity questions simulated: nobody was asked",
     );
+
     let document = pdf::with_lines(&["{{First;type=signature;role=Buyer;required=true}}"]);
     let texts = [("name", "Asking"), ("kba_required", "true")];
     let template = app.library_template(&texts, &document).await.data(201);
@@ -221,6 +235,7 @@ async fn results_and_payments_of_people_are_called_by_what_happened() {
     body["payment"] = json!({ "amount_cents": 4900, "currency": "usd" });
     let sent = app.post("/partner/envelopes", body).await.data(201);
     let url = sent["sign_url"].as_str().unwrap();
+
     let id = sent["envelope_id"].as_str().unwrap();
     let page = format!("/console/envelopes/{id}");
     let answer = async |choice: &str| {
@@ -240,6 +255,7 @@ async fn results_and_payments_of_people_are_called_by_what_happened() {
     answer("wrong1").await;
     let once = [(passed, false), (failed, true), (simulated, false)];
     says(&owner.get(&app, &page).await, &once);
+
     form::press(
         &app,
         url,
@@ -248,6 +264,7 @@ async fn results_and_payments_of_people_are_called_by_what_happened() {
     )
     .await;
     assert_eq!(answer("correct").await.status, 303);
+
     let twice = [(passed, false), (failed, true), (simulated, true)];
     says(&owner.get(&app, &page).await, &twice);
 

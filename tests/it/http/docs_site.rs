@@ -39,15 +39,19 @@ async fn every_guide_is_a_page_whose_links_lead_somewhere() {
     let app = TestApp::start().await;
     let guides = guides(&app).await;
     assert!(guides.len() >= 20, "{guides:?}");
+
     for guide in &guides {
         let answer = page(&app, guide).await;
         let policy = answer.headers["content-security-policy"].to_str().unwrap();
         assert!(policy.starts_with("default-src 'none'"), "{policy}");
+
         let html = answer.text();
         assert_eq!(html.matches("<h1").count(), 1, "{guide}");
+
         for never in ["<script", "style=\"", "<img"] {
             assert!(!html.contains(never), "{guide}: {never}");
         }
+
         for link in values(&html, "href=\"") {
             let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
             let target = match path {
@@ -58,14 +62,17 @@ async fn every_guide_is_a_page_whose_links_lead_somewhere() {
                     continue;
                 }
             };
+
             let id = format!("id=\"{anchor}\"");
             assert!(anchor.is_empty() || target.contains(&id), "{guide}: {link}");
         }
+
         let source = page(&app, &format!("{guide}.md")).await;
         let kind = source.headers["content-type"].to_str().unwrap();
         assert!(kind.starts_with("text/markdown"), "{kind}");
         assert!(source.text().starts_with("# "), "{guide}");
     }
+
     let unknown = Request::get("/docs/nothing").body(Body::empty()).unwrap();
     assert_eq!(app.send(unknown).await.status, 404);
     assert!(
@@ -106,18 +113,23 @@ async fn people_and_programs_find_what_they_look_for() {
         let results = found.split_once("<ol class=\"found\">").unwrap().1;
         assert!(results.contains(link), "{question}: {results}");
     }
+
     let none = page(&app, "/docs/search?q=xylophone").await.text();
     assert!(none.contains("Nothing has all of these words."), "{none}");
+
     let hostile = page(&app, "/docs/search?q=%3Cscript%3E").await.text();
     assert!(!hostile.contains("<script"), "{hostile}");
+
     page(&app, "/docs/search").await;
 
     let llms = page(&app, "/llms.txt").await.text();
     assert!(llms.starts_with("# holdfast\n\n> "), "{llms}");
+
     for guide in guides(&app).await {
         let link = format!("]({}{guide}.md): ", app.url());
         assert!(llms.contains(&link), "{link}: {llms}");
     }
+
     let full = page(&app, "/llms-full.txt").await.text();
     assert!(full.contains("# Quickstart") && full.contains("# Receiving webhooks"));
 }
@@ -139,10 +151,12 @@ async fn a_guide_is_read_on_a_phone_and_by_keyboard() {
         assert_eq!(browser.run(script).await, true, "{path} scrolls sideways");
         browser.is_accessible(path).await;
     }
+
     browser
         .goto(&format!("{}/docs/quickstart", app.url()))
         .await;
     browser.picture("docs-quickstart").await;
+
     // A sample in another language, by keyboard alone.
     browser.tab_to(".tabs input").await;
     let shown = "return [...document.querySelector('.tabs').querySelectorAll('pre')].map((pre) => pre.checkVisibility())";
@@ -150,6 +164,7 @@ async fn a_guide_is_read_on_a_phone_and_by_keyboard() {
         browser.run(shown).await,
         serde_json::json!([true, false, false])
     );
+
     browser.keys("\u{e014}").await; // Right
     assert_eq!(
         browser.run(shown).await,

@@ -31,9 +31,11 @@ async fn behind(app: &TestApp, after: Option<&str>, limit: usize) -> Vec<String>
         let page = app.get(&format!("{FEED}?limit={limit}{from}")).await;
         let more = page.json()["meta"]["has_more"].as_bool().unwrap();
         found.extend(ids(&page.data(200)));
+
         if !more {
             return found;
         }
+
         after = found.last().cloned();
     }
 }
@@ -45,6 +47,7 @@ async fn the_feed_has_every_event_once_and_in_order() {
     for _ in 0..5 {
         envelopes.push(app.envelope_event().await);
     }
+
     let all = app.get(FEED).await.data(200);
     let about: Vec<&str> = all
         .as_array()
@@ -59,11 +62,14 @@ async fn the_feed_has_every_event_once_and_in_order() {
     let all = ids(&all);
     assert_eq!(behind(&app, None, 2).await, all);
     assert_eq!(behind(&app, Some(&all[1]), 1).await, all[2..]);
+
     let newest = app.get(&format!("{FEED}?newest=true&limit=2")).await;
     assert_eq!(ids(&newest.data(200)), all[3..]);
+
     let typed = |types: &str| format!("{FEED}?types={types}");
     let created = app.get(&typed("vault.stored,envelope.created")).await;
     assert_eq!(ids(&created.data(200)), all);
+
     let stored = app.get(&typed("vault.stored")).await;
     assert_eq!(stored.data(200), json!([]));
 
@@ -86,19 +92,23 @@ async fn what_the_feed_cannot_answer_is_refused() {
         let answer = app.get(&format!("{FEED}?{wrong}")).await;
         assert_eq!(answer.status, 400, "{wrong}: {}", answer.text());
     }
+
     // Unknown, malformed, and of another organization.
     let other = app.other_organization().await;
     let foreign = format!("?starting_after={event}");
+
     let unknown = format!("?starting_after={}", EventId::new());
     for path in [unknown.as_str(), "?starting_after=evt_1", "/evt_1"] {
         let answer = app.get(&format!("{FEED}{path}")).await;
         assert_eq!(answer.status, 404, "{path}: {}", answer.text());
     }
+
     for path in [foreign, format!("/{event}")] {
         let answer = app.get_as(&other, &format!("{FEED}{path}")).await;
         assert_eq!(answer.status, 404, "{path}: {}", answer.text());
     }
     assert_eq!(app.get_as(&other, FEED).await.data(200), json!([]));
+
     let reader = app.key_with(&[Scope::EnvelopesRead]).await;
     for path in [FEED.to_owned(), format!("{FEED}/{event}")] {
         assert_eq!(app.get_as(&reader, &path).await.status, 403, "{path}");
@@ -110,7 +120,9 @@ async fn an_event_that_commits_late(app: TestApp) {
     for _ in 0..3 {
         app.envelope_event().await;
     }
+
     let seen = behind(&app, None, 100).await;
+
     // As if its transaction had begun before those of the others.
     let early = EventId::before(EventId::parse(&seen[1]).unwrap().generated_at());
     let text =
@@ -124,6 +136,7 @@ async fn an_event_that_commits_late(app: TestApp) {
         .execute(&mut *tx)
         .await
         .unwrap();
+
     tx.commit().await.unwrap();
     let late = behind(&app, seen.last().map(String::as_str), 100).await;
     assert_eq!(late, [early.as_str()]);
@@ -147,12 +160,14 @@ async fn places_have_no_gap_if_two_readers_give_them() {
     for _ in 0..3 {
         app.envelope_event().await;
     }
+
     let now = clock::of_machine();
     let mut first = app.store.begin().await.unwrap();
     let from = EventId::before(now - Duration::from_secs(3600));
     holdfast::store::event_feed::place(&mut first, &app.org, &from, now, 100)
         .await
         .unwrap();
+
     // One that begins before the others, and one behind them.
     let text =
         "insert into event (bucket, event_id, org_id, envelope_id, event_type, body, created_at)
@@ -165,6 +180,7 @@ async fn places_have_no_gap_if_two_readers_give_them() {
         .execute(&mut *tx)
         .await
         .unwrap();
+
     tx.commit().await.unwrap();
     app.envelope_event().await;
 
@@ -175,6 +191,7 @@ async fn places_have_no_gap_if_two_readers_give_them() {
     let (read, ()) = tokio::join!(behind(&app, None, 100), commit);
     assert_eq!(read.len(), 5);
     assert_eq!(read[3], early.as_str());
+
     let mut connection = app.store.read().await.unwrap();
     let last = EventId::parse(&read[4]).unwrap();
     let position = holdfast::store::event_feed::position(&mut connection, &app.org, &last).await;
@@ -197,13 +214,16 @@ async fn a_reader_waits_until_many_old_events_have_their_places() {
     .execute(&mut *tx)
     .await
     .unwrap();
+
     tx.commit().await.unwrap();
     let newest = format!("{FEED}?newest=true&limit=1");
     let early = app.get(&newest).await;
     assert_eq!(early.status, 503, "{}", early.text());
     assert!(early.headers.contains_key("retry-after"));
+
     let last = app.get(&newest).await.data(200);
     assert_eq!(last[0]["event_type"], "envelope.created");
+
     let path = format!("{FEED}?starting_after={}", ids(&last)[0]);
     assert_eq!(app.get(&path).await.data(200), json!([]));
 }
@@ -222,6 +242,7 @@ async fn readers_at_once_read_the_same_feed() {
         }
         made
     };
+
     let read = async || {
         let mut found: Vec<(String, String)> = Vec::new();
         let until = Instant::now() + Duration::from_secs(60);
@@ -234,11 +255,14 @@ async fn readers_at_once_read_the_same_feed() {
                 found.push((text("event_id"), text("envelope_id")));
             }
         }
+
         found
     };
+
     let (made, one, two, three) = tokio::join!(writes, read(), read(), read());
     assert_eq!(one, two);
     assert_eq!(one, three);
+
     let about: BTreeSet<String> = one.into_iter().map(|(_, envelope)| envelope).collect();
     assert_eq!(about, made);
 }
@@ -250,6 +274,7 @@ async fn a_reader_waits_for_the_next_event() {
     let none = app.get(&format!("{FEED}?wait=1")).await.data(200);
     assert_eq!(none, json!([]));
     assert!(begun.elapsed() >= Duration::from_secs(1));
+
     let path = format!("{FEED}?wait=25");
     let later = async {
         tokio::time::sleep(Duration::from_millis(700)).await;
@@ -268,9 +293,11 @@ async fn the_feed_says_where_it_begins() {
     for _ in 0..3 {
         app.envelope_event().await;
     }
+
     let old = behind(&app, None, 100).await;
     let after = |id: &str| format!("{FEED}?starting_after={id}");
     let later = app.as_of_with(Duration::from_secs(2 * 3600), short).await;
+
     let until = Instant::now() + Duration::from_secs(120);
     while later.get(&after(&old[1])).await.status != StatusCode::GONE {
         assert!(
@@ -279,14 +306,17 @@ async fn the_feed_says_where_it_begins() {
         );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+
     // The first event may have lost its place, too; the last one has it.
     while later.get(&format!("{FEED}/{}", old[2])).await.status != 404 {
         assert!(Instant::now() < until);
     }
+
     let gone = later.get(&after(&old[0])).await;
     assert_eq!(gone.status, StatusCode::GONE, "{}", gone.text());
     assert_eq!(later.get(&after(&old[2])).await.data(200), json!([]));
     assert_eq!(later.get(FEED).await.data(200), json!([]));
+
     // Ids have the time of the machine, which is beyond the retention for the server with a later clock.
     app.envelope_event().await;
     let next = behind(&app, Some(&old[2]), 100).await;
@@ -311,6 +341,7 @@ async fn an_event_is_sent_again_to_its_endpoints() {
     assert_eq!(made.as_array().unwrap().len(), 1);
     assert_eq!(made[0]["endpoint_id"], endpoint["endpoint_id"]);
     assert_eq!(made[0]["event_id"], event.as_str());
+
     let received = wanting.wait_for(1).await;
     assert_eq!(received[0].json()["event_id"], event.as_str());
     assert_eq!(received[0].header("webhook-id"), event);

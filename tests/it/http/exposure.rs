@@ -24,16 +24,19 @@ async fn metrics_are_served_on_loopback_or_a_dedicated_listener_only() {
     for here in ["127.0.0.1:4711", "[::1]:4711", "[::ffff:127.0.0.1]:4711"] {
         assert_eq!(app.send(from(here)).await.status, 200, "{here}");
     }
+
     for elsewhere in ["10.0.0.7:4711", "[2001:db8::1]:4711"] {
         let refused = app.send(from(elsewhere)).await;
         assert_eq!(refused.error(404), "Not found", "{elsewhere}");
     }
+
     for header in ["x-forwarded-for", "forwarded", "x-real-ip"] {
         let mut passed_on = from("127.0.0.1:4711");
         let value = "203.0.113.7".parse().unwrap();
         passed_on.headers_mut().insert(header, value);
         assert_eq!(app.send(passed_on).await.status, 404, "{header}");
     }
+
     let own = app
         .another_node(|config| config.metrics_listen = Some(([127, 0, 0, 1], 0).into()))
         .await;
@@ -54,16 +57,19 @@ async fn metrics_are_served_at_the_configured_address() {
         settings: vec![("HOLDFAST_METRICS_LISTEN".into(), address.clone())],
     };
     let server = ServerProcess::start(&home, &[], &[]).unwrap();
+
     let _ = rustls::crypto::ring::default_provider().install_default();
     let metrics = reqwest::get(format!("http://{address}/metrics"))
         .await
         .unwrap();
     assert_eq!(metrics.status(), 200);
     assert!(metrics.text().await.unwrap().contains("holdfast_"));
+
     let elsewhere = reqwest::get(format!("http://{address}/healthz"))
         .await
         .unwrap();
     assert_eq!(elsewhere.status(), 404, "metrics and nothing else");
+
     let main = reqwest::get(format!("{}/metrics", server.url))
         .await
         .unwrap();
@@ -82,6 +88,7 @@ async fn one_sqlite_database_has_one_server() {
         settings: Vec::new(),
     };
     let server = ServerProcess::start(&home, &[], &[]).unwrap();
+
     let second = home
         .command(&home.program)
         .env("HOLDFAST_LISTEN", "127.0.0.1:0")
@@ -95,6 +102,7 @@ async fn one_sqlite_database_has_one_server() {
             .contains("another holdfast server uses the database"),
         "{said}"
     );
+
     // A kill leaves no lock behind.
     server.kill();
     assert!(ServerProcess::start(&home, &[], &[]).is_some());
@@ -117,6 +125,7 @@ fn a_damaged_database_ends_the_start_with_its_cause() {
         .output()
         .unwrap();
     assert!(!ended.status.success());
+
     let said = String::from_utf8(ended.stderr).unwrap();
     let last = said.lines().last().unwrap();
     assert!(
@@ -140,6 +149,7 @@ async fn each_request_is_logged_with_the_id_of_its_key_or_token() {
     let org = org["org_id"].as_str().unwrap();
     let create = ["key", "create", "--org", org, "--scopes", "envelopes:read"];
     let (_, key) = home.operator("0s", &create);
+
     let issue = ["token", "issue", "--org", org, "--email", "jo@example.com"];
     let (_, token) = home.operator("0s", &[&issue[..], &["--role", "admin"]].concat());
     let server = ServerProcess::start(&home, &[], &[]).unwrap();
@@ -147,12 +157,15 @@ async fn each_request_is_logged_with_the_id_of_its_key_or_token() {
     let client = reqwest::Client::new();
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let (api_key, bearer) = (text(&key["api_key"]), text(&token["token"]));
+
     let api = format!("{}/api/v2", server.url);
     let by_key = client.get(format!("{api}/partner/envelopes"));
     let by_key = by_key.header("x-api-key", &api_key).send().await.unwrap();
     assert_eq!(by_key.status(), 200);
+
     let by_token = client.get(format!("{api}/templates")).bearer_auth(&bearer);
     assert_eq!(by_token.send().await.unwrap().status(), 200);
+
     for id in [text(&key["key_id"]), text(&token["token_id"])] {
         let deadline = Instant::now() + Duration::from_secs(10);
         while !server.has_said(&id) {
@@ -160,6 +173,7 @@ async fn each_request_is_logged_with_the_id_of_its_key_or_token() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
+
     assert!(!server.has_said(&api_key) && !server.has_said(&bearer));
 }
 
@@ -172,12 +186,14 @@ fn mode(path: &Path) -> u32 {
 async fn data_files_are_readable_by_the_server_user_only() {
     let data = tempfile::tempdir().unwrap();
     share_native_code(data.path());
+
     // Folders with the permissions that an older release gave them.
     for folder in ["objects", "outbox"] {
         std::fs::create_dir(data.path().join(folder)).unwrap();
         let open = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(data.path().join(folder), open).unwrap();
     }
+
     let home = ServerHome {
         program: this_program(),
         data: data.path().to_owned(),
@@ -186,9 +202,11 @@ async fn data_files_are_readable_by_the_server_user_only() {
     };
     let server = ServerProcess::start(&home, &["sh", "-c", "umask 0022; exec \"$@\"", "sh"], &[]);
     let server = server.unwrap();
+
     for folder in ["objects", "outbox", "keys", "keys/seal"] {
         assert_eq!(mode(&data.path().join(folder)), 0o700, "{folder}");
     }
+
     for file in [
         "holdfast.db",
         "holdfast.db-wal",
@@ -197,9 +215,11 @@ async fn data_files_are_readable_by_the_server_user_only() {
     ] {
         assert_eq!(mode(&data.path().join(file)), 0o600, "{file}");
     }
+
     for object in files_below(&data.path().join("objects")) {
         assert_eq!(mode(&object), 0o600, "{}", object.display());
     }
+
     server.kill();
 }
 
@@ -212,6 +232,7 @@ async fn the_sealing_authoritys_key_is_not_stored() {
     let kept = |name: &str| seal.join(name).exists();
     assert!(kept("key.pem") && kept("certificates.pem"));
     assert!(!kept("authority-key.pem"));
+
     // Older releases stored the key.
     std::fs::write(seal.join("authority-key.pem"), "a key").unwrap();
     let data = app.data.path().to_owned();

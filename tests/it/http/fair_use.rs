@@ -34,6 +34,7 @@ fn anchor(text: &str) -> String {
 async fn heavy_documents_of_one_tenant_do_not_delay_another() {
     let app = TestApp::start().await;
     let other = app.other_organization().await;
+
     // Loading the components must not count as waiting time.
     app.contract_template().await;
     let (heavy, fields) = (heavy(), anchor("nowhere to be found"));
@@ -50,8 +51,10 @@ async fn heavy_documents_of_one_tenant_do_not_delay_another() {
         let path = "/partner/templates";
         let created = app.upload_as(&other, path, "application/pdf", contract, &texts);
         created.await.data(200);
+
         began.elapsed()
     };
+
     let (mut waited, began) = (None, Instant::now());
     let mut victim = std::pin::pin!(victim);
     let attacked = loop {
@@ -60,8 +63,10 @@ async fn heavy_documents_of_one_tenant_do_not_delay_another() {
             answers = &mut attack => break answers,
         }
     };
+
     let whole = began.elapsed();
     assert!(attacked.iter().all(|answer| answer.status == 422));
+
     let waited = waited.expect("the other tenant waited for the whole attack");
     assert!(waited * 3 < whole, "{waited:?} of {whole:?}");
 }
@@ -80,11 +85,14 @@ async fn a_full_document_queue_returns_503_with_retry_after() {
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let url = envelope["sign_url"].as_str().unwrap();
     let link = &url[url.find("/sign/").unwrap()..];
+
     let other = app.other_organization().await;
+
     // A queue holds 64 calls about one document.
     let pages: Vec<_> = (1..=120)
         .map(|page| format!("{link}/pages/{page}.png"))
         .collect();
+
     // Almost twice as many calls as the queue holds.
     let attack = futures::future::join_all(pages.iter().map(|path| get(&app, path, None)));
     let victim = async {
@@ -101,11 +109,13 @@ async fn a_full_document_queue_returns_503_with_retry_after() {
         )
         .await
     };
+
     let (answers, created) = tokio::join!(attack, victim);
     created.data(200);
     let (shown, refused): (Vec<_>, Vec<_>) =
         answers.into_iter().partition(|answer| answer.status == 200);
     assert!(!shown.is_empty() && !refused.is_empty());
+
     for answer in refused {
         assert_eq!(answer.headers["retry-after"], "5");
         assert_eq!(
@@ -113,6 +123,7 @@ async fn a_full_document_queue_returns_503_with_retry_after() {
             "Too much work of this kind is waiting; please try again"
         );
     }
+
     // The refusal leaves no trace: the same page can be requested later.
     assert_eq!(get(&app, &pages[119], None).await.status, 200);
 }
@@ -141,14 +152,17 @@ async fn a_signing_link_has_a_request_limit_with_an_error_page() {
     for _ in 0..3 {
         assert_eq!(form::fetch(&app, url).await.status, 200);
     }
+
     let refused = form::fetch(&app, url).await;
     is_refused(&refused);
     assert!(refused.text().contains("One moment, please"));
+
     // The form's script gets JSON.
     let path = url[url.find("/sign/").unwrap()..].to_owned() + "/pages/1.json";
     let refused = get(&app, &path, None).await;
     is_refused(&refused);
     assert_eq!(refused.error(429), "Rate limit exceeded");
+
     // Another signer is not affected.
     let other = app.sent_envelope().await;
     let other = form::open(&app, other["sign_url"].as_str().unwrap()).await;
@@ -165,9 +179,12 @@ async fn a_signing_link_has_a_limit_for_copies() {
     form::sign(&app, url).await;
     let id = envelope["envelope_id"].as_str().unwrap();
     app.wait_for(id, "vaulted").await;
+
     let path = url[url.find("/sign/").unwrap()..].to_owned() + "/copy.pdf";
     assert_eq!(get(&app, &path, None).await.status, 200);
+
     is_refused(&get(&app, &path, None).await);
+
     // The form still shows the signer's status.
     assert_eq!(form::open(&app, url).await.status, 200);
 }
@@ -180,6 +197,7 @@ async fn web_tokens_and_builder_sessions_have_request_limits() {
     };
     let app = TestApp::with(limited, OrgSettings::default()).await;
     let template = app.contract_template().await;
+
     let session = app
         .template_session(template["template_id"].as_str().unwrap())
         .await;
@@ -189,6 +207,7 @@ async fn web_tokens_and_builder_sessions_have_request_limits() {
             .await;
         assert_eq!(shown.status, 200);
     }
+
     is_refused(
         &app.builder(&session, "GET", "/builder/template", None)
             .await,
@@ -197,6 +216,7 @@ async fn web_tokens_and_builder_sessions_have_request_limits() {
     for _ in 0..3 {
         assert_eq!(app.get_with_bearer(&token, "/templates").await.status, 200);
     }
+
     let refused = app.get_with_bearer(&token, "/templates").await;
     is_refused(&refused);
     assert_eq!(refused.error(429), "Rate limit exceeded");
@@ -216,6 +236,7 @@ async fn log_requests_are_limited_for_each_address() {
         let request = request.header("x-forwarded-for", address);
         async move { request.send().await.unwrap().status().as_u16() }
     };
+
     // The limit is shared by all paths of the log, but not by addresses.
     for path in ["head", "checkpoint"] {
         assert_ne!(ask(path, "203.0.113.1").await, 429);
@@ -242,9 +263,11 @@ async fn refusals_are_delayed_after_a_hundred_of_them() {
         (request.send().await.unwrap().status(), began.elapsed())
     };
     assert_ne!(ask("203.0.113.7").await.0, 429);
+
     for _ in 0..100 {
         assert_eq!(ask("203.0.113.7").await.0, 429);
     }
+
     let (status, took) = ask("203.0.113.7").await;
     assert_eq!(status, 429);
     assert!(took >= Duration::from_secs(1), "{took:?}");
@@ -267,6 +290,7 @@ async fn page_text_is_cached_after_the_first_request() {
     let url = envelope["sign_url"].as_str().unwrap();
     let before = lines(&app, url).await;
     assert!(!before.as_array().unwrap().is_empty());
+
     for object in app.objects("room") {
         std::fs::remove_file(object).unwrap();
     }
@@ -285,6 +309,7 @@ async fn a_copy_of_an_unvaulted_document_is_made_once() {
     let path = url[url.find("/sign/").unwrap()..].to_owned() + "/copy.pdf";
     let first = get(&app, &path, None).await;
     assert_eq!(first.status, 200);
+
     for object in app.objects("room") {
         std::fs::remove_file(object).unwrap();
     }

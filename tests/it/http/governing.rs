@@ -21,6 +21,7 @@ fn built() -> tempfile::TempDir {
         &path("acme-rules.wasm"),
     ];
     operator(folder.path(), &arguments);
+
     folder
 }
 
@@ -54,6 +55,7 @@ async fn uploaded(app: &TestApp) -> String {
         .await
         .data(201);
     let id = component["component_id"].as_str().unwrap();
+
     format!("/console/rules/rules.compliance/activate/{id}")
 }
 
@@ -73,6 +75,7 @@ async fn two_people_change_the_rules_and_go_back() {
     browser
         .goto(&format!("{}{}", app.url(), path_of(&ben)))
         .await;
+
     browser.click("main button").await;
     browser.click("nav a[href='/console/rules']").await;
     browser.click("details:has(#file) summary").await;
@@ -88,6 +91,7 @@ async fn two_people_change_the_rules_and_go_back() {
     browser.read("stricter").await;
     browser.picture("console-component-desktop").await;
     browser.is_accessible("a component").await;
+
     browser
         .type_into("#reason-activation", "Insurers ask for it")
         .await;
@@ -95,6 +99,7 @@ async fn two_people_change_the_rules_and_go_back() {
         .type_into("#url", "https://git.oak.example/rules")
         .await;
     browser.type_into("#commit", "4f1c2ab").await;
+
     browser.click("form[action*='/activate/'] button").await;
     browser.read("0 of 1 approvals").await;
     browser.read("Compare on past records").await;
@@ -115,6 +120,7 @@ async fn two_people_change_the_rules_and_go_back() {
         .await;
     phone.click("main button").await;
     phone.read("Change requests").await;
+
     phone
         .click(&format!("a[href='/console/changes/{change}']"))
         .await;
@@ -122,6 +128,7 @@ async fn two_people_change_the_rules_and_go_back() {
     phone.is_accessible("a change request on a phone").await;
     let width = "return document.documentElement.scrollWidth <= innerWidth";
     assert_eq!(phone.run(width).await, true, "the request scrolls sideways");
+
     phone.click("input[value='approve']").await;
     phone.click("form[action$='/review'] button").await;
     phone.read("1 of 1 approvals").await;
@@ -138,6 +145,7 @@ async fn two_people_change_the_rules_and_go_back() {
     phone
         .click("details:has(form[action*='/roll-back/']) summary")
         .await;
+
     phone
         .type_into("input[name='reason']", "The insurer is gone")
         .await;
@@ -147,6 +155,7 @@ async fn two_people_change_the_rules_and_go_back() {
     browser
         .goto(&format!("{}/console/changes/{back}", app.url()))
         .await;
+
     browser.click("input[value='approve']").await;
     browser.click("form[action$='/review'] button").await;
     browser.read("1 of 1 approvals").await;
@@ -184,6 +193,7 @@ async fn planned_rules_are_on_the_calendar() {
         assert_eq!(text.contains(day), has_day, "{month}: {text}");
         assert_eq!(text.contains(entry), has_entry, "{month}: {text}");
     }
+
     let text = ben.get(&app, "/console/rules?month=2099-01").await.text();
     assert!(text.contains("<caption>January 2099</caption>"), "{text}");
     assert!(text.contains("/console/rules?month=2098-12#dates"));
@@ -211,10 +221,13 @@ async fn a_change_of_rules_is_confirmed_by_its_people() {
     let eva = Session::of(&app, "eva@oak.example", "auditor").await;
     let request = uploaded(&app).await;
     assert_eq!(eva.post(&app, &request, REQUEST).await.status, 403);
+
     let without = ben.post(&app, &request, "reason=Insurers").await;
     assert_eq!(without.status, 422, "{}", without.text());
+
     let odd = format!("{REQUEST}&effective_at=tomorrow");
     assert_eq!(ben.post(&app, &request, &odd).await.status, 400);
+
     let planned = format!("{REQUEST}&effective_at=2099-01-01T05:00");
     let made = ben.post(&app, &request, &planned).await;
     let change = led_to(made.headers["location"].to_str().unwrap());
@@ -234,8 +247,10 @@ async fn a_change_of_rules_is_confirmed_by_its_people() {
             asks.text()
         );
     }
+
     let shown = cleo.get(&later, &page).await.text();
     assert!(shown.contains("0 of 1 approvals"), "{shown}");
+
     // A comment needs no confirmation, and an empty verdict is none.
     let said = cleo
         .post(
@@ -245,10 +260,13 @@ async fn a_change_of_rules_is_confirmed_by_its_people() {
         )
         .await;
     assert_eq!(said.status, 303, "{}", said.text());
+
     let none = cleo.post(&later, &format!("{page}/review"), "").await;
     assert_eq!(none.status, 400);
+
     let unknown = cleo.post(&later, &format!("{page}/delete"), "").await;
     assert_eq!(unknown.status, 404);
+
     let withdrawn = ben.post(&later, &format!("{page}/withdraw"), "").await;
     assert_eq!(withdrawn.status, 303, "{}", withdrawn.text());
     assert!(ben.get(&later, &page).await.text().contains("withdrawn"));
@@ -267,9 +285,11 @@ async fn an_approval_ends_with_the_access_of_its_person() {
     let change = led_to(dan_requests.headers["location"].to_str().unwrap());
     let page = format!("/console/changes/{change}");
     let review = format!("{page}/review");
+
     // Ben uploaded it.
     let refused = ben.post(&app, &review, "verdict=approve").await;
     assert_eq!(refused.status, 409, "{}", refused.text());
+
     let approved = cleo.post(&app, &review, "verdict=approve").await;
     assert_eq!(approved.status, 303, "{}", approved.text());
     assert!(
@@ -278,6 +298,7 @@ async fn an_approval_ends_with_the_access_of_its_person() {
             .text()
             .contains("1 of 1 approvals")
     );
+
     let user = cleo.user()["user_id"].as_str().unwrap();
     let arguments = ["user", "role", user, "auditor", "--org", app.org.as_str()];
     let changed: Value = operator(app.data.path(), &arguments);
@@ -288,6 +309,7 @@ async fn an_approval_ends_with_the_access_of_its_person() {
             .text()
             .contains("0 of 1 approvals")
     );
+
     let refused = ben.post(&app, &format!("{page}/apply"), "").await;
     assert_eq!(refused.status, 409, "{}", refused.text());
 }

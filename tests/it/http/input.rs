@@ -36,6 +36,7 @@ async fn a_signer_without_a_role_gets_the_default_role_for_the_position() {
         { "email": "ann@example.com", "name": "Ann" },
         { "email": "bob@example.com", "name": "Bob" },
     ]);
+
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let id = envelope["envelope_id"].as_str().unwrap();
     let sent = app.entry(id, "envelope.sent").await;
@@ -52,6 +53,7 @@ async fn a_default_role_that_the_template_lacks_is_refused_by_name() {
     body["signers"] = json!([{ "email": "ann@example.com", "name": "Ann" }]);
     let refused = app.post("/partner/envelopes", body).await;
     assert_eq!(refused.status, 422);
+
     let issue = refused.json()["details"][0].clone();
     assert_eq!(issue["code"], "unknown_role");
     assert_eq!(issue["received"], "Signer 1");
@@ -66,6 +68,7 @@ async fn an_unknown_member_is_refused_with_the_nearest_known_name() {
     body["colour"] = "red".into();
     let refused = app.post("/partner/envelopes", body).await;
     assert_eq!(refused.status, 422, "{}", refused.text());
+
     let mut issues = refused.json()["details"].as_array().unwrap().clone();
     issues.sort_by_key(|issue| issue["path"].to_string());
     assert!(issues.iter().all(|issue| issue["code"] == "unknown_member"));
@@ -75,6 +78,7 @@ async fn an_unknown_member_is_refused_with_the_nearest_known_name() {
     assert_eq!(issues[1]["nearest"], "name");
     assert_eq!(issues[2]["path"], json!(["templateId"]));
     assert_eq!(issues[2]["nearest"], "template_id");
+
     let message = issues[2]["message"].as_str().unwrap();
     assert_eq!(
         message,
@@ -99,6 +103,7 @@ async fn an_unknown_member_of_a_field_is_refused_with_its_location() {
         .upload("/partner/templates", "application/pdf", CONTRACT, &texts)
         .await;
     assert_eq!(refused.status, 422, "{}", refused.text());
+
     let issue = refused.json()["details"][0].clone();
     assert_eq!(issue["code"], "unknown_member");
     assert_eq!(issue["path"], json!(["fields", 0, "requird"]));
@@ -149,6 +154,7 @@ async fn an_unknown_part_of_a_form_is_refused_with_the_nearest_known_name() {
         (&issue["expected"], &issue["received"]),
         (&json!("a known part"), &json!("fields"))
     );
+
     let error = refused.error(400);
     assert_eq!(error, "Unknown part: fields; did you mean fields_json?");
 }
@@ -163,16 +169,20 @@ async fn an_unknown_query_parameter_is_refused_after_authentication() {
         (&issue["expected"], &issue["received"]),
         (&json!("a known query parameter"), &json!("limt"))
     );
+
     let error = refused.error(400);
     assert_eq!(error, "Unknown query parameter: limt; did you mean limit?");
+
     let stranger = app.get_as("lk_nobody", "/partner/envelopes?limt=5").await;
     assert_eq!(stranger.status, 401);
+
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].as_str().unwrap();
     for path in ["", "/status", "/compliance"] {
         let path = format!("/partner/envelopes/{id}{path}?verbose=1");
         assert_eq!(app.get(&path).await.status, 400, "{path}");
     }
+
     let web = app
         .get_with_bearer(app.web_admin(), "/templates?pge=1")
         .await;
@@ -195,9 +205,11 @@ async fn parameters_and_metadata_of_third_parties_are_not_restricted() {
         callback.status, 401,
         "a provider's own parameters are no reason to refuse"
     );
+
     let template = app.contract_template().await;
     let mut body = envelope_body(&template["template_id"]);
     body["prefilled_data"] = json!({ "Signed on": "2026-11-21" });
+
     app.post("/partner/envelopes", body).await.data(201);
 }
 
@@ -223,26 +235,32 @@ async fn a_template_warns_about_optional_signatures_and_ambiguous_anchors() {
         ),
         anchor("Date", "date", "Date:", json!({})),
     ]);
+
     let texts = [("name", "Contract"), ("fields_json", &fields.to_string())];
     let created = app
         .upload("/partner/templates", "application/pdf", &document, &texts)
         .await;
     assert_eq!(created.status, 200, "{}", created.text());
+
     let answer = created.json();
     assert_eq!(
         codes(&answer),
         ["ambiguous_anchor", "no_required_signature"]
     );
+
     let ambiguous = &answer["warnings"][0];
     assert_eq!(
         ambiguous["path"],
         json!(["fields", 0, "placement", "anchor_text"])
     );
+
     let others = ambiguous["occurrences"].as_array().unwrap();
     assert_eq!(others.len(), 1);
+
     let first = &answer["data"]["fields"][0]["anchor_match"];
     assert_eq!(others[0]["page"], 1);
     assert!(others[0]["y"].as_f64() > first["y"].as_f64(), "{others:?}");
+
     let message = answer["warnings"][1]["message"].as_str().unwrap();
     assert!(message.contains("Buyer"), "{message}");
 
@@ -268,9 +286,11 @@ async fn an_exact_anchor_is_written_in_the_document_as_in_the_request() {
         let fields = json!([{ "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
             "placement": placement }]);
         let texts = [("name", "Contract"), ("fields_json", &fields.to_string())];
+
         app.upload("/partner/templates", "application/pdf", &document, &texts)
             .await
     };
+
     let top = async |text: &str, more: Value| {
         let created = create(text, more).await;
         assert_eq!(created.status, 200, "{}", created.text());
@@ -282,18 +302,21 @@ async fn an_exact_anchor_is_written_in_the_document_as_in_the_request() {
         top("Buyer's signature", json!({ "occurrence": 2 })).await,
     );
     assert!(first < second, "{first:?} {second:?}");
+
     let exact = json!({ "exact": true });
     assert_eq!(top("Buyer's signature", exact.clone()).await, first);
     assert_eq!(top("Buyer\u{2019}s signature", exact.clone()).await, second);
 
     let absent = create("Buyer\u{2018}s signature", exact).await;
     assert_eq!(absent.status, 422, "{}", absent.text());
+
     let issue = &absent.json()["details"][0];
     assert_eq!(issue["code"], "anchor_not_found", "{issue}");
     assert_eq!(
         issue["path"],
         json!(["fields", 0, "placement", "anchor_text"])
     );
+
     let message = issue["message"].as_str().unwrap();
     assert!(
         message.contains("“BUYER\u{2019}S signature” on page 1"),
@@ -342,6 +365,7 @@ async fn problematic_tags_cause_warnings() {
             "no_required_signature"
         ]
     );
+
     let plain = app
         .upload("/partner/templates", "application/pdf", CONTRACT, &texts)
         .await;
@@ -359,6 +383,7 @@ async fn an_envelope_without_a_secured_party_is_created_with_a_warning() {
         codes(&created.json()),
         ["secured_party_missing", "unknown_customer"]
     );
+
     body["secured_party"] = json!({ "name": " " });
     body["envelope_kind"] = "paper".into();
     body["signers"] = json!([{ "email": "ann@example.com", "name": "Ann" }]);
@@ -381,6 +406,7 @@ async fn an_envelope_without_a_secured_party_is_created_with_a_warning() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replayed_response_includes_its_warnings() {
     use axum::http::Request;
+
     let app = TestApp::start().await;
     let body = envelope_body(&Value::Null).to_string();
     let ask = async || {
@@ -405,6 +431,7 @@ async fn a_batch_takes_identity_verification_from_its_source_with_a_warning() {
     });
     let created = app.web(Method::POST, "/bulk-send", batch).await;
     assert_eq!(created.status, 201, "{}", created.text());
+
     let answer = created.json();
     assert_eq!(codes(&answer), ["member_without_effect"]);
     assert_eq!(answer["data"]["kba_required"], false);

@@ -31,6 +31,7 @@ async fn requests_are_kept_without_what_is_private() {
         "name": "Jordan Lee", "email": "jordan.lee@example.com", "role": "Buyer", "access": "passcode",
         "passcode": "hidden-passcode",
     }]);
+
     let made = app.post("/partner/envelopes", body).await;
     let id = made.headers["x-request-id"].to_str().unwrap().to_owned();
     let envelope = made.data(201)["envelope_id"].as_str().unwrap().to_owned();
@@ -40,6 +41,7 @@ async fn requests_are_kept_without_what_is_private() {
         .await
         .data(201);
     let secret = endpoint["secret"].as_str().unwrap();
+
     app.post("/partner/envelopes", json!({ "envelope_name": 7 }))
         .await
         .error(422);
@@ -58,9 +60,11 @@ async fn requests_are_kept_without_what_is_private() {
         )
     );
     assert_eq!(one["envelope_id"], envelope);
+
     assert_eq!(one["request"]["external_id"], "deal-2041");
     assert_eq!(one["request"]["signers"][0]["passcode"], "[not kept]");
     assert_eq!(one["answer"]["data"]["envelope_id"], envelope);
+
     let all = log(&app, "limit=100").await;
     let text = json!(all).to_string();
     for private in [
@@ -89,9 +93,11 @@ async fn requests_are_kept_without_what_is_private() {
     );
     assert_eq!(log(&app, "path=/api/v2/webhooks").await.len(), 1);
     assert_eq!(log(&app, &format!("envelope_id={envelope}")).await.len(), 1);
+
     let key = one["credential"].as_str().unwrap();
     let of_key = log(&app, &format!("credential={key}&limit=100")).await;
     assert!(of_key.iter().all(|request| request["credential"] == key));
+
     let first = log(&app, "limit=1").await;
     let next = format!(
         "limit=1&starting_after={}",
@@ -107,14 +113,17 @@ async fn requests_are_kept_without_what_is_private() {
             .await;
         assert_eq!(answer.status, 400, "{wrong}: {}", answer.text());
     }
+
     let sender = app.person("sam@oak.example", "sender");
     assert_eq!(
         app.get_with_bearer(&sender, "/request-log").await.status,
         403
     );
+
     let other = app.other_admin();
     let path = format!("/request-log/{id}");
     assert_eq!(app.get_with_bearer(&other, &path).await.status, 404);
+
     let theirs = app.get_with_bearer(&other, "/request-log").await.data(200);
     assert!(!theirs.to_string().contains(&envelope), "{theirs}");
 }
@@ -130,6 +139,7 @@ async fn a_developer_finds_a_request_by_its_id() {
     let dev = invited(&app, "dev@oak.example", "developer");
     let phone = TestBrowser::open(EmulatedScreen::Phone).await;
     phone.goto(&format!("{}{}", app.url(), path_of(&dev))).await;
+
     phone.click("main button").await;
     phone.click("nav a[href='/console/developers']").await;
     phone.click("a[href='/console/requests']").await;
@@ -139,6 +149,7 @@ async fn a_developer_finds_a_request_by_its_id() {
     phone
         .click(&format!("a[href='/console/requests/{id}']"))
         .await;
+
     phone.read("customer_email").await;
     phone.picture("console-request-phone").await;
     phone.is_accessible("a request").await;
@@ -155,11 +166,14 @@ async fn the_usage_of_a_month_is_counted() {
         (&usage["envelopes_created"], &usage["envelopes_vaulted"]),
         (&json!(2), &json!(1))
     );
+
     let earlier = app.get_with_bearer(&auditor, "/usage?month=2020-02").await;
     let earlier = earlier.data(200);
     assert_eq!(earlier["envelopes_created"], 0);
+
     let wrong = app.get_with_bearer(&auditor, "/usage?month=2020-13").await;
     assert_eq!(wrong.status, 422);
+
     let session = Session::of(&app, "eva@oak.example", "auditor").await;
     let page = session.get(&app, "/console/usage").await.text();
     assert!(page.contains("Stored in the vault"), "{page}");
@@ -196,13 +210,16 @@ async fn the_operator_sees_monitors_and_exports_the_installation() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let asked = reqwest::get(format!("{}/api/v2/ledger/head?since=0", app.url())).await;
     assert_eq!(asked.unwrap().status(), 200);
+
     let page = olga.get(&node, "/console/operator").await.text();
     assert!(
         page.contains("127.0.0.1") && !page.contains("No monitor has asked"),
         "{page}"
     );
+
     let table = olga.get(&node, "/console/operator/nodes.csv").await.text();
     assert!(table.contains("monitor,127.0.0.1,2"), "{table}");
+
     // A second question is not noted before ten minutes have passed.
     reqwest::get(format!("{}/api/v2/ledger/head?since=1", app.url()))
         .await
@@ -227,6 +244,7 @@ async fn the_operator_sees_monitors_and_exports_the_installation() {
         table.contains(",Maple Street Motors,1,") && table.contains(operates.as_str()),
         "{table}"
     );
+
     let table = olga.get(&node, "/console/operator/jobs.csv").await.text();
     assert_eq!(table, "job_id,org_id,kind,attempts,run_at,error\n");
 }
@@ -237,6 +255,7 @@ async fn only_the_operators_organization_sees_the_installation() {
     let (app, operates, node, olga) = operated().await;
     let page = olga.get(&node, "/console/operator").await;
     assert_eq!(page.status, 200, "{}", page.text());
+
     for told in [
         "Records in the vault",
         "holdfast-compliance",
@@ -246,6 +265,7 @@ async fn only_the_operators_organization_sees_the_installation() {
     ] {
         assert!(page.text().contains(told), "{told}: {}", page.text());
     }
+
     // Neither other roles of it, nor owners of other organizations with the same address.
     let sam = Session::at(&app, &operates, "sam@operator.example", "sender").await;
     let other = Session::of(&app, "olga@operator.example", "owner").await;
@@ -254,9 +274,11 @@ async fn only_the_operators_organization_sees_the_installation() {
             assert_eq!(session.get(&node, path).await.status, 403, "{path}");
         }
     }
+
     let admin = app.person("olga@operator.example", "owner");
     let unknown = node.get_with_bearer(&admin, "/installation").await;
     assert_eq!(unknown.status, 404);
+
     let arguments = [
         "token",
         "issue",
@@ -267,6 +289,7 @@ async fn only_the_operators_organization_sees_the_installation() {
         "--role",
         "owner",
     ];
+
     let token = operator(app.data.path(), &arguments);
     let token = token["token"].as_str().unwrap();
     let seen = node
@@ -279,6 +302,7 @@ async fn only_the_operators_organization_sees_the_installation() {
         .find(|one| one["org_id"] == operates.as_str());
     assert_eq!(operator.unwrap()["users"], 2, "{seen}");
     assert!(seen["checks"].as_array().unwrap().len() >= 8, "{seen}");
+
     let head = node.get("/ledger/head").await.data(200);
     assert_eq!(seen["log"]["root_hash"], head["root_hash"]);
     assert_eq!(seen["log"]["signed_at"], head["signed_at"]);
@@ -300,6 +324,7 @@ async fn the_console_has_its_own_listener() {
             ("HOLDFAST_CONSOLE__URL".into(), format!("http://{address}")),
         ],
     };
+
     let server = ServerProcess::start(&home, &[], &[]).expect("a server");
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
@@ -314,6 +339,7 @@ async fn the_console_has_its_own_listener() {
         status(format!("http://{address}/console/sign-in")).await,
         200
     );
+
     for path in [
         "/healthz",
         "/api/v2/openapi.json",
@@ -326,6 +352,7 @@ async fn the_console_has_its_own_listener() {
             "{path}"
         );
     }
+
     let (_, org) = home.operator("0s", &["org", "create", "--name", "Oak"]);
     let org = org["org_id"].as_str().unwrap();
     let invite = [
@@ -338,6 +365,7 @@ async fn the_console_has_its_own_listener() {
         "--role",
         "owner",
     ];
+
     let (_, user) = home.operator("0s", &invite);
     let url = user["url"].as_str().unwrap();
     assert!(

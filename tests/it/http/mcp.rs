@@ -51,12 +51,14 @@ async fn call_as(app: &TestApp, credential: &str, tool: &str, arguments: Value) 
     let params = json!({ "name": tool, "arguments": arguments });
     let answer = asked(app, credential, "tools/call", params).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
+
     let result = &answer.json()["result"];
     let text = result["content"][0]["text"].as_str();
     let structured = &result["structuredContent"];
     if let Some(text) = text.filter(|_| structured.is_object()) {
         assert_eq!(&serde_json::from_str::<Value>(text).unwrap(), structured);
     }
+
     let content = match structured {
         Value::Null => result["content"][0].clone(),
         structured => structured.clone(),
@@ -90,12 +92,14 @@ async fn rows(app: &TestApp) -> BTreeMap<String, i64> {
             .fetch_all(&mut *connection)
             .await
             .unwrap();
+
     drop(connection);
     let mut rows = BTreeMap::new();
     for name in names {
         let count = app.count(&name).await;
         rows.insert(name, count);
     }
+
     // The log takes up entries of ledgers in the background, in its tables and below `ledger/`.
     let objects = app.data.path().join("objects");
     for object in files_below(&objects) {
@@ -103,6 +107,7 @@ async fn rows(app: &TestApp) -> BTreeMap<String, i64> {
             rows.insert(object.display().to_string(), 1);
         }
     }
+
     // Records about requests, which dry runs have too.
     for table in [
         "rate_window",
@@ -113,6 +118,7 @@ async fn rows(app: &TestApp) -> BTreeMap<String, i64> {
     ] {
         rows.remove(table);
     }
+
     rows
 }
 
@@ -128,10 +134,12 @@ async fn a_credential_sees_the_tools_that_it_may_use() {
     ] {
         assert!(all.contains_key(name), "{name}");
     }
+
     // Users' operations and those of other areas take other credentials.
     for name in ["makeEnvelope", "createApiKey", "issueEmbedToken"] {
         assert!(!all.contains_key(name), "{name}");
     }
+
     for (name, tool) in &all {
         let schema = &tool["inputSchema"];
         let valid = jsonschema::draft202012::new(schema);
@@ -139,14 +147,17 @@ async fn a_credential_sees_the_tools_that_it_may_use() {
         assert!(!schema.to_string().contains("#/components"), "{name}");
         assert!(!tool["description"].as_str().unwrap().is_empty(), "{name}");
     }
+
     let annotations = |name: &str| all[name]["annotations"].clone();
     assert_eq!(annotations("getEnvelope")["readOnlyHint"], true);
     assert_eq!(annotations("createEnvelope")["readOnlyHint"], false);
     assert_eq!(annotations("createEnvelope")["destructiveHint"], false);
+
     // Credentials of signers, and reads that other parties learn about.
     for name in ["getSigningLinks", "inspectRecord", "getWatermarkedCopy"] {
         assert_eq!(annotations(name)["readOnlyHint"], false, "{name}");
     }
+
     for name in [
         "vaultOut",
         "issueControlStatement",
@@ -155,6 +166,7 @@ async fn a_credential_sees_the_tools_that_it_may_use() {
     ] {
         assert_eq!(annotations(name)["destructiveHint"], true, "{name}");
     }
+
     let properties = |name: &str| all[name]["inputSchema"]["properties"].clone();
     assert!(properties("vaultOut")["confirmation_token"].is_object());
     assert!(properties("createEnvelope")["confirmation_token"].is_null());
@@ -164,6 +176,7 @@ async fn a_credential_sees_the_tools_that_it_may_use() {
     let reader = app.key_with(&[Scope::EnvelopesRead]).await;
     let few = tools(&app, &reader).await;
     assert!(few.contains_key("getEnvelope") && !few.contains_key("createEnvelope"));
+
     let params = json!({ "name": "createEnvelope", "arguments": {} });
     let hidden = asked(&app, &reader, "tools/call", params).await.json();
     assert_eq!(hidden["error"]["code"], -32602, "{hidden}");
@@ -173,10 +186,13 @@ async fn a_credential_sees_the_tools_that_it_may_use() {
     assert!(of_people.contains_key("makeEnvelope") && of_people.contains_key("submitBatch"));
     assert!(!of_people.contains_key("createEnvelope"));
     assert!(!of_people.contains_key("releaseControlledRecordAsUser"));
+
     let (listed, found) = call_as(&app, &sender, "searchEnvelopes", json!({})).await;
     assert!(listed, "{found}");
+
     let (listed, found) = call_as(&app, &sender, "listBatches", json!({})).await;
     assert!(listed, "{found}");
+
     // With a document or without one.
     let file =
         json!({ "name": "contract.pdf", "content_base64": BASE64_STANDARD.encode(CONTRACT) });
@@ -187,6 +203,7 @@ async fn a_credential_sees_the_tools_that_it_may_use() {
         let (made, answer) = call_as(&app, &sender, "createLibraryTemplate", arguments).await;
         assert!(made, "{answer}");
     }
+
     // A text that is no key does not replace the token.
     let mut request = message("tools/list", json!({}));
     let headers = request.headers_mut();
@@ -207,8 +224,10 @@ async fn requests_without_a_valid_credential_learn_where_the_metadata_is() {
             let bearer = HeaderValue::from_str(&format!("Bearer {credential}")).unwrap();
             request.headers_mut().insert("authorization", bearer);
         }
+
         let answer = app.send(request).await;
         assert_eq!(answer.status, 401, "{}", answer.text());
+
         let challenge = answer.headers["www-authenticate"].to_str().unwrap();
         let at = challenge.split('"').nth(1).unwrap();
         let path = at.strip_prefix(&app.url()).unwrap();
@@ -216,12 +235,15 @@ async fn requests_without_a_valid_credential_learn_where_the_metadata_is() {
             .send(Request::get(path).body(Body::empty()).unwrap())
             .await;
         assert_eq!(metadata.status, 200);
+
         let metadata = metadata.json();
         assert_eq!(metadata["resource"], format!("{}/mcp", app.url()));
+
         let scopes = metadata["scopes_supported"].as_array().unwrap();
         assert!(scopes.contains(&json!("envelopes:read")));
         assert_eq!(metadata["bearer_methods_supported"], json!(["header"]));
     }
+
     // Another site in a person's browser.
     for (header, value) in [("host", "evil.example"), ("origin", "http://evil.example")] {
         let mut request = message("tools/list", json!({}));
@@ -252,6 +274,7 @@ async fn an_assistant_sends_a_contract_after_a_dry_run() {
     )
     .await;
     assert!(found.0 || found.1["error"].is_string(), "{}", found.1);
+
     let template = app.contract_template().await;
 
     let body = envelope_body(&template["template_id"]);
@@ -260,13 +283,16 @@ async fn an_assistant_sends_a_contract_after_a_dry_run() {
     assert_eq!(rehearsed["dry_run"], true, "{rehearsed}");
     assert!(rehearsed["confirmation_token"].is_null());
     assert_eq!(rows(&app).await, before);
+
     let arguments = json!({ "body": body, "dry_run": false, "idempotency_key": "deal-1" });
     let made = done(&app, "createEnvelope", arguments.clone()).await;
     let id = made["data"]["envelope_id"].clone();
     let again = done(&app, "createEnvelope", arguments).await;
     assert_eq!(again["data"]["envelope_id"], id);
+
     let read = done(&app, "getEnvelope", json!({ "id": id })).await;
     assert_eq!(read["data"]["status"], "sent");
+
     let listed = done(
         &app,
         "listEnvelopes",
@@ -274,8 +300,10 @@ async fn an_assistant_sends_a_contract_after_a_dry_run() {
     )
     .await;
     assert_eq!(listed["data"][0]["envelope_id"], id);
+
     let document = done(&app, "getUnsignedDocument", json!({ "id": id })).await;
     assert_eq!(document["resource"]["mimeType"], "application/pdf");
+
     let bytes = BASE64_STANDARD.decode(document["resource"]["blob"].as_str().unwrap());
     assert!(bytes.unwrap().starts_with(b"%PDF-"));
 }
@@ -285,18 +313,22 @@ async fn calls_are_refused_as_the_api_refuses_them() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].clone();
+
     // A dry run finds what the act would find.
     for dry_run in [true, false] {
         let body = envelope_body(&json!("tmpl_00000000000000000000000000"));
         let arguments = json!({ "body": body, "dry_run": dry_run });
         let unknown = refused(&app, "createEnvelope", arguments).await;
         assert_eq!(unknown["error"], "Template not found");
+
         let arguments = json!({ "body": { "envelope_name": "" }, "dry_run": dry_run });
         let invalid = refused(&app, "createEnvelope", arguments).await;
         assert!(invalid["details"].is_array(), "{invalid}");
     }
+
     let early = refused(&app, "vaultInSigned", json!({ "id": id })).await;
     assert!(early["confirmation_token"].is_null(), "{early}");
+
     for (tool, arguments, code) in [
         ("getEnvelope", json!({}), "missing_argument"),
         ("getEnvelope", json!({ "id": null }), "missing_argument"),
@@ -321,9 +353,11 @@ async fn calls_are_refused_as_the_api_refuses_them() {
         let answer = refused(&app, tool, arguments.clone()).await;
         assert_eq!(answer["code"], code, "{tool} {arguments}");
     }
+
     let other = app.other_organization().await;
     let (found, answer) = call_as(&app, &other, "getEnvelope", json!({ "id": id })).await;
     assert!(!found, "{answer}");
+
     // A path in an id stays an id.
     let climbing = json!({ "id": "../events" });
     assert_eq!(
@@ -343,10 +377,12 @@ async fn a_dry_run_leaves_the_idempotency_key_alone() {
     let unknown = json!("tmpl_00000000000000000000000000");
     let answer = refused(&app, "createEnvelope", call_with(&unknown, true)).await;
     assert_eq!(answer["error"], "Template not found");
+
     let template = app.contract_template().await["template_id"].clone();
     done(&app, "createEnvelope", call_with(&template, true)).await;
     let made = done(&app, "createEnvelope", call_with(&template, false)).await;
     assert!(made["data"]["envelope_id"].is_string(), "{made}");
+
     let rehearsed = done(&app, "createEnvelope", call_with(&template, true)).await;
     assert_eq!(rehearsed["dry_run"], true, "{rehearsed}");
 }
@@ -360,11 +396,13 @@ async fn messages_are_counted_once_against_the_limit() {
         let (listed, answer) = call_as(&app, &key, "listEnvelopes", json!({})).await;
         assert!(listed, "{answer}");
     }
+
     let listed = asked(&app, &key, "tools/list", json!({})).await.json();
     assert_eq!(
         listed["error"]["message"], "Rate limit exceeded",
         "{listed}"
     );
+
     for arguments in [json!({}), json!({ "x": 1 })] {
         let (listed, answer) = call_as(&app, &key, "listEnvelopes", arguments).await;
         assert!(
@@ -391,22 +429,27 @@ async fn what_cannot_be_undone_needs_the_confirmation_of_its_dry_run() {
     };
     let missing = refused(&app, "voidEnvelope", with(json!({ "dry_run": false }))).await;
     assert_eq!(missing["code"], "confirmation_required");
+
     let other_key = app.key_with(&[Scope::EnvelopesWrite]).await;
     let before = rows(&app).await;
     let rehearsed = done(&app, "voidEnvelope", arguments.clone()).await;
     assert_eq!(rows(&app).await, before);
+
     let token = rehearsed["confirmation_token"].as_str().unwrap().to_owned();
     let confirmed = json!({ "dry_run": false, "confirmation_token": token });
+
     // For other arguments, another credential, another tool, and a changed token.
     let elsewhere =
         json!({ "id": second, "body": body, "dry_run": false, "confirmation_token": token });
     let code = refused(&app, "voidEnvelope", elsewhere).await["code"].clone();
     assert_eq!(code, "confirmation_invalid");
+
     let (voided, answer) = call_as(&app, &other_key, "voidEnvelope", with(confirmed.clone())).await;
     assert!(
         !voided && answer["code"] == "confirmation_invalid",
         "{answer}"
     );
+
     let forged = json!({ "dry_run": false, "confirmation_token": format!("{token}0") });
     let code = refused(&app, "voidEnvelope", with(forged)).await["code"].clone();
     assert_eq!(code, "confirmation_invalid");
@@ -414,6 +457,7 @@ async fn what_cannot_be_undone_needs_the_confirmation_of_its_dry_run() {
 
     let voided = done(&app, "voidEnvelope", with(confirmed.clone())).await;
     assert_eq!(voided["data"]["status"], "voided");
+
     // Its repeat is the same act.
     let again = done(&app, "voidEnvelope", with(confirmed)).await;
     assert_eq!(again, voided);
@@ -443,10 +487,12 @@ async fn no_dry_run_leaves_a_row() {
         .web(axum::http::Method::GET, "/customers", Value::Null)
         .await;
     let customer = listed.data(200)[0]["customer_id"].clone();
+
     app.execute("update api_key set rate_limit_rpm = 100000")
         .await;
     let credentials = [app.key.clone(), app.token("owner")];
     let before = rows(&app).await;
+
     let (mut passed, mut refusals) = (Vec::new(), Vec::new());
     for credential in credentials {
         for (name, tool) in tools(&app, &credential).await {
@@ -454,6 +500,7 @@ async fn no_dry_run_leaves_a_row() {
             if properties["dry_run"]["default"] != true {
                 continue;
             }
+
             for id in [
                 json!(vaulted),
                 sent.clone(),
@@ -472,6 +519,7 @@ async fn no_dry_run_leaves_a_row() {
                         _ => {}
                     }
                 }
+
                 let text = arguments.to_string();
                 let example = "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da";
                 let text = text.replace(example, template.as_str().unwrap());
@@ -486,12 +534,14 @@ async fn no_dry_run_leaves_a_row() {
             }
         }
     }
+
     let after = rows(&app).await;
     let changed: Vec<_> = after
         .iter()
         .filter(|(name, count)| before.get(*name) != Some(count))
         .collect();
     assert!(changed.is_empty(), "{changed:?}");
+
     passed.sort();
     passed.dedup();
     for name in [
@@ -517,10 +567,12 @@ async fn a_dry_run_calls_no_provider() {
     };
     let app = TestApp::with(configure, OrgSettings::default()).await;
     let template = app.contract_template().await;
+
     let before = rows(&app).await;
     let mut body = envelope_body(&template["template_id"]);
     let rehearsed = done(&app, "createEnvelope", json!({ "body": body })).await;
     assert_eq!(rehearsed["dry_run"], true);
+
     // Checks behind a provider that only has to exist are made.
     let signer = json!({
         "name": "Lee", "email": "lee@elm.example", "role": "Nobody",
@@ -544,6 +596,7 @@ async fn a_dry_run_composes_no_document() {
         let made = app.library_template(&[("name", name)], &document).await;
         ids.push(made.data(201)["template_id"].clone());
     }
+
     let package = json!({ "name": "Sale", "template_ids": ids });
     let package = app.web(Method::POST, "/document-packages", package).await;
     let mut body = envelope_body(&Value::Null);
@@ -551,6 +604,7 @@ async fn a_dry_run_composes_no_document() {
     let waiting = app.post("/partner/envelopes", body).await.data(201);
     let owner = app.token("owner");
     let before = rows(&app).await;
+
     let arguments = json!({
         "id": waiting["envelope_id"],
         "body": { "package_id": package.data(201)["package_id"] },
@@ -573,6 +627,7 @@ async fn an_assistant_reads_the_guides() {
     let read = asked(&app, &app.key, "resources/read", read).await.json();
     let text = read["result"]["contents"][0]["text"].as_str().unwrap();
     assert!(text.starts_with("# Control\n"), "{text}");
+
     let unknown = json!({ "uri": "https://sign.example/docs/walks.md" });
     let unknown = asked(&app, &app.key, "resources/read", unknown).await;
     assert!(
@@ -598,6 +653,7 @@ async fn a_dry_run_asks_for_no_payment() {
     };
     let app = TestApp::with(|_| {}, settings).await;
     let id = app.sent_envelope().await["envelope_id"].clone();
+
     let owner = app.token("owner");
     let before = rows(&app).await;
     let (passed, answer) = call_as(&app, &owner, "collectPayment", json!({ "id": id })).await;
@@ -615,6 +671,7 @@ async fn the_protocols_conformance_checks_pass() {
         request
     };
     let router = tower::util::MapRequest::new(app.router(), with_key);
+
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let service = axum::ServiceExt::<Request<Body>>::into_make_service(router);
@@ -627,6 +684,7 @@ async fn the_protocols_conformance_checks_pass() {
         env!("CARGO_MANIFEST_DIR"),
         "/../tests/fixtures/mcp-conformance.yaml"
     );
+
     let mut checks = Command::new(tools.join("node_modules/.bin/node"));
     checks
         .arg(program)
@@ -639,8 +697,10 @@ async fn the_protocols_conformance_checks_pass() {
         .unwrap()
         .expect("node; tests/set-up test installs it");
     let text = String::from_utf8_lossy(&output.stdout);
+
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}\n{errors}");
+
     // What applies to a server without the fixtures of the checks.
     for scenario in [
         "server-initialize",

@@ -57,6 +57,7 @@ fn the_committed_openapi_document_matches_the_served_one() {
         std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs")).unwrap();
         std::fs::write(path, &text).unwrap();
     }
+
     let committed = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         committed == text,
@@ -70,6 +71,7 @@ async fn the_reference_shows_every_operation_in_a_browser() {
     let served = app.get("/openapi.json").await.json();
     assert_eq!(served["openapi"], "3.1.0");
     assert_eq!(served["paths"], document()["paths"]);
+
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     let note_refusals = json!({ "source": "window.refused = [];
         addEventListener('securitypolicyviolation', (event) =>
@@ -77,6 +79,7 @@ async fn the_reference_shows_every_operation_in_a_browser() {
     browser
         .tell("Page.addScriptToEvaluateOnNewDocument", note_refusals)
         .await;
+
     browser.goto(&format!("{}/docs/api", app.url())).await;
     browser.see(".opblock").await;
     let text = browser.text().await;
@@ -84,10 +87,12 @@ async fn the_reference_shows_every_operation_in_a_browser() {
         let summary = operation.description["summary"].as_str().unwrap();
         assert!(text.contains(summary), "{summary}");
     }
+
     browser.click(".opblock-get .opblock-summary").await;
     browser.see(".opblock.is-open .opblock-body").await;
     browser.picture("reference-phone").await;
     assert_eq!(browser.run("return window.refused").await, json!([]));
+
     let width = browser
         .run("return document.documentElement.scrollWidth <= innerWidth")
         .await;
@@ -104,13 +109,16 @@ fn every_member_is_described() {
                 found.push(format!("{schema}.{name}"));
             }
         }
+
         let parts = value.as_object().into_iter().flat_map(Map::values);
         let parts = parts.chain(value.as_array().into_iter().flatten());
         parts.for_each(|part| undescribed(schema, part, found));
     }
+
     let document = document();
     let schemas = document["components"]["schemas"].as_object().unwrap();
     assert!(schemas.len() > 100);
+
     let mut found = Vec::new();
     for (name, schema) in schemas {
         undescribed(name, schema, &mut found);
@@ -123,14 +131,17 @@ fn every_operation_documents_its_credential_errors_and_an_example() {
     let document = document();
     let operations = operations(&document);
     assert!(operations.len() >= 70, "{}", operations.len());
+
     let limits = document["info"]["description"].as_str().unwrap();
     for limited in ["/sign/…", "web-app token", "/builder/…", "/ledger/…", "429"] {
         assert!(limits.contains(limited), "{limited}");
     }
+
     for operation in operations {
         let name = format!("{} {}", operation.method, operation.path);
         let description = &operation.description;
         assert!(description["operationId"].is_string(), "{name}");
+
         let answers = description["responses"].as_object().unwrap();
         if operation.path.starts_with("/partner/") {
             assert_eq!(description["security"], json!([{ "apiKey": [] }]), "{name}");
@@ -139,13 +150,16 @@ fn every_operation_documents_its_credential_errors_and_an_example() {
                 1,
                 "{name}"
             );
+
             for status in ["401", "403", "429", "500"] {
                 assert!(answers.contains_key(status), "{name} {status}");
             }
         }
+
         if operation.path.contains("{id}") {
             assert!(answers.contains_key("404"), "{name}");
         }
+
         let done = answers.iter().find(|(status, _)| status.starts_with('2'));
         let (_, done) = done.unwrap_or_else(|| panic!("{name} never succeeds"));
         for content in [&description["requestBody"]["content"], &done["content"]] {
@@ -157,10 +171,12 @@ fn every_operation_documents_its_credential_errors_and_an_example() {
             assert!(form.is_null() || form["example"].is_object(), "{name}");
         }
     }
+
     for (event, webhook) in document["webhooks"].as_object().unwrap() {
         let body = &webhook["post"]["requestBody"]["content"]["application/json"];
         check_example(&document, event, body);
     }
+
     for (name, answer) in document["components"]["responses"].as_object().unwrap() {
         check_example(&document, name, &answer["content"]["application/json"]);
     }
@@ -205,6 +221,7 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
         .await
         .data(201);
     let envelope_id = envelope["envelope_id"].as_str().unwrap().to_owned();
+
     let customer_id = envelope["customer_id"].as_str().unwrap().to_owned();
     let endpoint = app.endpoint("http://127.0.0.1:9/", &["*"]).await;
     app.envelope_event().await;
@@ -217,6 +234,7 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
         .await
         .data(201);
     let component_id = component["component_id"].as_str().unwrap().to_owned();
+
     // Another organization cannot activate it.
     let activate = json!({ "component_id": component_id });
     let path = "/component-slots/rules.compliance/activate";
@@ -224,6 +242,7 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
         .post_with_bearer(&app.other_admin(), path, activate)
         .await;
     assert_eq!(foreign.error(404), "Component not found");
+
     let change = json!({
         "change": { "action": "activate", "slot": "rules.compliance", "component_id": component_id },
         "reason": "Ours", "source": { "url": "https://git.a.example", "commit": "4f1c2ab" },
@@ -236,6 +255,7 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
         .as_str()
         .unwrap()
         .to_owned();
+
     let batch = json!({ "name": "Notice", "document_source": "new" });
     let batch = app.web(Method::POST, "/bulk-send", batch).await.data(201);
     let batch_id = batch["batch_id"].as_str().unwrap().to_owned();
@@ -245,12 +265,14 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
     let user = json!({ "email": "dee@a.example", "role": "developer" });
     let user = app.web(Method::POST, "/users", user).await;
     let request_id = user.headers["x-request-id"].to_str().unwrap().to_owned();
+
     let user = user.data(201);
     let user_id = user["user_id"].as_str().unwrap().to_owned();
     let (release_id, transfer_id) = release_and_transfer(app).await;
     let events = app.get("/partner/events?limit=1").await.data(200);
     let event_id = events[0]["event_id"].as_str().unwrap().to_owned();
     let (view_id, copy_id) = view_and_copy(app).await;
+
     let (pledge_id, key_id) = pledge_and_key(app).await;
     vec![
         (
@@ -359,6 +381,7 @@ async fn disputed(app: &TestApp) -> String {
         app.upload(&upload, "application/pdf", &document, &[])
             .await
             .data(201);
+
         let vault = format!("/partner/envelopes/{id}/vault-in-upload");
         app.post(&vault, json!({})).await.data(200);
         let controller = match words {
@@ -366,14 +389,17 @@ async fn disputed(app: &TestApp) -> String {
             _ => app.party().await.0,
         };
         let record = format!("/partner/control/records/{id}");
+
         let designate = json!({ "controller": controller });
         refused = app
             .post(&format!("{record}/designate"), designate)
             .await
             .json();
+
         app.post_as(&key, &format!("{record}/accept"), json!({}))
             .await;
     }
+
     refused["details"]["reference"].as_str().unwrap().to_owned()
 }
 
@@ -392,6 +418,7 @@ async fn view_and_copy(app: &TestApp) -> (String, String) {
     let record = format!("/partner/control/records/{id}");
     let copy = app.get(&format!("{record}/copy?purpose=Audit")).await;
     assert_eq!(copy.status, 200, "{}", copy.text());
+
     let looked = app.entry(&id, "control.viewed").await;
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     (text(&view["view_id"]), text(&looked["copy_id"]))
@@ -416,12 +443,14 @@ async fn release_and_transfer(app: &TestApp) -> (String, String) {
         .post("/partner/control/transfers", offer)
         .await
         .data(202);
+
     let record = format!("/partner/control/records/{id}");
     let cancel = transfer["transfer_id"].as_str().unwrap();
     let path = format!("/partner/control/transfers/{cancel}/cancel");
     while app.post(&path, json!({})).await.status != 202 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+
     let designate = json!({ "controller": lender });
     while app
         .post(&format!("{record}/designate"), designate.clone())
@@ -431,6 +460,7 @@ async fn release_and_transfer(app: &TestApp) -> (String, String) {
     {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+
     let accept = format!("{record}/accept");
     app.post_as(&key, &accept, json!({})).await.data(200);
     let out = format!("/partner/envelopes/{id}/vault-out");
@@ -451,6 +481,7 @@ fn request(operation: &ApiOperation, id: &str, credential: (&str, &str)) -> Requ
     {
         request = request.header("x-org-id", org_of(token));
     }
+
     let content = &operation.description["requestBody"]["content"];
     let body = if let Some(media) = content.get("application/json") {
         request = request.header("content-type", "application/json");
@@ -462,6 +493,7 @@ fn request(operation: &ApiOperation, id: &str, credential: (&str, &str)) -> Requ
     } else {
         Body::empty()
     };
+
     request.body(body).unwrap()
 }
 
@@ -473,11 +505,13 @@ async fn organizations_cannot_access_each_others_objects() {
     let ids = ids_of_a(&app).await;
     let key = app.other_organization().await;
     let bearer = format!("Bearer {}", app.other_admin());
+
     let mut checked = 0;
     for operation in operations(&document()) {
         if !operation.path.contains("{id}") {
             continue;
         }
+
         let (_, of_a, unknown) = ids
             .iter()
             .find(|(part, ..)| operation.path.contains(part))
@@ -489,16 +523,20 @@ async fn organizations_cannot_access_each_others_objects() {
             ("authorization", bearer.as_str())
         };
         let foreign = app.send(request(&operation, of_a, credential)).await;
+
         let missing = app.send(request(&operation, unknown, credential)).await;
         let wrong_kind = app.send(request(&operation, "key_1", credential)).await;
         let name = format!("{} {}", operation.method, operation.path);
         assert_eq!(foreign.status, 404, "{name}: {}", foreign.text());
+
         for other in [missing, wrong_kind] {
             assert_eq!(other.status, foreign.status, "{name}");
             assert_eq!(other.text(), foreign.text(), "{name}");
         }
+
         checked += 1;
     }
+
     assert!(checked >= 45, "{checked} operations take an id");
 }
 
@@ -514,6 +552,7 @@ fn any_json() -> impl Strategy<Value = Value> {
         Just(Value::from("a@b.example")),
         Just(Value::from("tmpl_01h455vb4pex5vsknk084sn02q")),
     ];
+
     leaf.prop_recursive(4, 40, 6, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
@@ -563,12 +602,14 @@ async fn try_bodies(app: TestApp) {
         if !example.is_object() {
             continue;
         }
+
         let (_, id, _) = ids
             .iter()
             .find(|(part, ..)| operation.path.contains(part))
             .unwrap_or(&ids[0]);
         let path = operation.path.replace("{id}", id);
         let bodies = prop_oneof![any_json(), distorted(example.clone())];
+
         // A comparison occupies a thread for seconds.
         let number = if path.ends_with("/diff") { 8 } else { 60 };
         for _ in 0..number {

@@ -37,6 +37,7 @@ async fn a_request_without_a_key_is_refused() {
             .error(401),
         "Invalid API key"
     );
+
     let unknown = format!("lk_{}", "0".repeat(40));
     assert_eq!(
         app.get_as(&unknown, "/partner/envelopes").await.error(401),
@@ -49,10 +50,12 @@ async fn a_key_without_the_scope_is_refused_before_the_request_is_read() {
     let app = TestApp::start().await;
     let key = app.key_with(&[Scope::EnvelopesRead]).await;
     assert_eq!(app.get_as(&key, "/partner/envelopes").await.status, 200);
+
     let answer = app
         .post_text(&key, "/partner/envelopes", "application/json", "{broken")
         .await;
     assert_eq!(answer.error(403), "Missing required scope: envelopes:write");
+
     for (path, scope) in [
         ("/partner/envelopes/env_x/vault/signed-url", "vault:read"),
         ("/partner/envelopes/env_x/compliance", "compliance:read"),
@@ -61,6 +64,7 @@ async fn a_key_without_the_scope_is_refused_before_the_request_is_read() {
         let expected = format!("Missing required scope: {scope}");
         assert_eq!(app.get_as(&key, path).await.error(403), expected);
     }
+
     for (path, scope) in [
         ("/partner/envelopes/env_x/vault-in-signed", "vault:write"),
         ("/partner/envelopes/env_x/vault-out", "vault:release"),
@@ -86,17 +90,21 @@ async fn a_malformed_body_is_a_400_and_writes_nothing() {
         )
         .await;
     assert!(broken.error(400).starts_with("Invalid JSON"));
+
     let text = app
         .post_text(&app.key, "/partner/envelopes", "text/plain", "{}")
         .await;
     assert_eq!(text.error(400), "Content-Type must be application/json");
+
     let query = app.get("/partner/envelopes?limit=101").await;
     assert_eq!(query.error(400), "limit must be 1 to 100");
+
     for query in ["limit=0", "page=0", "page=x", "status=lost"] {
         app.get(&format!("/partner/envelopes?{query}"))
             .await
             .error(400);
     }
+
     let big = " ".repeat(1024 * 1024 + 1);
     app.post_text(&app.key, "/partner/envelopes", "application/json", big)
         .await
@@ -122,8 +130,10 @@ async fn every_problem_of_a_body_is_reported_at_once() {
         )
         .await;
     assert_eq!(answer.status, 422);
+
     let body = answer.json();
     assert_eq!(body["error"], "Validation failed");
+
     let details = body["details"].as_array().unwrap();
     let paths: Vec<String> = details
         .iter()
@@ -141,6 +151,7 @@ async fn every_problem_of_a_body_is_reported_at_once() {
             "{path} is not in {body}"
         );
     }
+
     for issue in details {
         for member in ["code", "expected", "received", "path", "message"] {
             assert!(issue.get(member).is_some(), "{member} is not in {issue}");
@@ -157,9 +168,11 @@ async fn signers_and_prefill_have_to_match_the_template() {
         { "email": "a@example.com", "name": "A", "role": "Seller" },
         { "email": "b@example.com", "name": "B", "role": "Buyer" },
     ]);
+
     body["prefilled_data"] = json!({ "Colour": "red" });
     let answer = app.post("/partner/envelopes", body).await;
     assert_eq!(answer.status, 422);
+
     let codes: Vec<Value> = answer.json()["details"]
         .as_array()
         .unwrap()
@@ -183,6 +196,7 @@ async fn an_unknown_template_or_envelope_is_a_404() {
             .await;
         assert_eq!(answer.error(404), "Template not found");
     }
+
     let unknown = holdfast::domain::id::EnvelopeId::new().to_string();
     for id in [unknown.as_str(), "env_x", "cust_x", "%00"] {
         let answer = app.get(&format!("/partner/envelopes/{id}")).await;
@@ -196,6 +210,7 @@ async fn another_organizations_envelope_is_a_404() {
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].as_str().unwrap();
     let stranger = app.other_organization().await;
+
     let unknown = holdfast::domain::id::EnvelopeId::new().to_string();
     for path in [
         "",
@@ -219,6 +234,7 @@ async fn another_organizations_envelope_is_a_404() {
             "{path}"
         );
     }
+
     for (path, body) in [
         ("void", json!({})),
         ("vault-in-signed", json!({})),
@@ -234,6 +250,7 @@ async fn another_organizations_envelope_is_a_404() {
             .await;
         assert_eq!(foreign.error(404), "Envelope not found", "{path}");
     }
+
     let template = app.contract_template().await;
     let body = envelope_body(&template["template_id"]);
     assert_eq!(
@@ -257,9 +274,11 @@ async fn lists_are_filtered_paged_and_sorted_newest_first() {
         body["external_id"] = format!("deal-{number}").into();
         app.post("/partner/envelopes", body).await.data(201);
     }
+
     let page = app.get("/partner/envelopes?limit=2").await.json();
     assert_eq!(page["meta"], json!({ "page": 1, "limit": 2, "total": 3 }));
     assert_eq!(page["data"][0]["external_id"], "deal-2");
+
     let keys: Vec<&String> = page["data"][0].as_object().unwrap().keys().collect();
     assert_eq!(
         keys,
@@ -273,6 +292,7 @@ async fn lists_are_filtered_paged_and_sorted_newest_first() {
             "updated_at"
         ]
     );
+
     let rest = app.get("/partner/envelopes?limit=2&page=2").await.json();
     assert_eq!(rest["data"].as_array().unwrap().len(), 1);
     assert_eq!(rest["data"][0]["external_id"], "deal-0");
@@ -280,12 +300,14 @@ async fn lists_are_filtered_paged_and_sorted_newest_first() {
         app.get("/partner/envelopes?status=sent").await.json()["meta"]["total"],
         0
     );
+
     let customer = page["data"][0]["customer_id"].as_str().unwrap();
     let found = app
         .get(&format!("/partner/envelopes?customer_id={customer}"))
         .await
         .json();
     assert_eq!(found["meta"]["total"], 3);
+
     let path = format!("/partner/envelopes?customer_id={customer}&limit=1&page=2");
     let second = app.get(&path).await.json();
     assert_eq!(second["data"].as_array().unwrap().len(), 1);
@@ -306,6 +328,7 @@ async fn lists_have_filters_and_cursors(app: TestApp) {
         body["envelope_kind"] = "paper".into();
         body["external_id"] = format!("deal-{number}").into();
         body["metadata"] = json!({ "branch": if number % 2 == 0 { "north" } else { "south" }, "year": 2020 + number });
+
         let made = app.post("/partner/envelopes", body).await.data(201);
         if number == 5 {
             let path = format!(
@@ -317,12 +340,14 @@ async fn lists_have_filters_and_cursors(app: TestApp) {
                 .data(200);
         }
     }
+
     let list = async |query: &str| {
         let answer = app.get(&format!("/partner/envelopes?{query}")).await;
         assert_eq!(answer.status, 200, "{query}: {}", answer.text());
         answer.json()
     };
     let all = list("limit=100").await;
+
     let of =
         |number: usize, member: &str| all["data"][5 - number][member].as_str().unwrap().to_owned();
     for (query, found) in [
@@ -346,6 +371,7 @@ async fn lists_have_filters_and_cursors(app: TestApp) {
     ] {
         let page = list(&query).await;
         assert_eq!(numbers(&page), found, "{query}");
+
         let total = page["data"].as_array().unwrap().len();
         assert_eq!(
             page["meta"],
@@ -353,6 +379,7 @@ async fn lists_have_filters_and_cursors(app: TestApp) {
             "{query}"
         );
     }
+
     let second = list("metadata=branch:north&limit=2&page=2").await;
     assert_eq!(numbers(&second), "0");
     assert_eq!(second["meta"], json!({ "page": 2, "limit": 2, "total": 3 }));
@@ -360,10 +387,12 @@ async fn lists_have_filters_and_cursors(app: TestApp) {
     // Envelopes that are added meanwhile do not move those behind the cursor.
     let first = list("limit=2").await;
     assert_eq!(numbers(&first), "5 4");
+
     app.envelope_event().await;
     let after = list(&format!("limit=3&starting_after={}", of(4, "envelope_id"))).await;
     assert_eq!(numbers(&after), "3 2 1");
     assert_eq!(after["meta"], json!({ "limit": 3, "has_more": true }));
+
     let last = list(&format!("limit=3&starting_after={}", of(1, "envelope_id"))).await;
     assert_eq!(
         (numbers(&last), &last["meta"]["has_more"]),
@@ -379,6 +408,7 @@ async fn lists_have_filters_and_cursors(app: TestApp) {
         let refused = app.get(&format!("/partner/envelopes?{wrong}")).await;
         assert_eq!(refused.status, 400, "{wrong}: {}", refused.text());
     }
+
     let odd = app.get("/partner/envelopes?metadata=branch").await;
     assert_eq!(odd.status, 422, "{}", odd.text());
 }
@@ -404,10 +434,13 @@ async fn a_void_is_final_and_reaches_the_provider() {
         .await
         .data(200);
     assert_eq!(voided["status"], "voided");
+
     let again = app.post(&path, json!({})).await.error(422);
     assert_eq!(again, "Cannot void envelope with status: voided");
+
     let page = crate::support::form::open(&app, envelope["sign_url"].as_str().unwrap()).await;
     assert!(page.text().contains("withdrawn"), "{}", page.text());
+
     let events = app.events(id).await;
     assert_eq!(events.last().unwrap()["data"]["reason"], "wrong price");
 }
@@ -433,10 +466,12 @@ async fn upload_types_are_checked_by_their_bytes() {
         app.upload(&path, "image/png", CONTRACT, &[]).await.status,
         415
     );
+
     let broken = app
         .upload(&path, "application/pdf", b"%PDF-1.7\nand nothing else", &[])
         .await;
     assert_eq!(broken.error(422), "The PDF could not be read");
+
     let huge = vec![b'x'; 52_428_801];
     assert_eq!(
         app.upload(&path, "application/pdf", &huge, &[])
@@ -444,6 +479,7 @@ async fn upload_types_are_checked_by_their_bytes() {
             .status,
         413
     );
+
     let missing = app
         .post_text(
             &app.key,
@@ -484,6 +520,7 @@ async fn template_responses_list_field_positions_and_problems() {
         .data(200);
     assert_eq!(added["fields_added"], 1);
     assert_eq!(added["fields"][0]["required"], false);
+
     for placement in [
         json!({ "mode": "absolute", "areas": [area(2, 1.5)] }),
         json!({ "mode": "absolute", "areas": [area(99, 0.1)] }),
@@ -517,6 +554,7 @@ async fn a_template_upload_needs_a_pdf_and_a_name() {
         upload("application/pdf", CONTRACT, &[]).await.error(400),
         "name is required"
     );
+
     let texts = &[("name", "Contract"), ("fields_json", "[broken")];
     assert!(
         upload("application/pdf", CONTRACT, texts)
@@ -530,10 +568,12 @@ async fn a_template_upload_needs_a_pdf_and_a_name() {
             .status,
         415
     );
+
     let empty = upload("application/pdf", CONTRACT, &[("name", "Empty")])
         .await
         .data(200);
     assert_eq!(empty["fields_added"], 0);
+
     let refused = app
         .post("/partner/envelopes", envelope_body(&empty["template_id"]))
         .await;
@@ -553,6 +593,7 @@ async fn a_changed_key_takes_effect_at_the_next_request() {
         "/partner/envelopes/{}/status",
         envelope["envelope_id"].as_str().unwrap()
     );
+
     let unknown = "/partner/envelopes/env_1/status";
     let operate = |arguments: &[&str]| operator(app.data.path(), arguments);
     let org = app.org.as_str();
@@ -572,6 +613,7 @@ async fn a_changed_key_takes_effect_at_the_next_request() {
         app.get_as(first, &path).await.error(403),
         "Missing required scope: envelopes:read"
     );
+
     operate(&["key", "update", id, "--scopes", scopes]);
     for _ in 0..2 {
         assert_eq!(app.get_as(first, &path).await.status, 200);
@@ -580,6 +622,7 @@ async fn a_changed_key_takes_effect_at_the_next_request() {
     let rotated = operate(&["key", "rotate", id]);
     let second = rotated["api_key"].as_str().unwrap();
     assert_eq!(app.get_as(first, &path).await.error(401), "Invalid API key");
+
     for _ in 0..2 {
         assert_eq!(app.get_as(second, &path).await.status, 200);
     }
@@ -611,9 +654,11 @@ async fn a_dry_run_of_a_placement_writes_nothing() {
             "placement": { "mode": "anchor", "anchor_text": text, "occurrence": occurrence, "w": 0.1, "h": 0.02 },
         }] })
     };
+
     let dry = format!("{path}?dry_run=true");
     let said = app.post(&dry, anchor("Buyer", 2)).await.data(200);
     assert_eq!(said["fields_added"], 0);
+
     let matches = said["occurrences"][0]["matches"].as_array().unwrap();
     assert!(matches.len() > 2, "{said}");
     assert_eq!(said["fields"][0]["anchor_match"], matches[1]);
@@ -637,6 +682,7 @@ async fn fields_already_at_the_provider_are_not_added_twice() {
         "name": "Initials", "type": "initials", "role": "Buyer",
         "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.8, "y": 0.9, "w": 0.1, "h": 0.03 }] },
     }] });
+
     let before = app.text_of("select fields from template").await;
     app.post(&path, initials.clone()).await.data(200);
     app.change("update template set fields = $1", &before).await;

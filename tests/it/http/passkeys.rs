@@ -82,6 +82,7 @@ impl Session {
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()));
         let mut pairs: Vec<(&str, &str)> = pairs.collect();
+
         let answer = answer.to_string();
         pairs.push(("passkey", &answer));
         self.post(app, path, &encoded(&pairs)).await
@@ -115,6 +116,7 @@ async fn a_user_signs_in_with_a_passkey() {
             .text()
             .contains("Phone")
     );
+
     let again = ada.add(&app, &passkey).await;
     assert_eq!(again.status, 409, "{}", again.text());
 
@@ -122,9 +124,11 @@ async fn a_user_signs_in_with_a_passkey() {
     let entered = sign_in(&app, &answer).await;
     assert_eq!(entered.status, 303, "{}", entered.text());
     assert_eq!(entered.headers["location"], "/console/sessions");
+
     let cookie = cookie_of(&entered);
     let page = asked(&app, Method::GET, "/console/sessions", &cookie, "").await;
     assert!(page.text().contains("ada@oak.example"), "{}", page.text());
+
     // An answer counts once.
     assert_eq!(sign_in(&app, &answer).await.status, 403);
 
@@ -145,6 +149,7 @@ async fn a_user_signs_in_with_a_passkey() {
         app.data.path(),
         &["user", "end", &user, "--org", app.org.as_str()],
     );
+
     let refused = sign_in(&app, &passkey.get(&challenge(&app).await)).await;
     assert_eq!(refused.status, 403);
 }
@@ -168,6 +173,7 @@ async fn a_wrong_answer_of_a_passkey_signs_nobody_in() {
         ("no challenge", passkey.get("")),
         ("text", json!("passkey")),
     ];
+
     passkey.origin = "https://evil.example".into();
     wrong.push(("another page", passkey.get(&fresh)));
     passkey.origin = format!("{ORIGIN}:8443");
@@ -175,15 +181,18 @@ async fn a_wrong_answer_of_a_passkey_signs_nobody_in() {
     passkey.origin = ORIGIN.into();
     let mut forged = passkey.get(&fresh);
     forged["signature"] = unknown.get(&fresh)["signature"].clone();
+
     wrong.push(("the signature of another key", forged));
     let mut changed = passkey.get(&fresh);
     changed["client_data"] = passkey.get("AAAA")["client_data"].clone();
     wrong.push(("another content", changed));
+
     for (what, answer) in &wrong {
         let refused = sign_in(&app, answer).await;
         assert_eq!(refused.status, 403, "{what}: {}", refused.text());
         assert!(refused.headers.get("set-cookie").is_none(), "{what}");
     }
+
     let foreign = axum::http::Request::post("/console/sign-in/passkey")
         .header("accept", "text/html")
         .header("sec-fetch-site", "cross-site")
@@ -196,10 +205,12 @@ async fn a_wrong_answer_of_a_passkey_signs_nobody_in() {
 
     let good = passkey.get(&fresh);
     assert_eq!(sign_in(&app, &good).await.status, 303);
+
     // A copy of the passkey counts fewer uses than the original.
     passkey.count = 1;
     let copied = passkey.get(&challenge(&app).await);
     assert_eq!(sign_in(&app, &copied).await.status, 403);
+
     passkey.count = 100;
     let late = challenge(&app).await;
     let later = later(&app, 301).await;
@@ -220,6 +231,7 @@ async fn a_wrong_passkey_is_not_added() {
         one[member] = json!(value);
         one
     };
+
     let of_eva = eva.get(&app, "/console/sessions").await.text();
     let wrong = [
         passkey.create(&attribute(&of_eva, "data-challenge")),
@@ -235,8 +247,10 @@ async fn a_wrong_passkey_is_not_added() {
         let refused = ada.post(&app, "/console/passkeys", &form).await;
         assert_eq!(refused.status, 403, "{answer}");
     }
+
     let none = ada.get(&app, "/console/sessions").await.text();
     assert!(!none.contains("/remove"), "{none}");
+
     let form = encoded(&[("passkey", &good.to_string())]);
     assert_eq!(ada.post(&app, "/console/passkeys", &form).await.status, 303);
 }
@@ -256,6 +270,7 @@ async fn a_stolen_cookie_does_nothing_sensitive() {
     let later = later(&app, 601).await;
     let (lender, _) = later.party().await;
     let designate = format!("/console/control/designate/{id}");
+
     let controller = format!("controller={lender}&next=/console/control/records/{id}");
     for (path, form) in [
         (remove.as_str(), ""),
@@ -273,11 +288,13 @@ async fn a_stolen_cookie_does_nothing_sensitive() {
         let asks = ada.post(&later, path, form).await;
         assert_eq!(asks.status, 200, "{path}: {}", asks.text());
         assert!(asks.text().contains("Is it you?"), "{path}");
+
         // Neither a wrong answer nor one of another passkey helps.
         let mut other = SoftPasskey::new(ORIGIN);
         let refused = ada.answer(&later, &asks, path, &mut other).await;
         assert_eq!(refused.status, 403, "{path}");
     }
+
     // A new passkey does not confirm either.
     let form = encoded(&[(
         "passkey",
@@ -285,9 +302,11 @@ async fn a_stolen_cookie_does_nothing_sensitive() {
     )]);
     let asks = ada.post(&later, "/console/passkeys", &form).await;
     assert_eq!(asks.headers["location"], "/console/sessions");
+
     let page = ada.get(&later, "/console/sessions").await.text();
     assert!(page.contains(&remove), "the passkey is still there");
     assert!(!page.contains("data-challenge"), "{page}");
+
     let control = later
         .get(&format!("/partner/control/records/{id}"))
         .await
@@ -302,11 +321,13 @@ async fn a_stolen_cookie_does_nothing_sensitive() {
         done.headers["location"],
         format!("/console/control/records/{id}")
     );
+
     let control = later
         .get(&format!("/partner/control/records/{id}"))
         .await
         .data(200);
     assert_eq!(control["designee"]["organization_id"], json!(lender));
+
     // It counts for a while.
     assert_eq!(ada.post(&later, &remove, "").await.status, 303);
 }
@@ -325,6 +346,7 @@ async fn a_mailed_link_confirms_too() {
         "{}",
         asks.text()
     );
+
     let form = "email=ada%40oak.example&next=/console/control/keys";
     asked(&later, Method::POST, "/console/sign-in", "", form).await;
     let mails = later.wait_for_mails(1).await;
@@ -335,6 +357,7 @@ async fn a_mailed_link_confirms_too() {
         .replace("=\n", "")
         .replace("=3D", "=");
     let at = mail.find("/console/enter/").unwrap();
+
     let is_of_link = |one: &char| one.is_ascii_alphanumeric() || "/_-".contains(*one);
     let path: String = mail[at..].chars().take_while(is_of_link).collect();
     let entered = asked(&later, Method::POST, &path, "", "").await;
@@ -360,6 +383,7 @@ async fn a_sign_in_leads_nowhere_else() {
         let form = encoded(&[("next", elsewhere)]);
         let led = ada.post(&app, "/console/confirm", &form).await;
         assert_eq!(led.headers["location"], "/console", "{elsewhere}");
+
         let path = format!("/console/sign-in?{form}");
         let page = asked(&app, Method::GET, &path, "", "").await.text();
         assert!(
@@ -367,6 +391,7 @@ async fn a_sign_in_leads_nowhere_else() {
             "{page}"
         );
     }
+
     let deep = asked(
         &app,
         Method::GET,
@@ -380,6 +405,7 @@ async fn a_sign_in_leads_nowhere_else() {
         location,
         "/console/sign-in?next=%2Fconsole%2Fenvelopes%3Fstatus%3Ddeclined"
     );
+
     let page = asked(&app, Method::GET, &location, "", "").await.text();
     assert!(
         page.contains("value=\"/console/envelopes?status=declined\""),
@@ -401,6 +427,7 @@ async fn a_passkey_signs_acts_of_control() {
     )
     .await
     .data(200);
+
     let lea = Session::at(&app, &lender, "lea@bank.example", "controller").await;
     let mut passkey = SoftPasskey::new(ORIGIN);
     lea.add(&app, &passkey).await;
@@ -422,10 +449,13 @@ async fn a_passkey_signs_acts_of_control() {
         "{}",
         asks.text()
     );
+
     let done = lea.answer(&app, &asks, &register, &mut passkey).await;
     assert_eq!(done.status, 303, "{}", done.text());
+
     let keys = app.get_as(&key, "/partner/control/keys").await.data(200);
     assert_eq!(keys[0]["public_key"]["crv"], "P-256");
+
     // It cannot be removed while it signs.
     let page = lea.get(&app, "/console/sessions").await.text();
     let (_, remove) = page.split_once("/console/passkeys/").unwrap();
@@ -437,12 +467,15 @@ async fn a_passkey_signs_acts_of_control() {
     let path = format!("{record}/accept");
     let refused = app.post_as(&key, &path, json!({})).await;
     assert_eq!(refused.json()["code"], "control_signature_required");
+
     let accept = format!("/console/control/accept/{id}");
     let asks = lea.post(&app, &accept, "").await;
     assert!(asks.text().contains("control.accepted"), "{}", asks.text());
+
     let mut stranger = SoftPasskey::new(ORIGIN);
     let refused = lea.answer(&app, &asks, &accept, &mut stranger).await;
     assert_eq!(refused.status, 422, "{}", refused.text());
+
     let done = lea.answer(&app, &asks, &accept, &mut passkey).await;
     assert_eq!(done.status, 303, "{}", done.text());
 
@@ -452,6 +485,7 @@ async fn a_passkey_signs_acts_of_control() {
         .as_str()
         .unwrap()
         .to_owned();
+
     // Users who may answer get a mail with a link to the page.
     let link = format!("{ORIGIN}/console/control/records/{id}");
     let is_told = |mail: &String| {
@@ -459,6 +493,7 @@ async fn a_passkey_signs_acts_of_control() {
         mail.contains("lea@bank.example") && mail.contains(&link)
     };
     app.wait_for_mail(is_told).await;
+
     let page = lea
         .get(&app, &format!("/console/control/records/{id}"))
         .await
@@ -467,18 +502,22 @@ async fn a_passkey_signs_acts_of_control() {
         page.contains(&format!("/console/control/consent/{release}")),
         "{page}"
     );
+
     let consent = format!("/console/control/consent/{release}");
     let asks = lea.post(&app, &consent, "").await;
+
     // Another statement is not the one that the device signed.
     let mut fields = hidden_fields(&asks.text());
     let answer = passkey
         .get(&attribute(&asks.text(), "data-challenge"))
         .to_string();
+
     for (name, value) in &mut fields {
         if name == "statement" {
             *value = value.replace("\"nonce\":\"", "\"nonce\":\"0");
         }
     }
+
     fields.push(("passkey".into(), answer));
     let pairs: Vec<(&str, &str)> = fields
         .iter()
@@ -486,15 +525,19 @@ async fn a_passkey_signs_acts_of_control() {
         .collect();
     let refused = lea.post(&app, &consent, &encoded(&pairs)).await;
     assert_eq!(refused.status, 422, "{}", refused.text());
+
     let done = lea.answer(&app, &asks, &consent, &mut passkey).await;
     assert_eq!(done.status, 303, "{}", done.text());
+
     let entry = app.entry(&id, "control.release.consented").await;
     let signed = &entry["signed"];
     assert!(signed["passkey"]["client_data"].is_string(), "{signed:#}");
+
     app.wait_for(&id, "vaulted_out").await;
 
     let verified = operator(app.data.path(), &["verify", &id]);
     assert_eq!(verified["valid"], true, "{verified:#}");
+
     let control = verified["checks"]
         .as_array()
         .unwrap()
@@ -524,9 +567,11 @@ async fn a_passkey_of_a_former_user_signs_nothing() {
     );
     let asks = ada.post(&app, &register, "").await;
     ada.answer(&app, &asks, &register, &mut passkey).await;
+
     let (lender, _) = app.party().await;
     let designate = format!("/console/control/designate/{id}");
     let form = format!("controller={lender}");
+
     // Olaf has no passkey that is a key.
     let none = olaf.post(&app, &designate, &form).await;
     assert!(
@@ -534,6 +579,7 @@ async fn a_passkey_of_a_former_user_signs_nothing() {
         "{}",
         none.text()
     );
+
     // A statement that Ada signed is of no use after she has lost access.
     let asks = ada.post(&app, &designate, &form).await;
     let statement: Value = serde_json::from_str(&attribute(
@@ -541,6 +587,7 @@ async fn a_passkey_of_a_former_user_signs_nothing() {
         "value",
     ))
     .unwrap();
+
     let signed = passkey.get(&attribute(&asks.text(), "data-challenge"));
     let user = ada.user()["user_id"].as_str().unwrap();
     operator(
@@ -549,6 +596,7 @@ async fn a_passkey_of_a_former_user_signs_nothing() {
     );
     let body =
         json!({ "controller": lender, "signed": { "statement": statement, "passkey": signed } });
+
     let path = format!("/partner/control/records/{id}/designate");
     let refused = app.post(&path, body.clone()).await;
     assert_eq!(
@@ -557,6 +605,7 @@ async fn a_passkey_of_a_former_user_signs_nothing() {
         "{}",
         refused.text()
     );
+
     let mut both = body;
     both["signed"]["signature"] = json!("e30..e30");
     let refused = app.post(&path, both).await;
@@ -578,6 +627,7 @@ async fn a_browser_signs_in_and_signs_acts_with_a_passkey() {
     .await;
     let site = app.url().replace("127.0.0.1", "localhost");
     let id = app.vaulted_envelope().await;
+
     let (lender, _) = app.party().await;
     let path = format!("/partner/control/records/{id}/designate");
     app.post(&path, json!({ "controller": lender }))
@@ -592,6 +642,7 @@ async fn a_browser_signs_in_and_signs_acts_with_a_passkey() {
     browser.click("nav a[href='/console/sessions']").await;
     browser.type_into("#label", "My phone").await;
     browser.click("form[data-passkey] button").await;
+
     browser.read("My phone").await;
     browser.picture("console-passkeys-phone").await;
     browser.is_accessible("passkeys").await;
@@ -599,6 +650,7 @@ async fn a_browser_signs_in_and_signs_acts_with_a_passkey() {
     browser.see("form[data-passkey] button").await;
     browser.picture("console-sign-in-passkey-phone").await;
     browser.is_accessible("sign-in with a passkey").await;
+
     browser.click("form[data-passkey] button").await;
     browser.click("nav a[href='/console/control']").await;
 
@@ -617,6 +669,7 @@ async fn a_browser_signs_in_and_signs_acts_with_a_passkey() {
     browser.picture("console-control-phone").await;
     browser.click("ul.rows a").await;
     browser.is_accessible("a record").await;
+
     browser.picture("console-control-record-phone").await;
     browser.click("form[action*='/accept/'] button").await;
     browser.read("control.accepted").await;
@@ -624,6 +677,7 @@ async fn a_browser_signs_in_and_signs_acts_with_a_passkey() {
         .read("Read the statement; your device signs exactly this text.")
         .await;
     browser.picture("console-sign-statement-phone").await;
+
     browser.is_accessible("a statement to sign").await;
     browser.click("form[data-passkey] button").await;
     browser.read("controlled").await;
@@ -641,6 +695,7 @@ async fn a_second_person_signs_after_the_first_agrees() {
     let (mut adas, mut olafs) = (SoftPasskey::new(ORIGIN), SoftPasskey::new(ORIGIN));
     ada.add(&app, &adas).await;
     olaf.add(&app, &olafs).await;
+
     let registered = async |person: &Session, passkey: &mut SoftPasskey| {
         let page = person.get(&app, "/console/control/keys").await.text();
         let (_, rest) = page.split_once("/console/control/register-key/").unwrap();
@@ -652,8 +707,10 @@ async fn a_second_person_signs_after_the_first_agrees() {
         person.answer(&app, &asks, &path, passkey).await
     };
     assert_eq!(registered(&ada, &mut adas).await.status, 303);
+
     let waits = registered(&olaf, &mut olafs).await;
     assert!(waits.text().contains("within 24 hours"), "{}", waits.text());
+
     let keys = app.get("/partner/control/keys").await.data(200);
     assert_eq!(keys.as_array().unwrap().len(), 1);
 
@@ -672,13 +729,17 @@ async fn a_second_person_signs_after_the_first_agrees() {
         "{}",
         own.text()
     );
+
     let asks = ada.post(&app, &approve, "").await;
     let done = ada.answer(&app, &asks, &approve, &mut adas).await;
     assert_eq!(done.status, 303, "{}", done.text());
+
     let keys = app.get("/partner/control/keys").await.data(200);
     assert_eq!(keys.as_array().unwrap().len(), 2);
+
     let page = ada.get(&app, "/console/control/keys").await.text();
     assert!(!page.contains("approve-key"), "{page}");
+
     let again = ada.post(&app, &approve, "").await;
     assert_eq!(again.status, 404);
 
@@ -708,6 +769,7 @@ async fn a_statement_names_the_passkey_that_signed_it() {
         let challenge = URL_SAFE_NO_PAD.encode(challenge_of(statement));
         json!({ "statement": statement, "passkey": passkey.get(&challenge) })
     };
+
     let mut forged = body;
     forged["proof"] = signed(&mut forger, &statement);
     let refused = app.post("/partner/control/keys", forged).await;
@@ -722,12 +784,14 @@ async fn a_statement_names_the_passkey_that_signed_it() {
     let asks = app.post("/partner/control/keys", body.clone()).await;
     let mut good = body;
     good["proof"] = signed(&mut adas, &asks.json()["details"]["statement"]);
+
     // As an auditor, she does not act for the organization.
     let user = ada.user()["user_id"].as_str().unwrap();
     let role = |role: &'static str| ["user", "role", user, role, "--org", app.org.as_str()];
     operator(app.data.path(), &role("auditor"));
     let refused = app.post("/partner/control/keys", good.clone()).await;
     assert_eq!(refused.json()["code"], "signing_key_revoked");
+
     operator(app.data.path(), &role("controller"));
     app.post("/partner/control/keys", good).await.data(201);
 }

@@ -62,6 +62,7 @@ impl Neutral {
         for (pattern, instead) in &self.others {
             text = pattern.replace_all(&text, *instead).into_owned();
         }
+
         text
     }
 
@@ -120,6 +121,7 @@ async fn answered(app: &TestApp, request: &Value, kept: &BTreeMap<String, String
             .header("authorization", format!("Bearer {}", app.token(role)))
             .header("x-org-id", app.org.as_str()),
     };
+
     let body = match &request["body"] {
         Value::Null => Body::empty(),
         body => Body::from(filled(&body.to_string())),
@@ -135,6 +137,7 @@ async fn answered(app: &TestApp, request: &Value, kept: &BTreeMap<String, String
         "application/json" => answer.json(),
         other => json!({ "content_type": other }),
     };
+
     json!({ "status": answer.status.as_u16(), "body": body })
 }
 
@@ -143,10 +146,12 @@ async fn recorded_requests_are_answered_as_before() {
     let app = TestApp::without_auto_vault().await;
     let mut recorded: Vec<Value> = serde_json::from_slice(&fs::read(FILE).unwrap()).unwrap();
     assert!(recorded.len() >= 50, "{}", recorded.len());
+
     let updates = std::env::var_os("UPDATE_RECORDED").is_some();
     let (mut neutral, mut kept) = (Neutral::new(), BTreeMap::new());
     let template = app.contract_template().await["template_id"].clone();
     kept.insert("template".to_owned(), template.as_str().unwrap().to_owned());
+
     for one in &mut recorded {
         let answer = answered(&app, one, &kept).await;
         for (name, pointer) in one["keep"].as_object().into_iter().flatten() {
@@ -156,6 +161,7 @@ async fn recorded_requests_are_answered_as_before() {
                 .unwrap_or_else(|| panic!("{one} {answer}"));
             kept.insert(name.clone(), found.to_owned());
         }
+
         let answer = neutral.value(&answer);
         if updates {
             one["answer"] = answer
@@ -163,6 +169,7 @@ async fn recorded_requests_are_answered_as_before() {
             same(&one["answer"], &answer, one["send"].as_str().unwrap())
         }
     }
+
     if updates {
         let text = serde_json::to_string_pretty(&recorded).unwrap();
         fs::write(FILE, format!("{text}\n")).unwrap();

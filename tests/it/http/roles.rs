@@ -31,6 +31,7 @@ fn request(operation: &ApiOperation, token: &str, org: &str) -> Request<Body> {
         .replace("{role}", "Buyer")
         .replace("{sha256}", &"0".repeat(64));
     assert!(!path.contains('{'), "{path}");
+
     Request::builder()
         .method(&operation.method)
         .uri(format!("/api/v2{path}"))
@@ -49,14 +50,17 @@ async fn a_role_uses_exactly_the_operations_of_its_column() {
         .iter()
         .map(|role| (role.as_str(), app.token(role.as_str())))
         .collect();
+
     let mut cells = 0;
     for operation in operations(&document()) {
         let Some(named) = roles_of(&operation) else {
             continue;
         };
+
         let name = format!("{} {}", operation.method, operation.path);
         assert!(named.contains(&"owner".to_owned()), "{name}");
         assert!(!named.contains(&"member".to_owned()), "{name}");
+
         for (role, token) in &tokens {
             let answer = app.send(request(&operation, token, app.org.as_str())).await;
             let may = named.iter().any(|named| named == role);
@@ -70,9 +74,11 @@ async fn a_role_uses_exactly_the_operations_of_its_column() {
                 answer.status != 401 && answer.status != 429,
                 "{name} as {role}"
             );
+
             cells += 1;
         }
     }
+
     assert!(cells > 600, "{cells}");
 }
 
@@ -87,6 +93,7 @@ fn the_table_of_roles_is_that_of_the_document() {
             areas.entry(area.to_owned()).or_default().push(operation);
         }
     }
+
     let mut page = String::from(
         "# Roles of users\n\nWhat users of the web app may do, by their role: with a bearer token of `holdfast token issue` or of \
          your OpenID Connect issuer. API keys have scopes instead. Provider instances and the policy of changes take the role \
@@ -99,6 +106,7 @@ fn the_table_of_roles_is_that_of_the_document() {
             roles.join(" | ")
         );
         let _ = writeln!(page, "|---|{}", "---|".repeat(roles.len()));
+
         for operation in operations {
             let named = roles_of(&operation).unwrap();
             let marks = roles.iter().map(|role| {
@@ -109,14 +117,17 @@ fn the_table_of_roles_is_that_of_the_document() {
                 }
             });
             let marks: Vec<&str> = marks.collect();
+
             let (method, path) = (&operation.method, &operation.path);
             let _ = writeln!(page, "| `{method} {path}` | {} |", marks.join(" | "));
         }
     }
+
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/roles.md");
     if std::env::var_os("UPDATE_ROLES").is_some() {
         std::fs::write(file, &page).unwrap();
     }
+
     let committed = std::fs::read_to_string(file).unwrap_or_default();
     assert!(
         committed == page,
@@ -136,10 +147,12 @@ async fn a_user_reads_and_sends_envelopes_by_role() {
         .await
         .data(201);
     let id = made["envelope_id"].as_str().unwrap();
+
     let path = |rest: &str| format!("/envelopes/{id}{rest}");
     for read in ["/signers", "/compliance", "/custody", "/attachments"] {
         let by_user = app.get_with_bearer(&auditor, &path(read)).await.data(200);
         let by_key = app.get(&format!("/partner{}", path(read))).await.data(200);
+
         // An evaluation names its own moment.
         let without_time = |mut answer: Value| {
             answer["compliance"]["evaluated_at"].take();
@@ -147,6 +160,7 @@ async fn a_user_reads_and_sends_envelopes_by_role() {
         };
         assert_eq!(without_time(by_user), without_time(by_key), "{read}");
     }
+
     let ledger = app
         .get_with_bearer(&auditor, &path("/custody"))
         .await
@@ -158,6 +172,7 @@ async fn a_user_reads_and_sends_envelopes_by_role() {
             .any(|entry| entry["actor"] == "user:oak@oak.example"),
         "{ledger:#}"
     );
+
     let void = json!({ "reason": "Test" });
     let refused = app
         .post_with_bearer(&auditor, &path("/void"), void.clone())
@@ -166,6 +181,7 @@ async fn a_user_reads_and_sends_envelopes_by_role() {
         refused.error(403),
         "Role owner, admin or sender is required"
     );
+
     let voided = app
         .post_with_bearer(&sender, &path("/void"), void)
         .await

@@ -49,10 +49,12 @@ async fn begin(app: &TestApp) -> BegunSignIn {
     let path = format!("/console/sso/{}?next=/console/sessions", app.org);
     let begun = asked(app, Method::POST, &path, "", "").await;
     assert_eq!(begun.status, 200, "{}", begun.text());
+
     let cookie = begun.headers["set-cookie"].to_str().unwrap();
     for attribute in ["Secure", "HttpOnly", "SameSite=Lax", "Path=/"] {
         assert!(cookie.contains(attribute), "{cookie}");
     }
+
     let to = leads_to(&begun);
     BegunSignIn {
         cookie: cookie_of(&begun),
@@ -96,6 +98,7 @@ impl Signing {
         for (name, value) in further.as_object().unwrap() {
             settings[name] = value.clone();
         }
+
         set(&app, "owner", settings).await.data(200);
         Self { app, issuer, key }
     }
@@ -132,8 +135,10 @@ async fn a_user_gets_the_role_of_their_groups() {
     let app = &signing.app;
     let entered = signing.with(|_| {}).await;
     assert_eq!(entered.status, 200, "{}", entered.text());
+
     // A page leads on: after a redirect from another site, the browser keeps the session's cookie back.
     assert_eq!(entered.headers["refresh"], "0; url=/console/sessions");
+
     let cookie = session_of(&entered).expect("a session");
     let page = asked(app, Method::GET, "/console/rules", &cookie, "").await;
     assert_eq!(page.status, 200, "the role is compliance");
@@ -141,6 +146,7 @@ async fn a_user_gets_the_role_of_their_groups() {
     // Other groups, other role; the open session follows.
     let staff = |claims: &mut Value| claims["groups"] = json!(["staff"]);
     assert_eq!(signing.with(staff).await.status, 200);
+
     let page = asked(app, Method::GET, "/console/rules", &cookie, "").await;
     assert_eq!(page.status, 403);
 
@@ -150,6 +156,7 @@ async fn a_user_gets_the_role_of_their_groups() {
         .await;
     assert_eq!(other.status, 403);
     assert!(other.text().contains("in no group"), "{}", other.text());
+
     let users = app
         .get_with_bearer(app.web_admin(), "/users")
         .await
@@ -157,8 +164,10 @@ async fn a_user_gets_the_role_of_their_groups() {
     let users = users.as_array().unwrap();
     let ada = users.iter().find(|one| one["email"] == "ada@oak.example");
     let ada = ada.unwrap();
+
     // Who named the issuer alone let in its users.
     assert_eq!(ada["created_by"], "user:olga@oak.example");
+
     let path = format!("/users/{}/end", ada["user_id"].as_str().unwrap());
     app.as_bearer(Method::POST, app.web_admin(), &path, json!({}))
         .await
@@ -222,7 +231,9 @@ async fn answers_that_cannot_be_trusted_sign_nobody_in() {
         );
         assert!(session_of(&answer).is_none(), "{name}");
     }
+
     let (app, issuer) = (&signing.app, &signing.issuer);
+
     // Signed with another key, with the public key as a secret, and not at all.
     let begun = begin(app).await;
     let claims = signing.claims(&begun);
@@ -232,6 +243,7 @@ async fn answers_that_cannot_be_trusted_sign_nobody_in() {
         kid: Some("one".into()),
         ..Header::new(Algorithm::HS256)
     };
+
     let good = signing.key.sign(&claims);
     let (head, rest) = good.split_once('.').unwrap();
     for token in [
@@ -247,6 +259,7 @@ async fn answers_that_cannot_be_trusted_sign_nobody_in() {
         assert_eq!(answer.status, 502, "{token}");
         assert!(session_of(&answer).is_none());
     }
+
     // The issuer refuses, or names another one.
     issuer.issue(Some(&good));
     let state = &begun.state;
@@ -264,16 +277,20 @@ async fn answers_that_cannot_be_trusted_sign_nobody_in() {
         assert_eq!(answer.status, status, "{query}");
         assert!(session_of(&answer).is_none(), "{query}");
     }
+
     // Another browser's answer (login CSRF), and one that comes late.
     let query = format!("code=c&state={state}");
     let other = begin(app).await;
     for cookie in ["", "__Host-holdfast-sso=AAAA", &other.cookie] {
         assert_eq!(finish(app, cookie, &query).await.status, 410, "{cookie}");
     }
+
     let later = app.as_of_with(Duration::from_secs(901), insecure).await;
     assert_eq!(finish(&later, &begun.cookie, &query).await.status, 410);
+
     issuer.issue(None);
     assert_eq!(finish(app, &begun.cookie, &query).await.status, 502);
+
     // Nothing of it was wrong with the sign-in itself.
     issuer.issue(Some(&good));
     assert!(session_of(&finish(app, &begun.cookie, &query).await).is_some());
@@ -293,17 +310,20 @@ async fn sensitive_actions_need_a_fresh_and_strong_sign_in() {
             .await,
     )
     .unwrap();
+
     let ada = Session::with(cookie);
     let asks = ada
         .post(app, "/console/confirm", "next=/console/sessions")
         .await;
     assert_eq!(asks.status, 200, "{}", asks.text());
+
     let page = asks.text();
     assert!(page.contains("Is it you?"), "{page}");
     assert!(
         !page.contains("name=\"email\""),
         "no mailed link where the issuer is required: {page}"
     );
+
     let path = format!(
         "/console/sso/{}?next=%2Fconsole%2Fsessions&confirm=yes",
         app.org
@@ -315,6 +335,7 @@ async fn sensitive_actions_need_a_fresh_and_strong_sign_in() {
         let to = leads_to(&begun);
         assert_eq!(parameter(to, "max_age"), "0");
         assert_eq!(parameter(to, "acr_values"), TWO_FACTORS);
+
         let begun = BegunSignIn {
             cookie: cookie_of(&begun),
             state: parameter(to, "state"),
@@ -322,12 +343,14 @@ async fn sensitive_actions_need_a_fresh_and_strong_sign_in() {
         };
         let mut claims = signing.claims(&begun);
         claims["auth_time"] = now().into();
+
         claims["acr"] = TWO_FACTORS.into();
         change(&mut claims);
         signing.issuer.issue(Some(&signing.key.sign(&claims)));
         let query = format!("code=c&state={}", begun.state);
         finish(app, &begun.cookie, &query).await
     };
+
     for (change, told) in [
         (
             (|claims| claims["auth_time"] = (now() - 600).into()) as ClaimChange,
@@ -354,14 +377,17 @@ async fn sensitive_actions_need_a_fresh_and_strong_sign_in() {
         let answer = confirm(change).await;
         assert_eq!(answer.status, 403, "{}", answer.text());
         assert!(answer.text().contains(told), "{}", answer.text());
+
         let asks = ada
             .post(app, "/console/confirm", "next=/console/sessions")
             .await;
         assert_eq!(asks.status, 200, "still asks");
     }
+
     let done = confirm(|_| {}).await;
     assert_eq!(done.status, 200, "{}", done.text());
     assert!(session_of(&done).is_none(), "the session goes on");
+
     let confirmed = ada
         .post(app, "/console/confirm", "next=/console/sessions")
         .await;
@@ -382,25 +408,31 @@ async fn a_required_issuer_replaces_links_and_passkeys() {
     )
     .await;
     let ada = Session::of(&app, "ada@oak.example", "owner").await;
+
     let mut passkey = SoftPasskey::new(origin);
     assert_eq!(ada.add(&app, &passkey).await.status, 303);
+
     let link = path_of(&invited(&app, "ben@oak.example", "sender"));
     let settings = json!({ "issuer": issuer.url, "client_id": CLIENT, "default_role": "sender", "required": true });
     set(&app, "owner", settings).await.data(200);
 
     let sso = format!("/console/sso/{}", app.org);
+
     // The link shows the mailbox of a user who was known before the issuer, and leads there.
     let shown = asked(&app, Method::GET, &link, "", "").await;
     assert_eq!(shown.status, 200);
+
     let entered = asked(&app, Method::POST, &link, "", "").await;
     assert!(leads_to(&entered).starts_with(&sso));
     assert!(session_of(&entered).is_none());
     assert_eq!(asked(&app, Method::POST, &link, "", "").await.status, 410);
+
     let newer = path_of(&invited(&app, "cleo@oak.example", "sender"));
     let answer = passkey.get(&super::passkeys::challenge(&app).await);
     let refused = super::passkeys::sign_in(&app, &answer).await;
     assert!(session_of(&refused).is_none());
     assert!(refused.text().contains(&sso), "{}", refused.text());
+
     // The operator can take it back.
     let null = ["org", "set", app.org.as_str(), "single_sign_on=null"];
     crate::support::operator(app.data.path(), &null);
@@ -417,6 +449,7 @@ async fn only_the_button_of_our_own_page_begins_a_sign_in() {
     assert_eq!(offered.status, 200);
     assert!(!offered.headers.contains_key("set-cookie"));
     assert!(!offered.headers.contains_key("refresh"));
+
     let page = offered.text();
     assert!(page.contains("signs its users in at 127.0.0.1"), "{page}");
 
@@ -455,6 +488,7 @@ async fn a_user_is_the_account_at_the_issuer_and_not_the_address() {
 
     let other_address = |claims: &mut Value| claims["email"] = "ada.lovelace@oak.example".into();
     assert!(session_of(&signing.with(other_address).await).is_some());
+
     let users = app
         .get_with_bearer(app.web_admin(), "/users")
         .await
@@ -474,6 +508,7 @@ async fn an_account_is_separated_from_a_user_by_two_people() {
     let signing = Signing::start(json!({})).await;
     let app = &signing.app;
     assert!(session_of(&signing.with(|_| {}).await).is_some());
+
     let users = app
         .get_with_bearer(app.web_admin(), "/users")
         .await
@@ -492,10 +527,12 @@ async fn an_account_is_separated_from_a_user_by_two_people() {
         .await
         .data(201);
     assert_eq!(made["approvals_required"], 1);
+
     let path = format!("/component-changes/{}", made["change_id"].as_str().unwrap());
     let (apply, reviews) = (format!("{path}/apply"), format!("{path}/reviews"));
     let alone = app.post_with_bearer(&olga, &apply, json!({})).await;
     assert_eq!(alone.json()["code"], "approvals_missing");
+
     let approval = json!({ "verdict": "approve" });
     app.post_with_bearer(&rolf, &reviews, approval)
         .await
@@ -533,6 +570,7 @@ async fn a_user_known_before_the_issuer_approves_nothing_until_confirmed() {
         "/component-changes/{}/reviews",
         made["change_id"].as_str().unwrap()
     );
+
     let ada = app.person("ada@oak.example", "compliance");
     let approval = json!({ "verdict": "approve" });
     let refused = app.post_with_bearer(&ada, &reviews, approval.clone()).await;
@@ -551,6 +589,7 @@ async fn users_of_an_issuer_do_not_approve_what_its_setter_requests() {
     let signing = Signing::start(json!({})).await;
     let app = &signing.app;
     assert!(session_of(&signing.with(|_| {}).await).is_some());
+
     let olga = app.person("olga@oak.example", "owner");
     let policy = json!({ "reviews_required": 1 });
     app.as_bearer(Method::PUT, &olga, "/component-policy", policy.clone())
@@ -566,6 +605,7 @@ async fn users_of_an_issuer_do_not_approve_what_its_setter_requests() {
         "/component-changes/{}/reviews",
         made["change_id"].as_str().unwrap()
     );
+
     let ada = app.person("ada@oak.example", "compliance");
     let refused = app
         .post_with_bearer(&ada, &reviews, json!({ "verdict": "approve" }))
@@ -583,6 +623,7 @@ async fn only_an_owner_changes_the_sign_in() {
     });
     let refused = set(&app, "admin", good.clone()).await;
     assert_eq!(refused.error(403), "Only an owner changes the sign-in");
+
     let with = |member: &str, value: Value| {
         let mut changed = good.clone();
         changed[member] = value;
@@ -602,13 +643,16 @@ async fn only_an_owner_changes_the_sign_in() {
         let refused = set(&app, "owner", wrong.clone()).await;
         assert_eq!(refused.status, 422, "{wrong}: {}", refused.text());
     }
+
     let shown = set(&app, "owner", good.clone()).await;
     assert!(!shown.text().contains("hidden-1"), "{}", shown.text());
+
     let known = shown.data(200)["single_sign_on"].clone();
     assert_eq!(
         (&known["client_id"], &known["groups_claim"]),
         (&json!(CLIENT), &json!("groups"))
     );
+
     // Other organizations have no issuer, and unknown ones neither.
     let (other, _) = app.other_tenant().await;
     for org in [other.as_str(), "org_01jdk7m3e8f4x9s2w5v6b0c1da", "x"] {
@@ -619,8 +663,10 @@ async fn only_an_owner_changes_the_sign_in() {
             "{org}"
         );
     }
+
     let log = app.get_with_bearer(app.web_admin(), "/audit-log").await;
     assert!(!log.text().contains("hidden-1"));
+
     set(&app, "owner", Value::Null).await.data(200);
     let path = format!("/console/sso/{}", app.org);
     assert_eq!(asked(&app, Method::GET, &path, "", "").await.status, 404);
@@ -636,11 +682,13 @@ async fn people_sign_in_at_a_real_issuer() {
     });
     let issuer = ConformingIssuer::start(&app.url(), &people);
     let owner = invited(&app, "olga@oak.example", "owner");
+
     let desk = TestBrowser::open(EmulatedScreen::Desktop).await;
     desk.goto(&format!("{}{}", app.url(), path_of(&owner)))
         .await;
     desk.click("main button").await;
     desk.click("nav a[href='/console/settings']").await;
+
     for (field, value) in [
         ("issuer", issuer.url.as_str()),
         ("client_id", CLIENT),
@@ -650,6 +698,7 @@ async fn people_sign_in_at_a_real_issuer() {
     ] {
         desk.type_into(&format!("#{field}"), value).await;
     }
+
     let scopes = "const scopes = document.getElementById('scopes'); scopes.value = 'email groups'; return true";
     desk.run(scopes).await;
     desk.click("form[action$='/sign-on'] button").await;
@@ -664,9 +713,11 @@ async fn people_sign_in_at_a_real_issuer() {
     phone.picture("console-sign-in-organization-phone").await;
     phone.click("form[action='/console/sso'] button").await;
     phone.click("form[action^='/console/sso/'] button").await;
+
     phone.read("Oak Login").await;
     phone.type_into("#login", "ada").await;
     phone.click("button").await;
+
     // The page that was asked for at first.
     phone.read("olga@oak.example").await;
     assert!(phone.url().await.ends_with("/console/users"));
@@ -678,6 +729,7 @@ async fn people_sign_in_at_a_real_issuer() {
     phone.picture("console-confirm-issuer-phone").await;
     phone.click("form[action*='confirm=yes'] button").await;
     phone.read("Oak Login").await;
+
     phone.type_into("#login", "ada").await;
     phone.click("#factor").await;
     phone.click("button").await;
@@ -690,6 +742,7 @@ async fn people_sign_in_at_a_real_issuer() {
     phone.click("form.leave button").await;
     phone.read("sign-out").await;
     assert!(phone.url().await.starts_with(&issuer.url));
+
     phone.click("button").await;
     phone.read("Sign in").await;
     assert!(phone.url().await.ends_with("/console/sign-in"));
@@ -701,6 +754,7 @@ async fn people_sign_in_at_a_real_issuer() {
     phone.click("form[action^='/console/sso/'] button").await;
     phone.read("Oak Login").await;
     phone.type_into("#login", "eve").await;
+
     phone.click("button").await;
     phone.read("You are in no group with access").await;
 }

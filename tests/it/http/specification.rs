@@ -49,6 +49,7 @@ async fn an_envelope_has_the_specified_fields() {
     let path = format!("/partner/envelopes/{}", id_of(&created));
     let envelope = app.get(&path).await.data(200);
     assert_eq!(envelope, created, "but for its sign_url");
+
     let expected = [
         "envelope_id",
         "envelope_name",
@@ -66,6 +67,7 @@ async fn an_envelope_has_the_specified_fields() {
         "metadata",
     ];
     assert_eq!(keys(&envelope), expected);
+
     assert!(id_of(&envelope).starts_with("env_"));
     assert_eq!(envelope["envelope_name"], "Retail instalment contract");
     assert_eq!(envelope["status"], "sent");
@@ -78,10 +80,12 @@ async fn an_envelope_has_the_specified_fields() {
     assert_eq!(envelope["external_id"], "deal-17");
     assert_eq!(envelope["template_id"], template["template_id"]);
     assert_eq!(envelope["envelope_kind"], "esign");
+
     is_time(&envelope["created_at"]);
     is_time(&envelope["updated_at"]);
     assert_eq!(envelope["vaulted"], false);
     assert_eq!(envelope["compliant"], false);
+
     let metadata = json!({
         "document_source": "template",
         "source_template_id": template["template_id"],
@@ -108,8 +112,10 @@ async fn a_vaulted_envelopes_status_matches_the_specification() {
         "updated_at",
     ];
     assert_eq!(keys(&status), expected);
+
     assert_eq!(status["vaulted"], true);
     assert_eq!(status["compliant"], true);
+
     is_time(&status["signed_at"]);
     let envelope = app.get(&path).await;
     for hidden in [
@@ -120,6 +126,7 @@ async fn a_vaulted_envelopes_status_matches_the_specification() {
     ] {
         assert!(!envelope.text().contains(hidden), "{hidden}");
     }
+
     let envelope = envelope.data(200);
     assert_eq!(envelope["vaulted"], true);
     assert_eq!(envelope["compliant"], true);
@@ -137,6 +144,7 @@ async fn metadata_is_filtered_to_the_partner_safe_subset() {
     });
     app.change("update envelope set metadata = $1", &kept.to_string())
         .await;
+
     let path = format!("/partner/envelopes/{}", id_of(&envelope));
     let shown = app.get(&path).await.data(200);
     let expected = json!({
@@ -153,6 +161,7 @@ async fn a_signer_entry_has_the_specified_fields() {
     let path = format!("/partner/envelopes/{}/signing-links", id_of(&envelope));
     let links = app.get(&path).await.data(200);
     assert_eq!(keys(&links), ["signers"]);
+
     let signer = &links["signers"][0];
     assert_eq!(
         keys(signer),
@@ -162,6 +171,7 @@ async fn a_signer_entry_has_the_specified_fields() {
     assert_eq!(signer["email"], "jordan.lee@example.com");
     assert!(signer["slug"].is_string());
     assert_eq!(signer["status"], "pending");
+
     let url = signer["embed_url"].as_str().unwrap();
     assert_eq!(form::open(&app, url).await.status, 200);
 }
@@ -177,12 +187,14 @@ async fn writing_endpoints_respond_as_specified() {
     assert_eq!(envelope["status"], "uploaded");
     assert_eq!(envelope["envelope_kind"], "paper");
     assert!(envelope.get("sign_url").is_none());
+
     let path = format!("/partner/envelopes/{}", id_of(&envelope));
 
     let upload = format!("{path}/upload");
     let stored = app.upload(&upload, "application/pdf", CONTRACT, &[]);
     let stored = stored.await.data(201);
     assert_eq!(keys(&stored), ["path", "hash", "size", "content_type"]);
+
     let hash = holdfast::domain::hash::sha256(CONTRACT);
     assert_eq!(stored["hash"], hash);
     assert_eq!(stored["size"], CONTRACT.len());
@@ -193,6 +205,7 @@ async fn writing_endpoints_respond_as_specified() {
     let voided = voided.await.data(200);
     assert_eq!(keys(&voided), keys(&envelope));
     assert_eq!(voided["status"], "voided");
+
     let events = app.event_types(id_of(&envelope)).await;
     assert_eq!(events, ["envelope.created", "envelope.voided"]);
 
@@ -221,6 +234,7 @@ async fn a_customer_document_has_the_specified_fields() {
         "contentType",
     ];
     assert_eq!(keys(&filed), expected);
+
     let path = format!("/partner/envelopes/{}", id_of(&filed));
     let envelope = app.get(&path).await.data(200);
     assert_eq!(envelope["status"], "uploaded");
@@ -309,6 +323,7 @@ async fn each_endpoint_needs_its_scope() {
             "GET" => app.get_as(&key, path).await,
             _ => app.post_as(&key, path, json!({})).await,
         };
+
         let expected = format!("Missing required scope: {scope}");
         assert_eq!(answer.error(403), expected, "{method} {path}");
     }
@@ -329,6 +344,7 @@ async fn each_member_of_the_create_body_is_checked() {
         ("envelope_kind", false, json!("stone")),
         ("signers", false, json!({})),
     ];
+
     let good = envelope_body(&Value::Null);
     for (member, required, wrong) in rows {
         let mut without = good.clone();
@@ -337,6 +353,7 @@ async fn each_member_of_the_create_body_is_checked() {
         if required {
             let details = answer.json()["details"].take();
             assert_eq!(answer.error(422), "Validation failed", "{member}");
+
             let expected = json!([{
                 "code": "invalid_type", "expected": "a value", "received": "undefined",
                 "path": [member], "message": "Required",
@@ -347,12 +364,14 @@ async fn each_member_of_the_create_body_is_checked() {
             assert_eq!(created["status"], "pending", "{member}");
             assert_eq!(created["envelope_kind"], "esign", "{member}");
         }
+
         let mut broken = good.clone();
         broken[member] = wrong;
         let answer = app.post("/partner/envelopes", broken).await;
         assert_eq!(answer.json()["details"][0]["path"], json!([member]));
         assert_eq!(answer.error(422), "Validation failed", "{member}");
     }
+
     for member in ["email", "name"] {
         let mut signer = json!({ "email": "a@example.com", "name": "A", "role": "Signer 1" });
         signer.as_object_mut().unwrap().remove(member);
@@ -424,7 +443,9 @@ async fn every_call_in_every_status_matches_the_table() {
             "200 200 200 200 200 200 200 200 200 200 200",
         ),
     ];
+
     let app = TestApp::without_auto_vault().await;
+
     // The envelope is vaulted, so that every call that a status allows can succeed.
     let envelope = app.sent_envelope().await;
     form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
@@ -443,6 +464,7 @@ async fn every_call_in_every_status_matches_the_table() {
                 }
                 app.execute("update envelope set vault = null").await;
             }
+
             let key = app.key_with(Scope::ALL).await;
             let target = format!("{path}/{call}");
             let answer = match (method, call) {
@@ -454,13 +476,16 @@ async fn every_call_in_every_status_matches_the_table() {
                 (_, "vault-out") => app.post_as(&key, &target, release_form()).await,
                 _ => app.post_as(&key, &target, json!({})).await,
             };
+
             let text = answer.text();
             let name = format!("{call} of a {} envelope: {text}", status.as_str());
             assert_eq!(answer.status.as_str(), expected, "{name}");
+
             if answer.status.is_client_error() {
                 let after = app.get(&path).await.data(200);
                 assert_eq!(after["status"], status.as_str(), "{name}");
             }
+
             if call == "void" && expected == "422" {
                 let specified = format!("Cannot void envelope with status: {}", status.as_str());
                 assert_eq!(answer.error(422), specified);
@@ -485,15 +510,19 @@ async fn each_error_status_has_the_specified_text() {
     let form = "multipart/form-data; boundary=b";
     let answer = app.post_text(&app.key, "/partner/templates", form, no_file);
     assert_eq!(answer.await.error(400), "file is required");
+
     let answer = app.upload("/partner/templates", pdf, CONTRACT, &[]).await;
     assert_eq!(answer.error(400), "name is required");
+
     let fields = [("name", "Contract"), ("fields_json", "[")];
     let answer = app.upload("/partner/templates", pdf, CONTRACT, &fields);
     assert!(answer.await.error(400).starts_with("fields_json"));
+
     // 401.
     let bare = Request::get("/api/v2/partner/envelopes");
     let answer = app.send(bare.body(Body::empty()).unwrap()).await;
     assert_eq!(answer.error(401), "API key is required");
+
     // 403: each scope, in `each_endpoint_needs_its_scope`.
     // 404: unknown, and a certificate that is not generated yet.
     let rows = [
@@ -503,26 +532,32 @@ async fn each_error_status_has_the_specified_text() {
             "Customer not found",
         ),
     ];
+
     for (path, text) in rows {
         assert_eq!(app.get(path).await.error(404), text);
     }
+
     let answer = app.post("/partner/templates/tmpl_x/fields", json!({ "fields": [{
         "name": "Initials", "type": "initials", "role": "Buyer",
         "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.1, "w": 0.1, "h": 0.1 }] },
     }] }));
     assert_eq!(answer.await.error(404), "Template not found");
+
     let answer = app.get(&format!("{path}/vault/certificate")).await;
     assert_eq!(answer.error(404), "Certificate not yet generated");
+
     // 409: the vault-in call for the other kind. Unpaid and terminal envelopes have their own
     // tests and rows.
     let answer = app
         .post(&format!("{path}/vault-in-signed"), json!({}))
         .await;
     assert_eq!(answer.status, 409);
+
     // 413 and 415 of a template.
     let large = vec![b'%'; 52_428_801];
     let answer = app.upload("/partner/templates", pdf, &large, &name).await;
     assert_eq!(answer.error(413), "file is larger than 52428800 bytes");
+
     let png = b"\x89PNG\r\n\x1a\n";
     let answer = app.upload("/partner/templates", "image/png", png, &name);
     assert_eq!(answer.await.status, 415);
@@ -554,16 +589,21 @@ async fn page_sizes_have_the_specified_defaults_and_limits() {
     for _ in 0..21 {
         paper(&app).await;
     }
+
     let page = app.get("/partner/envelopes").await.json();
     assert_eq!(page["meta"], json!({ "page": 1, "limit": 20, "total": 21 }));
     assert_eq!(page["data"].as_array().unwrap().len(), 20);
+
     let rest = app.get("/partner/envelopes?page=2").await.json();
     assert_eq!(rest["data"].as_array().unwrap().len(), 1);
+
     let beyond = app.get("/partner/envelopes?page=3").await.json();
     assert_eq!(beyond["data"], json!([]));
     assert_eq!(beyond["meta"]["total"], 21);
+
     let all = app.get("/partner/envelopes?limit=100").await.json();
     assert_eq!(all["data"].as_array().unwrap().len(), 21);
+
     let rows = [
         ("limit=101", "limit must be 1 to 100"),
         ("limit=0", "limit must be 1 to 100"),
@@ -584,8 +624,10 @@ async fn the_remaining_limits_match_the_specification() {
     let arguments = ["key", "create", "--org", &org, "--scopes", "envelopes:read"];
     let key = crate::support::operator(app.data.path(), &arguments);
     assert_eq!(key["rate_limit_rpm"], 100);
+
     let key = key["api_key"].as_str().unwrap();
     assert!(key.len() == 43 && key.starts_with("lk_"));
+
     let answer = app.get_as(key, "/partner/envelopes").await;
     assert_eq!(answer.headers["x-ratelimit-limit"], "100");
     assert_eq!(answer.headers["x-ratelimit-remaining"], "99");
@@ -622,6 +664,7 @@ async fn the_remaining_limits_match_the_specification() {
         let expected = ["signed_url", "filename", "expires_in", "expires_at"];
         assert_eq!(keys(&link), expected);
         assert_eq!(link["expires_in"], 3600);
+
         let path = link["signed_url"].as_str().unwrap();
         let path = path.split_once("/api/v2").unwrap().1;
         let later = app.as_of(Duration::from_secs(3601)).await;

@@ -112,6 +112,7 @@ async fn unknown_credentials_of_every_kind_are_limited_by_network() {
             let answer = ask().await;
             assert_eq!(answer.status, status, "{path}: {}", answer.text());
         }
+
         is_refused(&ask().await);
     }
 }
@@ -126,6 +127,7 @@ async fn a_network_with_unknown_keys_is_refused_before_the_database_is_asked() {
             401
         );
     }
+
     // A look-up would fail from here on.
     let mut tx = app.store.begin().await.unwrap();
     sqlx::query("alter table api_key rename to hidden")
@@ -133,6 +135,7 @@ async fn a_network_with_unknown_keys_is_refused_before_the_database_is_asked() {
         .await
         .unwrap();
     tx.commit().await.unwrap();
+
     is_refused(&ask_with(&app, stranger, &unknown_key(&app)).await);
     let other = ask_with(&app, [203, 0, 113, 8], &unknown_key(&app)).await;
     assert_eq!(other.status, 500);
@@ -143,11 +146,14 @@ async fn known_callers_are_served_in_a_network_that_sends_unknown_keys() {
     let app = TestApp::start().await;
     let office = [203, 0, 113, 7];
     assert_eq!(ask_with(&app, office, &app.key).await.status, 200);
+
     for _ in 0..UNKNOWN {
         ask_with(&app, office, &unknown_key(&app)).await;
     }
+
     is_refused(&ask_with(&app, office, &unknown_key(&app)).await);
     assert_eq!(ask_with(&app, office, &app.key).await.status, 200);
+
     // Other networks are not affected at all.
     let elsewhere = [198, 51, 100, 1];
     assert_eq!(ask_with(&app, elsewhere, &app.key).await.status, 200);
@@ -164,6 +170,7 @@ async fn a_known_key_that_was_deactivated_is_refused_at_once() {
     let key = app.key_with_limit(Scope::ALL, 100).await;
     let office = [203, 0, 113, 7];
     assert_eq!(ask_with(&app, office, &key).await.status, 200);
+
     let mut tx = app.store.begin().await.unwrap();
     sqlx::query("update api_key set active = 0")
         .execute(&mut *tx)
@@ -173,6 +180,7 @@ async fn a_known_key_that_was_deactivated_is_refused_at_once() {
     for _ in 0..UNKNOWN {
         assert_eq!(ask_with(&app, office, &key).await.status, 401);
     }
+
     is_refused(&ask_with(&app, office, &key).await);
 }
 
@@ -183,11 +191,13 @@ async fn random_tokens_leave_the_limit_of_a_real_one_in_force() {
     let app = TestApp::with(limited, OrgSettings::default()).await;
     let token = app.token("admin");
     assert_eq!(app.get_with_bearer(&token, "/templates").await.status, 200);
+
     for number in 0..200 {
         let random = format!("eyJhbGciOiJIUzI1NiJ9.e30.{number}");
         let refused = app.get_with_bearer(&random, "/templates").await;
         assert_eq!(refused.status, 401);
     }
+
     for _ in 0..2 {
         assert_eq!(app.get_with_bearer(&token, "/templates").await.status, 200);
     }
@@ -264,6 +274,7 @@ async fn flooded(app: &TestApp, user: &Value, network: &str, mails: usize) {
         .await
         .unwrap();
     }
+
     tx.commit().await.unwrap();
 }
 
@@ -277,8 +288,10 @@ async fn a_link_that_still_works_is_mailed_again() {
     let mailed = links(&first, 1).await;
     let second = at_minute(&app, 4).await;
     ask_for_link(&second).await;
+
     let again = links(&second, 1).await;
     assert_eq!(id_of(&mailed[0]), id_of(&again[0]));
+
     let entered = asked(&second, Method::POST, &again[0], "", "").await;
     assert_eq!(entered.status, 303, "{}", entered.text());
 }
@@ -289,12 +302,14 @@ async fn a_stranger_who_asks_for_many_links_does_not_end_the_sign_in_of_a_user()
     let ada = console::invited(&app, "ada@oak.example", "owner");
     links(&app, 1).await;
     flooded(&app, &ada, "203.0.113.7", 20).await;
+
     // The user has another network, with limits of its own.
     let first = at_minute(&app, 2).await;
     ask_for_link(&first).await;
     links(&first, 1).await;
     let second = at_minute(&app, 4).await;
     ask_for_link(&second).await;
+
     links(&second, 1).await;
 }
 
@@ -307,14 +322,17 @@ async fn a_flooded_user_gets_a_link_whenever_none_works() {
     for network in 0..10 {
         flooded(&app, &ada, &format!("198.51.100.{network}"), 20).await;
     }
+
     let first = at_minute(&app, 2).await;
     ask_for_link(&first).await;
     links(&first, 1).await;
+
     // The link works for 15 minutes, so that the mailbox gets nothing meanwhile.
     let second = at_minute(&app, 6).await;
     ask_for_link(&second).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert!(links(&second, 0).await.is_empty());
+
     let third = at_minute(&app, 18).await;
     ask_for_link(&third).await;
     links(&third, 1).await;

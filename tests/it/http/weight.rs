@@ -47,6 +47,7 @@ async fn pages_are_compressed_and_the_api_is_not() {
         let encoding = encoding.map(|value| value.to_str().unwrap());
         assert_eq!(encoding, expected, "{path} with {encodings}");
     }
+
     let small = accepting(&app, "br", &style).await.bytes.len();
     let large = accepting(&app, "identity", &style).await.bytes.len();
     assert!(small * 3 < large, "{small} of {large} bytes");
@@ -67,6 +68,7 @@ async fn files_with_their_version_in_the_address_are_cached_for_good() {
         let address = attribute(&page, selector, name);
         let current = accepting(&app, "identity", &address).await;
         assert_eq!(current.status, 200, "{address}");
+
         let lifetime = current.headers["cache-control"].to_str().unwrap();
         assert!(lifetime.ends_with(FOR_GOOD), "{address}: {lifetime}");
 
@@ -95,9 +97,11 @@ async fn pictures_of_pages_come_in_two_widths_and_with_a_palette() {
         .map(|(address, width)| (address, width.trim_end_matches('w').parse().unwrap()))
         .collect();
     assert_eq!(sources.len(), 2, "{sources:?}");
+
     for (address, width) in sources {
         let picture = accepting(&app, "br", address).await;
         assert_eq!(picture.headers.get("content-encoding"), None);
+
         // IHDR: width, height, bits of a sample, type of colour (3: palette).
         let header = &picture.bytes[16..26];
         assert_eq!(header[..4], width.to_be_bytes(), "{address}");

@@ -32,6 +32,7 @@ async fn envelope_of_every_field(app: &TestApp) -> Value {
         .await
         .data(200);
     assert_eq!(template["fields_added"], 9, "{template}");
+
     let mut body = envelope_body(&template["template_id"]);
     body["envelope_name"] = "Service agreement".into();
     app.post("/partner/envelopes", body).await.data(201)
@@ -57,6 +58,7 @@ async fn every_kind_of_field_is_filled_in_and_signed_on_a_desktop() {
     browser.goto(url).await;
     browser.see(".sheet img").await;
     browser.picture("desktop-open").await;
+
     browser.is_accessible("the form").await;
 
     browser.type_into("[name='Full name']", "Jordan Lee").await;
@@ -66,6 +68,7 @@ async fn every_kind_of_field_is_filled_in_and_signed_on_a_desktop() {
     browser.click("[name=Billing][value=Yearly]").await;
     browser.click("[name=Newsletter][type=checkbox]").await;
     browser.type_into("[name=Initials]", "JL").await;
+
     let step = "[data-kind=signature]";
     browser
         .run("[...document.querySelectorAll('[data-kind=signature] .ways button')].find((button) => button.textContent === 'Draw').click()")
@@ -79,6 +82,7 @@ async fn every_kind_of_field_is_filled_in_and_signed_on_a_desktop() {
         (0.85, 0.4),
     ];
     browser.draw(&format!("{step} canvas"), &line).await;
+
     browser.until("return document.querySelector('[data-kind=signature] input[type=hidden]').value.startsWith('data:image/png')").await;
     browser.read("9 of 9 required fields done").await;
     browser.read("Saved").await;
@@ -86,6 +90,7 @@ async fn every_kind_of_field_is_filled_in_and_signed_on_a_desktop() {
     browser.is_accessible("the filled form").await;
     browser.click("#consent").await;
     browser.picture("desktop-review").await;
+
     browser.click("button[value=finish]").await;
     browser.read("Thank you").await;
     browser.picture("desktop-thanks").await;
@@ -97,6 +102,7 @@ async fn every_kind_of_field_is_filled_in_and_signed_on_a_desktop() {
     for value in ["Jordan Lee", "2026-12-01", "Full", "Yearly", "A-17", "JL"] {
         assert!(text.contains(value), "{value}: {text}");
     }
+
     let completed = app.events(id).await;
     let completed = completed
         .iter()
@@ -121,10 +127,12 @@ async fn a_phone_shows_one_step_at_a_time_and_signs_with_a_typed_name() {
     browser.goto(url).await;
     browser.see(".sheet img").await;
     browser.picture("phone-open").await;
+
     let across = browser
         .run("return document.documentElement.scrollWidth")
         .await;
     assert_eq!(across, 360, "nothing is wider than the screen");
+
     browser.is_accessible("the form on a phone").await;
     browser.click(".next").await;
     browser.see("[name='Signed on']").await;
@@ -134,6 +142,7 @@ async fn a_phone_shows_one_step_at_a_time_and_signs_with_a_typed_name() {
     browser
         .type_into("[name='Buyer signature']", "Jordan Lee")
         .await;
+
     browser.click(".next").await;
     browser.click("#consent").await;
     browser.picture("phone-review").await;
@@ -141,6 +150,7 @@ async fn a_phone_shows_one_step_at_a_time_and_signs_with_a_typed_name() {
     browser.click("button[value=finish]").await;
     browser.read("Thank you").await;
     browser.picture("phone-thanks").await;
+
     app.wait_for(id, "vaulted").await;
     assert!(copy_text(&app, id).await.contains("Jordan Lee"));
 }
@@ -157,6 +167,7 @@ async fn an_uploaded_picture_signs_and_survives_a_reload() {
             "[...document.querySelectorAll('.ways button')].find((button) => button.textContent === '{name}').click()"
         )
     };
+
     browser
         .type_into("[name='Buyer signature']", "Jordan")
         .await;
@@ -164,6 +175,7 @@ async fn an_uploaded_picture_signs_and_survives_a_reload() {
     browser.read("0 of 2 required fields done").await;
     browser.run(&way("Type")).await;
     browser.read("1 of 2 required fields done").await;
+
     browser.run(&way("Upload")).await;
     let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/scan.png");
     let picture = std::fs::canonicalize(picture).unwrap();
@@ -171,6 +183,7 @@ async fn an_uploaded_picture_signs_and_survives_a_reload() {
     browser.type_into("input[type=file]", picture).await;
     let held = "return document.querySelector(\"input[type=hidden][name='Buyer signature']\")?.value.startsWith('data:image/') ?? false";
     browser.until(held).await;
+
     browser.read("Saved").await;
     browser.page.refresh().await.unwrap();
     browser.until(held).await;
@@ -178,6 +191,7 @@ async fn an_uploaded_picture_signs_and_survives_a_reload() {
     browser.picture("uploaded").await;
     browser.run("const date = document.querySelector(\"[name='Signed on']\"); date.value = '2026-11-21'; date.dispatchEvent(new Event('input', { bubbles: true }));").await;
     browser.click("#consent").await;
+
     browser.click("button[value=finish]").await;
     browser.read("Thank you").await;
     app.wait_for(id, "vaulted").await;
@@ -193,11 +207,13 @@ async fn pages_are_readable_in_dark_mode_and_in_brand_colours() {
     let envelope = app.sent_envelope().await;
     let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
     browser.dark().await;
+
     browser.goto(id_and_url(&envelope).1).await;
     browser.read("Oak & Pine").await;
     let color =
         "return getComputedStyle(document.querySelector('button[value=finish]')).backgroundColor";
     assert_eq!(browser.run(color).await, "rgb(255, 208, 0)");
+
     browser.picture("dark-brand").await;
     browser.is_accessible("the form in the dark").await;
 }
@@ -211,6 +227,7 @@ async fn the_form_works_without_javascript() {
     browser.goto(url).await;
     browser.see("button[value=finish]").await;
     browser.picture("plain-phone").await;
+
     drop(browser);
     let browser = TestBrowser::without_javascript(EmulatedScreen::Desktop).await;
     browser.goto(url).await;
@@ -218,6 +235,7 @@ async fn the_form_works_without_javascript() {
     browser
         .read("Your consent to signing electronically is needed")
         .await;
+
     browser.read("Signature: This field is required").await;
     browser.picture("plain-problems").await;
     for (name, value) in [
@@ -228,8 +246,10 @@ async fn the_form_works_without_javascript() {
     ] {
         browser.type_into(&format!("[name='{name}']"), value).await;
     }
+
     // The format of a date control depends on the language of the browser.
     browser.type_into("[name='Start date']", "12012026").await;
+
     // Move from the first radio button back to the list before it.
     browser.click("[name=Billing][value=Yearly]").await;
     browser.press(&["\u{e008}", "\u{e004}"]).await;
@@ -237,6 +257,7 @@ async fn the_form_works_without_javascript() {
     browser.click("[name=Newsletter][type=checkbox]").await;
     browser.click("button[value=review]").await;
     browser.read("Check your answers").await;
+
     browser.read("Yearly").await;
     browser.picture("plain-review").await;
     browser.click("#consent").await;
@@ -259,6 +280,7 @@ async fn the_form_is_filled_in_and_signed_by_keyboard_alone() {
     browser.goto(url).await;
     browser.see("[name='Buyer signature']").await;
     browser.tab_to("[name='Buyer signature']").await;
+
     browser.keys("Jordan Lee").await;
     browser.tab_to("[name='Signed on']").await;
     browser.keys("11212026").await;
@@ -266,6 +288,7 @@ async fn the_form_is_filled_in_and_signed_by_keyboard_alone() {
     browser.keys(" ").await;
     browser.tab_to("button[value=finish]").await;
     browser.keys("\u{e007}").await;
+
     browser.read("Thank you").await;
     app.wait_for(id, "vaulted").await;
 }
@@ -279,6 +302,7 @@ async fn entered_values_survive_a_lost_connection_and_a_reload() {
     browser
         .type_into("[name='Buyer signature']", "Jordan")
         .await;
+
     browser.read("Saved").await;
     browser.offline(true).await;
     browser.type_into("[name='Buyer signature']", " Lee").await;
@@ -286,11 +310,13 @@ async fn entered_values_survive_a_lost_connection_and_a_reload() {
     browser.picture("offline").await;
     browser.offline(false).await;
     browser.page.refresh().await.unwrap();
+
     browser
         .until(
             "return document.querySelector(\"[name='Buyer signature']\")?.value === 'Jordan Lee'",
         )
         .await;
+
     // The script saves when the connection is back, or else the reloaded page does.
     let url = id_and_url(&envelope).1;
     for _ in 0..200 {
@@ -301,8 +327,10 @@ async fn entered_values_survive_a_lost_connection_and_a_reload() {
         {
             break;
         }
+
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
+
     // Another device shows the saved values.
     let other = TestBrowser::open(EmulatedScreen::Phone).await;
     other.goto(id_and_url(&envelope).1).await;
@@ -319,11 +347,13 @@ async fn entered_values_survive_a_lost_connection_and_a_reload() {
         window.fetch = async (...sent) => { const answer = await real(...sent); window.answered = true; return answer; }";
     browser.run(kept).await;
     browser.type_into("[name='Buyer signature']", " Jr").await;
+
     browser.until("return window.answered === true").await;
     let stored = browser
         .run("return JSON.stringify({ ...sessionStorage })")
         .await;
     assert!(stored.to_string().contains("Jordan Lee Jr"), "{stored}");
+
     browser.until("return sessionStorage.length === 0").await;
 }
 
@@ -336,6 +366,7 @@ async fn a_signer_declines_with_a_reason() {
     browser.goto(url).await;
     browser.click(".decline > summary").await;
     browser.click(".confirm > summary").await;
+
     browser.read("closes this document for all parties").await;
     browser.click("button[value=decline]").await;
     browser.read("Say why you decline").await;
@@ -343,6 +374,7 @@ async fn a_signer_declines_with_a_reason() {
     browser.click("button[value=decline]").await;
     browser.read("You have declined").await;
     browser.picture("declined").await;
+
     app.wait_for(id, "declined").await;
 }
 
@@ -354,6 +386,7 @@ async fn a_second_signer_waits_for_the_first() {
     browser.goto(&links[1]).await;
     browser.read("Ann Buyer signs before you").await;
     browser.picture("not-yet").await;
+
     for (index, field) in [(0, "First"), (1, "Second")] {
         browser.goto(&links[index]).await;
         browser
@@ -363,6 +396,7 @@ async fn a_second_signer_waits_for_the_first() {
         browser.click("button[value=finish]").await;
         browser.read("Thank you").await;
     }
+
     app.wait_for(&id, "vaulted").await;
 }
 
@@ -375,6 +409,7 @@ async fn an_expired_link_is_renewed_by_mail() {
     app.change(expired, "2020-01-01T00:00:00.000Z").await;
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     browser.goto(id_and_url(&envelope).1).await;
+
     browser.read("This link has expired").await;
     browser.picture("expired").await;
     browser.is_accessible("the expired page").await;
@@ -383,6 +418,7 @@ async fn an_expired_link_is_renewed_by_mail() {
     let mails = app.wait_for_mails(2).await;
     let links: Vec<String> = mails.iter().map(|mail| form::link_in(mail)).collect();
     let mut fresh = links.iter().filter(|link| !link.is_empty());
+
     let mut opened = false;
     for link in fresh.by_ref() {
         browser.goto(link).await;
@@ -426,6 +462,7 @@ async fn a_page_of_another_origin_embeds_the_widget_and_receives_its_messages() 
          <holdfast-sign src='{embed_url}'></holdfast-sign>"
     ))
     .await;
+
     let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
 
     // The organization does not allow that origin, so the browser blocks the frame.
@@ -436,8 +473,10 @@ async fn a_page_of_another_origin_embeds_the_widget_and_receives_its_messages() 
     app.set_organization(&[&format!("embed_origins=[\"{partner}\"]")]);
     browser.goto(&partner).await;
     browser.until("return window.heard.includes('ready')").await;
+
     // The signing form scrolls in the frame that it gets; the page after it is shown as a whole.
     assert_eq!(browser.run("return height()").await, 640);
+
     let frame = browser.see("iframe").await;
     frame.enter_frame().await.unwrap();
     browser
@@ -445,6 +484,7 @@ async fn a_page_of_another_origin_embeds_the_widget_and_receives_its_messages() 
         .await;
     browser.run("const date = document.querySelector(\"[name='Signed on']\"); date.value = '2026-11-21'; date.dispatchEvent(new Event('input', { bubbles: true }));").await;
     browser.click("#consent").await;
+
     browser.click("button[value=finish]").await;
     browser.read("Thank you").await;
     browser.page.enter_parent_frame().await.unwrap();
@@ -454,6 +494,7 @@ async fn a_page_of_another_origin_embeds_the_widget_and_receives_its_messages() 
     browser
         .until("return height() > 150 && height() < 500")
         .await;
+
     // Another page cannot set the height.
     browser
         .run("postMessage({ source: 'holdfast', type: 'resize', height: 5 })")
@@ -464,6 +505,7 @@ async fn a_page_of_another_origin_embeds_the_widget_and_receives_its_messages() 
         browser.run("return window.heard.includes('error')").await,
         false
     );
+
     app.wait_for(id, "vaulted").await;
 
     let vault = embed_token(&app, id, "vault").await;
@@ -474,6 +516,7 @@ async fn a_page_of_another_origin_embeds_the_widget_and_receives_its_messages() 
     let words = browser.text().await;
     assert!(!words.contains("vault.stored"), "{words}");
     assert!(!words.contains("UCC"), "{words}");
+
     browser.picture("vault-widget").await;
     browser.click("summary").await;
     browser.read("8 of 8 checks of UCC §9-105").await;
@@ -481,12 +524,15 @@ async fn a_page_of_another_origin_embeds_the_widget_and_receives_its_messages() 
     let phone = TestBrowser::open(EmulatedScreen::Phone).await;
     phone.goto(embed_url).await;
     phone.read("Who signed").await;
+
     phone.picture("vault-widget-phone").await;
     phone.click("summary").await;
     let fits = "return document.documentElement.scrollWidth <= window.innerWidth";
     assert_eq!(phone.run(fits).await, true);
+
     let address = browser.page.current_url().await.unwrap();
     assert!(!address.as_str().contains("token"), "{address}");
+
     browser.goto("about:blank").await;
     browser.goto(&format!("{host}/vault#token=none")).await;
     browser.read("This page has expired").await;
@@ -503,6 +549,7 @@ async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
         .await
         .data(201);
     assert_eq!(session["roles"], json!(["Buyer"]));
+
     let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
     browser.goto(session["builder_url"].as_str().unwrap()).await;
     browser.see(".sheet img").await;
@@ -520,6 +567,7 @@ async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
         .draw(".box[aria-pressed=true]", &[(0.3, 0.5), (1.0, 2.5)])
         .await;
     assert_ne!(browser.run(left).await, before, "it was dragged");
+
     let width =
         "return document.querySelector('.box[aria-pressed=true]').getBoundingClientRect().width";
     let narrow = browser.run(width).await.as_f64().unwrap();
@@ -545,6 +593,7 @@ async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
     browser.see("#role-name").await.clear().await.unwrap();
     browser.type_into("#role-name", "Seller\u{e007}").await;
     browser.click("[data-kind=signature]").await;
+
     browser.run("const required = document.getElementById('field-required'); required.checked = true; required.dispatchEvent(new Event('change'));").await;
     browser.click("[data-kind=number]").await;
     browser.run("const value = document.getElementById('field-default'); value.value = '12'; value.dispatchEvent(new Event('change'));").await;
@@ -567,6 +616,7 @@ async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
             .error(409),
         "The template was changed meanwhile; open it again"
     );
+
     let wrong = json!({ "revision": "", "fields": [{ "name": "x" }] });
     assert_eq!(
         app.builder(&other, "PUT", "/builder/template", Some(wrong))
@@ -599,6 +649,7 @@ async fn the_builder_states_in_the_users_language_why_it_did_not_save() {
     browser
         .goto(&format!("{}/builder#token={session}", app.url()))
         .await;
+
     browser.see(".box").await;
     browser.click("[data-kind=number]").await;
     let enter = "const formula = document.getElementById('field-formula');
@@ -608,6 +659,7 @@ async fn the_builder_states_in_the_users_language_why_it_did_not_save() {
     browser
         .read("Nicht gespeichert: Einige Felder haben Fehler.")
         .await;
+
     browser.read("Diese Formel ist nicht lesbar.").await;
 
     browser.run(&enter.replace("FORMULA", "''")).await;
@@ -617,6 +669,7 @@ async fn the_builder_states_in_the_users_language_why_it_did_not_save() {
     let changed = json!({ "revision": revision, "fields": [] });
     let changed = app.builder(&other, "PUT", "/builder/template", Some(changed));
     changed.await.data(200);
+
     browser.click("#save").await;
     browser
         .read("Nicht gespeichert: Die Vorlage wurde an anderer Stelle geändert.")
@@ -636,6 +689,7 @@ async fn the_first_page_of_a_widget_has_the_organizations_colour() {
     let builder = app
         .template_session(template["template_id"].as_str().unwrap())
         .await;
+
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     for (path, token) in [
         ("/embed/sign", sign["token"].as_str().unwrap()),
@@ -648,6 +702,7 @@ async fn the_first_page_of_a_widget_has_the_organizations_colour() {
         ))
         .await;
         browser.goto(&page).await;
+
         browser.see("iframe").await.enter_frame().await.unwrap();
         let colour = "const style = getComputedStyle(document.documentElement);
             return document.querySelector('main[aria-busy]') !== null
@@ -667,6 +722,7 @@ async fn a_partner_embeds_the_builder_on_a_phone() {
         &format!("return_origins=[\"{partner}\"]"),
         r##"brand={"name":"Oak & Pine","color":"#0b6b3a"}"##,
     ]);
+
     let request = json!({ "template_name": "Lease", "return_url": format!("{partner}/done") });
     let session = app
         .post_with_bearer(&app.admin(), "/esign/builder-session", request)
@@ -683,12 +739,14 @@ async fn a_partner_embeds_the_builder_on_a_phone() {
          <body style='margin:0'><holdfast-builder style='height:700px' src='{url}'></holdfast-builder>"
     ))
     .await;
+
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
 
     // Only the organization's own pages may frame the builder.
     browser.goto(&embedding).await;
     tokio::time::sleep(std::time::Duration::from_secs(2)).await;
     assert_eq!(browser.run("return window.heard.length").await, 0);
+
     app.set_organization(&[&format!("embed_origins=[\"{embedding}\"]")]);
     browser.goto(&embedding).await;
     browser.until("return heard.includes('ready')").await;
@@ -704,9 +762,11 @@ async fn a_partner_embeds_the_builder_on_a_phone() {
         .send_keys(file.path().to_str().unwrap())
         .await
         .unwrap();
+
     browser
         .read("Fields taken from the document’s own form: 2")
         .await;
+
     // The picture of the page moves everything below it when it arrives.
     browser
         .until("const page = document.querySelector('.sheet img'); return page !== null && page.complete")
@@ -720,12 +780,14 @@ async fn a_partner_embeds_the_builder_on_a_phone() {
     browser
         .until("return document.querySelectorAll('.box').length === 3")
         .await;
+
     let apart = "
         const boxes = [...document.querySelectorAll('.box')].map((box) => box.getBoundingClientRect());
         return boxes.every((one, index) => boxes.every((other, place) => index === place
             || one.right <= other.left + 1 || other.right <= one.left + 1
             || one.bottom <= other.top + 1 || other.bottom <= one.top + 1));";
     assert_eq!(browser.run(apart).await, true);
+
     browser.picture("builder-phone-dropped").await;
     let place = "return document.querySelector('.box[aria-pressed=true]').style.top";
     let before = browser.run(place).await;
@@ -734,6 +796,7 @@ async fn a_partner_embeds_the_builder_on_a_phone() {
         .await;
     assert_ne!(browser.run(place).await, before, "it was moved by finger");
     assert_eq!(browser.run(apart).await, true);
+
     browser.click("#edit").await;
     browser.see("#field-name").await;
     browser.picture("builder-phone-edit").await;
@@ -748,6 +811,7 @@ async fn a_partner_embeds_the_builder_on_a_phone() {
         .enter_frame()
         .await
         .unwrap();
+
     browser.read("required fields done").await;
     browser.see(".sheet img[src^=blob]").await;
     browser.click(".guide .next").await;
@@ -755,6 +819,7 @@ async fn a_partner_embeds_the_builder_on_a_phone() {
     browser
         .run("document.querySelector('button[value=finish]').click()")
         .await;
+
     browser.read("nothing is saved or signed").await;
     browser.page.enter_parent_frame().await.unwrap();
     browser.click("#no-preview").await;
@@ -768,8 +833,10 @@ async fn a_partner_embeds_the_builder_on_a_phone() {
         .await
         .unwrap()
         .unwrap();
+
     let id = session["template_id"].as_str().unwrap();
     assert_eq!(back, format!("{partner}/done?template_id={id}"));
+
     browser.page.enter_parent_frame().await.unwrap();
     browser.until("return heard.includes('saved')").await;
     assert_eq!(browser.run("return heard.includes('error')").await, false);
@@ -787,6 +854,7 @@ async fn a_signer_passes_identity_verification_on_a_phone() {
     let body = envelope_body(&template["template_id"]);
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let (id, url) = id_and_url(&envelope);
+
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     browser.goto(url).await;
     browser.read("Confirm who you are").await;
@@ -794,6 +862,7 @@ async fn a_signer_passes_identity_verification_on_a_phone() {
     browser.is_accessible("the gate").await;
     browser.click("form.identity button").await;
     browser.read("Your consent is needed to go on").await;
+
     browser.picture("kba-identity-problems").await;
     browser.is_accessible("the gate with problems").await;
     for (name, value) in [
@@ -806,6 +875,7 @@ async fn a_signer_passes_identity_verification_on_a_phone() {
     ] {
         browser.type_into(&format!("#{name}"), value).await;
     }
+
     browser
         .run("document.querySelector('#date_of_birth').value = '1980-02-29'")
         .await;
@@ -813,6 +883,7 @@ async fn a_signer_passes_identity_verification_on_a_phone() {
     browser.click("form.identity button").await;
     browser.read("A code was sent to your phone").await;
     browser.picture("kba-code").await;
+
     browser.is_accessible("the code").await;
     browser.type_into("#code", CODE).await;
     browser.click("main form button").await;
@@ -822,6 +893,7 @@ async fn a_signer_passes_identity_verification_on_a_phone() {
     for number in 1..=4 {
         browser.click(&format!("[value=ans_{number}_b]")).await;
     }
+
     browser.click("form.questions button").await;
     browser.see(".sheet img").await;
     app.wait_for(id, "viewed").await;
@@ -843,6 +915,7 @@ async fn a_signer_passes_the_sandboxes_on_a_desktop() {
         ..OrgSettings::default()
     })
     .await;
+
     let document = pdf::with_lines(&["Agreement", "{{Sign;type=signature;role=Buyer}}"]);
     let texts = [("name", "Agreement"), ("kba_required", "true")];
     let template = app.library_template(&texts, &document).await.data(201);
@@ -851,6 +924,7 @@ async fn a_signer_passes_the_sandboxes_on_a_desktop() {
     let (id, url) = id_and_url(&envelope);
     let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
     browser.goto(url).await;
+
     browser.read("Answer these questions").await;
     browser.picture("kba-sandbox").await;
     browser.is_accessible("the sandbox's questions").await;
@@ -858,15 +932,18 @@ async fn a_signer_passes_the_sandboxes_on_a_desktop() {
     browser.click("[name=q2][value=correct]").await;
     browser.click("[name=q3][value=correct]").await;
     browser.click("form.questions button").await;
+
     browser.read("Your answers were not correct").await;
     browser.picture("kba-failed").await;
     browser.is_accessible("the failure").await;
     browser.click("button[name=again]").await;
+
     for name in ["q1", "q2", "q3"] {
         browser
             .click(&format!("[name={name}][value=correct]"))
             .await;
     }
+
     browser.click("form.questions button").await;
     browser.see(".sheet img").await;
     browser.read("Amount due: USD 49.00").await;
@@ -874,6 +951,7 @@ async fn a_signer_passes_the_sandboxes_on_a_desktop() {
     browser.is_accessible("the form with a payment").await;
     browser.click(".payment .button").await;
     browser.read("This is a sandbox for development").await;
+
     browser.picture("payment-sandbox").await;
     browser.is_accessible("the sandbox's payment").await;
     browser.click("button[name=pay]").await;
@@ -881,12 +959,15 @@ async fn a_signer_passes_the_sandboxes_on_a_desktop() {
     browser.picture("payment-received").await;
     app.wait_for_event(id, "payment.succeeded").await;
     browser.click("a.button").await;
+
     browser.see(".sheet img").await;
     assert!(!browser.text().await.contains("Amount due"));
+
     browser.type_into("[name=Sign]", "Jordan Lee").await;
     browser.click("#consent").await;
     browser.click("button[value=finish]").await;
     browser.read("Thank you").await;
+
     app.wait_for(id, "vaulted").await;
 }
 
@@ -929,6 +1010,7 @@ async fn a_payer_uses_the_processors_own_form() {
     .await;
     let mut body = envelope_body(&app.contract_template().await["template_id"]);
     body["payment"] = json!({ "amount_cents": 4900, "currency": "USD" });
+
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let (_, url) = id_and_url(&envelope);
     let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
@@ -937,6 +1019,7 @@ async fn a_payer_uses_the_processors_own_form() {
     browser
         .read("payment element with pk_test_holdfast for pi_")
         .await;
+
     browser.picture("payment-processor").await;
     browser.is_accessible("the payer's page").await;
     browser.click("#payment button").await;
@@ -960,6 +1043,7 @@ async fn a_visitor_compares_a_copy_with_the_record_in_the_browser() {
         .split_whitespace()
         .find(|word| word.contains("/verify/"));
     let address = address.unwrap();
+
     let copy = app.copy(id).await;
 
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
@@ -967,6 +1051,7 @@ async fn a_visitor_compares_a_copy_with_the_record_in_the_browser() {
     browser.goto(&format!("{}{address}", app.url())).await;
     browser.read("Completed by all parties").await;
     browser.is_accessible("the verification page").await;
+
     let folder = tempfile::tempdir().unwrap();
     for (name, bytes, verdict) in [
         (

@@ -57,6 +57,7 @@ impl BulkDrill {
             "--role",
             "admin",
         ];
+
         let (_, token) = home.operator("0s", &issue);
         let mut drill = Self {
             home,
@@ -69,9 +70,11 @@ impl BulkDrill {
             batch: String::new(),
             clients,
         };
+
         let server = ServerProcess::start(&drill.home, &[], &[]).unwrap();
         drill.set_up(&server.url).await;
         server.kill();
+
         (drill, folder)
     }
 
@@ -106,12 +109,14 @@ impl BulkDrill {
             .post(format!("{url}/api/v2/templates"))
             .multipart(form);
         let template = self.ask(request).await.unwrap();
+
         let mut ids = Vec::new();
         for number in 0..self.clients {
             let email = format!("client{number}@example.com");
             let client = json!({ "name": format!("Client {number}"), "email": email });
             ids.push(self.post(url, "/customers", &client).await["customer_id"].clone());
         }
+
         let batch = json!({
             "name": "Notice", "document_source": "template",
             "source_template_id": template["template_id"],
@@ -120,11 +125,13 @@ impl BulkDrill {
         self.batch = batch["batch_id"].as_str().unwrap().to_owned();
         let session = json!({ "batch_id": self.batch });
         self.post(url, "/esign/builder-session", &session).await;
+
         let items = format!("/bulk-send/{}/items", self.batch);
         let added = self
             .post(url, &items, &json!({ "customer_ids": ids }))
             .await;
         assert_eq!(added["added"], self.clients);
+
         let submit = format!("/bulk-send/{}/submit", self.batch);
         self.post(url, &submit, &json!({})).await;
     }
@@ -140,6 +147,7 @@ impl BulkDrill {
             .map(|count| count.as_i64().unwrap())
             .sum();
         assert_eq!(total, self.clients as i64, "{}", seen["counts"]);
+
         let mut counts = seen["counts"].clone();
         counts["status"] = seen["batch"]["status"].clone();
         Some(counts)
@@ -152,6 +160,7 @@ impl BulkDrill {
         for kill in 0..kills {
             let place = PLACES[kill % PLACES.len()];
             let death = format!("{place}:{}", 1 + kill % 3);
+
             // On PostgreSQL the clock of each server runs ahead, so that the leases of the
             // previous one have expired.
             let ahead = match self.home.database {
@@ -167,21 +176,26 @@ impl BulkDrill {
                 at.push((place, -1));
                 continue;
             };
+
             let deadline = Instant::now() + Duration::from_secs(20);
             let mut sent = 0;
             while !server.is_dead() && Instant::now() < deadline {
                 if let Some(counts) = self.counts(&server.url).await {
                     sent = counts["sent"].as_i64().unwrap();
                 }
+
                 // The kill from outside comes after the server has done its share.
                 if place.is_empty() && sent >= ((kill + 1) * share) as i64 {
                     break;
                 }
+
                 tokio::time::sleep(Duration::from_millis(3)).await;
             }
+
             server.kill();
             at.push((place, sent));
         }
+
         println!("{kills} kills, when so many were sent: {at:?}");
     }
 
@@ -192,6 +206,7 @@ impl BulkDrill {
         };
         let variables = [("HOLDFAST_CLOCK_OFFSET", ahead.as_str())];
         let server = ServerProcess::start(&self.home, &[], &variables).unwrap();
+
         let deadline = Instant::now() + Duration::from_secs(90);
         loop {
             let counts = self.counts(&server.url).await.unwrap();
@@ -200,11 +215,15 @@ impl BulkDrill {
                 break;
             }
             assert!(Instant::now() < deadline, "{counts}");
+
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+
         println!("{} clients after {:?}", self.clients, started.elapsed());
+
         // Every client gets exactly one mail.
         let outbox = self.home.data.join("outbox");
+
         // Mails that a killed server left incomplete have another extension.
         let whole = |file: &PathBuf| file.extension().is_some_and(|ending| ending == "eml");
         let mailed = || {
@@ -217,9 +236,11 @@ impl BulkDrill {
             assert!(Instant::now() < deadline, "{} mails", mailed());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+
         self.lanes_end(deadline).await;
         server.kill();
         assert_eq!(mailed(), self.clients);
+
         self.everybody_has_one_of_each().await;
     }
 
@@ -237,9 +258,11 @@ impl BulkDrill {
                 break;
             }
             assert!(Instant::now() < deadline, "{lanes} lanes go on");
+
             drop(connection);
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+
         store.close().await;
     }
 
@@ -253,6 +276,7 @@ impl BulkDrill {
                 .unwrap();
             row.get::<i64, _>(0)
         };
+
         let clients = self.clients as i64;
         for (query, expected) in [
             ("select count(*) from envelope", clients),
@@ -292,6 +316,7 @@ impl BulkDrill {
         ] {
             assert_eq!(number(query).await, expected, "{query}");
         }
+
         drop(connection);
         store.close().await;
     }

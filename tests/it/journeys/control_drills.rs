@@ -60,6 +60,7 @@ impl ControlDrill {
             settings: Vec::new(),
         };
         let others: Vec<ServerHome> = (1..nodes).map(home).collect();
+
         let home = home(0);
         std::fs::create_dir_all(&home.data).unwrap();
         share_native_code(&home.data);
@@ -78,8 +79,10 @@ impl ControlDrill {
                     .to_owned()
             };
             let keys = (0..4).map(key).collect();
+
             DrillParty { org, keys }
         });
+
         for other in &others {
             std::fs::create_dir_all(&other.data).unwrap();
             for shared in ["keys", "native-code", "objects"] {
@@ -87,6 +90,7 @@ impl ControlDrill {
                 std::os::unix::fs::symlink(from, other.data.join(shared)).unwrap();
             }
         }
+
         let mut drill = Self {
             home,
             others,
@@ -99,11 +103,13 @@ impl ControlDrill {
             random: 0x9E37_79B9_7F4A_7C15,
             life: 0,
         };
+
         let server = ServerProcess::start(&drill.home, &[], &[]).unwrap();
         for _ in 0..RECORDS {
             let record = drill.record(&server.url).await;
             drill.records.push(record.unwrap());
         }
+
         server.kill();
         (drill, folder)
     }
@@ -163,6 +169,7 @@ impl ControlDrill {
         });
         let (status, made) = self.post(url, 0, "/envelopes", body).await?;
         assert_eq!(status, 201, "{made}");
+
         let id = made["data"]["envelope_id"].as_str().unwrap().to_owned();
         self.upload(url, &id, number).await?;
         Some(id)
@@ -177,9 +184,11 @@ impl ControlDrill {
         let upload = format!("{url}/api/v2/partner/envelopes/{id}/upload");
         let uploaded = self.ask(0, self.http.post(upload).multipart(form)).await;
         assert_eq!(uploaded?.0, 201);
+
         let path = format!("/envelopes/{id}/vault-in-upload");
         let (status, answer) = self.post(url, 0, &path, json!({})).await?;
         assert_eq!(status, 200, "{path}: {answer}");
+
         Some(())
     }
 
@@ -195,6 +204,7 @@ impl ControlDrill {
         let begun = Instant::now();
         let (status, answer) = self.post(url, party, path, body).await.unwrap();
         assert_eq!(status, 202, "{answer}");
+
         let transfer = answer["data"]["transfer_id"].as_str().unwrap().to_owned();
         loop {
             let path = format!("/control/transfers/{transfer}?limit=1");
@@ -203,6 +213,7 @@ impl ControlDrill {
                 return (transfer, begun.elapsed());
             }
             assert!(begun.elapsed() < Duration::from_secs(600), "{now}");
+
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -213,11 +224,13 @@ impl ControlDrill {
         let mut urls = vec![server.url.clone()];
         urls.extend(others.iter().map(|other| other.url.clone()));
         let url = urls[0].clone();
+
         // Released records are replaced by new ones.
         if self.random(2) == 0 {
             let record = self.record(&url).await;
             self.records.extend(record);
         }
+
         while !server.is_dead() && Instant::now() < until {
             let url = urls[self.random(urls.len())].clone();
             // Lender and funder sell to each other.
@@ -229,25 +242,30 @@ impl ControlDrill {
                 "atomic": self.random(2) == 0,
             });
             self.post(&url, seller, "/control/transfers", offer).await;
+
             let index = self.random(RECORDS);
             let id = self.recent()[index].clone();
+
             // The lender or the funder pledges it to the other one, and releases its own pledges.
             if self.random(4) == 0 {
                 let (pledgor, pledgee) = (seller, &self.parties[buyer].org);
                 let body = json!({ "envelope_id": id, "pledgee": pledgee });
                 self.post(&url, pledgor, "/control/pledges", body).await;
             }
+
             for party in [1, 2] {
                 let Some(pledged) = self.get(&url, party, "/control/records?part=pledgee").await
                 else {
                     break;
                 };
+
                 for record in pledged.as_array().unwrap() {
                     let pledge = record["pledge_id"].as_str().unwrap();
                     let path = format!("/control/pledges/{pledge}/release");
                     self.post(&url, party, &path, json!({})).await;
                 }
             }
+
             // The originator asks for a release, and the controller refuses it, or agrees at times.
             let out = format!("/envelopes/{id}/vault-out");
             let asked = self.post(&url, 0, &out, release_form()).await;
@@ -259,10 +277,12 @@ impl ControlDrill {
                     self.post(&url, party, &path, json!({})).await;
                 }
             }
+
             for party in [1, 2] {
                 let Some(open) = self.get(&url, party, "/control/transfers?limit=5").await else {
                     break;
                 };
+
                 for transfer in open.as_array().unwrap() {
                     let next = ["accept", "confirm", "cancel"][self.random(3)];
                     let id = transfer["transfer_id"].as_str().unwrap();
@@ -270,6 +290,7 @@ impl ControlDrill {
                     self.post(&url, party, &path, json!({})).await;
                 }
             }
+
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -280,6 +301,7 @@ impl ControlDrill {
         for id in &self.records {
             self.assert_ledger_agrees(&store, id).await;
         }
+
         let mut connection = store.read().await.unwrap();
         let records = "select r.transfer_id, r.envelope_id, r.state, c.transfer_id as held, c.stage
              from control_transfer_record r
@@ -288,10 +310,12 @@ impl ControlDrill {
             .fetch_all(&mut *connection)
             .await
             .unwrap();
+
         let mut holders: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for row in records {
             let text = |column: &str| row.get::<Option<String>, _>(column).unwrap_or_default();
             let holds = ["proposed", "accepted"].contains(&text("state").as_str());
+
             // A record is in a transfer exactly if both say so, at the same stage.
             assert_eq!(
                 holds,
@@ -299,6 +323,7 @@ impl ControlDrill {
                 "{}",
                 text("envelope_id")
             );
+
             if holds {
                 assert_eq!(text("stage"), text("state"));
                 holders
@@ -307,6 +332,7 @@ impl ControlDrill {
                     .push(text("transfer_id"));
             }
         }
+
         for (record, transfers) in holders {
             assert_eq!(
                 transfers.len(),
@@ -314,6 +340,7 @@ impl ControlDrill {
                 "{record} is offered twice: {transfers:?}"
             );
         }
+
         // A pledge is live exactly if its record names it.
         let pledges = "select count(*) from control_pledge p
              left join control_record c on c.pledge_id = p.pledge_id
@@ -323,6 +350,7 @@ impl ControlDrill {
             .await
             .unwrap();
         assert_eq!(pledges, 0, "pledges");
+
         // An accepted transfer has its receipt.
         let lost = "select count(*) from control_transfer where receipt is null
              and state in ('accepted', 'confirming', 'confirmed')";
@@ -331,6 +359,7 @@ impl ControlDrill {
             .await
             .unwrap();
         assert_eq!(lost, 0, "receipts");
+
         drop(connection);
         store.close().await;
     }
@@ -346,6 +375,7 @@ impl ControlDrill {
         let row = "select controller_id, stage, epoch from control_record where envelope_id = $1";
         let row = sqlx::query(row).bind(id.as_str());
         let row = row.fetch_one(&mut *connection).await.unwrap();
+
         let told = entries
             .iter()
             .filter(|entry| entry.action.starts_with("control."));
@@ -353,11 +383,14 @@ impl ControlDrill {
         for (details, epoch) in told.iter().zip(1..) {
             assert_eq!(details["epoch"], epoch, "{id}: {told:#?}");
         }
+
         let last = told.last().unwrap();
         assert_eq!(last["epoch"], row.get::<i64, _>("epoch"));
         assert_eq!(last["stage"], row.get::<String, _>("stage"));
+
         let controller = row.get::<String, _>("controller_id");
         assert_eq!(last["controller"]["organization_id"], controller);
+
         let released = entries
             .iter()
             .filter(|entry| entry.action == "vault.released");
@@ -377,6 +410,7 @@ impl ControlDrill {
                 ("HOLDFAST_FAULTS", death.as_str()),
             ];
             let variables = &variables[..if place.is_empty() { 1 } else { 2 }];
+
             let life = match place {
                 "" => Duration::from_millis(100 + self.random(1000) as u64),
                 // A server that does not reach its fault point is killed from outside.
@@ -387,6 +421,7 @@ impl ControlDrill {
                 .filter_map(|home| ServerProcess::start(home, &[], &variables[..1]))
                 .collect();
             assert_eq!(others.len(), self.others.len(), "a node does not start");
+
             match ServerProcess::start(&self.home, &[], variables) {
                 None => *died_at.entry(place).or_default() += 1,
                 Some(mut server) => {
@@ -398,12 +433,15 @@ impl ControlDrill {
                     server.kill();
                 }
             }
+
             // The other nodes may be in the middle of the same work.
             for other in others {
                 other.kill();
             }
+
             self.assert_consistent().await;
         }
+
         println!("{kills} kills; died at {died_at:?}");
         self.finish(&self.ahead(kills)).await;
     }
@@ -427,6 +465,7 @@ impl ControlDrill {
         let store = self.home.store().await;
         let open = "select count(*) from control_transfer where state not in
              ('confirmed', 'cancelled', 'expired', 'failed')";
+
         let agreed = "select count(*) from control_release where state = 'consented'";
         loop {
             let mut connection = store.read().await.unwrap();
@@ -438,6 +477,7 @@ impl ControlDrill {
                 .fetch_one(&mut *connection)
                 .await
                 .unwrap();
+
             drop(connection);
             if transfers + releases == 0 {
                 break;
@@ -446,14 +486,18 @@ impl ControlDrill {
                 Instant::now() < deadline,
                 "{transfers} transfers, {releases} releases"
             );
+
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
+
         store.close().await;
         server.kill();
         self.assert_consistent().await;
+
         for id in &self.records {
             let (valid, report) = self.home.operator(&ahead, &["verify", id]);
             assert!(valid, "{report:#}");
+
             let checks = report["checks"].as_array().unwrap();
             let control = checks
                 .iter()
@@ -488,6 +532,7 @@ async fn a_pool_moves_and_is_proved_on_postgresql() {
     let made = (0..size).map(|number| drill.vaulted(&url, 1_000 + number));
     let made = futures::stream::iter(made).buffer_unordered(8);
     let records: Vec<String> = made.map(Option::unwrap).collect().await;
+
     println!("vaulted {size} records in {:?}", begun.elapsed());
 
     let transfers = "/control/transfers";
@@ -506,6 +551,7 @@ async fn a_pool_moves_and_is_proved_on_postgresql() {
     let zip = request.header("x-api-key", key).send().await.unwrap();
     let zip = zip.error_for_status().unwrap().bytes().await.unwrap();
     println!("proofs of {} bytes in {:?}", zip.len(), begun.elapsed());
+
     let head = drill.http.get(format!("{url}/api/v2/ledger/head"));
     let head = head.send().await.unwrap().bytes().await.unwrap();
     let head: Value = serde_json::from_slice(&head).unwrap();
@@ -527,10 +573,12 @@ async fn a_pool_moves_and_is_proved_on_postgresql() {
 async fn no_log_line_has_a_vehicle() {
     const VIN: &str = "1M8GDM9AXKP042788";
     const MISTYPED: &str = "1M8GDM9A1KP042788";
+
     let (drill, _folder) = ControlDrill::new(None, 1).await;
     let debug = [("HOLDFAST_LOG__FILTER", "debug")];
     let server = ServerProcess::start(&drill.home, &[], &debug).unwrap();
     let url = &server.url;
+
     let mut made = Vec::new();
     for (number, vin) in [(1, VIN), (2, VIN), (3, MISTYPED)] {
         let body = json!({
@@ -540,8 +588,10 @@ async fn no_log_line_has_a_vehicle() {
         });
         let (status, answer) = drill.post(url, 0, "/envelopes", body).await.unwrap();
         assert_eq!(status, if vin == VIN { 201 } else { 422 }, "{answer}");
+
         made.push(answer["data"]["envelope_id"].clone());
     }
+
     for (id, party, expected) in [(&made[0], 1, 200), (&made[1], 2, 409)] {
         let id = id.as_str().unwrap();
         drill.upload(url, id, made.len() + party).await.unwrap();
@@ -549,11 +599,13 @@ async fn no_log_line_has_a_vehicle() {
         let path = format!("/control/records/{id}/designate");
         let (status, answer) = drill.post(url, 0, &path, body).await.unwrap();
         assert_eq!(status, expected, "{answer}");
+
         if expected == 200 {
             let path = format!("/control/records/{id}/accept");
             drill.post(url, party, &path, json!({})).await.unwrap();
         }
     }
+
     let last = made[1].as_str().unwrap();
     let deadline = Instant::now() + Duration::from_secs(20);
     while !server.has_said(last) {

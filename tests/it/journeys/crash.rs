@@ -83,6 +83,7 @@ impl CrashDrill {
                 ),
             ],
         };
+
         let objects = folder.path().join("objects");
         let drill = Self {
             _authority: Some(authority),
@@ -112,9 +113,11 @@ impl CrashDrill {
             keys: keys.collect(),
             life: 0,
         };
+
         let server = ServerProcess::start(&home, &[], &[]).unwrap();
         let template = client.template(&server.url).await.unwrap();
         server.kill();
+
         Self {
             home,
             objects,
@@ -191,31 +194,38 @@ impl CrashDrill {
             let Ok(created) = self.create(url).await else {
                 break;
             };
+
             self.tracked.push(TrackedEnvelope {
                 id: created["envelope_id"].as_str().unwrap().into(),
                 sign_url: created["sign_url"].as_str().unwrap().into(),
                 status: "sent".into(),
             });
         }
+
         let client = &self.client;
         let ask = |(nth, mut one): (usize, TrackedEnvelope)| async move {
             if one.status == "vaulted" || one.status == "vaulted_out" {
                 return one;
             }
+
             let url = &urls[(nth + rounds) % urls.len()];
             if one.status == "sent" || one.status == "viewed" {
                 // The link contains the address of the server that made it.
                 let path = one.sign_url.split_once("/sign/").unwrap().1;
                 let _ = client.sign(&format!("{url}/sign/{path}")).await;
             }
+
             let path = format!("/partner/envelopes/{}/status", one.id);
             if let Ok(status) = client.get(url, &path).await {
                 one.status = status["status"].as_str().unwrap().to_owned();
             }
+
             one
         };
+
         let asked_of = self.tracked.iter().cloned().enumerate().map(ask);
         self.tracked = futures::future::join_all(asked_of).await;
+
         // Some envelopes are released, the others stay in the vault.
         let url = &urls[rounds % urls.len()];
         let oldest = self.tracked.iter_mut().find(|one| one.status == "vaulted");
@@ -225,6 +235,7 @@ impl CrashDrill {
                 oldest.status = "vaulted_out".into();
             }
         }
+
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 
@@ -242,6 +253,7 @@ impl CrashDrill {
                 ("HOLDFAST_FAULTS", death.as_str()),
             ];
             let variables = &variables[..if place.is_empty() { 1 } else { 2 }];
+
             let life = match place {
                 "" => Duration::from_millis(100 + self.random(1500)),
                 // A server that does not reach its fault point is killed from outside.
@@ -254,12 +266,15 @@ impl CrashDrill {
                 } else {
                     *died_at.entry("").or_default() += 1;
                 }
+
                 server.kill();
             } else {
                 *died_at.entry(place).or_default() += 1;
             }
+
             killed += 1;
         }
+
         println!("{killed} kills; died at {died_at:?}");
         let last_death = Instant::now();
         let ahead = self.ahead(killed - 1);
@@ -288,22 +303,28 @@ impl CrashDrill {
                         .sign(&format!("{}/sign/{path}", server.url))
                         .await;
                 }
+
                 let path = format!("/partner/envelopes/{}/status", one.id);
                 let status = self.client.get(&server.url, &path).await.unwrap();
                 one.status = status["status"].as_str().unwrap().to_owned();
+
                 if one.status != "vaulted" && one.status != "vaulted_out" {
                     waiting.push(one.clone());
                 }
             }
+
             if waiting.is_empty() {
                 break;
             }
+
             let waited = since.elapsed();
             if waited > Duration::from_secs(120) {
                 panic!("{waited:?}: {waiting:?}, jobs: {:?}", self.jobs().await);
             }
+
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+
         let (envelopes, waited) = (self.tracked.len(), since.elapsed());
         println!("{envelopes} envelopes, the last of them done after {waited:?}");
         self.assert_each_envelope_once(server).await;
@@ -317,13 +338,16 @@ impl CrashDrill {
             for entry in entries {
                 *times.entry(entry["action"].as_str().unwrap()).or_default() += 1;
             }
+
             // Each of these entries proves a step that must not be repeated.
             for once in ["envelope.created", "envelope.completed", "vault.stored"] {
                 assert_eq!(times.get(once), Some(&1), "{once} of {}: {times:?}", one.id);
             }
+
             let released = usize::from(one.status == "vaulted_out");
             assert_eq!(times.get("vault.released").copied().unwrap_or(0), released);
         }
+
         let store = holdfast::store::Store::connect(&self.database_url())
             .await
             .unwrap();
@@ -334,6 +358,7 @@ impl CrashDrill {
             let bodies = holdfast::store::events::bodies(&mut connection, &org, &id);
             let bodies = bodies.await.unwrap();
             let mut ids = BTreeSet::new();
+
             let mut times: BTreeMap<String, usize> = BTreeMap::new();
             for body in bodies {
                 let event: Value = serde_json::from_str(&body).unwrap();
@@ -341,6 +366,7 @@ impl CrashDrill {
                 let kind = event["event_type"].as_str().unwrap().to_owned();
                 *times.entry(kind).or_default() += 1;
             }
+
             for once in [
                 "envelope.completed",
                 "vault.stored",
@@ -349,6 +375,7 @@ impl CrashDrill {
                 assert_eq!(times.get(once), Some(&1), "{once} of {}: {times:?}", one.id);
             }
         }
+
         drop(connection);
         store.close().await;
     }
@@ -391,19 +418,23 @@ impl CrashDrill {
             report["checked"].as_u64().unwrap() >= self.tracked.len() as u64,
             "{report}"
         );
+
         println!("{} orphans removed", report["orphans_removed"]);
         let objects = &self.objects;
+
         // `area/bucket/organization/envelope/SHA-256`
         let mut files: BTreeMap<(String, String), usize> = BTreeMap::new();
         for path in files_below(objects) {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             assert!(!name.contains('#'), "cut off: {name}");
+
             let key = path.strip_prefix(objects).unwrap().to_string_lossy();
             let parts: Vec<&str> = key.split('/').collect();
             if let [area, _, _, owner, _] = parts[..] {
                 *files.entry((area.into(), owner.into())).or_default() += 1;
             }
         }
+
         let count = |area: &str, id: &str| {
             let files = files.get(&(area.to_owned(), id.to_owned()));
             files.copied().unwrap_or_default()
@@ -411,14 +442,17 @@ impl CrashDrill {
         for one in &self.tracked {
             let released = usize::from(one.status == "vaulted_out");
             let vault = count("vault", &one.id);
+
             // A job removes the live copy of a released envelope at the end.
             assert!(
                 vault == 1 - released || released == 1 && vault <= 1,
                 "{one:?}: {vault}"
             );
+
             // An interrupted vault-out leaves its archive for the next attempt.
             let archive = count("archive", &one.id);
             assert!(released <= archive && archive <= 1, "{one:?}: {archive}");
+
             for (area, files) in [("signed", 1), ("copies", 1), ("certificates", 2)] {
                 assert_eq!(count(area, &one.id), files, "{area} of {one:?}");
             }
@@ -457,6 +491,7 @@ async fn acknowledged_writes_survive_a_failing_disk() {
     let (mut drill, _folder) = CrashDrill::new(None).await;
     // 5 is EIO, the error of a failing disk.
     let failing = "enable_random name=posix/io/sync/*,probability=0.003,failinfo=5";
+
     let mut deaths = 0;
     for _ in 0..kills(6).min(40) {
         match ServerProcess::start(&drill.home, &["fiu-run", "-x", "-c", failing], &[]) {
@@ -469,6 +504,7 @@ async fn acknowledged_writes_survive_a_failing_disk() {
             }
         }
     }
+
     println!("{deaths} servers stopped at once when their disk failed");
     let server = ServerProcess::start(&drill.home, &[], &[]).unwrap();
     drill.settle(server, Instant::now()).await;
@@ -500,6 +536,7 @@ impl DrillClient {
             .http
             .post(format!("{url}/api/v2/partner/templates"))
             .multipart(form);
+
         Ok(self.send(request).await?["template_id"].take())
     }
 
@@ -509,9 +546,11 @@ impl DrillClient {
         if !page.contains("name=\"action\"") {
             return Ok(());
         }
+
         let mut values = form::filled(&page);
         values.push(("action".into(), "finish".into()));
         self.http.post(url).form(&values).send().await?;
+
         Ok(())
     }
 
@@ -539,6 +578,7 @@ impl DrillClient {
         if !status.is_success() {
             return Err(format!("{status}: {text}"));
         }
+
         let mut body: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
         Ok(body["data"].take())
     }

@@ -30,6 +30,7 @@ async fn ends_with_a_valid_bundle(mut program: Command) {
         .kill_on_drop(true)
         .spawn()
         .unwrap();
+
     let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
     let mut printed = Vec::new();
     let walk = async {
@@ -39,11 +40,14 @@ async fn ends_with_a_valid_bundle(mut program: Command) {
             }
             printed.push(line);
         }
+
         running.wait().await.unwrap()
     };
+
     let status = tokio::time::timeout(Duration::from_secs(120), walk).await;
     assert!(status.unwrap().success(), "{printed:?}");
     assert_eq!(printed[1], "compliance score 100");
+
     let key = printed[2].strip_prefix("log key ").unwrap().to_owned();
     let bundle = folder.path().join("bundle.zip");
     let arguments = ["verify", bundle.to_str().unwrap(), "--key", &key];

@@ -28,6 +28,7 @@ pub async fn signed_vaulted_certified_and_released(app: TestApp) {
     let url = envelope["sign_url"].as_str().unwrap();
     let page = form::open(&app, url).await;
     assert_eq!(page.status, 200);
+
     let status = app
         .get(&format!("/partner/envelopes/{id}/status"))
         .await
@@ -36,6 +37,7 @@ pub async fn signed_vaulted_certified_and_released(app: TestApp) {
 
     let answer = form::press(&app, url, "finish", &form::filled(&page.text())).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
+
     let status = app.wait_for(id, "vaulted").await;
     assert_eq!(status["vaulted"], true);
     assert_eq!(status["compliant"], true);
@@ -69,6 +71,7 @@ pub async fn signed_vaulted_certified_and_released(app: TestApp) {
         .await
         .data(200);
     assert_eq!(certificate["ucc_9105_compliance"]["score"], 100);
+
     let hash = certificate["document_integrity"]["document_hash"]
         .as_str()
         .unwrap();
@@ -78,9 +81,11 @@ pub async fn signed_vaulted_certified_and_released(app: TestApp) {
         .await
         .data(200);
     assert_eq!(link["expires_in"], 3600);
+
     let download = app.get(link["signed_url"].as_str().unwrap()).await;
     assert_eq!(download.status, 200);
     assert_eq!(holdfast::domain::hash::sha256(&download.bytes), hash);
+
     let text = pdf::text(&download.bytes);
     assert!(text.contains("Authoritative copy"), "{text}");
     assert!(text.contains(id), "{text}");
@@ -108,17 +113,20 @@ pub async fn signed_vaulted_certified_and_released(app: TestApp) {
         )
         .await;
     assert!(pdf::text(&copy.bytes).contains("Non-authoritative copy"));
+
     let archived = app
         .get(release["authoritative_signed_url"].as_str().unwrap())
         .await;
     assert_eq!(holdfast::domain::hash::sha256(&archived.bytes), hash);
     assert_eq!(app.event_types(id).await.last().unwrap(), "vault.released");
+
     let status = app
         .get(&format!("/partner/envelopes/{id}/status"))
         .await
         .data(200);
     assert_eq!(status["status"], "vaulted_out");
     assert_eq!(status["vaulted"], false);
+
     app.events_fit_their_schemas(8).await;
 }
 
@@ -131,6 +139,7 @@ async fn a_paper_contract_is_uploaded_and_vaulted() {
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     assert_eq!(envelope["status"], "uploaded");
     assert_eq!(envelope["envelope_kind"], "paper");
+
     let id = envelope["envelope_id"].as_str().unwrap();
 
     let path = format!("/partner/envelopes/{id}/upload");
@@ -149,6 +158,7 @@ async fn a_paper_contract_is_uploaded_and_vaulted() {
         .await
         .data(200);
     assert_eq!(vaulted["status"], "vaulted");
+
     let compliance = app
         .get(&format!("/partner/envelopes/{id}/compliance"))
         .await

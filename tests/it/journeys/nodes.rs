@@ -63,6 +63,7 @@ impl NodeCluster {
         };
         let first = home("operator");
         let drill = CrashDrill::at(first, objects.to_owned()).await;
+
         let nodes = (0..count).map(|number| {
             let home = home(&format!("node-{number}"));
             std::fs::create_dir_all(&home.data).unwrap();
@@ -70,8 +71,10 @@ impl NodeCluster {
                 let from = folder.path().join("operator").join(shared);
                 std::os::unix::fs::symlink(from, home.data.join(shared)).unwrap();
             }
+
             ClusterNode { home, server: None }
         });
+
         let nodes = nodes.collect();
         Self {
             drill,
@@ -119,15 +122,18 @@ async fn kills_of_any_of_three_nodes_lose_nothing() {
     for node in &mut cluster.nodes {
         node.start(&[], &[]);
     }
+
     for _ in 0..kills(4).min(60) {
         let before = Duration::from_millis(300 + cluster.drill.random(1_200));
         cluster.work(before).await;
+
         // Dropping the server kills its process.
         let victim = cluster.drill.random(3) as usize;
         cluster.nodes[victim].server = None;
         cluster.work(Duration::from_millis(300)).await;
         cluster.nodes[victim].start(&[], &[]);
     }
+
     cluster.settle().await;
 }
 
@@ -138,25 +144,30 @@ async fn stalled_at(place: &str) {
     let settings = store.variables("plain");
     let mut cluster = NodeCluster::new(2, &database, &settings, &store.folder()).await;
     let stop = format!("{place}:2:STOP");
+
     // One node holds the lease of the log as long as there are entries: the first one to start.
     cluster.nodes[1].start(&[], &[("HOLDFAST_FAULTS", stop.as_str())]);
     cluster.nodes[0].start(&[], &[]);
     let since = Instant::now();
+
     let good = [cluster.nodes[0].server().url.clone()];
     while !cluster.nodes[1].server().is_stopped() {
         assert!(
             since.elapsed() < Duration::from_secs(60),
             "never at {place}"
         );
+
         cluster
             .drill
             .work_at(&good, Duration::from_millis(200))
             .await;
+
         if since.elapsed() > Duration::from_secs(10) {
             // The lease of the log expires after five seconds without entries.
             tokio::time::sleep(Duration::from_secs(6)).await;
         }
     }
+
     // The other node takes over its work and finishes it.
     let server = cluster.nodes[0].server.take().unwrap();
     cluster.drill.finish(&server, Instant::now()).await;
@@ -164,17 +175,21 @@ async fn stalled_at(place: &str) {
     for one in &cluster.drill.tracked {
         before.push(cluster.drill.placed_custody(&server, &one.id).await["entries"].clone());
     }
+
     cluster.nodes[1].server().signal("CONT");
     tokio::time::sleep(Duration::from_secs(3)).await;
     for (one, before) in cluster.drill.tracked.iter().zip(before) {
         let after = cluster.drill.placed_custody(&server, &one.id).await;
         assert_eq!(after["entries"], before, "{place}");
     }
+
     cluster.drill.assert_each_envelope_once(&server).await;
+
     // The resumed node works like any other.
     let late = [cluster.nodes[1].server().url.clone()];
     cluster.drill.work_at(&late, Duration::from_secs(1)).await;
     cluster.nodes[0].server = Some(server);
+
     cluster.settle().await;
 }
 
@@ -202,9 +217,11 @@ async fn an_old_and_a_new_version_work_side_by_side() {
     for node in &mut cluster.nodes {
         node.start(&[], &[]);
     }
+
     let before = cluster.schema_version().await;
     let time = Duration::from_secs(3);
     cluster.work(time).await;
+
     for (node, program) in [
         (0, this_program()),
         (0, old),
@@ -216,20 +233,24 @@ async fn an_old_and_a_new_version_work_side_by_side() {
         while !node.server.as_mut().unwrap().is_dead() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+
         node.home.program = program;
         node.start(&[], &[]);
         cluster.work(time).await;
     }
+
     let after = cluster.schema_version().await;
     assert!(
         after > before,
         "from schema {before} to {after}: the old version is not older"
     );
+
     println!(
         "from schema {before} to {after}: {} envelopes",
         cluster.drill.tracked.len()
     );
     cluster.drill.home.program = this_program();
+
     cluster.settle().await;
 }
 
@@ -244,6 +265,7 @@ async fn a_jumping_clock_only_causes_log_messages() {
     let clock = cluster.folder.path().join("clock");
     let set = |offset: &str| std::fs::write(&clock, format!("{offset}\n")).unwrap();
     set("+0");
+
     let library = std::fs::read_dir("/usr/lib")
         .unwrap()
         .flatten()
@@ -251,6 +273,7 @@ async fn a_jumping_clock_only_causes_log_messages() {
         .find(|library| library.exists())
         .expect("libfaketime is missing: run `tests/set-up test`");
     let began = holdfast::domain::clock::Clock::default().now();
+
     cluster.nodes[0].start(&[], &[]);
     let variables = [
         ("LD_PRELOAD", library.to_str().unwrap()),
@@ -259,11 +282,13 @@ async fn a_jumping_clock_only_causes_log_messages() {
         ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
     ];
     cluster.nodes[1].start(&[], &variables);
+
     cluster.work(Duration::from_secs(1)).await;
     for offset in ["+3600", "-3600", "+0"] {
         set(offset);
         cluster.work(Duration::from_secs(2)).await;
     }
+
     set("+3600");
     let since = Instant::now();
     while !cluster.nodes[1]
@@ -273,11 +298,13 @@ async fn a_jumping_clock_only_causes_log_messages() {
         assert!(since.elapsed() < Duration::from_secs(60));
         cluster.work(Duration::from_millis(200)).await;
     }
+
     assert!(
         !cluster.nodes[0]
             .server()
             .has_said("clock differs from this node's time")
     );
+
     let server = cluster.nodes[0].server.take().unwrap();
     cluster.drill.finish(&server, Instant::now()).await;
     let ended = holdfast::domain::clock::Clock::default().now();
@@ -293,6 +320,7 @@ async fn a_jumping_clock_only_causes_log_messages() {
             "{times:?}"
         );
     }
+
     cluster.nodes[0].server = Some(server);
     cluster.settle().await;
 }
@@ -308,16 +336,19 @@ async fn nodes_recover_from_network_failures() {
     let to_store = FaultyProxy::start(store.url.strip_prefix("http://").unwrap().to_owned()).await;
     let mut through = at;
     through.set_port(Some(to_database.address.port())).unwrap();
+
     let mut settings = store.variables("plain");
     for (name, value) in &mut settings {
         if name == "AWS_ENDPOINT" {
             *value = format!("http://{}", to_store.address);
         }
     }
+
     let mut cluster = NodeCluster::new(2, through.as_str(), &settings, &store.folder()).await;
     for node in &mut cluster.nodes {
         node.start(&[], &[]);
     }
+
     let faults = [
         NetworkCondition::Cut,
         NetworkCondition::Silent,
@@ -325,6 +356,7 @@ async fn nodes_recover_from_network_failures() {
         NetworkCondition::Short(3_000),
     ];
     let ready = format!("{}/readyz", cluster.nodes[0].server().url);
+
     let http = reqwest::Client::new();
     let urls = cluster.urls();
     for (what, proxy) in [("database", &to_database), ("store", &to_store)] {
@@ -335,6 +367,7 @@ async fn nodes_recover_from_network_failures() {
                 let answer = http.get(&ready).send().await.unwrap();
                 assert_eq!(answer.status(), 503, "{what}");
             }
+
             if fault == NetworkCondition::Cut {
                 let (refused, away) = match what {
                     "database" => (cluster.drill.create(&urls[0]).await, "The database"),
@@ -347,13 +380,16 @@ async fn nodes_recover_from_network_failures() {
                     "{refused}"
                 );
             }
+
             let time =
                 tokio::time::timeout(Duration::from_secs(4), cluster.work(Duration::from_secs(3)));
+
             // Requests can hang on a silent network, so the clients give up after a while.
             let _ = time.await;
             proxy.become_(NetworkCondition::Good);
         }
     }
+
     // The same nodes recover without a restart.
     cluster.work(Duration::from_secs(1)).await;
     cluster.settle().await;

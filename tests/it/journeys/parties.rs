@@ -34,6 +34,7 @@ fn fields(number: usize) -> Value {
             })
         })
     });
+
     Value::Array(fields.collect())
 }
 
@@ -72,10 +73,12 @@ async fn sign(browser: &TestBrowser, role: &str, name: &str) {
         .await;
     browser.click(".next").await;
     browser.see(&format!("[name='Signature of {role}']")).await;
+
     browser.click(".next").await;
     browser.see("#consent").await;
     browser.click("#consent").await;
     browser.click("button[value=finish]").await;
+
     browser.read("Thank you").await;
 }
 
@@ -93,6 +96,7 @@ async fn three_people_sign_in_order_on_a_phone_and_see_each_other() {
             println!("no contract: {}", file.display());
             continue;
         }
+
         let bytes = std::fs::read(file).unwrap();
         let answer = app.new_template(&bytes, &fields(0)).await;
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
@@ -102,8 +106,10 @@ async fn three_people_sign_in_order_on_a_phone_and_see_each_other() {
             other => panic!("{name}: {other} {}", answer.text()),
         }
     }
+
     println!("{} of {} documents are taken", templates.len(), files.len());
     assert!(!templates.is_empty());
+
     for number in 0..count {
         let (name, bytes) = &templates[number % templates.len()];
         let template = app.template(bytes, &fields(number)).await;
@@ -112,27 +118,33 @@ async fn three_people_sign_in_order_on_a_phone_and_see_each_other() {
         let person = |role: &&str| json!({ "email": address(role), "name": format!("{role} {number}"), "role": role });
         body["signers"] = ROLES.iter().map(person).collect();
         let created = app.post("/partner/envelopes", body).await.data(201);
+
         let id = created["envelope_id"].as_str().unwrap().to_owned();
         for (turn, role) in ROLES.iter().enumerate() {
             let url = link(&app, &id, role).await;
             let page = form::open(&app, &url).await;
             assert_eq!(page.status, 200, "{name}, {role}: {}", page.text());
+
             let browser = TestBrowser::open(EmulatedScreen::Phone).await;
             browser.goto(&url).await;
             browser.see(".sheet img").await;
             let marks = "return document.querySelectorAll('g.earlier').length";
             assert_eq!(browser.run(marks).await, 2 * turn, "{name}, {role}");
+
             let text = form::open(&app, &format!("{url}/pages/1.txt")).await.text();
             for before in &ROLES[..turn] {
                 let entry =
                     format!("Name of {before}: Person {number} ({before} {number}, {before})");
                 assert!(text.contains(&entry), "{name}, {role}: {entry}: {text}");
             }
+
             sign(&browser, role, &format!("Person {number}")).await;
         }
+
         app.wait_for(&id, "vaulted").await;
         let copy = app.copy(&id).await;
         assert!(pdf::fonts(&copy).contains("Caveat"), "{name}");
+
         println!("{number}: {name}");
     }
 }

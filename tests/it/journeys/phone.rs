@@ -27,6 +27,7 @@ async fn contract(app: &TestApp) -> (String, String) {
             },
         })
     };
+
     let fields = json!([
         field("Signature", "signature", true, 2, 0.6),
         field("City", "text", true, 2, 0.2),
@@ -38,6 +39,7 @@ async fn contract(app: &TestApp) -> (String, String) {
     let body = envelope_body(&template["template_id"]);
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let text = |name: &str| envelope[name].as_str().unwrap().to_owned();
+
     (text("envelope_id"), text("sign_url"))
 }
 
@@ -68,6 +70,7 @@ async fn enter_goes_to_the_next_field_and_problems_leave_room_for_it() {
         browser.picture(&format!("{name}-document")).await;
         can_be_pressed(&browser, ".next").await;
         browser.click(".next").await;
+
         browser.type_into("[name=Name]", "Jordan Lee\u{e007}").await;
         browser.see("[name=Phone]").await;
         let envelope = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
@@ -82,6 +85,7 @@ async fn enter_goes_to_the_next_field_and_problems_leave_room_for_it() {
         let height = browser.run(FORM_HEIGHT).await.as_f64().unwrap();
         assert!(height >= 96.0, "{name}: the form has {height} px");
         assert_eq!(shown_field(&browser).await, "City", "{name}");
+
         can_be_pressed(&browser, "[name=City]").await;
         can_be_pressed(&browser, ".next").await;
         browser.is_accessible(name).await;
@@ -102,6 +106,7 @@ async fn fields_come_in_reading_order_and_a_waiver_asks_yes_or_no() {
         "Phone",
         "optional, and offered"
     );
+
     browser.read("Skip").await;
     browser.click(".next").await;
     browser.see(".election").await;
@@ -109,12 +114,14 @@ async fn fields_come_in_reading_order_and_a_waiver_asks_yes_or_no() {
     browser.click(".election label:last-child").await;
     browser.see("[data-title=Waiver][data-answered]").await;
     browser.click(".next").await;
+
     browser.type_into("[name=City]", "Dayton").await;
     browser.click(".next").await;
     browser.type_into("[name=Signature]", "Jordan Lee").await;
     browser.click(".next").await;
     browser.read("Waiver\nNo").await;
     browser.read("Saved").await;
+
     // The answer is kept, so that the waiver is not asked again.
     browser.page.refresh().await.unwrap();
     browser.click(".next").await;
@@ -122,6 +129,7 @@ async fn fields_come_in_reading_order_and_a_waiver_asks_yes_or_no() {
     browser.click(".next").await;
     browser.click("#consent").await;
     can_be_pressed(&browser, "button[value=finish]").await;
+
     browser.click("button[value=finish]").await;
     browser.read("Thank you").await;
     app.wait_for(&id, "vaulted").await;
@@ -138,6 +146,7 @@ async fn the_review_shows_the_button_that_signs_and_the_pad_is_whole() {
         browser
             .run("document.querySelector('a[data-field=\"4\"]').dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true }))")
             .await;
+
         browser.see("[name=Signature]").await;
         browser
             .run("[...document.querySelectorAll('[data-kind=signature] .ways button')].find((button) => button.textContent === 'Draw').click()")
@@ -152,16 +161,20 @@ async fn the_review_shows_the_button_that_signs_and_the_pad_is_whole() {
             true,
             "{name}: the pad is clipped"
         );
+
         let line = [(0.2, 0.6), (0.4, 0.3), (0.6, 0.7), (0.8, 0.4)];
         browser.draw("canvas", &line).await;
         browser.until("return document.querySelector('[data-kind=signature] input[type=hidden]').value.startsWith('data:image/png')").await;
+
         // Name and City are missing, so the way to the end leads back over them.
         browser.click(".next").await;
         browser.type_into("[name=Name]", "Jordan Lee").await;
+
         for optional in ["[name=Phone]", ".election"] {
             browser.click(".next").await;
             browser.see(optional).await;
         }
+
         browser.click(".next").await;
         browser.type_into("[name=City]", "Dayton").await;
         browser.click(".next").await;
@@ -169,6 +182,7 @@ async fn the_review_shows_the_button_that_signs_and_the_pad_is_whole() {
         browser.picture(&format!("{name}-review")).await;
         can_be_pressed(&browser, "button[value=finish]").await;
         browser.click("#consent").await;
+
         browser.click("button[value=finish]").await;
         browser.read("Thank you").await;
     }
@@ -186,6 +200,7 @@ async fn with_fields(app: &TestApp, fields: &[(&str, &str, bool)]) -> (String, S
             },
         })
     };
+
     let fields: Vec<Value> = fields.iter().enumerate().map(field).collect();
     let template = app.template(CONTRACT, &json!(fields)).await;
     let body = envelope_body(&template["template_id"]);
@@ -203,6 +218,7 @@ async fn one_signature_takes_three_taps_and_no_typing() {
     browser.see(".sheet img").await;
     browser.picture("phone-one-signature").await;
     browser.click(".next").await;
+
     browser.see("#consent").await;
     browser.picture("phone-one-signature-end").await;
     browser.is_accessible("the end of the form").await;
@@ -223,6 +239,7 @@ async fn a_signature_is_adopted_once_and_used_by_taps_on_further_marks() {
         ("Optional", "signature", false),
     ];
     let (id, url) = with_fields(&app, &fields).await;
+
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     browser.goto(&url).await;
     browser.see(".sheet img").await;
@@ -231,6 +248,7 @@ async fn a_signature_is_adopted_once_and_used_by_taps_on_further_marks() {
             "return document.querySelector('a[data-field=\"{mark}\"] text:not(.label)')?.textContent ?? null"
         )
     };
+
     let tap = |mark: u32| {
         format!(
             "const mark = document.querySelector('a[data-field=\"{mark}\"] rect');
@@ -240,10 +258,12 @@ async fn a_signature_is_adopted_once_and_used_by_taps_on_further_marks() {
                  .dispatchEvent(new MouseEvent('click', {{ bubbles: true, cancelable: true }}))"
         )
     };
+
     // Nothing is signed before the signer has given a signature.
     browser.run(&tap(0)).await;
     browser.see("[name=First]").await;
     assert_eq!(browser.run(&text_of(0)).await, Value::Null);
+
     browser.see(".samples").await;
     browser.click(".samples label:nth-child(2)").await;
     browser.picture("phone-styles").await;
@@ -251,15 +271,19 @@ async fn a_signature_is_adopted_once_and_used_by_taps_on_further_marks() {
     browser.read("Sign").await;
     browser.click(".next").await;
     assert_eq!(browser.run(&text_of(0)).await, "Jordan Lee");
+
     browser.click(".collapse").await;
     browser.run(&tap(1)).await;
     assert_eq!(browser.run(&text_of(1)).await, "Jordan Lee");
+
     browser.picture("phone-marks").await;
+
     // The initials are another signature, which has to be given once as well.
     browser.run(&tap(2)).await;
     browser.see("[name=Initials]").await;
     browser.click(".next").await;
     assert_eq!(browser.run(&text_of(2)).await, "JL");
+
     browser.see("[name=Optional]").await;
     browser.read("Sign as Jordan Lee").await;
     browser.read("Skip").await;
@@ -267,6 +291,7 @@ async fn a_signature_is_adopted_once_and_used_by_taps_on_further_marks() {
     browser.click("#consent").await;
     browser.click("button[value=finish]").await;
     browser.read("Thank you").await;
+
     app.wait_for(&id, "vaulted").await;
     let envelope = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
     let values = envelope.to_string();
@@ -283,12 +308,14 @@ async fn marks_are_labelled_and_can_be_hit_with_a_finger() {
         ("Day", "date", false),
     ];
     let (_, url) = with_fields(&app, &fields).await;
+
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     browser.goto(&url).await;
     browser.see(".sheet img").await;
     for label in ["Sign", "Initial", "Date"] {
         browser.read(label).await;
     }
+
     let hit = "const mark = document.querySelector('a[data-field=\"2\"] rect');
         mark.scrollIntoView({ block: 'center' });
         const box = mark.getBoundingClientRect();
@@ -299,6 +326,7 @@ async fn marks_are_labelled_and_can_be_hit_with_a_finger() {
         browser.run(hit).await,
         json!(["#field-2", "#field-2", "#field-2", null])
     );
+
     browser.picture("phone-labels").await;
 }
 
@@ -319,10 +347,12 @@ async fn the_first_load_of_a_hundred_pages_is_light() {
     let body = envelope_body(&template["template_id"]);
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let url = envelope["sign_url"].as_str().unwrap();
+
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     browser.slow().await;
     browser.goto(url).await;
     browser.until("return document.querySelector('.sheet img').complete && document.querySelector('.sheet img').naturalWidth > 0").await;
+
     // What the script fetches a moment later counts as well.
     tokio::time::sleep(std::time::Duration::from_secs(2)).await;
     let figures = "const all = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
@@ -333,6 +363,7 @@ async fn the_first_load_of_a_hundred_pages_is_light() {
     let figures = browser.run(figures).await;
     eprintln!("first load of 100 pages: {figures}");
     assert!(figures["bytes"].as_u64().unwrap() <= 150_000, "{figures}");
+
     browser.picture("phone-hundred-pages").await;
 }
 
@@ -352,6 +383,7 @@ async fn the_document_can_be_read_as_text_that_fits_the_screen() {
         browser.is_accessible("the reading view").await;
         let wide = "return document.documentElement.scrollWidth <= innerWidth";
         assert_eq!(browser.run(wide).await, true, "{name}: nothing is cut off");
+
         browser.click(".reading-view").await;
         browser.see(".sheet img").await;
     }
@@ -372,8 +404,10 @@ async fn the_form_follows_its_rules_and_takes_a_file_on_a_phone() {
         for (member, value) in more.as_object().unwrap() {
             field[member] = value.clone();
         }
+
         field
     };
+
     let fields = json!([
         field(
             "Price",
@@ -397,6 +431,7 @@ async fn the_form_follows_its_rules_and_takes_a_file_on_a_phone() {
         field("Licence", "attachment", 0.5, json!({ "required": true })),
         field("Signature", "signature", 0.6, json!({ "required": true })),
     ]);
+
     let template = app.template(CONTRACT, &fields).await;
     let body = envelope_body(&template["template_id"]);
     let envelope = app.post("/partner/envelopes", body).await.data(201);
@@ -406,6 +441,7 @@ async fn the_form_follows_its_rules_and_takes_a_file_on_a_phone() {
     std::fs::write(licence.path(), pdf::with_lines(&["Driving licence 4711"])).unwrap();
 
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
+
     // The preview of the builder applies the rules to what its author tries.
     let token = app
         .template_session(template["template_id"].as_str().unwrap())
@@ -413,6 +449,7 @@ async fn the_form_follows_its_rules_and_takes_a_file_on_a_phone() {
     browser
         .goto(&format!("{}/builder#token={token}", app.url()))
         .await;
+
     // The button works once the fields are there.
     browser.see(".box").await;
     browser.click("#show-preview").await;
@@ -421,6 +458,7 @@ async fn the_form_follows_its_rules_and_takes_a_file_on_a_phone() {
     let hidden = "return document.querySelector('[data-title=Value]').hidden";
     browser.see(".sheet img").await;
     assert_eq!(browser.run(hidden).await, true);
+
     browser.click(".next").await;
     browser.type_into("[name=Price]", "50\u{e007}").await;
     browser.read("At least 100").await;
@@ -430,6 +468,7 @@ async fn the_form_follows_its_rules_and_takes_a_file_on_a_phone() {
     browser
         .until("return !document.querySelector('[data-title=Value]').hidden")
         .await;
+
     browser.picture("phone-preview-rules").await;
     browser.page.enter_parent_frame().await.unwrap();
 
@@ -442,9 +481,11 @@ async fn the_form_follows_its_rules_and_takes_a_file_on_a_phone() {
     browser
         .run("document.querySelector('[name=Price]').value = ''")
         .await;
+
     browser.type_into("[name=Price]", "2000\u{e007}").await;
     browser.see(".step.current .election").await;
     assert_eq!(browser.run(hidden).await, true);
+
     browser
         .click(".step.current .election label:first-child")
         .await;
@@ -454,6 +495,7 @@ async fn the_form_follows_its_rules_and_takes_a_file_on_a_phone() {
     browser
         .until("return document.querySelector('[name=Total]').value === '1750.00'")
         .await;
+
     browser.see(".step.current[data-kind=attachment]").await;
     browser.picture("phone-attachment").await;
     browser.is_accessible("a field for a file").await;
@@ -461,6 +503,7 @@ async fn the_form_follows_its_rules_and_takes_a_file_on_a_phone() {
     browser
         .type_into("[data-kind=attachment] input[type=file]", path)
         .await;
+
     browser.read(".pdf").await;
     browser
         .until("return !document.querySelector('.attached').hidden")
@@ -468,6 +511,7 @@ async fn the_form_follows_its_rules_and_takes_a_file_on_a_phone() {
     browser.click(".next").await;
     browser.see(".step.current[data-kind=signature]").await;
     browser.click(".next").await;
+
     browser
         .until("return document.body.classList.contains('at-end')")
         .await;
@@ -477,6 +521,7 @@ async fn the_form_follows_its_rules_and_takes_a_file_on_a_phone() {
     browser
         .until("return document.body.dataset.happening === 'completed'")
         .await;
+
     app.wait_for(id, "vaulted").await;
     let text = pdf::text(&app.copy(id).await);
     assert!(

@@ -89,9 +89,11 @@ impl Matrix {
             .data(200);
         let mut body = envelope_body(&template["template_id"]);
         body["signers"] = signers;
+
         for (name, value) in more.as_object().into_iter().flatten() {
             body[name] = value.clone();
         }
+
         let sent = self.app.post("/partner/envelopes", body).await.data(201);
         text(&sent, "envelope_id")
     }
@@ -121,10 +123,13 @@ impl Matrix {
         for (signer, url) in signers.iter().zip(self.links(id).await) {
             let page = form::open(&self.app, &url).await;
             assert_eq!(page.status, 200, "{}", page.text());
+
             let after = form::press(&self.app, &url, "finish", &form::filled(&page.text())).await;
             assert_eq!(after.status, 200, "{}", after.text());
+
             let name = format!("finished-{}.html", text(signer, "signer_id"));
             self.write(record, &name, &after.bytes);
+
             // Persons who sign at different seconds have different printed times.
             tokio::time::sleep(std::time::Duration::from_millis(1_050)).await;
         }
@@ -198,12 +203,14 @@ impl Matrix {
             assert_eq!(bundle.status, 409, "{}", bundle.text());
             self.verified_here(record, id).await;
         }
+
         let view = format!("/partner/control/records/{id}");
         let view = self.app.get(&view).await;
         if view.status == 200 {
             let view = view.data(200).to_string();
             self.write(record, "control.json", view.as_bytes());
         }
+
         self.json(record, "envelope.json", &path).await;
         for (name, part) in [
             ("certificate.json", "vault/certificate"),
@@ -212,8 +219,10 @@ impl Matrix {
         ] {
             self.json(record, name, &format!("{path}/{part}")).await;
         }
+
         let sheet = self.app.get(&format!("{path}/custody-record")).await;
         assert_eq!(sheet.status, 200, "{}", sheet.text());
+
         self.write(record, "custody-record.pdf", &sheet.bytes);
 
         let completion = format!("{path}/completion-certificate");
@@ -230,6 +239,7 @@ impl Matrix {
                 self.write(record, "verify.html", &page.bytes);
             }
         }
+
         let events = json!(self.app.events(id).await);
         self.write(record, "events.json", events.to_string().as_bytes());
         let mails: Vec<String> = crate::support::files_below(&self.app.data.path().join("outbox"))
@@ -239,6 +249,7 @@ impl Matrix {
             .collect();
         let mails = json!(mails).to_string();
         self.write(record, "mails.json", mails.as_bytes());
+
         self.json(record, "ledger.json", &format!("{path}/custody"))
             .await;
         self.records.push(record.to_owned());
@@ -255,6 +266,7 @@ impl Matrix {
             let digest = hex::encode(Sha256::digest(&bytes));
             files.insert(file.name().to_owned(), digest.into());
         }
+
         let files = Value::Object(files).to_string();
         self.write(record, "bundle.json", files.as_bytes());
 
@@ -264,6 +276,7 @@ impl Matrix {
         let run = move || (verifier_output(&zip, &[]), verifier_text(&zip, &[]));
         let (report, words) = tokio::task::spawn_blocking(run).await.unwrap();
         self.write(record, "verify-report.json", &report.stdout);
+
         self.write(record, "verify-report.txt", &words.stdout);
     }
 
@@ -337,6 +350,7 @@ async fn outputs_about_people_say_what_the_ledger_says() {
     let delegable = json!({ "allow_delegation": true });
     let id = matrix.sent(&TWO, spouses, delegable).await;
     let url = &matrix.links(&id).await[1];
+
     let another = [
         ("delegate-name".to_owned(), "Sam Elm".to_owned()),
         ("delegate-email".to_owned(), "sam@example.com".to_owned()),
@@ -344,6 +358,7 @@ async fn outputs_about_people_say_what_the_ledger_says() {
     form::open(&matrix.app, url).await;
     let passed = form::press(&matrix.app, url, "delegate", &another).await;
     assert_eq!(passed.status, 200, "{}", passed.text());
+
     matrix.signed("shared-delegated", &id).await;
     matrix.collect("shared-delegated", &id).await;
 
@@ -354,6 +369,7 @@ async fn outputs_about_people_say_what_the_ledger_says() {
         json!({ "email": "sam@example.com", "name": "Sam Elm", "reason": "Ann is abroad" });
     matrix.app.patch(&path, change).await.data(200);
     matrix.signed("corrected", &id).await;
+
     matrix.collect("corrected", &id).await;
     matrix.told_truly();
 }
@@ -377,6 +393,7 @@ async fn outputs_about_custody_say_what_the_ledger_says() {
     let id = matrix.app.vaulted_envelope().await;
     matrix.pledged(&id).await;
     matrix.collect("pledged", &id).await;
+
     matrix.told_truly();
 }
 
@@ -390,6 +407,7 @@ async fn outputs_about_a_transferred_package_say_what_the_ledger_says() {
         let made = app.library_template(&[("name", name)], &document).await;
         templates.push(made.data(201)["template_id"].clone());
     }
+
     let body = json!({ "name": "Sale", "template_ids": templates });
     let package = app.web(Method::POST, "/document-packages", body).await;
     let package = package.data(201)["package_id"].clone();
@@ -399,6 +417,7 @@ async fn outputs_about_a_transferred_package_say_what_the_ledger_says() {
         &app.post("/partner/envelopes", body).await.data(201),
         "envelope_id",
     );
+
     let body = json!({ "package_id": package, "package_template_ids": templates });
     let path = format!("/envelopes/{id}/send");
     app.web(Method::POST, &path, body).await.data(200);
@@ -410,6 +429,7 @@ async fn outputs_about_a_transferred_package_say_what_the_ledger_says() {
     let offer = json!({ "records": [id], "buyer": buyer.org });
     let path = "/partner/control/transfers";
     let offer = app.post_as(&seller.key, path, offer).await.data(202);
+
     let path = format!("{path}/{}", text(&offer, "transfer_id"));
     for (party, step, state) in [
         (&buyer, "", "proposed"),
@@ -420,6 +440,7 @@ async fn outputs_about_a_transferred_package_say_what_the_ledger_says() {
             let step = format!("{path}/{step}");
             app.post_as(&party.key, &step, json!({})).await.data(202);
         }
+
         let mut polls = 0;
         while app.get_as(&seller.key, &path).await.data(200)["state"] != state {
             polls += 1;
@@ -427,6 +448,7 @@ async fn outputs_about_a_transferred_package_say_what_the_ledger_says() {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     }
+
     app.wait_until_idle().await;
     let tape = format!(
         "{}/tape?format=jsonl",
@@ -434,18 +456,21 @@ async fn outputs_about_a_transferred_package_say_what_the_ledger_says() {
     );
     let tape = app.get_as(&buyer.key, &tape).await;
     assert_eq!(tape.status, 200, "{}", tape.text());
+
     let tape = tape.text();
     let rows = tape
         .lines()
         .map(|row| serde_json::from_str::<Value>(row).unwrap());
     let rows = json!(rows.collect::<Vec<_>>());
     assert_eq!(rows.as_array().unwrap().len(), 1, "{rows}");
+
     matrix.write(
         "package-transferred",
         "tape.json",
         rows.to_string().as_bytes(),
     );
     matrix.collect("package-transferred", &id).await;
+
     matrix.told_truly();
 }
 
@@ -458,6 +483,7 @@ async fn outputs_about_uploads_say_what_the_ledger_says() {
         .windows(9)
         .rposition(|window| window == b"startxref");
     damaged.truncate(at.unwrap());
+
     damaged.extend_from_slice(b"startxref\n99999999\n%%EOF\n");
     for (record, file) in [
         ("paper", CONTRACT),
@@ -474,15 +500,19 @@ async fn outputs_about_uploads_say_what_the_ledger_says() {
             let kept = json!({ "state": "kept", "where": "Maple Motors, safe 2" });
             matrix.app.put(&path, kept).await.data(200);
         }
+
         vault_in(&matrix.app, &id).await;
         if record == "paper-converted" {
             matrix.converted(&id).await;
         }
+
         if record == "paper-pledged" {
             matrix.pledged(&id).await;
         }
+
         matrix.collect(record, &id).await;
     }
+
     matrix.told_truly();
 }
 
@@ -532,6 +562,7 @@ async fn outputs_about_checked_people_say_what_the_ledger_says() {
         if record == "kba-released" {
             matrix.released(&id).await;
         }
+
         matrix.collect(record, &id).await;
     }
 
@@ -548,17 +579,20 @@ async fn outputs_about_checked_people_say_what_the_ledger_says() {
     let batch = bulk::batch_of(app, &template, json!({})).await;
     bulk::set_clients(app, &batch, &clients).await;
     assert_eq!(bulk::submit(app, &batch).await.status, 202);
+
     bulk::wait_until(app, &batch, "completed").await;
     let list = app.get("/partner/envelopes").await.json();
     let mut all = list["data"].as_array().unwrap().iter();
     let ours = all.find(|one| one["envelope_name"] != "Retail instalment contract");
     let id = text(ours.expect("an envelope of the batch"), "envelope_id");
+
     // The records of a batch are vaulted on request.
     matrix.completed("bulk", &id).await;
     matrix.app.wait_for(&id, "completed").await;
     let path = format!("/partner/envelopes/{id}/vault-in-signed");
     matrix.app.post(&path, json!({})).await.data(200);
     matrix.collect("bulk", &id).await;
+
     matrix.told_truly();
 }
 
@@ -571,6 +605,7 @@ async fn outputs_about_test_data_say_what_the_ledger_says() {
     let id = matrix.sent(&ONE, one, json!({})).await;
     let path = format!("/test/envelopes/{id}/sign");
     matrix.app.post(&path, json!({})).await.data(200);
+
     in_the_vault(&matrix.app, &id).await;
     matrix.collect("test", &id).await;
 
@@ -580,6 +615,7 @@ async fn outputs_about_test_data_say_what_the_ledger_says() {
     matrix.completed("test-kba", &id).await;
     in_the_vault(&matrix.app, &id).await;
     matrix.collect("test-kba", &id).await;
+
     matrix.told_truly();
 }
 
@@ -607,6 +643,7 @@ async fn outputs_about_time_stamps_say_what_the_ledger_says() {
         }
         matrix.collect(record, &id).await;
     }
+
     matrix.told_truly();
 }
 
@@ -620,6 +657,7 @@ async fn the_checker_finds_each_changed_fact() {
     matrix.collect("no-signature-released", &id).await;
     let id = matrix.app.vaulted_envelope().await;
     matrix.pledged(&id).await;
+
     matrix.collect("pledged", &id).await;
 
     for (record, least) in [("no-signature-released", 40), ("pledged", 8)] {
@@ -631,6 +669,7 @@ async fn the_checker_finds_each_changed_fact() {
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
+
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(report["before"], json!([]));
         assert_eq!(report["unnoticed"], json!([]));

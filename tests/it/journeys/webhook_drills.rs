@@ -51,6 +51,7 @@ impl WebhookDrill {
         let operator = |arguments: &[&str]| home.operator("0s", arguments).1;
         let org = operator(&["org", "create", "--name", "Maple"]);
         let org = org["org_id"].as_str().unwrap().to_owned();
+
         let limit = ["--rpm", "100000000"];
         let create = [
             "key",
@@ -65,6 +66,7 @@ impl WebhookDrill {
             made["api_key"].as_str().unwrap().to_owned()
         });
         let keys = keys.collect();
+
         let token = operator(&[
             "token",
             "issue",
@@ -75,6 +77,7 @@ impl WebhookDrill {
             "--role",
             "admin",
         ]);
+
         Self {
             keys,
             bearer: token["token"].as_str().unwrap().to_owned(),
@@ -104,6 +107,7 @@ impl WebhookDrill {
         };
         let request = request.header("authorization", format!("Bearer {}", self.bearer));
         let text = request.send().await.unwrap().text().await.unwrap();
+
         serde_json::from_str(&text).unwrap()
     }
 
@@ -130,6 +134,7 @@ impl WebhookDrill {
         let answer = request.send().await.ok()?;
         let text = answer.text().await.ok()?;
         let answer: Value = serde_json::from_str(&text).ok()?;
+
         Some(answer["data"]["envelope_id"].as_str()?.to_owned())
     }
 }
@@ -143,6 +148,7 @@ async fn kill_servers_during_deliveries(database: Option<String>) {
     let server = ground.serve();
     ground.endpoint(&server.url, &receiver.url).await;
     let address = Arc::new(Mutex::new((server.url.clone(), 0)));
+
     let acknowledged = Arc::new(Mutex::new(HashMap::new()));
     let publishers = (0..8).map(|_| {
         let (ground, address, acknowledged) =
@@ -155,12 +161,14 @@ async fn kill_servers_during_deliveries(database: Option<String>) {
                 if let Some(id) = event {
                     acknowledged.insert(id, Instant::now());
                 }
+
                 if acknowledged.len() >= events {
                     return;
                 }
             }
         })
     });
+
     let publishers: Vec<_> = publishers.collect();
     let mut server = server;
     for kill in 1..=kills {
@@ -169,13 +177,16 @@ async fn kill_servers_during_deliveries(database: Option<String>) {
         while acknowledged.lock().await.len() < share {
             tokio::time::sleep(Duration::from_millis(3)).await;
         }
+
         server.kill();
         server = ground.serve();
         *address.lock().await = (server.url.clone(), kill);
     }
+
     for publisher in publishers {
         publisher.await.unwrap();
     }
+
     let acknowledged = acknowledged.lock().await.clone();
     let ended = Instant::now();
     let missing = || {
@@ -194,12 +205,15 @@ async fn kill_servers_during_deliveries(database: Option<String>) {
             "{} are missing",
             missing()
         );
+
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
+
     // Leave time for repeated deliveries to arrive.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let received = receiver.received();
     let mut times: HashMap<String, usize> = HashMap::new();
+
     let mut latest = Duration::ZERO;
     for one in &received {
         let body = one.json();
@@ -208,10 +222,12 @@ async fn kill_servers_during_deliveries(database: Option<String>) {
             .entry(body["event_id"].as_str().unwrap().to_owned())
             .or_default();
         *seen += 1;
+
         if let Some(at) = acknowledged.get(envelope).filter(|_| *seen == 1) {
             latest = latest.max(one.at.saturating_duration_since(*at));
         }
     }
+
     let duplicates = received.len() - times.len();
     println!(
         "{} acknowledged, {} events received, {duplicates} twice, the latest after {latest:?}; {kills} kills",
@@ -219,6 +235,7 @@ async fn kill_servers_during_deliveries(database: Option<String>) {
         times.len(),
     );
     assert!(latest < Duration::from_secs(35), "{latest:?}");
+
     // Every delivered event is in the outbox, under exactly one envelope.
     let store = ground.home.store().await;
     let mut connection = store.read().await.unwrap();
@@ -228,12 +245,14 @@ async fn kill_servers_during_deliveries(database: Option<String>) {
         .unwrap();
     let known: HashSet<String> = known.into_iter().collect();
     assert!(times.keys().all(|event| known.contains(event)));
+
     let bearable = if drill {
         2 * times.len() / 1000
     } else {
         8 * kills
     };
     assert!(duplicates <= bearable, "{duplicates} of {}", times.len());
+
     server.kill();
 }
 
@@ -278,6 +297,7 @@ async fn hostile(harm: HostileBehaviour) -> HostileReceiver {
             tokio::spawn(harm_with(stream, harm, sent.clone()));
         }
     });
+
     HostileReceiver {
         url,
         connections,
@@ -289,6 +309,7 @@ async fn harm_with(mut stream: TcpStream, harm: HostileBehaviour, sent: Arc<Atom
     let mut request = [0; 16 * 1024];
     let _ = stream.read(&mut request).await;
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n";
+
     let piece = [b'x'; 32 * 1024];
     match harm {
         HostileBehaviour::Flood => {
@@ -313,6 +334,7 @@ async fn harm_with(mut stream: TcpStream, harm: HostileBehaviour, sent: Arc<Atom
                 }
                 sent.fetch_add(line.len(), Ordering::Relaxed);
             }
+
             tokio::time::sleep(Duration::from_secs(60)).await;
         }
         HostileBehaviour::HalfClose => {
@@ -338,11 +360,13 @@ async fn hostile_receivers_cost_few_resources() {
     let ground = WebhookDrill::new(None, 1);
     let server = ground.serve();
     let healthy = WebhookReceiver::start().await;
+
     // The first deliveries allocate memory that later ones reuse, so they come before the baseline.
     let first = ground.endpoint(&server.url, &healthy.url).await;
     for _ in 0..50 {
         ground.event(&server.url, 0).await.unwrap();
     }
+
     healthy.wait_for(50).await;
     let harms = [
         HostileBehaviour::Flood,
@@ -350,12 +374,14 @@ async fn hostile_receivers_cost_few_resources() {
         HostileBehaviour::Headers,
         HostileBehaviour::HalfClose,
     ];
+
     let mut receivers = Vec::new();
     for harm in [harms, harms].concat() {
         let receiver = hostile(harm).await;
         let id = ground.endpoint(&server.url, &receiver.url).await;
         receivers.push((harm, receiver, id));
     }
+
     tokio::time::sleep(Duration::from_secs(3)).await;
     let before = resident(server.id());
     let watching = Arc::new(AtomicBool::new(true));
@@ -370,10 +396,12 @@ async fn hostile_receivers_cost_few_resources() {
             peak
         })
     };
+
     let began = Instant::now();
     for _ in 0..8 {
         ground.event(&server.url, 0).await.unwrap();
     }
+
     // Every first attempt ends and is recorded in time.
     for (harm, receiver, id) in &receivers {
         let path = format!("/webhooks/endpoints/{id}/deliveries");
@@ -390,22 +418,28 @@ async fn hostile_receivers_cost_few_resources() {
                     let flood = matches!(harm, HostileBehaviour::Flood);
                     assert_eq!(row["status"] == "delivered", flood, "{harm:?} {row}");
                 }
+
                 break;
             }
+
             assert!(
                 began.elapsed() < Duration::from_secs(15),
                 "{harm:?}: {rows:#?}"
             );
+
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
+
         assert!(
             receiver.connections.load(Ordering::Relaxed) >= 8,
             "{harm:?}"
         );
     }
+
     // The healthy receiver got all its deliveries without delay.
     healthy.wait_for(58).await;
     assert!(!first.is_empty());
+
     watching.store(false, Ordering::Relaxed);
     let growth = watch.join().unwrap().saturating_sub(before);
     let flooded: usize = receivers

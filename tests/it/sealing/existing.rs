@@ -30,6 +30,7 @@ async fn signatures_of_an_upload_are_verified_and_reported() {
     assert_eq!(signature["changes_after_signing"], "none");
     assert_eq!(signature["level"], "PAdES-B");
     assert_eq!(signature["time_source"], "signer");
+
     assert_eq!(signature["trust"], "not_checked");
     assert!(signature["signer"].as_str().unwrap().starts_with("CN="));
 
@@ -39,6 +40,7 @@ async fn signatures_of_an_upload_are_verified_and_reported() {
         envelope["existing_signatures"],
         upload["existing_signatures"]
     );
+
     for entry in ["document.uploaded", "vault.stored"] {
         let details = app.entry(&id, entry).await;
         assert_eq!(
@@ -46,6 +48,7 @@ async fn signatures_of_an_upload_are_verified_and_reported() {
             upload["existing_signatures"]
         );
     }
+
     let record = app.objects("certificates");
     let record = record
         .iter()
@@ -55,6 +58,7 @@ async fn signatures_of_an_upload_are_verified_and_reported() {
     let text = pdf::text(&record.unwrap());
     let text: Vec<&str> = text.split_whitespace().collect();
     let text = text.join(" ");
+
     let line = "Existing signature valid signature · by CN=";
     assert!(text.contains(line) && text.contains("Seal-"), "{text}");
 }
@@ -71,7 +75,9 @@ async fn a_document_that_was_changed_after_signing_is_reported_as_altered() {
         let both = |one: &Value| (text(one, "status"), text(one, "changes_after_signing"));
         signatures.iter().map(both).collect()
     };
+
     let pair = |status: &str, change: &str| (status.to_owned(), change.to_owned());
+
     // The page marks of a later seal are content.
     let (id, _) = paper(&app, &signed).await;
     let twice = vault_in(&app, &id).await;
@@ -99,6 +105,7 @@ async fn certificates_are_checked_against_the_configured_roots() {
     )
     .await;
     let signed = sealed_elsewhere(&other).await;
+
     let root = other.data.path().join("keys/seal/certificates.pem");
     for (trusted, trust) in [(root, "trusted"), (authority.root(), "untrusted")] {
         let app = TestApp::with(
@@ -138,6 +145,7 @@ fn signed_by_openssl(signed: &[u8], key: &[&str]) -> Vec<u8> {
     let place = digits_of(signed);
     let covered = [&signed[..place.start - 1], &signed[place.end + 1..]].concat();
     std::fs::write(&content, covered).unwrap();
+
     let run = |arguments: &[&str]| {
         let output = std::process::Command::new("openssl")
             .args(arguments)
@@ -146,6 +154,7 @@ fn signed_by_openssl(signed: &[u8], key: &[&str]) -> Vec<u8> {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{errors}");
     };
+
     let subject = ["-nodes", "-subj", "/CN=Ann Signer", "-days", "2"];
     let request = ["req", "-x509", "-keyout", &private, "-out", &certificate];
     run(&[&request[..], &subject, key].concat());
@@ -167,6 +176,7 @@ fn signed_by_openssl(signed: &[u8], key: &[&str]) -> Vec<u8> {
         "-out",
         &signature,
     ]);
+
     let mut other = signed.to_vec();
     replace_signature(&mut other, &std::fs::read(signature).unwrap());
     other
@@ -193,6 +203,7 @@ async fn signatures_of_other_programs_and_keys_are_verified() {
         let signature = answer.data(201)["existing_signatures"][0].clone();
         assert_eq!(signature["status"], status, "{key:?}: {signature}");
         assert_eq!(signature["signer"], "CN=Ann Signer", "{signature}");
+
         let why = signature["problem"].as_str().unwrap_or_default();
         assert!(why.contains(problem), "{why}");
     }
@@ -205,6 +216,7 @@ async fn a_signature_of_indefinite_length_is_verified() {
     let mut signed = sealed_elsewhere(&app).await;
     let der = hex::decode(&signed[digits_of(&signed)]).unwrap();
     assert_eq!(der[..2], [0x30, 0x82], "a length of two bytes");
+
     let length = usize::from(u16::from_be_bytes([der[2], der[3]]));
     let ber = [&[0x30, 0x80][..], &der[4..4 + length], &[0, 0]].concat();
     replace_signature(&mut signed, &ber);

@@ -40,6 +40,7 @@ async fn every_word_of_a_damaged_template_is_in_both_copies() {
         let body = envelope_body(&template["template_id"]);
         let envelope = app.post("/partner/envelopes", body).await.data(201);
         let id = envelope["envelope_id"].as_str().unwrap();
+
         form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
         app.wait_for(id, "vaulted").await;
 
@@ -86,11 +87,13 @@ async fn signed(app: &TestApp, source: &[u8]) -> CorpusOutcome {
     if template.status != 200 {
         return refused(&template);
     }
+
     let body = envelope_body(&template.data(200)["template_id"]);
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let id = envelope["envelope_id"].as_str().unwrap().to_owned();
     form::sign(app, envelope["sign_url"].as_str().unwrap()).await;
     app.wait_for(&id, "vaulted").await;
+
     let copies = [authoritative_copy(app, &id), app.copy(&id).await];
     CorpusOutcome::Vaulted { id, copies }
 }
@@ -126,6 +129,7 @@ fn corpus() -> Vec<std::path::PathBuf> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "pdf"))
         .collect();
     files.sort();
+
     files.truncate(most);
     files
 }
@@ -140,6 +144,7 @@ async fn every_document_of_the_corpus_is_shown_alike_or_refused() {
     for path in corpus() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let source = std::fs::read(&path).unwrap();
+
         // Other readers have no limits: bombs are only signed and uploaded.
         let is_hostile = name.starts_with("hostile-");
         let is_form = memchr::memmem::find(&source, b"/AcroForm").is_some();
@@ -164,6 +169,7 @@ async fn every_document_of_the_corpus_is_shown_alike_or_refused() {
                     .or_default() += 1;
                 continue;
             }
+
             // The marks alone, on grey pages of the same sizes.
             let Some(grey) = pdf::blank(&source) else {
                 *counts
@@ -174,6 +180,7 @@ async fn every_document_of_the_corpus_is_shown_alike_or_refused() {
             let CorpusOutcome::Vaulted { copies: masks, .. } = uploaded(&app, &grey).await else {
                 panic!("{name}: grey pages are refused");
             };
+
             let [x, y, w, h] = FIELD;
             let field =
                 (way == "template").then_some([x - 0.01, y - 0.01, x + w + 0.01, y + h + 0.01]);
@@ -182,6 +189,7 @@ async fn every_document_of_the_corpus_is_shown_alike_or_refused() {
             *counts
                 .entry(format!("{way}: vaulted, {verdict}"))
                 .or_default() += 1;
+
             // Fields of forms become part of the pages, which readers draw a little differently.
             let lost = answer["problems"].to_string();
             let is_detail = is_form && !lost.contains("missing") && !lost.contains("invisible");
@@ -204,6 +212,7 @@ async fn a_document_with_an_empty_password_is_opened_with_a_warning_and_both_has
     let (id, answer) = paper(&app, &locked).await;
     let answer = answer.json();
     assert_eq!(answer["warnings"][0]["code"], "encryption_removed");
+
     let uploaded = app.entry(&id, "document.uploaded").await;
     let repair = &uploaded["rewritten"];
     assert_eq!(repair["uploaded_hash"], answer["data"]["hash"]);
@@ -215,6 +224,7 @@ async fn a_document_with_an_empty_password_is_opened_with_a_warning_and_both_has
     }]);
     let answer = app.new_template(&locked, &fields).await.json();
     assert_eq!(answer["warnings"][0]["code"], "encryption_removed");
+
     let body = envelope_body(&answer["data"]["template_id"]);
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let id = envelope["envelope_id"].as_str().unwrap();
@@ -246,6 +256,7 @@ fn acting() -> Vec<u8> {
         "",
         "BT /F1 12 Tf 72 700 Td (The buyer agrees to pay the total of payments.) Tj ET",
     );
+
     document.build()
 }
 
@@ -263,8 +274,10 @@ async fn scripts_are_kept_removed_or_refused_as_the_organization_decides() {
     let warnings = answer.json()["warnings"].take();
     assert_eq!(warnings.as_array().unwrap().len(), 1, "{warnings}");
     assert_eq!(warnings[0]["code"], "actions_removed");
+
     let rewritten = app.entry(&id, "document.uploaded").await["rewritten"].take();
     assert_eq!(rewritten["reason"], "its scripts and actions are removed");
+
     for copy in [vault_in(&app, &id).await, app.copy(&id).await] {
         for action in [&b"/JavaScript"[..], b"/Launch", b"/OpenAction"] {
             let found = memchr::memmem::find(&copy, action);
@@ -277,6 +290,7 @@ async fn scripts_are_kept_removed_or_refused_as_the_organization_decides() {
     let (_, answer) = paper(&app, &acting()).await;
     assert_eq!(answer.status, 422);
     assert_eq!(answer.json()["details"][0]["code"], "active_content");
+
     let (_, answer) = paper(&app, CONTRACT).await;
     answer.data(201);
 }
@@ -294,6 +308,7 @@ async fn a_certification_is_given_up_only_when_the_sender_says_so() {
         "/Perms << /DocMDP {signature} 0 R >> /AcroForm << /SigFlags 3 /Fields [<< /FT /Sig \
          /T (Certified) /V {signature} 0 R >>] >>"
     ));
+
     certified.page_with(
         "/MediaBox [0 0 612 792]",
         "",
@@ -311,6 +326,7 @@ async fn a_certification_is_given_up_only_when_the_sender_says_so() {
         "{}",
         refused.text()
     );
+
     let sender = Session::of(&app, "sender@example.com", "sender").await;
     let uploaded = async |more: &[(&str, &str)]| {
         let texts = [&[("name", "Public form")], more].concat();
@@ -339,6 +355,7 @@ async fn a_certification_is_given_up_only_when_the_sender_says_so() {
         rewritten["given_up"][0]["field"], "Certified",
         "{rewritten}"
     );
+
     assert_ne!(rewritten["uploaded_hash"], rewritten["rewritten_hash"]);
     form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
     app.wait_for(id, "vaulted").await;
@@ -366,12 +383,14 @@ async fn a_password_opens_a_protected_document_and_is_not_kept() {
         .upload(&upload, "application/pdf", &locked, &wrong)
         .await;
     assert_eq!(refused.status, 422, "{}", refused.text());
+
     let right = [("password", "green heron 7")];
     let answer = app
         .upload(&upload, "application/pdf", &locked, &right)
         .await;
     assert_eq!(answer.status, 201, "{}", answer.text());
     assert_eq!(answer.json()["warnings"][0]["code"], "encryption_removed");
+
     let copy = vault_in(&app, id).await;
     assert!(pdf::text(&copy).contains("uthoritative copy"));
 
@@ -388,6 +407,7 @@ async fn a_password_opens_a_protected_document_and_is_not_kept() {
     app.upload("/partner/templates", "application/pdf", &locked, &texts)
         .await
         .data(200);
+
     for file in files_below(app.data.path()) {
         let bytes = std::fs::read(&file).unwrap_or_default();
         let found = memchr::memmem::find(&bytes, b"green heron");

@@ -34,6 +34,7 @@ async fn independent_validators_accept_the_seal_of_the_authoritative_copy() {
     ] {
         assert!(said.contains(line), "{line}: {said}");
     }
+
     let certificates = app.data.path().join("keys/seal/certificates.pem");
     let expected = json!({
         "intact": true, "valid": true, "trusted": true, "whole": true,
@@ -58,11 +59,14 @@ async fn a_modified_or_extended_document_has_no_valid_seal() {
     let why = sealing::verify(&changed).err().unwrap();
     assert_eq!(why, "the document was changed after it was sealed");
     assert!(pdf::signatures(&changed).contains("Digest Mismatch"));
+
     let longer = [sealed.as_slice(), b"% more\n"].concat();
     let why = sealing::verify(&longer).err().unwrap();
     assert_eq!(why, "there is no seal over the whole document");
+
     let why = sealing::verify(CONTRACT).err().unwrap();
     assert_eq!(why, "there is no seal over the whole document");
+
     for at in (0..sealed.len()).step_by(sealed.len() / 40) {
         let mut changed = sealed.clone();
         changed[at] ^= 0x10;
@@ -85,6 +89,7 @@ async fn vaulted_uploads_are_sealed() {
     let upload = format!("{path}/upload");
     let stored = app.upload(&upload, "image/png", picture, &[]).await;
     stored.data(201);
+
     let vault_in = format!("{path}/vault-in-upload");
     app.post(&vault_in, json!({})).await.data(200);
     let certificates = app.data.path().join("keys/seal/certificates.pem");
@@ -105,6 +110,7 @@ async fn a_document_certified_against_changes_is_vaulted_unchanged() {
          /TransformParams << /Type /TransformParams /P 1 /V /1.2 >> >>] >>",
     );
     certified.catalog(&format!("/Perms << /DocMDP {signature} 0 R >>"));
+
     certified.page_with(
         "/MediaBox [0 0 612 792]",
         "",
@@ -113,6 +119,7 @@ async fn a_document_certified_against_changes_is_vaulted_unchanged() {
     let certified = certified.build();
     let mut body = envelope_body(&Value::Null);
     body["envelope_kind"] = "paper".into();
+
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let id = envelope["envelope_id"].as_str().unwrap();
     let upload = format!("/partner/envelopes/{id}/upload");
@@ -121,8 +128,10 @@ async fn a_document_certified_against_changes_is_vaulted_unchanged() {
     let vault_in = format!("/partner/envelopes/{id}/vault-in-upload");
     app.post(&vault_in, json!({})).await.data(200);
     assert_eq!(vaulted(&app), certified);
+
     let copy = std::fs::read(&app.objects("copies")[0]).unwrap();
     assert!(pdf::text(&copy).contains("Non-authoritative copy"));
+
     let ledger = app.get(&format!("/partner/envelopes/{id}/custody")).await;
     assert!(ledger.text().contains("\"seal_certificate_hash\":null"));
 }
@@ -136,10 +145,13 @@ async fn an_expired_key_cannot_seal() {
     let now = holdfast::domain::clock::Clock::default().now();
     let key = sealing::SealingKey::open_or_make(&folder, now).unwrap();
     assert!(key.check(now).is_ok());
+
     let refused = key.check(key.expires_at()).err().unwrap().to_string();
     assert!(refused.contains("ended at"), "{refused}");
+
     let refused = key.sign(Vec::new(), 0..0, [0; 32], key.expires_at());
     assert!(refused.is_err());
+
     let later = Config {
         data_dir: app.data.path().into(),
         clock_offset: Some(Duration::from_secs(6 * 365 * 86_400)),
@@ -164,6 +176,7 @@ async fn a_pkcs12_key_seals_with_the_right_password() {
         "-subj",
         "/CN=Example Bank",
     ];
+
     openssl(
         at,
         &[&["req", "-x509"], &curve[..], &own, &["-days", "30"]].concat(),
@@ -171,6 +184,7 @@ async fn a_pkcs12_key_seals_with_the_right_password() {
     let from = ["-inkey", "key.pem", "-in", "own.pem"];
     let to = ["-out", "own.p12", "-passout", "file:password"];
     std::fs::write(at.join("password"), "a long secret\n").unwrap();
+
     std::fs::write(at.join("wrong"), "another secret\n").unwrap();
     openssl(at, &[&["pkcs12", "-export"], &from[..], &to].concat());
 
@@ -182,8 +196,10 @@ async fn a_pkcs12_key_seals_with_the_right_password() {
     let seal = given("password");
     let app = TestApp::with(|config| config.seal = seal, OrgSettings::default()).await;
     app.vaulted_envelope().await;
+
     let seal = sealing::verify(&vaulted(&app)).unwrap();
     assert_eq!(seal.subject, "CN=Example Bank");
+
     let said = pdf::seal(&vaulted(&app), &at.join("own.pem"));
     assert_eq!(said["intact"], true, "{said}");
 
@@ -200,6 +216,7 @@ async fn a_pkcs12_key_seals_with_the_right_password() {
         .to_string();
     assert!(refused.contains("not usable"), "{refused}");
     assert!(!refused.contains("secret"), "{refused}");
+
     let half = Config {
         seal: SealSettings {
             key_file: Some(at.join("key.pem")),
@@ -222,6 +239,7 @@ async fn every_document_can_be_sealed() {
     let certificates = app.data.path().join("keys/seal/certificates.pem");
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
     let corpus = std::env::var_os("HOLDFAST_CORPUS").map(PathBuf::from);
+
     let mut sealed = 0;
     for folder in [Some(fixtures), corpus].into_iter().flatten() {
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -230,6 +248,7 @@ async fn every_document_can_be_sealed() {
             if !name.ends_with(".pdf") {
                 continue;
             }
+
             let mut body = envelope_body(&Value::Null);
             body["envelope_kind"] = "paper".into();
             let envelope = app.post("/partner/envelopes", body).await.data(201);
@@ -240,28 +259,36 @@ async fn every_document_can_be_sealed() {
             if answer.status == 422 {
                 continue;
             }
+
             answer.data(201);
+
             // A document that is accepted can be vaulted.
             let vault_in = format!("/partner/envelopes/{id}/vault-in-upload");
             let answer = app.post(&vault_in, json!({})).await;
             assert_eq!(answer.status, 200, "{name}: {}", answer.text());
+
             let bytes = authoritative_copy(&app, id);
+
             // Earlier signatures cover these bytes.
             let is_signed = file.windows(10).any(|bytes| bytes == b"/ByteRange");
             assert!(
                 !is_signed || bytes.starts_with(&file),
                 "{name} was rewritten"
             );
+
             sealing::verify(&bytes).unwrap_or_else(|why| panic!("{name}: {why}"));
             let said = pdf::signatures(&bytes);
             assert!(said.contains("Signature is Valid."), "{name}: {said}");
             assert!(said.contains("Total document signed"), "{name}: {said}");
+
             let seal = pdf::seal(&bytes, &certificates);
             assert_eq!(seal["trusted"], true, "{name}: {seal}");
             assert_eq!(seal["whole"], true, "{name}: {seal}");
+
             sealed += 1;
         }
     }
+
     println!("{sealed} documents sealed");
     assert!(sealed >= 5, "{sealed}");
 }
@@ -298,6 +325,7 @@ async fn a_signed_upload_keeps_its_bytes_or_is_refused() {
     let app = TestApp::start().await;
     let (id, answer) = paper(&app, CONTRACT).await;
     answer.data(201);
+
     // A sealed copy is a signed document.
     let signed = vault_in(&app, &id).await;
     let (id, answer) = paper(&app, &signed).await;
@@ -310,6 +338,7 @@ async fn a_signed_upload_keeps_its_bytes_or_is_refused() {
         answer.error(422);
         reason
     };
+
     // Its cross-reference table is not where the end of the file says.
     let mut damaged = signed.clone();
     let marker = b"startxref\n";
@@ -317,8 +346,10 @@ async fn a_signed_upload_keeps_its_bytes_or_is_refused() {
         .windows(marker.len())
         .rposition(|bytes| bytes == marker);
     damaged[at.unwrap() + marker.len()] = b'0';
+
     let why = reason(&damaged).await;
     assert!(why.contains("it is signed"), "{why}");
+
     let cut = &signed[..signed.len() - 1];
     let why = reason(cut).await;
     assert!(why.contains("behind its end"), "{why}");
@@ -341,14 +372,17 @@ async fn a_signed_document_is_signed_by_others_with_its_bytes_kept() {
     let body = envelope_body(&template["template_id"]);
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+
     let id = envelope["envelope_id"].as_str().unwrap();
     app.wait_for(id, "vaulted").await;
     let copy = authoritative_copy(&app, id);
     assert!(copy.starts_with(&signed));
     assert!(pdf::text(&copy).contains("Jordan Lee"));
+
     // The earlier seal is valid for its revision, and ours for the whole.
     let said = pdf::signatures(&copy);
     assert_eq!(said.matches("Signature is Valid.").count(), 2, "{said}");
+
     sealing::verify(&copy).unwrap();
 }
 

@@ -83,6 +83,7 @@ async fn a_time_stamp_without_a_trusted_root_is_refused() {
     let id = app.vaulted_envelope().await;
     let time = stored(&app, &id).await["trusted_time"].clone();
     assert_eq!(time["status"], "no trusted time", "{time}");
+
     let reason = time["reason"].as_str().unwrap();
     assert!(reason.contains("leads to no trusted root"), "{reason}");
 }
@@ -95,11 +96,13 @@ async fn an_invalid_file_of_roots_is_refused_at_start() {
         if let Some(text) = text {
             std::fs::write(&file, text).unwrap();
         }
+
         let mut config = holdfast::config::Config {
             data_dir: folder.path().join("data"),
             ..holdfast::config::Config::default()
         };
         config.seal.timestamp_trust_file = Some(file.clone());
+
         holdfast::start::start(config)
             .await
             .err()
@@ -152,19 +155,23 @@ async fn a_seal_with_a_time_stamp_is_accepted_with_every_kind_of_key() {
         assert_eq!(time["status"], "stamped");
         assert_eq!(time["at"], stamp.at.to_string());
         assert_eq!(certified(&app, &id).await, *time);
+
         let types = app.event_types(&id).await;
         assert!(
             !types.contains(&"vault.without_trusted_time".to_owned()),
             "{types:?}"
         );
+
         let report = app.release_and_verify(&id).await;
         assert_eq!(report["valid"], true, "{report}");
+
         let sealed = finding(&report, "seal");
         let sealed = sealed["detail"].as_str().unwrap();
         assert!(
             sealed.starts_with("the authoritative copy is sealed by "),
             "{sealed}"
         );
+
         let said = finding(&report, "trusted time");
         assert!(
             said["detail"]
@@ -184,6 +191,7 @@ async fn a_seal_without_a_usable_time_stamp_is_made_and_reported() {
         (AuthorityBehaviour::OtherPurpose, "gave no usable token"),
         (AuthorityBehaviour::Endless, "it is too large"),
     ];
+
     for (manner, reason) in cases {
         let authority = FakeTimestampAuthority::start(&["-newkey", "rsa:2048"], manner).await;
         let app = stamped_by(&authority).await;
@@ -191,19 +199,25 @@ async fn a_seal_without_a_usable_time_stamp_is_made_and_reported() {
         let time = &stored(&app, &id).await["trusted_time"];
         assert_eq!(time["status"], "no trusted time", "{manner:?}");
         assert_eq!(certified(&app, &id).await, *time, "{manner:?}");
+
         let told = time["reason"].as_str().unwrap();
         assert!(told.contains(reason), "{manner:?}: {told}");
+
         let events = app.events(&id).await;
         let event = events
             .iter()
             .find(|event| event["event_type"] == "vault.without_trusted_time");
         assert_eq!(event.unwrap()["data"]["reason"], told);
+
         let metrics = app.metrics().await;
         assert!(metrics.contains("holdfast_seals_without_trusted_time_total 1"));
+
         let sealed = std::fs::read(&app.objects("vault")[0]).unwrap();
         assert!(sealing::verify(&sealed).unwrap().stamp.is_none());
+
         let report = app.release_and_verify(&id).await;
         assert_eq!(report["valid"], true, "{report}");
+
         let said = finding(&report, "trusted time")["detail"].as_str().unwrap();
         assert!(said.starts_with("no trusted time: "), "{said}");
     }
@@ -220,6 +234,7 @@ async fn a_replayed_time_stamp_is_refused() {
         stored(&app, &first).await["trusted_time"]["status"],
         "stamped"
     );
+
     let second = app.vaulted_envelope().await;
     let time = &stored(&app, &second).await["trusted_time"];
     assert_eq!(time["status"], "no trusted time", "{time}");

@@ -21,6 +21,7 @@ pub async fn clients(app: &TestApp, count: usize) -> Vec<Value> {
         });
         ids.push(client(app, body).await);
     }
+
     ids
 }
 
@@ -41,6 +42,7 @@ pub async fn notice(app: &TestApp) -> Value {
             "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.7, "w": 0.3, "h": 0.03 }] },
         },
     ]);
+
     app.template(CONTRACT, &fields).await["template_id"].clone()
 }
 
@@ -120,6 +122,7 @@ pub async fn wait_until(app: &TestApp, batch: &str, status: &str) -> Value {
             seen["batch"],
             seen["counts"]
         );
+
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -135,8 +138,10 @@ fn counts(pending: i64, sent: i64, failed: i64, skipped: i64, cancelled: i64) ->
 async fn refused_for(app: &TestApp, batch: &str) -> Vec<String> {
     let answer = submit(app, batch).await;
     assert_eq!(answer.status, 422, "{}", answer.text());
+
     let body = answer.json();
     assert_eq!(body["error"], "Validation failed");
+
     let details = body["details"].as_array().unwrap();
     details
         .iter()
@@ -166,6 +171,7 @@ async fn every_client_gets_an_envelope_of_their_own() {
             "rejected": ["cust_01jdk7m3e8f4x9s2w5v6b0c1da"],
         })
     );
+
     let seen = overview(&app, &id).await;
     assert_eq!(seen["batch"]["status"], "ready");
     assert_eq!(seen["batch"]["total_count"], 5);
@@ -177,10 +183,12 @@ async fn every_client_gets_an_envelope_of_their_own() {
 
     let submitted = submit(&app, &id).await.data(202);
     assert_eq!(submitted["status"], "running");
+
     let done = wait_until(&app, &id, "completed").await;
     assert_eq!(done["counts"], counts(0, 3, 0, 2, 0));
     assert_eq!(done["batch"]["sent_count"], 3);
     assert_eq!(done["batch"]["skipped_count"], 2);
+
     let item = &done["items"][1];
     assert_eq!(item["status"], "sent");
     assert_eq!(item["email"], "client1@example.com");
@@ -198,9 +206,11 @@ async fn every_client_gets_an_envelope_of_their_own() {
     assert_eq!(shown["metadata"]["source_template_id"], template);
     assert_eq!(shown["metadata"]["bulk_send"]["batch_id"], id.as_str());
     assert_eq!(shown["metadata"]["bulk_send"]["item_id"], item["item_id"]);
+
     let created = app.entry(envelope, "envelope.created").await;
     assert_eq!(created["bulk_send"]["batch_id"], id.as_str());
     assert_eq!(created["status"], "preparing");
+
     let types = app.event_types(envelope).await;
     assert_eq!(types, ["envelope.created", "envelope.sent"]);
 
@@ -211,6 +221,7 @@ async fn every_client_gets_an_envelope_of_their_own() {
             .iter()
             .any(|mail| mail.contains("client1@example.com"))
     );
+
     let links = format!("/envelopes/{envelope}/signing-links");
     let links = app.web(Method::GET, &links, Value::Null).await.data(200);
     let url = links["signers"][0]["signing_url"]
@@ -218,8 +229,10 @@ async fn every_client_gets_an_envelope_of_their_own() {
         .unwrap()
         .to_owned();
     assert_eq!(links["signers"][0]["role"], "Client");
+
     let page = app.get(&url).await.text();
     assert!(page.contains("City 1"), "{page}");
+
     form::sign(&app, &url).await;
     app.wait_for(envelope, "completed").await;
 }
@@ -233,6 +246,7 @@ async fn a_finished_batch_has_one_bulk_event() {
     let told = bulk_events(&app).await;
     assert_eq!(told.len(), 1);
     assert_eq!(told[0]["envelope_id"], Value::Null);
+
     let expected = json!({
         "batch_id": id, "status": "completed", "counts": counts(0, 12, 0, 0, 0),
     });
@@ -242,6 +256,7 @@ async fn a_finished_batch_has_one_bulk_event() {
 /// Returns the `bulk.completed` events in the outbox.
 pub async fn bulk_events(app: &TestApp) -> Vec<Value> {
     use sqlx::Row as _;
+
     let mut connection = app.store.read().await.unwrap();
     let rows = sqlx::query("select body from event where event_type = 'bulk.completed'")
         .fetch_all(&mut *connection)
@@ -260,16 +275,20 @@ async fn bulk_send_requires_the_organization_header_and_the_admin_role() {
         if let Some(token) = token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
+
         if let Some(org) = org {
             request = request.header("x-org-id", org);
         }
+
         app.send(request.body(Body::empty()).unwrap()).await
     };
+
     let (admin, own) = (app.admin(), app.org.as_str());
     assert_eq!(
         ask(None, Some(own)).await.error(401),
         "Authentication required"
     );
+
     let member = app.token("member");
     assert_eq!(
         ask(Some(&member), Some(own)).await.error(403),
@@ -279,6 +298,7 @@ async fn bulk_send_requires_the_organization_header_and_the_admin_role() {
         ask(Some(&admin), None).await.error(400),
         "X-Org-Id is required"
     );
+
     let other = ask(Some(&admin), Some("org_01jdk7m3e8f4x9s2w5v6b0c1da")).await;
     assert_eq!(other.error(403), "X-Org-Id is not the token's organization");
     assert_eq!(ask(Some(&admin), Some(own)).await.status, 200);
@@ -291,6 +311,7 @@ async fn a_batch_is_visible_only_to_its_organization() {
     let path = format!("/bulk-send/{}", batch["batch_id"].as_str().unwrap());
     let other = app.other_admin();
     assert_eq!(app.get_with_bearer(&other, &path).await.status, 400);
+
     for path in [
         path.as_str(),
         "/bulk-send/bsb_01jdk7m3e8f4x9s2w5v6b0c1da",
@@ -311,20 +332,25 @@ async fn a_new_batch_names_its_source() {
     let create = async |body: Value| app.web(Method::POST, "/bulk-send", body).await;
     let missing = create(json!({ "name": "A", "document_source": "template" })).await;
     assert_eq!(missing.status, 422);
+
     let missing = missing.json();
     assert_eq!(missing["details"][0]["path"], json!(["source_template_id"]));
     assert_eq!(missing["details"][0]["message"], "Required");
+
     let missing = create(json!({ "name": "A", "document_source": "package" }))
         .await
         .json();
     assert_eq!(missing["details"][0]["path"], json!(["source_package_id"]));
+
     let wrong = create(json!({ "document_source": "fax" })).await.json();
     assert_eq!(wrong["details"].as_array().unwrap().len(), 2, "{wrong}");
+
     let unknown = json!({
         "name": "A", "document_source": "template",
         "source_template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da",
     });
     assert_eq!(create(unknown).await.error(404), "Template not found");
+
     let unknown = json!({
         "name": "A", "document_source": "package",
         "source_package_id": "pkg_01jdk7m3e8f4x9s2w5v6b0c1da",
@@ -353,6 +379,7 @@ async fn a_new_batch_names_its_source() {
     assert_eq!(made["auto_vault_enabled"], false);
     assert_eq!(made["master_template_id"], Value::Null);
     assert_eq!(made["created_by"], "oak@oak.example");
+
     // The option applies only to a new document; otherwise the source template decides.
     let template = notice(&app).await;
     let body = json!({
@@ -377,13 +404,16 @@ async fn a_batch_can_be_changed_until_it_is_submitted() {
     assert_eq!(changed["preserve_signing_order"], false);
     assert_eq!(changed["add_me_as_signer"], true);
     assert_eq!(changed["tag_ids"], json!(["x"]));
+
     assert_eq!(changed["auto_vault_enabled"], true);
     // Enabling the toggle does not accept the terms.
     assert_eq!(changed["vault_in_terms_accepted_at"], Value::Null);
+
     let back = json!({ "add_me_as_signer": false, "auto_vault_enabled": false });
     patch(back).await.data(200);
     let unknown = json!({ "master_template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da" });
     assert_eq!(patch(unknown).await.error(404), "Template not found");
+
     let master = patch(json!({ "master_template_id": template }))
         .await
         .data(200);
@@ -393,6 +423,7 @@ async fn a_batch_can_be_changed_until_it_is_submitted() {
     set_clients(&app, &id, &clients).await;
     submit(&app, &id).await.data(202);
     wait_until(&app, &id, "completed").await;
+
     for (method, path, body) in [
         (Method::PATCH, path.clone(), json!({ "name": "C" })),
         (Method::DELETE, path.clone(), Value::Null),
@@ -418,6 +449,7 @@ async fn a_batch_can_be_changed_until_it_is_submitted() {
         let answer = app.web(method.clone(), &path, body).await;
         assert_eq!(answer.status, 409, "{method} {path}: {}", answer.text());
     }
+
     let again = submit(&app, &id).await.error(409);
     assert_eq!(again, "Batch has already been submitted");
 }
@@ -433,11 +465,14 @@ async fn opening_the_editor_fixes_identity_verification_of_a_new_document() {
         app.web(Method::PATCH, &path, body).await
     };
     assert_eq!(patch(true).await.data(200)["kba_required"], true);
+
     let session = open_editor(&app, id).await.data(201);
     assert_eq!(session["kba_required"], true);
     assert_eq!(session["roles"], json!([]));
+
     patch(true).await.data(200);
     assert_eq!(patch(false).await.status, 409);
+
     // For a template it can never be changed.
     let template = notice(&app).await;
     let body = json!({ "document_source": "template", "source_template_id": template });
@@ -457,14 +492,17 @@ async fn reopening_the_editor_continues_with_the_same_master() {
     let first = open_editor(&app, id).await.data(201);
     assert_eq!(first["roles"], json!(["Client", "Dealer"]));
     assert_ne!(first["template_id"], template);
+
     let body = json!({ "batch_id": id, "template_id": template, "template_name": "Other" });
     let again = app
         .web(Method::POST, "/esign/builder-session", body)
         .await
         .data(201);
     assert_eq!(again["template_id"], first["template_id"]);
+
     let seen = overview(&app, id).await;
     assert_eq!(seen["batch"]["master_template_id"], first["template_id"]);
+
     // The master is not part of the library, and the library's template is unchanged.
     let library = app.web(Method::GET, "/templates", Value::Null).await.json();
     assert_eq!(library["meta"]["total"], 1);
@@ -484,6 +522,7 @@ async fn a_batch_submission_reports_all_missing_parts() {
             "terms_not_accepted"
         ]
     );
+
     // A master without a document cannot be sent.
     open_editor(&app, id).await.data(201);
     let nobody = client(&app, json!({ "name": "No address" })).await;
@@ -531,6 +570,7 @@ async fn invited(app: &TestApp, count: usize) -> BTreeSet<String> {
             .trim_end_matches('>')
             .to_owned()
     };
+
     mails.iter().map(to).collect()
 }
 
@@ -544,6 +584,7 @@ async fn an_ordered_batch_invites_the_client_before_the_sender() {
     let clients = [client(&app, contact).await];
     let id = batch_of(&app, &template, json!({ "add_me_as_signer": true })).await;
     set_clients(&app, &id, &clients).await;
+
     submit(&app, &id).await.data(202);
     let done = wait_until(&app, &id, "completed").await;
     let envelope = done["items"][0]["envelope_id"].as_str().unwrap();
@@ -558,6 +599,7 @@ async fn an_ordered_batch_invites_the_client_before_the_sender() {
         invited(&app, 1).await,
         BTreeSet::from(["office@birch.example".into()])
     );
+
     form::sign(&app, shown(0, "signing_url").as_str().unwrap()).await;
     let both = ["office@birch.example", "oak@oak.example"].map(str::to_owned);
     assert_eq!(invited(&app, 2).await, BTreeSet::from(both));
@@ -572,6 +614,7 @@ async fn an_unordered_batch_invites_both_parties_immediately() {
     let id = batch_of(&app, &template, more).await;
     set_clients(&app, &id, &clients).await;
     submit(&app, &id).await.data(202);
+
     let both = ["client0@example.com", "oak@oak.example"].map(str::to_owned);
     assert_eq!(invited(&app, 2).await, BTreeSet::from(both));
 }
@@ -590,8 +633,10 @@ async fn automatic_vaulting_requires_accepted_terms() {
                 json!({ "auto_vault_enabled": true, "acknowledge_authoritative_copy": false });
             let refused = app.web(Method::POST, &path, refused).await;
             assert_eq!(refused.status, 422);
+
             let details = refused.json()["details"][0]["path"].clone();
             assert_eq!(details, json!(["acknowledge_authoritative_copy"]));
+
             let accepted =
                 json!({ "auto_vault_enabled": true, "acknowledge_authoritative_copy": true });
             let batch = app
@@ -599,12 +644,15 @@ async fn automatic_vaulting_requires_accepted_terms() {
                 .await
                 .data(200);
             assert_eq!(batch["vault_in_terms_accepted_by"], "oak@oak.example");
+
             let cleared = json!({ "auto_vault_enabled": false });
             let batch = app.web(Method::POST, &path, cleared).await.data(200);
             assert_eq!(batch["vault_in_terms_accepted_at"], Value::Null);
             assert_eq!(batch["auto_vault_enabled"], false);
+
             app.web(Method::POST, &path, accepted).await.data(200);
         }
+
         submit(&app, &id).await.data(202);
         let done = wait_until(&app, &id, "completed").await;
         let envelope = done["items"][0]["envelope_id"].as_str().unwrap().to_owned();
@@ -615,8 +663,10 @@ async fn automatic_vaulting_requires_accepted_terms() {
             .unwrap()
             .to_owned();
         form::sign(&app, &url).await;
+
         envelope
     };
+
     let vaulted = send(true).await;
     app.wait_for(&vaulted, "vaulted").await;
     let created = app.entry(&vaulted, "envelope.created").await;
@@ -631,6 +681,7 @@ async fn automatic_vaulting_requires_accepted_terms() {
     let path = format!("/envelopes/{kept}/vault-consent");
     let accepted = json!({ "auto_vault_enabled": true, "acknowledge_authoritative_copy": true });
     app.web(Method::POST, &path, accepted).await.data(200);
+
     app.wait_for(&kept, "vaulted").await;
 }
 
@@ -645,6 +696,7 @@ async fn a_list_of_clients_replaces_the_previous_one() {
     let seen = overview(&app, id).await;
     assert_eq!(seen["items"].as_array().unwrap().len(), 1);
     assert_eq!(seen["items"][0]["customer_id"], clients[2]);
+
     let path = format!("/bulk-send/{id}/items");
     for wrong in [
         json!({}),
@@ -653,6 +705,7 @@ async fn a_list_of_clients_replaces_the_previous_one() {
     ] {
         assert_eq!(app.web(Method::POST, &path, wrong).await.status, 422);
     }
+
     let foreign = json!({ "customer_ids": ["cust_01jdk7m3e8f4x9s2w5v6b0c1da", "x"] });
     let added = app.web(Method::POST, &path, foreign).await.data(200);
     assert_eq!(added["added"], 0);
@@ -671,15 +724,19 @@ async fn deleting_a_batch_archives_its_master() {
     let deleted = app.web(Method::DELETE, &path, Value::Null).await.data(200);
     assert_eq!(deleted, json!({ "batch_id": id, "deleted": true }));
     assert_eq!(app.web(Method::GET, &path, Value::Null).await.status, 404);
+
     let list = app.web(Method::GET, "/bulk-send", Value::Null).await.json();
     assert_eq!(list["meta"], json!({ "page": 1, "limit": 20, "total": 0 }));
+
     let path = format!("/templates/{}", master.as_str().unwrap());
     assert_eq!(app.web(Method::GET, &path, Value::Null).await.status, 404);
+
     let deadline = Instant::now() + Duration::from_secs(20);
     while docuseal.template()["archived_at"].is_null() {
         assert!(Instant::now() < deadline, "the master is not archived");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+
     // The library's template stays.
     let path = format!("/templates/{}", template.as_str().unwrap());
     app.web(Method::GET, &path, Value::Null).await.data(200);
@@ -693,6 +750,7 @@ async fn batches_are_listed_with_their_counts() {
         let made = batch(&app, json!({ "name": name })).await;
         set_clients(&app, made["batch_id"].as_str().unwrap(), &clients).await;
     }
+
     let list = app
         .web(Method::GET, "/bulk-send?limit=2&page=1", Value::Null)
         .await
@@ -717,6 +775,7 @@ async fn a_batch_of_roles_that_sign_nothing_is_refused_where_the_organization_re
     }]);
     let unsigned = app.template(CONTRACT, &field).await["template_id"].clone();
     let clients = clients(&app, 1).await;
+
     let id = batch_of(&app, &unsigned, json!({})).await;
     set_clients(&app, &id, &clients).await;
 
@@ -751,6 +810,7 @@ async fn a_master_that_the_provider_fails_to_return_is_a_502() {
     );
     assert_eq!(submit(&app, &id).await.status, 502);
     assert_eq!(overview(&app, &id).await["batch"]["status"], "ready");
+
     submit(&app, &id).await.data(202);
     wait_until(&app, &id, "completed").await;
 }
@@ -760,6 +820,7 @@ async fn transient_provider_failures_are_retried_without_duplicate_sends() {
     let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let id = ready_batch(&app, 4).await;
+
     // One lost response to a clone, one to a submission, and one temporary refusal.
     docuseal.fail("POST", "/submissions", DocusealFault::DroppedAfter, 1);
     docuseal.fail(
@@ -768,6 +829,7 @@ async fn transient_provider_failures_are_retried_without_duplicate_sends() {
         DocusealFault::Answer(500, json!({})),
         1,
     );
+
     submit(&app, &id).await.data(202);
     docuseal.fail("POST", "/templates/", DocusealFault::DroppedAfter, 1);
     let done = wait_until(&app, &id, "completed").await;
@@ -787,9 +849,11 @@ async fn a_client_refused_by_the_provider_is_recorded_and_can_be_retried() {
         DocusealFault::Answer(422, refusal),
         1,
     );
+
     submit(&app, &id).await.data(202);
     let done = wait_until(&app, &id, "completed").await;
     assert_eq!(done["counts"], counts(0, 2, 1, 0, 0));
+
     let items = done["items"].as_array().unwrap();
     let failed = items
         .iter()
@@ -797,13 +861,16 @@ async fn a_client_refused_by_the_provider_is_recorded_and_can_be_retried() {
         .unwrap();
     let error = failed["error"].as_str().unwrap();
     assert!(error.starts_with("Signing provider refused"), "{error}");
+
     let envelope = failed["envelope_id"].as_str().unwrap();
     app.wait_for(envelope, "preparing").await;
 
     let again = act(&app, &id, "retry").await.data(202);
     assert_eq!(again["status"], "running");
+
     let done = wait_until(&app, &id, "completed").await;
     assert_eq!(done["counts"], counts(0, 3, 0, 0, 0));
+
     // The retry uses the same envelope and affects no other.
     app.wait_for(envelope, "sent").await;
     assert_eq!(docuseal.submissions(), 3);
@@ -825,6 +892,7 @@ async fn a_batch_without_any_sent_envelope_has_failed() {
         DocusealFault::Answer(422, json!({ "error": "no" })),
         9,
     );
+
     submit(&app, &id).await.data(202);
     let done = wait_until(&app, &id, "failed").await;
     assert_eq!(done["counts"], counts(0, 0, 2, 0, 0));
@@ -840,6 +908,7 @@ async fn a_lost_master_ends_the_batch() {
     let id = batch_of(&app, &template, json!({})).await;
     set_clients(&app, &id, &clients).await;
     app.stop_working();
+
     submit(&app, &id).await.data(202);
     let frozen = docuseal.template()["id"].as_i64().unwrap();
     let path = format!("/templates/{frozen}/clone");
@@ -849,6 +918,7 @@ async fn a_lost_master_ends_the_batch() {
         DocusealFault::Answer(404, json!({ "status": 404 })),
         99,
     );
+
     let node = app.another_node(|config| docuseal.configure(config)).await;
     let done = wait_until(&node, &id, "failed").await;
     assert_eq!(done["counts"], counts(0, 0, 30, 0, 0));
@@ -861,13 +931,16 @@ async fn a_cancelled_batch_stops_sending_and_keeps_sent_envelopes() {
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let id = ready_batch(&app, 120).await;
     submit(&app, &id).await.data(202);
+
     let deadline = Instant::now() + Duration::from_secs(120);
     while overview(&app, &id).await["counts"]["sent"] == 0 {
         assert!(Instant::now() < deadline);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+
     let cancelled = act(&app, &id, "cancel").await.data(200);
     assert_eq!(cancelled["status"], "cancelled");
+
     // Running chunks are finished, and no new one starts.
     let deadline = Instant::now() + Duration::from_secs(120);
     let seen = loop {
@@ -883,9 +956,11 @@ async fn a_cancelled_batch_stops_sending_and_keeps_sent_envelopes() {
         seen["counts"]["cancelled"].as_u64().unwrap(),
     );
     assert_eq!(sent + stopped, 120, "{}", seen["counts"]);
+
     assert!(stopped > 0);
     assert_eq!(docuseal.submissions() as u64, sent);
     assert!(bulk_events(&app).await.is_empty());
+
     let again = act(&app, &id, "cancel").await.data(200);
     assert_eq!(again["status"], "cancelled");
     assert_eq!(act(&app, &id, "retry").await.status, 409);
@@ -902,21 +977,26 @@ async fn the_envelope_of_a_cancelled_attempt_is_voided() {
         DocusealFault::Answer(500, json!({})),
         99,
     );
+
     submit(&app, &id).await.data(202);
     let deadline = Instant::now() + Duration::from_secs(120);
     let waiting = loop {
         let seen = overview(&app, &id).await;
         let item = seen["items"][0].clone();
+
         // The item was tried once and is waiting for its retry.
         if item["status"] == "pending" && item["error"].is_string() {
             break item;
         }
         assert!(Instant::now() < deadline, "{item}");
+
         tokio::time::sleep(Duration::from_millis(10)).await;
     };
+
     act(&app, &id, "cancel").await.data(200);
     let seen = overview(&app, &id).await;
     assert_eq!(seen["counts"], counts(0, 0, 0, 0, 1));
+
     app.wait_for(waiting["envelope_id"].as_str().unwrap(), "voided")
         .await;
 }
@@ -931,6 +1011,7 @@ async fn a_client_without_an_address_at_sending_time_is_skipped() {
     let path = format!("/customers/{}", clients[0].as_str().unwrap());
     let body = json!({ "email": null });
     app.web(Method::PATCH, &path, body).await.data(200);
+
     submit(&app, &id).await.data(202);
     let done = wait_until(&app, &id, "completed").await;
     assert_eq!(done["counts"], counts(0, 1, 0, 1, 0));
@@ -953,6 +1034,7 @@ async fn a_package_is_sent_in_bulk_as_one_document() {
     let id = made["batch_id"].as_str().unwrap();
     let session = open_editor(&app, id).await.data(201);
     assert_eq!(session["roles"], json!(["Client"]));
+
     set_clients(&app, id, &clients(&app, 1).await).await;
     submit(&app, id).await.data(202);
     let done = wait_until(&app, id, "completed").await;
@@ -973,13 +1055,16 @@ async fn progress_is_streamed_until_the_batch_ends() {
     let stream = app.web(Method::GET, &path, Value::Null).await;
     assert_eq!(stream.status, 200);
     assert_eq!(stream.headers["content-type"], "text/event-stream");
+
     let text = stream.text();
     let last = text.trim_end().rsplit("\n\n").next().unwrap();
     let (name, data) = last.split_once('\n').unwrap();
     assert_eq!(name, "event: end", "{text}");
+
     let data: Value = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
     assert_eq!(data["status"], "completed");
     assert_eq!(data["counts"], counts(0, 40, 0, 0, 0));
+
     let unknown = "/bulk-send/bsb_01jdk7m3e8f4x9s2w5v6b0c1da/events";
     assert_eq!(app.web(Method::GET, unknown, Value::Null).await.status, 404);
 }
@@ -993,6 +1078,7 @@ async fn a_node_without_bulk_send_leaves_batches_to_other_nodes() {
     let off = app.another_node(|config| config.bulk.concurrency = 0).await;
     tokio::time::sleep(Duration::from_millis(800)).await;
     assert_eq!(overview(&off, &id).await["counts"], counts(3, 0, 0, 0, 0));
+
     off.stop_working();
     let node = app.another_node(|_| {}).await;
     wait_until(&node, &id, "completed").await;
@@ -1010,16 +1096,19 @@ async fn a_retry_does_not_resend_a_manually_sent_envelope() {
         DocusealFault::Answer(422, refusal),
         2,
     );
+
     submit(&app, &id).await.data(202);
     let done = wait_until(&app, &id, "failed").await;
     let error = done["items"][0]["error"].as_str().unwrap();
     assert!(!error.contains('\n'), "{error}");
+
     let envelope = |index: usize| {
         done["items"][index]["envelope_id"]
             .as_str()
             .unwrap()
             .to_owned()
     };
+
     // The builder cannot replace the document of an envelope in a batch.
     let body = json!({ "envelope_id": envelope(0) });
     let refused = app
@@ -1030,11 +1119,13 @@ async fn a_retry_does_not_resend_a_manually_sent_envelope() {
         refused,
         "The document of a bulk batch's envelope is the batch's"
     );
+
     let path = format!("/envelopes/{}/send", envelope(0));
     app.web(Method::POST, &path, json!({})).await.data(200);
     let path = format!("/partner/envelopes/{}/void", envelope(1));
     app.post(&path, json!({})).await.data(200);
     assert_eq!(docuseal.submissions(), 1);
+
     act(&app, &id, "retry").await.data(202);
     let done = wait_until(&app, &id, "completed").await;
     assert_eq!(done["counts"], counts(0, 1, 1, 0, 0));
@@ -1053,6 +1144,7 @@ async fn an_envelope_voided_while_it_is_sent_holds_up_no_other() {
     while docuseal.requests("POST", "/submissions").len() < 3 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+
     let seen = overview(&app, &id).await;
     let voided = seen["items"][1]["envelope_id"].as_str().unwrap().to_owned();
     let path = format!("/partner/envelopes/{voided}/void");
@@ -1061,6 +1153,7 @@ async fn an_envelope_voided_while_it_is_sent_holds_up_no_other() {
     assert_eq!(done["counts"], counts(0, 2, 1, 0, 0));
     assert_eq!(done["items"][1]["error"], "Envelope is voided");
     assert_eq!(docuseal.submissions(), 3, "nothing was sent twice");
+
     // The submission of the voided envelope is withdrawn.
     while docuseal.requests("DELETE", "/submissions/").is_empty() {
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -1082,11 +1175,13 @@ async fn a_master_cannot_change_identity_verification_or_prices() {
         refused.starts_with("The batch needs identity verification"),
         "{refused}"
     );
+
     let priced = json!({ "name": "Offer", "source_format": "word", "pricing_table": true });
     let priced = app.web(Method::POST, "/templates", priced).await.data(201);
     let made = batch(&app, json!({})).await;
     let path = format!("/bulk-send/{}", made["batch_id"].as_str().unwrap());
     assert_eq!(patch(&path, &priced["template_id"]).await.status, 422);
+
     // The editor continues with the master that was set.
     patch(&path, &plain).await.data(200);
     let id = made["batch_id"].as_str().unwrap();
@@ -1107,6 +1202,7 @@ async fn a_batch_waits_for_a_provider_that_limits_the_rate() {
         DocusealFault::Answer(status, body),
         2,
     );
+
     submit(&app, &id).await.data(202);
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
@@ -1118,8 +1214,10 @@ async fn a_batch_waits_for_a_provider_that_limits_the_rate() {
             break;
         }
         assert!(Instant::now() < deadline, "{seen}");
+
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+
     let later = app
         .as_of_with(Duration::from_secs(90), |config| docuseal.configure(config))
         .await;

@@ -51,9 +51,11 @@ async fn creating_an_existing_customer_renames_it_and_keeps_the_id() {
         .data(201);
     let mut body = envelope_body(&Value::Null);
     body["customer_email"] = "JORDAN.LEE@example.com".into();
+
     body["customer_name"] = "Jordan Lee-Park".into();
     let second = app.post("/partner/envelopes", body).await.data(201);
     assert_eq!(first["customer_id"], second["customer_id"]);
+
     let customer = app
         .get("/partner/customers?email=jordan.lee@example.com")
         .await
@@ -79,6 +81,7 @@ async fn an_unknown_or_missing_address_is_refused() {
             .error(404),
         "Customer not found"
     );
+
     assert_eq!(app.get("/partner/customers").await.status, 400);
     assert_eq!(app.get("/partner/customers?email=").await.status, 400);
 }
@@ -99,8 +102,10 @@ async fn a_customer_document_becomes_an_envelope_that_can_be_vaulted() {
     assert_eq!(filed["customer_id"], customer);
     assert_eq!(filed["contentType"], "application/pdf");
     assert_eq!(filed["size"], CONTRACT.len());
+
     let id = filed["envelope_id"].as_str().unwrap();
     assert_eq!(filed["path"], format!("uploads:{id}/document"));
+
     let listed = app
         .get(&format!(
             "/partner/envelopes?customer_id={customer}&status=uploaded"
@@ -126,6 +131,7 @@ async fn a_document_needs_a_customer_and_a_readable_file() {
     let unknown = "/partner/customers/cust_01h455vb4pex5vsknk084sn02q/documents";
     let refused = app.upload(unknown, "application/pdf", CONTRACT, &[]).await;
     assert_eq!(refused.error(404), "Customer not found");
+
     let envelope = app
         .post("/partner/envelopes", envelope_body(&Value::Null))
         .await
@@ -136,10 +142,12 @@ async fn a_document_needs_a_customer_and_a_readable_file() {
     );
     let text = app.upload(&path, "text/plain", b"hello", &[]).await;
     assert_eq!(text.status, 415);
+
     let broken = app
         .upload(&path, "application/pdf", b"%PDF-1.7 nothing", &[])
         .await;
     assert_eq!(broken.error(422), "The PDF could not be read");
+
     let empty = app
         .post_text(
             &app.key,
@@ -149,6 +157,7 @@ async fn a_document_needs_a_customer_and_a_readable_file() {
         )
         .await;
     assert_eq!(empty.error(400), "file is required");
+
     let total = app.get("/partner/envelopes").await.json()["meta"]["total"].take();
     assert_eq!(total, 1, "nothing was written");
 }

@@ -34,12 +34,14 @@ async fn a_repeated_key_and_body_replays_the_first_response() {
     let body = envelope_body(&template["template_id"]);
     let first = post(&app, "deal-17", "/partner/envelopes", &body).await;
     assert!(!replayed(&first));
+
     let again = post(&app, "deal-17", "/partner/envelopes", &body).await;
     assert!(replayed(&again));
     assert_eq!(again.status, 201);
     assert_eq!(again.bytes, first.bytes);
     assert!(again.headers.contains_key("x-ratelimit-remaining"));
     assert_eq!(count(&app).await, 1);
+
     let id = first.json()["data"]["envelope_id"].clone();
     let types = app.event_types(id.as_str().unwrap()).await;
     assert_eq!(types, ["envelope.created", "envelope.sent"]);
@@ -57,6 +59,7 @@ async fn the_same_key_with_another_body_or_path_is_refused() {
         refused.error(422),
         "Idempotency-Key was used for another request"
     );
+
     let void = format!(
         "/partner/envelopes/{}/void",
         created["envelope_id"].as_str().unwrap()
@@ -70,6 +73,7 @@ async fn an_idempotency_key_belongs_to_its_caller() {
     let app = TestApp::start().await;
     let body = envelope_body(&Value::Null);
     post(&app, "k", "/partner/envelopes", &body).await.data(201);
+
     for key in [
         app.other_organization().await,
         app.key_with(holdfast::domain::organization::Scope::ALL)
@@ -99,12 +103,15 @@ async fn a_refusal_is_replayed() {
     );
     let voided = post(&app, "first", &void, &json!({})).await;
     assert_eq!(voided.status, 200);
+
     let refused = post(&app, "second", &void, &json!({})).await;
     assert_eq!(refused.status, 422);
+
     let again = post(&app, "second", &void, &json!({})).await;
     assert!(replayed(&again));
     assert_eq!(again.status, 422);
     assert_eq!(again.error(422), "Cannot void envelope with status: voided");
+
     // The first response is unchanged.
     let first = post(&app, "first", &void, &json!({})).await;
     assert!(replayed(&first));
@@ -138,6 +145,7 @@ async fn a_repeated_upload_is_recognized_by_its_bytes() {
             .unwrap()
     };
     assert_eq!(app.send(upload("one", CONTRACT)).await.status, 201);
+
     // Another client encodes the same form differently.
     assert!(replayed(&app.send(upload("another", CONTRACT)).await));
     assert_eq!(app.send(upload("one", b"%PDF-1.4 other")).await.status, 422);
@@ -153,6 +161,7 @@ async fn concurrent_repeats_create_one_envelope() {
         futures::future::join_all((0..8).map(|_| post(&app, "k", "/partner/envelopes", &body)))
             .await;
     assert_eq!(count(&app).await, 1);
+
     for answer in &answers {
         assert!(
             answer.status == 201 || answer.status == 409,
@@ -160,6 +169,7 @@ async fn concurrent_repeats_create_one_envelope() {
             answer.text()
         );
     }
+
     assert_eq!(
         answers
             .iter()
@@ -167,6 +177,7 @@ async fn concurrent_repeats_create_one_envelope() {
             .count(),
         1
     );
+
     let after = post(&app, "k", "/partner/envelopes", &body).await;
     assert!(replayed(&after));
 }
@@ -179,6 +190,7 @@ async fn an_abandoned_claim_blocks_until_its_lease_ends() {
     let body = envelope_body(&Value::Null);
     let created = post(&app, "k", "/partner/envelopes", &body).await;
     assert_eq!(created.status, 201);
+
     app.abandon_idempotency_claims("2999-01-01T00:00:00.000Z")
         .await;
     let blocked = post(&app, "k", "/partner/envelopes", &body).await;
@@ -187,6 +199,7 @@ async fn an_abandoned_claim_blocks_until_its_lease_ends() {
         blocked.error(409),
         "A request with this Idempotency-Key is still running"
     );
+
     app.abandon_idempotency_claims("2020-01-01T00:00:00.000Z")
         .await;
     let taken_over = post(&app, "k", "/partner/envelopes", &body).await;
@@ -214,6 +227,7 @@ async fn a_request_with_a_lost_claim_changes_nothing() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let body = envelope_body(&template["template_id"]);
+
     // The open transaction blocks the first request after its claim.
     let held = app.store.begin().await.unwrap();
     let first = post(&app, "k", "/partner/envelopes", &body);
@@ -223,15 +237,19 @@ async fn a_request_with_a_lost_claim_changes_nothing() {
         while app.count("idempotency").await == 0 {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
+
         app.change(
             "update idempotency set lease_until = $1",
             "2020-01-01T00:00:00.000Z",
         )
         .await;
+
         post(&app, "k", "/partner/envelopes", &body).await
     };
+
     let (first, second) = tokio::join!(first, takeover);
     assert_eq!(count(&app).await, 1, "{} {}", first.text(), second.text());
+
     let created = [&first, &second]
         .into_iter()
         .filter(|answer| answer.status == 201 && !replayed(answer))
@@ -244,12 +262,14 @@ async fn a_provider_failure_releases_the_idempotency_key() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let body = envelope_body(&template["template_id"]);
+
     // An unknown instance makes the provider fail before it is called.
     app.change("update template set provider_instance = $1", "gone")
         .await;
     let failed = post(&app, "k", "/partner/envelopes", &body).await;
     assert_eq!(failed.status, 503);
     assert_eq!(app.count("idempotency").await, 0);
+
     app.change("update template set provider_instance = $1", "embedded")
         .await;
     let answer = post(&app, "k", "/partner/envelopes", &body).await;
@@ -265,6 +285,7 @@ async fn an_idempotency_key_expires_after_a_day() {
         post(&app, "k", "/partner/envelopes", &body).await.status,
         201
     );
+
     app.change(
         "update idempotency set created_at = $1",
         "2020-01-01T00:00:00.000Z",
@@ -302,6 +323,7 @@ async fn a_serialization_failure_can_be_retried_with_its_key_on_postgresql() {
     .await;
     let template = app.contract_template().await;
     let body = envelope_body(&template["template_id"]);
+
     app.execute(
         "create function another_was_first() returns trigger language plpgsql as
          $$ begin raise exception 'restart transaction' using errcode = '40001'; end $$",
@@ -312,16 +334,19 @@ async fn a_serialization_failure_can_be_retried_with_its_key_on_postgresql() {
          for each row execute function another_was_first()",
     )
     .await;
+
     let refused = post(&app, "k", "/partner/envelopes", &body).await;
     assert_eq!(refused.headers["retry-after"], "1");
     assert_eq!(
         refused.error(503),
         "The change met another; please try again"
     );
+
     app.execute("drop trigger another_was_first on envelope")
         .await;
     let created = post(&app, "k", "/partner/envelopes", &body).await;
     assert!(!replayed(&created));
+
     created.data(201);
     assert_eq!(count(&app).await, 1);
 }

@@ -91,9 +91,11 @@ async fn three_right_answers_open_the_document() {
         made["envelope_id"].as_str().unwrap(),
         made["sign_url"].as_str().unwrap(),
     );
+
     let client = reqwest::Client::new();
     let gate = client.get(url).send().await.unwrap().text().await.unwrap();
     assert!(gate.contains("Answer these questions") && !gate.contains("Fill in and sign"));
+
     {
         let page = Html::parse_document(&gate);
         for (name, right) in RIGHT {
@@ -101,6 +103,7 @@ async fn three_right_answers_open_the_document() {
             assert_eq!(page.select(&Selector::parse(&control).unwrap()).count(), 1);
         }
     }
+
     // The document is not accessible before that.
     let picture = client
         .get(format!("{url}/pages/1.png"))
@@ -108,10 +111,12 @@ async fn three_right_answers_open_the_document() {
         .await
         .unwrap();
     assert_eq!(picture.status(), 404);
+
     app.wait_for(id, "sent").await;
     let opened = client.post(url).form(&RIGHT).send().await.unwrap();
     let opened = opened.text().await.unwrap();
     assert!(opened.contains("Fill in and sign"), "{opened}");
+
     let picture = client
         .get(format!("{url}/pages/1.png"))
         .send()
@@ -121,17 +126,21 @@ async fn three_right_answers_open_the_document() {
 
     let known = results(&app, id).await;
     assert_eq!(known.len(), 1);
+
     let result = &known[0];
     assert_eq!(result["status"], "passed");
     assert_eq!(result["price_cents"], 400);
     assert_eq!(result["ip_address"], "127.0.0.1");
     assert_eq!(result["signer"]["email"], "kim@birch.example");
+
     let session = result["provider_session_id"].as_str().unwrap();
     assert!(session.starts_with("evf_"), "{session}");
+
     let entry = app.entry(id, "envelope.kba_verified").await;
     assert_eq!(entry["status"], "passed");
     assert_eq!(entry["provider_session_id"], session);
     assert_eq!(entry["sandbox"], true, "a sandbox proves nothing");
+
     app.wait_for_event(id, "kba.verified").await;
     let events = app.events(id).await;
     let told = events
@@ -159,6 +168,7 @@ async fn three_right_answers_open_the_document() {
             .unwrap()
             .contains("Thank you")
     );
+
     app.wait_for(id, "vaulted").await;
     let path = format!("/partner/envelopes/{id}/vault/certificate");
     let certificate = app.get(&path).await.data(200);
@@ -167,14 +177,17 @@ async fn three_right_answers_open_the_document() {
     assert_eq!(identified["session_id"], session);
     assert_eq!(identified["ip_address"], "127.0.0.1");
     assert_eq!(certificate["provenance"]["sandbox"], true);
+
     let checks = certificate["ucc_9105_compliance"]["checks"]
         .as_array()
         .unwrap();
     assert_eq!(checks.len(), 8);
+
     let path = format!("/partner/envelopes/{id}/vault-out");
     app.post(&path, release_form()).await.data(200);
     let report = operator(app.data.path(), &["verify", id]);
     assert_eq!(report["valid"], true, "{report:#}");
+
     app.events_fit_their_schemas(1).await;
 }
 
@@ -215,25 +228,31 @@ async fn the_document_is_hidden_until_the_questions_are_answered() {
         let (id, url) = sent_to(&app, email).await;
         let first = open(&app, &url).await;
         assert_eq!(first.status, 200, "{state}: {}", first.text());
+
         if let Some(answers) = answers {
             let answered = enter(&app, &url, &answers).await;
             let expected = if state == "passed" { 303 } else { 200 };
             assert_eq!(answered.status, expected, "{state}: {}", answered.text());
         }
+
         let shown = open(&app, &url).await.text();
         assert!(shown.contains(title), "{state}: {shown}");
+
         let passed = state == "passed";
         assert_eq!(shown.contains("Fill in and sign"), passed, "{state}");
+
         for page in ["1.png", "1.txt", "1.json"] {
             let page = open(&app, &format!("{url}/pages/{page}")).await;
             assert_eq!(page.status == 200, passed, "{state}: {}", page.status);
         }
+
         // Payment is not possible before the document may be seen.
         let pay = open(&app, &format!("{url}/pay")).await;
         assert_eq!(
             pay.headers["location"],
             url.replace("http://127.0.0.1:8080", "")
         );
+
         // A signer who skips the questions cannot sign.
         let values = [
             ("Sign".to_owned(), "Kim".to_owned()),
@@ -241,6 +260,7 @@ async fn the_document_is_hidden_until_the_questions_are_answered() {
         ];
         form::press(&app, &url, "finish", &values).await;
         let status = if passed { "completed" } else { "sent" };
+
         let path = format!("/partner/envelopes/{id}/status");
         let is = app.get(&path).await.data(200)["status"].clone();
         if passed {
@@ -248,6 +268,7 @@ async fn the_document_is_hidden_until_the_questions_are_answered() {
         } else {
             assert_eq!(is, status, "{state}")
         }
+
         assert_eq!(statuses(&app, &id).await, known, "{state}");
         // An embedded form has no place for the questions (specification, "KBA").
         let body = json!({ "envelope_id": id, "user_email": email, "widget_type": "sign" });
@@ -267,6 +288,7 @@ async fn signers_of_the_sender_skip_identity_verification() {
     ]);
     let texts = [("name", "Two"), ("kba_required", "true")];
     let template = app.library_template(&texts, &document).await.data(201);
+
     let owner = "owner@dealer.example";
     operator(
         app.data.path(),
@@ -281,6 +303,7 @@ async fn signers_of_the_sender_skip_identity_verification() {
             owner,
         ],
     );
+
     let mut body = envelope_body(&template["template_id"]);
     body["signers"] = json!([
         { "email": "kim@birch.example", "name": "Kim Birch", "role": "Buyer" },
@@ -298,6 +321,7 @@ async fn signers_of_the_sender_skip_identity_verification() {
             .to_owned()
     };
     assert!(!is_document(&open(&app, &url(0)).await));
+
     assert!(is_document(&open(&app, &url(1)).await));
     enter(&app, &url(0), &RIGHT).await;
     assert!(is_document(&open(&app, &url(0)).await));
@@ -314,6 +338,7 @@ async fn the_first_pass_of_a_month_is_billed() {
         assert_eq!(enter(app, &url, &RIGHT).await.status, 303);
         results(app, &id).await[0]["price_cents"].clone()
     };
+
     let (failed, url) = sent_to(&app, "kim@birch.example").await;
     open(&app, &url).await;
     enter(&app, &url, &WRONG).await;
@@ -321,6 +346,7 @@ async fn the_first_pass_of_a_month_is_billed() {
     assert_eq!(pass(&app, "kim@birch.example").await, 400);
     assert_eq!(pass(&app, "Kim@Birch.example").await, 0);
     assert_eq!(pass(&app, "lee@birch.example").await, 400);
+
     let month = |app: &TestApp, month: &str| {
         let usage = operator(app.data.path(), &["usage", "kba", "--month", month]);
         usage.as_array().unwrap().clone()
@@ -332,8 +358,10 @@ async fn the_first_pass_of_a_month_is_billed() {
     }]);
     assert_eq!(json!(month(&app, &now)), expected);
     assert_eq!(month(&app, "2020-01"), Vec::<Value>::new());
+
     let later = app.as_of(Duration::from_secs(32 * 86_400)).await;
     assert_eq!(pass(&later, "kim@birch.example").await, 400);
+
     let refused = operator_output(app.data.path(), &["usage", "kba", "--month", "November"]);
     assert!(!refused.status.success());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("write it as 2026-11"));
@@ -366,8 +394,10 @@ async fn two_signers_with_one_address_are_asked_and_billed_each() {
         let path = format!("/partner/envelopes/{id}/signing-links");
         let links = app.get(&path).await.data(200)["signers"].clone();
         let url = |at: usize| links[at]["embed_url"].as_str().unwrap().to_owned();
+
         (id, [url(0), url(1)])
     };
+
     let prices = async |id: &str| {
         let results = results(&app, id).await;
         let price = |result: &Value| {
@@ -386,6 +416,7 @@ async fn two_signers_with_one_address_are_asked_and_billed_each() {
         enter(&app, &ann, &[("again", "again")]).await;
     }
     assert!(!is_document(&open(&app, &bob).await));
+
     enter(&app, &bob, &RIGHT).await;
     assert!(is_document(&open(&app, &bob).await));
     assert!(
@@ -402,6 +433,7 @@ async fn two_signers_with_one_address_are_asked_and_billed_each() {
         open(&app, url).await;
         enter(&app, url, &RIGHT).await;
     }
+
     let expected = [
         ("Ann Lee".into(), 400.into()),
         ("bob  lee".into(), 0.into()),
@@ -414,10 +446,12 @@ async fn three_failures_in_a_day_block_further_attempts() {
     let app = TestApp::start().await;
     let (id, url) = sent_to(&app, "kim@birch.example").await;
     open(&app, &url).await;
+
     // An incomplete form does not count as an attempt.
     let partly = enter(&app, &url, &RIGHT[..2]).await;
     assert_eq!(partly.status, 422);
     assert!(partly.text().contains("Choose an answer"));
+
     for left in ["twice", "once"] {
         let failed = enter(&app, &url, &WRONG).await;
         assert!(
@@ -425,6 +459,7 @@ async fn three_failures_in_a_day_block_further_attempts() {
             "{}",
             failed.text()
         );
+
         let again = enter(&app, &url, &[("again", "again")]).await;
         assert!(
             again.text().contains("Answer these questions"),
@@ -432,15 +467,18 @@ async fn three_failures_in_a_day_block_further_attempts() {
             again.text()
         );
     }
+
     let failed = enter(&app, &url, &WRONG).await;
     assert!(
         failed.text().contains("Come back later"),
         "{}",
         failed.text()
     );
+
     let refused = enter(&app, &url, &RIGHT).await;
     assert!(refused.text().contains("Come back later"));
     assert_eq!(statuses(&app, &id).await, ["failed"; 3]);
+
     let later = app.as_of(Duration::from_secs(86_401)).await;
     let again = enter(&later, &url, &[("again", "again")]).await;
     assert!(
@@ -456,6 +494,7 @@ async fn answers_after_ten_minutes_are_ignored() {
     let (id, url) = sent_to(&app, "kim@birch.example").await;
     let shown = open(&app, &url).await.text();
     assert!(shown.contains("You have 10 minutes"), "{shown}");
+
     let later = app.as_of(Duration::from_secs(601)).await;
     let late = enter(&later, &url, &RIGHT).await;
     assert_eq!(late.status, 200);
@@ -488,9 +527,11 @@ async fn count_once(app: TestApp) {
     futures::future::join_all((0..6).map(|_| enter(&app, &url, &RIGHT))).await;
     assert_eq!(statuses(&app, &id).await, ["passed"]);
     assert!(is_document(&open(&app, &url).await));
+
     let events = app.event_types(&id).await;
     let told = events.iter().filter(|event| *event == "kba.verified");
     assert_eq!(told.count(), 1);
+
     let (from, to) = ("2020-01-01T00:00:00.000Z", "2100-01-01T00:00:00.000Z");
     let time = |text| Timestamp::parse(text).unwrap();
     let mut connection = app.store.read().await.unwrap();
@@ -500,6 +541,7 @@ async fn count_once(app: TestApp) {
         (usage.sessions, usage.billed, usage.amount_cents),
         (1, 1, 400)
     );
+
     for (org, rows) in [(&app.org, 1), (&OrgId::new(), 0)] {
         let usage = kba::usage(&mut connection, Some(org), time(from), time(to)).await;
         assert_eq!(usage.unwrap().len(), rows);
@@ -519,6 +561,7 @@ async fn an_envelope_is_not_sent_without_its_identity_provider() {
         .post("/partner/envelopes", envelope_body(&template))
         .await;
     assert_eq!(refused.error(503), "No identity provider is configured");
+
     let all = app.get("/partner/envelopes").await.json();
     assert_eq!(all["meta"]["total"], 0);
 
@@ -531,12 +574,14 @@ async fn an_envelope_is_not_sent_without_its_identity_provider() {
     let send = |body: Value| app.web(axum::http::Method::POST, &path, body);
     let refused = send(json!({ "template_id": template })).await;
     assert_eq!(refused.error(503), "No identity provider is configured");
+
     let in_person = json!({ "template_id": template, "send_email": false });
     let refused = send(in_person).await.error(422);
     assert_eq!(
         refused,
         "A document with identity verification cannot be signed in person"
     );
+
     app.wait_for(id, "pending").await;
     assert!(files_below(&app.data.path().join("outbox")).is_empty());
 }
@@ -594,6 +639,7 @@ async fn a_signer_is_identified_by_phone_and_questions() {
     ] {
         assert!(gate.contains(said), "{said}: {gate}");
     }
+
     assert!(
         gate.contains("value=\"Jordan\"") && gate.contains("value=\"Lee\""),
         "known names"
@@ -606,6 +652,7 @@ async fn a_signer_is_identified_by_phone_and_questions() {
     let refused = enter(&app, &url, &without).await;
     assert_eq!(refused.status, 422);
     assert!(refused.text().contains("Your consent is needed"));
+
     let mut wrong = person("Birch");
     wrong[3].1 = "yesterday";
     wrong[7].1 = "";
@@ -627,20 +674,24 @@ async fn a_signer_is_identified_by_phone_and_questions() {
             "address": { "line1": "77 Quince Passage", "city": "Austin", "state": "TX", "zip": "78701" },
         })]
     );
+
     // A reload keeps the session.
     assert!(open(&app, &url).await.text().contains("Enter your code"));
+
     let wrong = enter(&app, &url, &[("code", "000000")]).await;
     assert!(
         wrong.text().contains("We sent you a new one"),
         "{}",
         wrong.text()
     );
+
     let asked = enter(&app, &url, &[("code", CODE)]).await;
     assert!(asked.text().contains("number 4?"), "{}", asked.text());
     assert!(open(&app, &url).await.text().contains("number 4?"));
     assert_eq!(enter_owned(&app, &url, &answered("b")).await.status, 303);
     assert!(is_document(&open(&app, &url).await));
     assert_eq!(statuses(&app, &id).await, ["passed"]);
+
     let auditor = Session::of(&app, "eva@oak.example", "auditor").await;
     let page = auditor.get(&app, &format!("/console/envelopes/{id}")).await;
     let page = page.text();
@@ -688,6 +739,7 @@ async fn every_provider_outcome_has_a_page() {
         if at != "person" {
             last = enter(&app, &url, &[("code", CODE)]).await;
         }
+
         if at == "answers" {
             let choice = if name == "Wrong" { "a" } else { "b" };
             last = enter_owned(&app, &url, &answered(choice)).await;
@@ -714,11 +766,14 @@ async fn a_signer_can_correct_mistyped_identity_data() {
             last = enter_owned(&app, &url, &answered("a")).await;
         }
         assert!(last.text().contains(seen), "{name}: {}", last.text());
+
         let again = enter(&app, &url, &[("again", "again")]).await;
         assert_eq!(again.status, 200);
+
         let text = again.text();
         assert!(text.contains("Confirm who you are") && !text.contains("This is needed"));
     }
+
     enter(&app, &url, &person("Knownphone")).await;
     assert_eq!(enter_owned(&app, &url, &answered("b")).await.status, 303);
     assert_eq!(
@@ -740,9 +795,11 @@ async fn an_unreachable_identity_provider_can_be_retried() {
         "{}",
         away.text()
     );
+
     method.be_down(false);
     let asked = enter(&app, &url, &person("Knownphone")).await;
     assert!(asked.text().contains("number 4?"), "{}", asked.text());
+
     method.be_down(true);
     let away = enter_owned(&app, &url, &answered("b")).await;
     assert!(
@@ -750,6 +807,7 @@ async fn an_unreachable_identity_provider_can_be_retried() {
         "{}",
         away.text()
     );
+
     method.be_down(false);
     assert_eq!(enter_owned(&app, &url, &answered("b")).await.status, 303);
     assert_eq!(statuses(&app, &id).await, ["passed"]);
@@ -779,6 +837,7 @@ async fn the_number_of_wrong_codes_is_limited() {
     let (method, app) = with_method(|_| {}).await;
     let (id, url) = sent_to(&app, "kim@birch.example").await;
     enter(&app, &url, &person("Birch")).await;
+
     for _ in 0..2 {
         let wrong = enter(&app, &url, &[("code", "000000")]).await;
         assert!(
@@ -787,12 +846,14 @@ async fn the_number_of_wrong_codes_is_limited() {
             wrong.text()
         );
     }
+
     let enough = enter(&app, &url, &[("code", "000000")]).await;
     assert!(
         enough.text().contains("Too many codes"),
         "{}",
         enough.text()
     );
+
     let asked = method.requests();
     let late = enter(&app, &url, &[("code", CODE)]).await;
     assert!(
@@ -814,6 +875,7 @@ fn identity_data_of_a_signer_is_stored_nowhere() {
         .with_ansi(false)
         .finish();
     let _ = tracing::subscriber::set_global_default(subscriber);
+
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -830,6 +892,7 @@ fn identity_data_of_a_signer_is_stored_nowhere() {
             enter(&app, &url, &person(name)).await;
             enter(&app, &url, &[("code", CODE)]).await;
             enter_owned(&app, &url, &answered(choice)).await;
+
             if choice == "b" && name == "Birch" {
                 let values = [
                     ("Sign".to_owned(), "Kim".into()),
@@ -840,17 +903,21 @@ fn identity_data_of_a_signer_is_stored_nowhere() {
                 app.wait_for_event(&id, "kba.verified").await;
             }
         }
+
         app.data.clone()
     });
+
     drop(runtime);
     let logged = log.0.lock().unwrap().clone();
     assert!(logged.len() > 1_000, "there is a log to look through");
+
     let mut places = vec![("the log".to_owned(), logged)];
     for file in files_below(data.path()) {
         // Compiled components contain arbitrary bytes, so they would give false positives.
         if file.to_string_lossy().contains("native-code") {
             continue;
         }
+
         let name = file.strip_prefix(data.path()).unwrap();
         match std::fs::read(&file) {
             Ok(bytes) => places.push((name.display().to_string(), bytes)),
@@ -858,12 +925,14 @@ fn identity_data_of_a_signer_is_stored_nowhere() {
             Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{name:?}"),
         }
     }
+
     for place in ["holdfast.db", "objects/", "outbox/"] {
         assert!(
             places.iter().any(|(name, _)| name.starts_with(place)),
             "{place}"
         );
     }
+
     let found = |bytes: &[u8], text: &str| {
         bytes
             .windows(text.len())
@@ -874,6 +943,7 @@ fn identity_data_of_a_signer_is_stored_nowhere() {
             .iter()
             .any(|(_, bytes)| found(bytes, "kim@birch.example"))
     );
+
     for (name, bytes) in &places {
         for entered in [
             BORN,
@@ -886,6 +956,7 @@ fn identity_data_of_a_signer_is_stored_nowhere() {
         ] {
             assert!(!found(bytes, entered), "{entered} is in {name}");
         }
+
         // Four digits also occur by chance in random bytes and offsets, so they are searched with
         // delimiters.
         for entered in [format!("\"{SSN}\""), format!("={SSN}"), format!(" {SSN} ")] {
@@ -924,6 +995,7 @@ async fn identity_results_are_visible_only_to_the_organizations_admins() {
     open(&app, &url).await;
     let path = format!("/envelopes/{id}/kba");
     assert_eq!(results(&app, &id).await, Vec::<Value>::new());
+
     let other = app.other_admin();
     assert_eq!(
         app.get_with_bearer(&other, &path).await.error(404),
@@ -951,6 +1023,7 @@ async fn with_cookie(
     if let Some(cookie) = cookie {
         request = request.header("cookie", format!("theme=dark; {cookie}"));
     }
+
     let body = Body::from(body.to_owned());
     let answer = app.send(request.body(body).unwrap()).await;
     let given = answer.headers.get("set-cookie");
@@ -968,6 +1041,7 @@ async fn a_different_browser_or_link_after_a_pass_is_recorded() {
     let answers = "q1=correct&q2=correct&q3=correct";
     let (passed, given) = with_cookie(&app, Request::post(local(&url)), answers, None).await;
     assert_eq!(passed.status, 303);
+
     let given = given.unwrap();
     let path = local(&url);
     for part in [
@@ -978,6 +1052,7 @@ async fn a_different_browser_or_link_after_a_pass_is_recorded() {
     ] {
         assert!(given.contains(part), "{part} in {given}");
     }
+
     let cookie = given.split(';').next().unwrap();
     let rebound = async || {
         let ledger = app.custody(&id).await;
@@ -987,6 +1062,7 @@ async fn a_different_browser_or_link_after_a_pass_is_recorded() {
             .filter(|entry| entry["action"] == "identity.rebound");
         rebound.cloned().collect::<Vec<Value>>()
     };
+
     let (document, again) = open_as(&app, &url, Some(cookie)).await;
     assert!(is_document(&document));
     assert_eq!(again, None, "it is known");
@@ -994,6 +1070,7 @@ async fn a_different_browser_or_link_after_a_pass_is_recorded() {
 
     let (document, other) = open_as(&app, &url, None).await;
     assert!(is_document(&document));
+
     let other = other.unwrap();
     let found = rebound().await;
     assert_eq!(found.len(), 1);
@@ -1003,6 +1080,7 @@ async fn a_different_browser_or_link_after_a_pass_is_recorded() {
         !found[0].to_string().contains(&other[18..40]),
         "no cookie in the ledger"
     );
+
     let other = other.split(';').next().unwrap();
     assert_eq!(open_as(&app, &url, Some(other)).await.1, None);
     assert_eq!(
@@ -1047,6 +1125,7 @@ async fn total_attempts_of_a_signer_are_limited() {
     let (id, url) = sent_to(&app, "kim@birch.example").await;
     open(&app, &url).await;
     enter(&app, &url, &WRONG).await;
+
     // Insert earlier attempts directly.
     let copies = (1..30).map(|number| {
         format!(
@@ -1056,9 +1135,11 @@ async fn total_attempts_of_a_signer_are_limited() {
              from kba_session where envelope_id = '{id}' and started_at > '2021'"
         )
     });
+
     for copy in copies {
         app.execute(Box::leak(copy.into_boxed_str())).await;
     }
+
     let refused = enter(&app, &url, &[("again", "again")]).await;
     assert!(
         refused.text().contains("No more attempts"),
@@ -1096,13 +1177,16 @@ async fn a_first_call_finds_wrong_settings_of_an_identity_provider() {
         ),
         (secrets("secret_key", SECRET_KEY), 201, ""),
     ];
+
     first_calls(&app, Slot::Kba, &tries).await;
     assert_eq!((method.requests(), method.asked().len()), (2, 0));
+
     method.be_down(true);
     let down = (
         secrets("secret_key", SECRET_KEY),
         201,
         "could not be reached",
     );
+
     first_calls(&app, Slot::Kba, &[down]).await;
 }

@@ -109,26 +109,31 @@ async fn the_payer_pays_in_the_sandbox() {
         due,
         "asked for twice, it is one payment"
     );
+
     assert_eq!(status(&app, &token).await, "requires_payment");
 
     let page_path = sandbox_page(&due);
     let shown = page(&app, Request::get(&page_path), "").await;
     assert!(shown.text().contains("USD 49.00") && shown.text().contains("name=\"pay\""));
+
     // The page has the brand of the sender, as all pages of a signer.
     let style = format!("/assets/brand/{}/brand.css", app.org);
     assert!(!shown.text().contains(&style), "{}", shown.text());
+
     app.set_organization(&[r##"brand={"name":"Oak & Pine","color":"#0b57d0"}"##]);
     let shown = page(&app, Request::get(&page_path), "").await.text();
     assert!(
         shown.contains(&style) && shown.contains("Oak &amp; Pine"),
         "{shown}"
     );
+
     pay_in_sandbox(&app, &token).await;
     wait_until_paid(&app, &token).await;
     assert_eq!(
         intent(&app, &token).await,
         json!({ "payment_required": false })
     );
+
     let events = app.events(&id).await;
     let paid: Vec<&Value> = events
         .iter()
@@ -137,6 +142,7 @@ async fn the_payer_pays_in_the_sandbox() {
     assert_eq!(paid.len(), 1);
     assert_eq!(paid[0]["data"]["amount_cents"], 4900);
     assert_eq!(paid[0]["data"]["currency"], "USD");
+
     let entry = app.entry(&id, "payment.succeeded").await;
     assert_eq!(entry["payment_id"], due["payment_id"]);
     assert_eq!(entry["sandbox"], true, "a sandbox proves nothing");
@@ -165,6 +171,7 @@ async fn only_the_payer_is_asked_for_a_payment() {
     let signers = app.get(&path).await.data(200)["signers"].clone();
     let email = |index: usize| signers[index]["email"].as_str().unwrap().to_owned();
     let buyer = token_for(&app, &id, &email(0)).await;
+
     let seller = token_for(&app, &id, &email(1)).await;
     assert_eq!(
         intent(&app, &buyer).await,
@@ -184,6 +191,7 @@ async fn only_the_payer_is_asked_for_a_payment() {
         intent(&app, &seller).await,
         json!({ "payment_required": false })
     );
+
     // When the document lacks the payer's role, the first signer pays.
     let (_, _, token) = asked(&app).await;
     assert_eq!(intent(&app, &token).await["payment_required"], true);
@@ -208,6 +216,7 @@ async fn an_envelope_overrides_the_organizations_payment() {
         (&due["amount_cents"], &due["currency"]),
         (&json!(500), &json!("JPY"))
     );
+
     for (payment, path) in [
         (
             json!({ "amount_cents": 0, "currency": "USD" }),
@@ -239,6 +248,7 @@ async fn an_envelope_overrides_the_organizations_payment() {
         let issue = refused.json()["details"][0]["path"].clone();
         assert_eq!(issue, json!(["payment", path]), "{payment}");
     }
+
     // An envelope without a payment requires none.
     let (_, _, token) = asked(&app).await;
     assert_eq!(
@@ -271,6 +281,7 @@ async fn custody_waits_for_the_payment() {
         let app = TestApp::with(|_| {}, settings).await;
         let (id, url, token) = asked(&app).await;
         form::sign(&app, &url).await;
+
         app.wait_for(&id, "completed").await;
         let vault_in = format!("/partner/envelopes/{id}/vault-in-signed");
         let body = json!({ "envelope_id": id, "user_email": PAYER, "widget_type": "vault" });
@@ -280,18 +291,23 @@ async fn custody_waits_for_the_payment() {
                 unpaid,
                 "{case}"
             );
+
             for link in ["vault/signed-url", "vault/copy/signed-url"] {
                 let path = format!("/partner/envelopes/{id}/{link}");
                 assert_eq!(app.get(&path).await.status, 409, "{case}: {link}");
             }
+
             let refused = app.post("/embed/token", body.clone()).await;
             assert_eq!(refused.status, 409, "{case}");
+
             app.wait_for(&id, "completed").await;
         }
+
         if paid {
             pay_in_sandbox(&app, &token).await;
             wait_until_paid(&app, &token).await;
         }
+
         if requested && !paid {
             // No event announces a vaulting that the payment blocks.
             let events = app.event_types(&id).await;
@@ -299,11 +315,14 @@ async fn custody_waits_for_the_payment() {
                 !events.iter().any(|event| event.starts_with("vault.")),
                 "{case}: {events:?}"
             );
+
             continue;
         }
+
         if !auto_vault {
             app.post(&vault_in, json!({})).await.data(200);
         }
+
         app.wait_for(&id, "vaulted").await;
         let path = format!("/partner/envelopes/{id}/vault/signed-url");
         app.get(&path).await.data(200);
@@ -325,9 +344,11 @@ async fn an_unpaid_upload_is_not_vaulted() {
     app.upload(&path, "application/pdf", crate::support::CONTRACT, &[])
         .await
         .data(201);
+
     let path = format!("/partner/envelopes/{id}/vault-in-upload");
     let refused = app.post(&path, json!({})).await.error(409);
     assert_eq!(refused, "Payment has not been completed");
+
     // Without signers, the organization collects the payment from the customer.
     let collect = format!("/envelopes/{id}/payment-intent");
     let admin = app.web_admin();
@@ -336,6 +357,7 @@ async fn an_unpaid_upload_is_not_vaulted() {
         .await
         .data(200);
     assert_eq!(due["payment_required"], true);
+
     let page_path = due["payment_url"].as_str().unwrap();
     let page_path = page_path.strip_prefix("http://127.0.0.1:8080").unwrap();
     page(&app, Request::post(page_path), "pay=pay").await;
@@ -346,6 +368,7 @@ async fn an_unpaid_upload_is_not_vaulted() {
         .await
         .data(200);
     assert_eq!(nothing, json!({ "payment_required": false }));
+
     let other = app.other_admin();
     let refused = app.post_with_bearer(&other, &collect, json!({})).await;
     assert_eq!(refused.error(404), "Envelope not found");
@@ -358,12 +381,14 @@ async fn only_embed_tokens_open_the_payment_endpoints() {
         let request = Request::post(format!("/api/v2{path}")).body(Body::empty());
         let without = app.send(request.unwrap()).await;
         assert_eq!(without.error(401), "Authentication required");
+
         let web = app.web_admin().to_owned();
         for token in ["nonsense", web.as_str()] {
             let refused = app.post_with_bearer(token, path, json!({})).await;
             assert_eq!(refused.error(401), "Invalid token");
         }
     }
+
     let (_, _, token) = asked(&app).await;
     let later = app.as_of(Duration::from_secs(960)).await;
     let path = "/embed/payment-intent";
@@ -381,28 +406,35 @@ async fn the_form_links_to_the_payment_and_back() {
         shown.contains("Amount due: <strong>USD 49.00</strong>"),
         "{shown}"
     );
+
     let pay = format!("{}/pay", url.replace("http://127.0.0.1:8080", ""));
     let leads = page(&app, Request::get(&pay), "").await;
     assert_eq!(leads.status, 303);
+
     let to = leads.headers["location"].to_str().unwrap().to_owned();
     let (path, query) = to
         .strip_prefix("http://127.0.0.1:8080")
         .and_then(|rest| rest.split_once('?'))
         .unwrap();
     assert_eq!(path, sandbox_page(&intent(&app, &token).await));
+
     let back = format!("href=\"{url}\"");
     let paid = page(&app, Request::post(format!("{path}?{query}")), "pay=pay").await;
     assert!(paid.text().contains(&back), "{}", paid.text());
+
     // The return address has to be one of our own pages.
     let elsewhere = format!("{path}?return=https%3A%2F%2Fevil.example%2Fsign%2Fx");
     let paid = page(&app, Request::post(elsewhere), "pay=pay").await;
     assert!(!paid.text().contains("evil"), "{}", paid.text());
+
     wait_until_paid(&app, &token).await;
     assert!(!form::open(&app, &url).await.text().contains("Amount due"));
+
     form::sign(&app, &url).await;
     let done = form::open(&app, &url).await.text();
     assert!(done.contains("You have signed") && !done.contains("Amount due"));
     assert!(done.contains("You can close this page"), "{done}");
+
     app.wait_for(&id, "completed").await;
 
     let (_, url, _) = asked(&app).await;
@@ -422,6 +454,7 @@ async fn production_disables_the_sandboxes() {
         .another_node(|config| config.env = Some(DeploymentEnvironment::Production))
         .await;
     let token = token_for(&app, &id, PAYER).await;
+
     let path = "/embed/payment-intent";
     let refused = app
         .post_with_bearer(&token, path, json!({}))
@@ -435,6 +468,7 @@ async fn production_disables_the_sandboxes() {
             .status,
         404
     );
+
     let callback = app.post("/callbacks/payment/embedded", json!({})).await;
     assert_eq!(callback.error(404), "Provider instance not found");
 }
@@ -450,6 +484,7 @@ async fn a_processor_collects_the_payment_and_sends_a_callback() {
     let (id, url, token) = asked(&app).await;
     let due = intent(&app, &token).await;
     assert_eq!(due["publishable_key"], "pk_test_holdfast");
+
     let secret = due["client_secret"].as_str().unwrap();
     let at_processor = secret.split("_secret_").next().unwrap();
     let path = format!("/v1/payment_intents/{at_processor}");
@@ -467,12 +502,15 @@ async fn a_processor_collects_the_payment_and_sends_a_callback() {
     form::sign(&app, &url).await;
     app.wait_for(&id, "completed").await;
     processor.pay(at_processor).await;
+
     // The processor's callback alone triggers vaulting, without any request.
     app.wait_for(&id, "vaulted").await;
     assert_eq!(status(&app, &token).await, "paid");
+
     let events = app.event_types(&id).await;
     let paid = events.iter().filter(|event| *event == "payment.succeeded");
     assert_eq!(paid.count(), 1);
+
     app.events_fit_their_schemas(1).await;
 }
 
@@ -486,6 +524,7 @@ async fn the_payers_page_embeds_the_processors_form() {
     let pay = format!("{}/pay", url.replace("http://127.0.0.1:8080", ""));
     let shown = page(&app, Request::get(&pay), "").await;
     assert_eq!(shown.status, 200);
+
     let text = shown.text();
     for part in [
         due["client_secret"].as_str().unwrap(),
@@ -495,11 +534,13 @@ async fn the_payers_page_embeds_the_processors_form() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+
     let policy = shown.headers["content-security-policy"].to_str().unwrap();
     assert!(
         policy.contains("script-src 'self' https://js.stripe.com;"),
         "{policy}"
     );
+
     let form = form::open(&app, &url).await;
     let policy = form.headers["content-security-policy"].to_str().unwrap();
     assert!(policy.contains("script-src 'self';"), "{policy}");
@@ -517,6 +558,7 @@ async fn a_payment_is_detected_without_its_callback() {
     let (id, url, token) = asked(&app).await;
     let due = intent(&app, &token).await;
     let secret = due["client_secret"].as_str().unwrap();
+
     form::sign(&app, &url).await;
     processor
         .pay(secret.split("_secret_").next().unwrap())
@@ -562,6 +604,7 @@ async fn payment_callbacks_need_a_recent_signature() {
     let good = signature(now(), body);
     let digest = good.split("v1=").nth(1).unwrap();
     let zeros = "0".repeat(64);
+
     let other = format!("{body} ");
     for (signature, body, expected) in [
         (None, body, 401),
@@ -584,6 +627,7 @@ async fn payment_callbacks_need_a_recent_signature() {
         let answer = call_back(&app, signature.as_deref(), body).await;
         assert_eq!(answer.status, expected, "{signature:?} {}", answer.text());
     }
+
     let path = "/callbacks/payment/nobody";
     assert_eq!(app.post(path, json!({})).await.status, 404);
 }
@@ -614,6 +658,7 @@ async fn any_order(database: Option<String>) {
     let event = |kind: &str| {
         json!({ "type": kind, "data": { "object": { "id": at_processor } } }).to_string()
     };
+
     let refund = json!({ "type": "charge.refunded", "data": { "object": {
         "id": "ch_1", "payment_intent": at_processor, "amount": 4900, "amount_refunded": 1000,
     } } })
@@ -622,9 +667,11 @@ async fn any_order(database: Option<String>) {
         let signature = signature(now(), body);
         call_back(&app, Some(&signature), body).await.data(200);
     };
+
     // The callback claims success, but the processor reports otherwise.
     tell(&event("payment_intent.succeeded")).await;
     assert_eq!(status(&app, &token).await, "requires_payment");
+
     tell(&refund).await;
     processor.pay(at_processor).await;
     let body = event("payment_intent.succeeded");
@@ -632,6 +679,7 @@ async fn any_order(database: Option<String>) {
     tell(&event("payment_intent.created")).await;
     tell(&refund).await;
     assert_eq!(status(&app, &token).await, "paid");
+
     form::sign(&app, &url).await;
     app.wait_for(&id, "vaulted").await;
     let dispute = json!({ "type": "charge.dispute.created", "data": { "object": {
@@ -639,6 +687,7 @@ async fn any_order(database: Option<String>) {
     } } })
     .to_string();
     tell(&dispute).await;
+
     tell(&dispute).await;
     let custody = app.custody(&id).await;
     let entries = custody["entries"].as_array().unwrap();
@@ -647,10 +696,12 @@ async fn any_order(database: Option<String>) {
         of.map(|entry| entry["details"].clone()).collect()
     };
     assert_eq!(of("payment.succeeded").len(), 1);
+
     let reversed = of("payment.reversal_reported");
     let reasons: Vec<&Value> = reversed.iter().map(|details| &details["reason"]).collect();
     assert_eq!(reasons, ["charge.refunded", "charge.dispute.created"]);
     assert_eq!(reversed[0]["amount_cents"], 1000);
+
     app.wait_for(&id, "vaulted").await;
 }
 
@@ -667,6 +718,7 @@ async fn an_unreachable_processor_is_a_clear_error() {
         .await
         .error(502);
     assert_eq!(refused, "Payment provider request failed");
+
     let pay = format!("{}/pay", url.replace("http://127.0.0.1:8080", ""));
     let shown = page(&app, Request::get(&pay), "").await;
     assert_eq!(shown.status, 502);
@@ -685,6 +737,7 @@ async fn an_organization_uses_its_own_processor() {
     let app = TestApp::with(insecure, paying(true)).await;
     let host = app.listen().await;
     let admin = app.admin();
+
     let bytes = variant(Slot::Payment, "own");
     let uploaded = app
         .upload_component(&admin, "own-pay", "1.0.0", &bytes)
@@ -697,7 +750,9 @@ async fn an_organization_uses_its_own_processor() {
             "secrets": { "secret_key": SECRET_KEY, "webhook_secret": WEBHOOK_SECRET },
         },
     });
+
     let path = "/component-slots/provider.payment/activate";
+
     // A first call finds wrong settings.
     let with = |member: &str, value: Value| {
         let mut wrong = activation.clone();
@@ -711,36 +766,45 @@ async fn an_organization_uses_its_own_processor() {
         reason.contains("not configured") && reason.contains("secret_key"),
         "{reason}"
     );
+
     let elsewhere = with("base_url", json!("http://127.0.0.1:9"));
     let active = app
         .post_with_bearer(&admin, path, elsewhere)
         .await
         .data(201);
     assert_eq!(active["probe"]["ok"], false);
+
     let reason = active["probe"]["reason"].as_str().unwrap();
     assert!(reason.contains("could not be reached"), "{reason}");
+
     let active = app
         .post_with_bearer(&admin, path, activation)
         .await
         .data(201);
     assert_eq!(active["probe"], json!({ "ok": true, "reason": null }));
+
     let callbacks = active["callback_url"].as_str().unwrap();
     let own = format!("/api/v2/callbacks/payment/{}.own", app.org.as_str());
     assert!(callbacks.ends_with(&own), "{callbacks}");
+
     processor.send_events_to(&format!("{host}{own}")).await;
     let (id, url, token) = asked(&app).await;
     let due = intent(&app, &token).await;
     assert_eq!(due["publishable_key"], "pk_own");
+
     let pay = format!("{}/pay", url.replace("http://127.0.0.1:8080", ""));
     let shown = page(&app, Request::get(&pay), "").await;
     assert!(shown.text().contains("in another way"), "{}", shown.text());
+
     let policy = shown.headers["content-security-policy"].to_str().unwrap();
     assert!(policy.contains("script-src 'self';"), "{policy}");
+
     form::sign(&app, &url).await;
     let secret = due["client_secret"].as_str().unwrap();
     processor
         .pay(secret.split("_secret_").next().unwrap())
         .await;
+
     app.wait_for(&id, "vaulted").await;
 }
 
@@ -757,13 +821,16 @@ async fn a_cancelled_payment_is_started_again() {
     };
     let first = at_processor(&intent(&app, &token).await);
     processor.cancel(&first).await;
+
     let second = at_processor(&intent(&app, &token).await);
     assert_ne!(first, second);
     assert_eq!(at_processor(&intent(&app, &token).await), second);
+
     let path = format!("/partner/envelopes/{id}/void");
     app.post(&path, json!({})).await.data(200);
     processor.pay(&second).await;
     assert_eq!(status(&app, &token).await, "paid");
+
     let entry = app.entry(&id, "payment.succeeded").await;
     assert_eq!(entry["envelope_status"], "voided");
 }
@@ -799,6 +866,7 @@ async fn a_payment_token_opens_only_its_own_envelope() {
             .status,
         404
     );
+
     let reader = app.key_with(&[Scope::EnvelopesRead]).await;
     assert_eq!(app.post_as(&reader, "/embed/token", body).await.status, 403);
 }

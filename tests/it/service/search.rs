@@ -42,11 +42,13 @@ async fn finds(app: &TestApp) {
         let made = app.post("/partner/envelopes", body).await.data(201);
         ids.push(made["envelope_id"].as_str().unwrap().to_owned());
     }
+
     let void = format!("/partner/envelopes/{}/void", ids[1]);
     app.post(&void, json!({ "reason": "Test" })).await.data(200);
 
     let all = ["DEAL_3", "deal-2", "deal-1"].map(str::to_owned);
     assert_eq!(found(app, "").await, all);
+
     for (query, expected) in [
         ("q=koch", &all[..2]),
         ("q=WEBER", &all[2..]),
@@ -90,8 +92,10 @@ async fn finds(app: &TestApp) {
     };
     let first = page("").await;
     assert_eq!(first["meta"], json!({ "limit": 2, "has_more": true }));
+
     let last = first["data"][1]["envelope_id"].as_str().unwrap();
     assert_eq!(last, ids[1]);
+
     let second = page(&format!("&starting_after={last}")).await;
     assert_eq!(second["data"].as_array().unwrap().len(), 1);
     assert_eq!(second["data"][0]["envelope_id"], ids[0].as_str());
@@ -110,6 +114,7 @@ async fn finds(app: &TestApp) {
         let refused = app.get_with_bearer(app.web_admin(), &path).await.error(400);
         assert!(refused.starts_with(why), "{query}: {refused}");
     }
+
     let stranger = app.other_admin();
     let other = app.get_with_bearer(&stranger, "/envelopes?q=koch").await;
     assert_eq!(other.data(200), json!([]));

@@ -27,16 +27,19 @@ pub async fn in_test(app: &mut TestApp) -> String {
         "control:write",
         "webhooks:listen",
     ];
+
     let body = json!({ "scopes": scopes, "mode": "test" });
     let made = app
         .post_with_bearer(&app.token("owner"), "/api-keys", body)
         .await
         .data(201);
     assert_eq!(made["mode"], "test");
+
     app.execute("update api_key set rate_limit_rpm = 100000")
         .await;
     let key = made["api_key"].as_str().unwrap().to_owned();
     assert!(key.starts_with("lk_test_"), "{key}");
+
     app.org = app.org.test();
     std::mem::replace(&mut app.key, key)
 }
@@ -66,6 +69,7 @@ async fn inbox(app: &TestApp, query: &str, count: usize) -> Vec<Value> {
         }
         tokio::time::sleep(std::time::Duration::from_millis(30)).await;
     }
+
     panic!("fewer than {count} messages");
 }
 
@@ -76,6 +80,7 @@ async fn test_data_is_in_no_live_list() {
     let id = id_of(&sent);
     let own = app.get("/partner/envelopes").await.json();
     assert_eq!(own["data"][0]["envelope_id"], id.as_str());
+
     for path in [
         "/partner/envelopes",
         "/partner/events",
@@ -84,11 +89,13 @@ async fn test_data_is_in_no_live_list() {
         let listed = app.get_as(&live, path).await.data(200);
         assert_eq!(listed, json!([]), "{path}");
     }
+
     for path in ["", "/status", "/custody", "/signers"] {
         let path = format!("/partner/envelopes/{id}{path}");
         app.get_as(&live, &path).await.error(404);
         assert_eq!(app.get(&path).await.status, 200, "{path}");
     }
+
     // People of the organization see live data.
     let org = app.org.live();
     let arguments = [
@@ -101,19 +108,23 @@ async fn test_data_is_in_no_live_list() {
         "--role",
         "owner",
     ];
+
     let token = operator(app.data.path(), &arguments);
     let token = token["token"].as_str().unwrap();
     for path in ["/envelopes", "/templates", "/customers"] {
         let listed = app.get_with_bearer(token, path).await.data(200);
         assert_eq!(listed, json!([]), "{path}");
     }
+
     let requests = app.get_with_bearer(token, "/request-log").await.data(200);
     assert!(
         !requests.to_string().contains("/partner/templates"),
         "{requests}"
     );
+
     let usage = app.get_with_bearer(token, "/usage").await.data(200);
     assert_eq!(usage["envelopes_created"], 0);
+
     // They see all keys, and who made them.
     let keys = app.get_with_bearer(token, "/api-keys").await.data(200);
     let modes: Vec<&Value> = keys
@@ -123,6 +134,7 @@ async fn test_data_is_in_no_live_list() {
         .map(|key| &key["mode"])
         .collect();
     assert_eq!(modes, ["live", "test"]);
+
     let made = app
         .post_with_bearer(
             token,
@@ -134,6 +146,7 @@ async fn test_data_is_in_no_live_list() {
     let second = made["api_key"].as_str().unwrap();
     let listed = app.get_as(second, "/partner/envelopes").await.data(200);
     assert_eq!(listed[0]["envelope_id"], id.as_str());
+
     let ended = format!("/api-keys/{}/deactivate", made["key_id"].as_str().unwrap());
     app.post_with_bearer(token, &ended, json!({}))
         .await
@@ -141,6 +154,7 @@ async fn test_data_is_in_no_live_list() {
     app.get_as(second, "/partner/envelopes").await.error(401);
     let audit = app.get_with_bearer(token, "/audit-log").await.data(200);
     assert_eq!(audit[0]["action"], "key.deactivated");
+
     let arguments = [
         "key",
         "create",
@@ -150,10 +164,12 @@ async fn test_data_is_in_no_live_list() {
         "envelopes:read",
         "--test",
     ];
+
     let made = operator(app.data.path(), &arguments);
     let third = made["api_key"].as_str().unwrap();
     let listed = app.get_as(third, "/partner/envelopes").await.data(200);
     assert_eq!(listed[0]["envelope_id"], id.as_str());
+
     // The commands list the organization once.
     let listed = operator(app.data.path(), &["org", "list"]);
     assert_eq!(listed.as_array().unwrap().len(), 1);
@@ -175,6 +191,7 @@ async fn nothing_of_a_test_is_sent() {
         "name": "Jordan Lee", "email": "jordan.lee@example.com", "role": "Buyer", "phone": "+15555550123",
         "notify_by": "email_and_sms",
     }]);
+
     let id = id_of(&app.post("/partner/envelopes", body).await.data(201));
     let messages = inbox(&app, &format!("?envelope_id={id}"), 2).await;
     let of = |channel: &str| {
@@ -184,8 +201,10 @@ async fn nothing_of_a_test_is_sent() {
     let mail = of("email");
     assert_eq!(mail["to"], "jordan.lee@example.com");
     assert_eq!(mail["envelope_id"], id.as_str());
+
     let subject = mail["subject"].as_str().unwrap();
     assert!(subject.contains("(TEST)"), "{subject}");
+
     let link = mail["link"].as_str().unwrap();
     assert!(mail["body"].as_str().unwrap().contains(link), "{mail}");
     assert_eq!(of("sms")["to"], "+15555550123");
@@ -193,20 +212,24 @@ async fn nothing_of_a_test_is_sent() {
         files_below(&app.data.path().join("outbox")),
         Vec::<std::path::PathBuf>::new()
     );
+
     // The link is real: the page names the test.
     crate::support::form::sign(&app, link).await;
     app.wait_for(&id, "vaulted").await;
     assert_eq!(authority.received().len(), 0, "a time stamp was asked for");
+
     inbox(&app, "?to=jordan.lee@example.com", 2).await;
     let page = app
         .get("/test/inbox?to=JORDAN.LEE@example.com&limit=1")
         .await
         .json();
     assert_eq!(page["data"].as_array().unwrap().len(), 1, "{page}");
+
     let last = page["data"][0]["message_id"].as_str().unwrap();
     let earlier = format!("/test/inbox?to=jordan.lee@example.com&starting_after={last}");
     let earlier = app.get(&earlier).await.data(200);
     assert!(!earlier.as_array().unwrap().is_empty());
+
     app.get("/test/inbox?starting_after=msg_1").await.error(404);
 }
 
@@ -222,6 +245,7 @@ async fn simulated_signers_fill_answer_pay_and_sign() {
         }),
         ..OrgSettings::default()
     };
+
     let production = |config: &mut holdfast::config::Config| {
         config.env = Some(DeploymentEnvironment::Production);
     };
@@ -236,18 +260,21 @@ async fn simulated_signers_fill_answer_pay_and_sign() {
         "Between",
         "{{Second;type=initials;role=Seller;required=true}}",
     ]);
+
     let texts = [("name", "Two"), ("kba_required", "true")];
     let template = app.library_template(&texts, &document).await.data(201);
     let mut body = envelope_body(&template["template_id"]);
     body["signers"] = crate::support::buyer_and_seller();
     body["preserve_signing_order"] = true.into();
     let id = id_of(&app.post("/partner/envelopes", body.clone()).await.data(201));
+
     // The seller's turn comes later.
     let path = format!("/test/envelopes/{id}/sign");
     let seller = body["signers"][1]["email"].as_str().unwrap();
     let early = app.post(&path, json!({ "signer_email": seller })).await;
     assert_eq!(early.json()["details"][0]["code"], "not_their_turn");
     assert_eq!(early.status, 422);
+
     // A value against its rule is refused with the field.
     let wrong = json!({ "values": { "Odometer": "3" } });
     let wrong = app.post(&path, wrong).await;
@@ -256,12 +283,15 @@ async fn simulated_signers_fill_answer_pay_and_sign() {
         wrong.json()["details"][0]["path"],
         json!(["values", "Odometer"])
     );
+
     let buyer = body["signers"][0]["email"].as_str().unwrap();
     let first = json!({ "signer_email": buyer, "values": { "Odometer": "48210" } });
     let first = sign(&app, &id, first).await;
     assert_eq!(first["signers"], json!([buyer]));
+
     let rest = sign(&app, &id, json!({})).await;
     assert_eq!(rest["signers"], json!([seller]));
+
     app.wait_for(&id, "vaulted").await;
     let custody = app
         .get(&format!("/partner/envelopes/{id}/custody"))
@@ -275,11 +305,13 @@ async fn simulated_signers_fill_answer_pay_and_sign() {
     ] {
         assert!(entries.contains(told), "{told}: {entries}");
     }
+
     // Nothing is left to sign.
     app.post(&path, json!({})).await.error(409);
     app.post(&format!("/test/envelopes/{id}/decline"), json!({}))
         .await
         .error(409);
+
     app.post("/test/envelopes/env_1/sign", json!({}))
         .await
         .error(404);
@@ -298,6 +330,7 @@ async fn a_simulated_signer_declines() {
         .data(200);
     assert_eq!(declined["status"], "declined");
     assert_eq!(declined["signers"], json!(["jordan.lee@example.com"]));
+
     let events = app.events(&id).await;
     let told = |event: &Value| event.to_string().contains("The price is wrong");
     assert!(events.iter().any(told), "{events:?}");
@@ -310,6 +343,7 @@ async fn a_record_of_a_test_is_marked_and_never_released() {
     let id = id_of(&app.sent_envelope().await);
     sign(&app, &id, json!({})).await;
     app.wait_for(&id, "vaulted").await;
+
     for area in ["vault", "copies"] {
         let kept = &app.objects(area)[0];
         let text = pdf::text(&std::fs::read(kept).unwrap());
@@ -319,11 +353,13 @@ async fn a_record_of_a_test_is_marked_and_never_released() {
         assert_eq!(text.matches(&marked).count(), pages, "{area}: {text}");
         assert!(!text.contains("Authoritative copy ·"), "{area}: {text}");
     }
+
     let certificate = app
         .get(&format!("/partner/envelopes/{id}/vault/certificate"))
         .await
         .text();
     assert!(certificate.contains("(TEST)"), "{certificate}");
+
     for file in ["completion-certificate", "custody-record"] {
         let file = app.get(&format!("/partner/envelopes/{id}/{file}")).await;
         let text = pdf::text(&file.bytes);
@@ -333,23 +369,29 @@ async fn a_record_of_a_test_is_marked_and_never_released() {
             "{text}"
         );
     }
+
     let path = format!("/partner/envelopes/{id}/vault-out");
     let refused = app.post(&path, release_form()).await;
     assert_eq!(refused.json()["code"], "test_data");
+
     refused.error(409);
     app.wait_for(&id, "vaulted").await;
+
     // Nor does anyone else get control of it, and no live record gets into a test.
     let designate = format!("/partner/control/records/{id}/designate");
     let to = json!({ "controller": app.org.live() });
     let refused = app.post(&designate, to).await;
     assert_eq!(refused.json()["details"][0]["code"], "unknown_party");
+
     let statement = format!("/partner/envelopes/{id}/control-statement");
     let form = json!({ "requested_by": "Jordan Lee" });
     let stated = app.post(&statement, form).await;
     assert_eq!(stated.json()["code"], "test_data", "{}", stated.text());
+
     let invited = json!({ "name": "Elm", "email": "kim@elm.example" });
     let invited = app.post("/partner/control/invitations", invited).await;
     assert_eq!(invited.json()["code"], "test_data");
+
     let elm = operator(app.data.path(), &["org", "create", "--name", "Elm"]);
     let elm = elm["org_id"].as_str().unwrap();
     let arguments = [
@@ -361,10 +403,12 @@ async fn a_record_of_a_test_is_marked_and_never_released() {
         "envelopes:read",
         "--test",
     ];
+
     operator(app.data.path(), &arguments);
     let to = json!({ "controller": elm.replace("org_", "org_test_") });
     let refused = app.post(&designate, to).await;
     assert_eq!(refused.json()["details"][0]["code"], "unknown_party");
+
     app.events_fit_their_schemas(1).await;
     let to = json!({ "controller": app.org });
     let designate = format!("/partner/control/records/{id}/designate");
@@ -381,6 +425,7 @@ async fn fresh_links_follow_the_time_of_the_test() {
         let advanced = app.post("/test/clock", json!({ "advance_seconds": seconds }));
         advanced.await.data(200);
     };
+
     let renew = async || {
         form::press(&app, &format!("{url}/renew"), "renew", &[])
             .await
@@ -389,6 +434,7 @@ async fn fresh_links_follow_the_time_of_the_test() {
     advance(3 * 3_600).await;
     assert_eq!(renew().await, 200);
     assert_eq!(renew().await, 429);
+
     advance(301).await;
     assert_eq!(renew().await, 200);
 }
@@ -417,6 +463,7 @@ async fn time_advances_after_a_deadlock_on_postgresql() {
         .execute(&mut *tx)
         .await
         .unwrap();
+
     let advanced = app.post("/test/clock", json!({ "advance_seconds": 60 }));
     let crossing = async {
         tokio::time::sleep(std::time::Duration::from_millis(300)).await;
@@ -427,6 +474,7 @@ async fn time_advances_after_a_deadlock_on_postgresql() {
             .unwrap();
         tx.commit().await.unwrap();
     };
+
     let (advanced, ()) = tokio::join!(advanced, crossing);
     assert_eq!(advanced.data(200)["advanced_seconds"], 60);
 }
@@ -448,9 +496,11 @@ async fn advancing(change: impl FnOnce(&mut holdfast::config::Config)) {
         )
         .await
         .data(201);
+
     let endpoint = app.endpoint(&receiver.url, &["envelope.sent"]).await;
     let sent = app.sent_envelope().await;
     let id = id_of(&sent);
+
     // The next attempt has its time once the first one is recorded.
     app.wait_for_log(&endpoint, |log| {
         log.iter().any(|row| row["attempt_count"] == 1)
@@ -458,40 +508,48 @@ async fn advancing(change: impl FnOnce(&mut holdfast::config::Config)) {
     .await;
     let before = app.get("/test/clock").await.data(200);
     assert_eq!(before["advanced_seconds"], 0);
+
     // The second attempt follows at once, and not after an hour.
     let hours = app
         .post("/test/clock", json!({ "advance_seconds": 7200 }))
         .await
         .data(200);
     assert_eq!(hours["advanced_seconds"], 7200);
+
     receiver.wait_for(2).await;
     let created = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
     let month = json!({ "advance_seconds": 31 * 86_400 });
     let month = app.post("/test/clock", month).await.data(200);
     assert_eq!(month["advanced_seconds"], 7200 + 31 * 86_400);
+
     let expired = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
     assert_eq!(expired["status"], "expired");
     assert_eq!(expired["created_at"], created["created_at"]);
+
     let path = format!("/partner/envelopes/{}", id_of(&live_envelope));
     assert_eq!(
         app.get_as(&live, &path).await.data(200)["status"],
         "pending"
     );
+
     for wrong in [
         json!({ "advance_seconds": 0 }),
         json!({ "advance_seconds": 400_000_000 }),
     ] {
         app.post("/test/clock", wrong).await.error(422);
     }
+
     assert_eq!(
         app.get("/test/clock").await.data(200)["advanced_seconds"],
         month["advanced_seconds"]
     );
+
     // Fifty years are the most.
     let decade = json!({ "advance_seconds": 10 * 365 * 86_400 });
     for _ in 0..4 {
         app.post("/test/clock", decade.clone()).await.data(200);
     }
+
     app.post("/test/clock", decade.clone()).await.data(200);
     app.post("/test/clock", decade).await.error(409);
 }
@@ -513,6 +571,7 @@ async fn live_keys_reach_no_test_data() {
         assert_eq!(answer.json()["code"], "test_key_required");
         assert_eq!(answer.status, 403);
     }
+
     assert_eq!(
         app.get(&format!("/partner/envelopes/{id}/status"))
             .await
@@ -535,6 +594,7 @@ async fn rules_of_the_organization_judge_its_test_data() {
     app.post_with_bearer(&admin, "/component-slots/rules.compliance/activate", body)
         .await
         .data(201);
+
     in_test(&mut app).await;
     let id = id_of(&app.sent_envelope().await);
     sign(&app, &id, json!({})).await;
@@ -557,6 +617,7 @@ async fn jobs_at_work_keep_their_lease() {
     let (app, _) = started(|_| {}).await;
     app.stop_working();
     app.wait_until_idle().await;
+
     let due = "2999-01-01T00:00:00.000Z";
     for (id, epoch) in [("job_waiting", 0), ("job_leased", 1)] {
         let mut tx = app.store.begin().await.unwrap();
@@ -572,14 +633,17 @@ async fn jobs_at_work_keep_their_lease() {
             .execute(&mut *tx)
             .await
             .unwrap();
+
         tx.commit().await.unwrap();
     }
+
     let hour = json!({ "advance_seconds": 3600 });
     app.post("/test/clock", hour).await.data(200);
     let waiting = app
         .text_of("select run_at from job where job_id = 'job_waiting'")
         .await;
     assert_eq!(waiting, "2998-12-31T23:00:00.000Z");
+
     let leased = app
         .text_of("select run_at from job where job_id = 'job_leased'")
         .await;
@@ -596,6 +660,7 @@ async fn settings_hold_for_test_data() {
         &["org", "set", org.as_str(), "envelope_ttl_days=2"],
     );
     app.sent_envelope().await;
+
     let at = |text: String| Timestamp::parse(&text).unwrap().as_seconds();
     let made = at(app.text_of("select created_at from envelope").await);
     let ends = at(app.text_of("select expires_at from envelope").await);

@@ -37,8 +37,10 @@ pub fn configuration(data: &TempDir) -> Config {
         data_dir: data.path().into(),
         ..Config::default()
     };
+
     // By default the running program compiles components; here that program is the test.
     config.components.compiler = Some(env!("CARGO_BIN_EXE_holdfast").into());
+
     // The compiler runs at the lowest priority, behind all other tests.
     config.components.compile_limit = Duration::from_secs(600);
     config
@@ -50,6 +52,7 @@ async fn on_nodes(config: &mut Config) -> usize {
     let Ok(nodes) = std::env::var("TEST_NODES") else {
         return 1;
     };
+
     let server = std::env::var("TEST_S3_URL").expect("no S3 server: run `make test-nodes`");
     let database = postgres::new_database().await;
     s3::use_bucket(config, &server, "objects");
@@ -63,6 +66,7 @@ async fn on_nodes(config: &mut Config) -> usize {
         options.join("\n")
     );
     std::fs::write(config.data_dir.join(SETTINGS), told).unwrap();
+
     config.database_url = Some(database);
     nodes.parse().unwrap()
 }
@@ -95,6 +99,7 @@ impl TestApp {
         let mut config = configuration(&data);
         let nodes = on_nodes(&mut config).await;
         change(&mut config);
+
         // A test that chose its own database or object store runs on a single node.
         let nodes = match config.database_url.as_deref() {
             Some(url) if url.starts_with("postgres") => nodes,
@@ -105,6 +110,7 @@ impl TestApp {
         for _ in 1..nodes {
             app.join(config.clone()).await;
         }
+
         app
     }
 
@@ -117,11 +123,13 @@ impl TestApp {
             // Links make the nodes share these folders; everything else stays separate.
             std::os::unix::fs::symlink(shared, data.join(folder)).unwrap();
         }
+
         config.data_dir = data;
         let files = start::open_files(&config).unwrap();
         let app = start::start_with(config, files).await.unwrap();
         let stop = self._worker.0.clone();
         tokio::spawn(holdfast::server::work(app.clone(), stop));
+
         self.routers.push(holdfast::http::router(app));
     }
 
@@ -154,9 +162,11 @@ impl TestApp {
         };
         let mut app = Self::with(configure, settings).await;
         let (router, metrics) = (app.router(), app.connections.clone());
+
         let stop = CancellationToken::new();
         tokio::spawn(listener::serve(listener, router, http, metrics, stop));
         app.url = Some(format!("http://{address}"));
+
         app
     }
 
@@ -183,6 +193,7 @@ impl TestApp {
         change(&mut config);
         let files = start::open_files(&config).unwrap();
         let store = start::open_store(&config).await.unwrap();
+
         let app = start::start_with_lookup(config, files, lookup)
             .await
             .unwrap();
@@ -204,6 +215,7 @@ impl TestApp {
         let (org, key) = new_organization(&store, settings, Scope::ALL).await;
         let stop = tokio_util::sync::CancellationToken::new();
         tokio::spawn(holdfast::server::work(app.clone(), stop.clone()));
+
         let data = Arc::new(data);
         Self {
             ahead: app.config.clock_offset.unwrap_or_default(),
@@ -268,10 +280,12 @@ impl TestApp {
             OrgSettings::default(),
         )
         .await;
+
         later.root = self.root.clone();
         later.org = self.org.clone();
         later.admin = std::sync::OnceLock::new();
         later.key = self.key.clone();
+
         later
     }
 

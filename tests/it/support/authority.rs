@@ -74,6 +74,7 @@ impl FakeTimestampAuthority {
             AuthorityBehaviour::OtherPurpose => "other",
             _ => "stamps",
         };
+
         let common = [
             "req",
             "-x509",
@@ -83,6 +84,7 @@ impl FakeTimestampAuthority {
             "-config",
             "openssl.cnf",
         ];
+
         let root = [
             "-newkey", "rsa:2048", "-keyout", "root.key", "-out", "root.pem",
         ];
@@ -91,6 +93,7 @@ impl FakeTimestampAuthority {
             &["-subj", "/CN=Example Time Root", "-extensions", "authority"],
         ];
         openssl(at, &[&common[..], &root.concat()].concat());
+
         let own = [
             "-keyout",
             "own.key",
@@ -99,6 +102,7 @@ impl FakeTimestampAuthority {
             "-subj",
             "/CN=Example Time",
         ];
+
         let by = [
             "-CA",
             "root.pem",
@@ -117,6 +121,7 @@ impl FakeTimestampAuthority {
         let router = Router::new().route("/", post(answer)).with_state(state);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
+
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self { url, folder }
     }
@@ -150,6 +155,7 @@ async fn answer(State(state): State<Arc<AuthorityState>>, query: Bytes) -> impl 
         | AuthorityBehaviour::Replayed
         | AuthorityBehaviour::OtherPurpose => {}
     }
+
     let _turn = state.one_at_a_time.lock().await;
     let at = state.folder.as_path();
     match state.manner {
@@ -165,6 +171,7 @@ async fn answer(State(state): State<Arc<AuthorityState>>, query: Bytes) -> impl 
         AuthorityBehaviour::Replayed if at.join("query").exists() => {}
         _ => std::fs::write(at.join("query"), &query).unwrap(),
     }
+
     let reply = [
         "ts",
         "-reply",
@@ -175,7 +182,9 @@ async fn answer(State(state): State<Arc<AuthorityState>>, query: Bytes) -> impl 
         "-inkey",
         "own.key",
     ];
+
     let to = ["-config", "openssl.cnf", "-out", "reply"];
+
     // OpenSSL refuses to sign time stamps with such a certificate, so the response is canned.
     if state.manner == AuthorityBehaviour::OtherPurpose {
         return (
@@ -184,6 +193,7 @@ async fn answer(State(state): State<Arc<AuthorityState>>, query: Bytes) -> impl 
             refused(at, &[&reply[..], &to].concat()).into(),
         );
     }
+
     openssl(at, &[&reply[..], &to].concat());
     let reply = std::fs::read(at.join("reply")).unwrap();
     (200.try_into().unwrap(), kind, reply.into())
@@ -212,6 +222,7 @@ pub fn openssl(folder: &Path, arguments: &[&str]) {
 /// Computes an HMAC-SHA256 in hexadecimal with OpenSSL.
 pub fn hmac_sha256(key: &str, message: &[u8]) -> String {
     use std::io::Write as _;
+
     let mut child = Command::new("openssl")
         .args(["dgst", "-sha256", "-hmac", key])
         .stdin(std::process::Stdio::piped())
@@ -219,6 +230,7 @@ pub fn hmac_sha256(key: &str, message: &[u8]) -> String {
         .spawn()
         .expect("openssl: run tests/set-up test");
     child.stdin.take().unwrap().write_all(message).unwrap();
+
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     said.trim().rsplit(' ').next().unwrap().to_owned()

@@ -55,17 +55,20 @@ impl AzuriteServer {
             .stdout(Stdio::null())
             .spawn()
             .expect("azurite is missing: run `tests/set-up test`");
+
         let deadline = Instant::now() + Duration::from_secs(60);
         while TcpStream::connect(address).is_err() {
             assert!(Instant::now() < deadline, "azurite does not listen");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+
         let store = Self {
             url: format!("http://{address}/{ACCOUNT}"),
             running,
             _folder: folder,
         };
         store.make_container().await;
+
         store
     }
 

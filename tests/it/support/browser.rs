@@ -68,6 +68,7 @@ impl TestBrowser {
         ]
         .map(str::to_owned)
         .to_vec();
+
         arguments.push(format!("--user-data-dir={}", profile.path().display()));
         let mut options = json!({ "args": arguments });
         match screen {
@@ -76,11 +77,13 @@ impl TestBrowser {
             EmulatedScreen::Landscape => emulate(&mut options, 740, 360),
             EmulatedScreen::Zoomed => emulate(&mut options, 320, 256),
         }
+
         options["args"] = json!(arguments);
         if !javascript {
             let off = json!({ "profile.managed_default_content_settings.javascript": 2 });
             options["prefs"] = off;
         }
+
         let mut capabilities = Map::new();
         capabilities.insert("goog:chromeOptions".into(), options);
         let page = ClientBuilder::new(hyper_util::client::legacy::connect::HttpConnector::new())
@@ -88,6 +91,7 @@ impl TestBrowser {
             .connect(&format!("http://127.0.0.1:{port}"))
             .await
             .expect("Chromium starts");
+
         Self {
             page,
             _driver: driver,
@@ -116,6 +120,7 @@ impl TestBrowser {
                 let text = self.text().await;
                 panic!("no {css} on the page: {text}");
             }
+
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -132,6 +137,7 @@ impl TestBrowser {
                 Instant::now() < deadline,
                 "{text:?} is not on the page: {now}"
             );
+
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -180,14 +186,17 @@ impl TestBrowser {
     /// Presses keys together as a chord and releases the last one first.
     pub async fn press(&self, keys: &[&str]) {
         use fantoccini::actions::{InputSource as _, KeyAction, KeyActions};
+
         let keys: Vec<char> = keys.iter().filter_map(|key| key.chars().next()).collect();
         let mut board = KeyActions::new("keyboard".into());
         for value in &keys {
             board = board.then(KeyAction::Down { value: *value });
         }
+
         for value in keys.iter().rev() {
             board = board.then(KeyAction::Up { value: *value });
         }
+
         self.page.perform_actions(board).await.unwrap();
     }
 
@@ -212,6 +221,7 @@ impl TestBrowser {
         use fantoccini::actions::{
             InputSource as _, MOUSE_BUTTON_LEFT, MouseActions, PointerAction,
         };
+
         let element = self.see(css).await;
         let (_, _, width, height) = element.rectangle().await.unwrap();
         let mut pen = MouseActions::new("pen".into());
@@ -222,15 +232,18 @@ impl TestBrowser {
                 x: (x - 0.5) * width,
                 y: (y - 0.5) * height,
             });
+
             if index == 0 {
                 pen = pen.then(PointerAction::Down {
                     button: MOUSE_BUTTON_LEFT,
                 });
             }
         }
+
         pen = pen.then(PointerAction::Up {
             button: MOUSE_BUTTON_LEFT,
         });
+
         self.page.perform_actions(pen).await.unwrap();
     }
 
@@ -238,6 +251,7 @@ impl TestBrowser {
     /// a finger.
     pub async fn drag_by_finger(&self, from: &str, to: &str, (x, y): (f64, f64)) {
         use fantoccini::actions::{InputSource as _, PointerAction, TouchActions};
+
         let (from, to) = (self.see(from).await, self.see(to).await);
         let (_, _, width, height) = to.rectangle().await.unwrap();
         let duration = Some(Duration::from_millis(20));
@@ -264,6 +278,7 @@ impl TestBrowser {
             .then(on(x - 0.5, y - 0.45))
             .then(on(x - 0.5, y - 0.5))
             .then(PointerAction::Up { button: 0 });
+
         self.page.perform_actions(finger).await.unwrap();
     }
 
@@ -345,6 +360,7 @@ impl TestBrowser {
             .filter(|rule| rule["impact"] == "serious" || rule["impact"] == "critical")
             .collect();
         assert!(serious.is_empty(), "{what}: {serious:#?}");
+
         self.run(engine("html_codesniffer/build/HTMLCS.js")).await;
         let script = "const done = arguments[arguments.length - 1];
             HTMLCS.process('WCAG2AA', document, () => done(HTMLCS.getMessages()
@@ -355,6 +371,7 @@ impl TestBrowser {
                 .filter((message) => !message.element.closest?.('noscript, svg'))
                 .map((message) => `${message.code}: ${message.msg} ${message.element.outerHTML?.slice(0, 200)}`)),
                 () => done('it failed'));";
+
         let errors = self.page.execute_async(script, Vec::new()).await.unwrap();
         assert_eq!(errors, json!([]), "{what}: {errors:#}");
     }
@@ -373,6 +390,7 @@ pub fn screenshots() -> PathBuf {
 fn engine(file: &str) -> &'static str {
     static SOURCES: std::sync::Mutex<BTreeMap<String, &str>> =
         std::sync::Mutex::new(BTreeMap::new());
+
     let mut sources = SOURCES.lock().unwrap();
     sources.entry(file.to_owned()).or_insert_with(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../axe/node_modules");
@@ -399,6 +417,7 @@ fn try_driver() -> Option<(ChromeDriverProcess, u16)> {
         .spawn()
         .expect("chromedriver is there: tests/set-up test");
     let output = child.stdout.take().unwrap();
+
     let driver = ChromeDriverProcess(child);
     let mut lines = BufReader::new(output).lines();
     let port = lines.by_ref().find_map(|line| {
@@ -406,6 +425,7 @@ fn try_driver() -> Option<(ChromeDriverProcess, u16)> {
         let rest = line.split_once("started successfully on port ")?.1;
         rest.trim_end_matches('.').parse().ok()
     })?;
+
     // Keep reading: the driver would block on a full pipe.
     std::thread::spawn(move || lines.for_each(drop));
     Some((driver, port))

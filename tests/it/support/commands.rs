@@ -22,9 +22,11 @@ impl TestApp {
         let mut child = command.spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         std::io::Write::write_all(&mut input, message.as_bytes()).unwrap();
+
         drop(input);
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{output:?}");
+
         serde_json::from_slice(&output.stdout).unwrap()
     }
 }
@@ -35,10 +37,12 @@ pub(super) fn operator_command(data: &Path, arguments: &[&str]) -> std::process:
     if settings.exists() {
         command.arg("--config").arg(settings);
     }
+
     command
         .env("HOLDFAST_DATA_DIR", data)
         .arg("--json")
         .args(arguments);
+
     command
 }
 

@@ -54,6 +54,7 @@ impl TestApp {
             .await
             .unwrap();
         let mut seen = BTreeSet::new();
+
         // Bodies are emptied after their time.
         for body in bodies.iter().filter(|body| !body.is_empty()) {
             let body: Value = serde_json::from_str(body).unwrap();
@@ -66,6 +67,7 @@ impl TestApp {
                 .map(|error| format!("{}: {error}", error.instance_path()))
                 .collect();
             assert!(problems.is_empty(), "{name}: {problems:#?}: {body:#}");
+
             let documented = &schema["properties"]["data"]["properties"];
             for member in body["data"].as_object().unwrap().keys() {
                 assert!(
@@ -73,8 +75,10 @@ impl TestApp {
                     "{name} has an undocumented member {member}"
                 );
             }
+
             seen.insert(name);
         }
+
         assert!(seen.len() >= types, "{seen:?}");
     }
 
@@ -117,11 +121,13 @@ impl TestApp {
         let id = EnvelopeId::parse(id).unwrap();
         let mut tx = self.store.begin().await.unwrap();
         let mut entries = ledger::list(&mut tx, Some(&self.org), &id).await.unwrap();
+
         let mut previous = GENESIS.to_owned();
         for entry in &mut entries {
             if entry.sequence == from {
                 entry.actor = actor.into();
             }
+
             entry.previous_hash = previous;
             entry.hash = entry.computed_hash();
             previous = entry.hash.clone();
@@ -133,8 +139,10 @@ impl TestApp {
                 .bind(&entry.actor)
                 .bind(&entry.previous_hash)
                 .bind(&entry.hash);
+
             update.execute(&mut *tx).await.unwrap();
         }
+
         tx.commit().await.unwrap();
     }
 
@@ -151,6 +159,7 @@ impl TestApp {
         ] {
             sqlx::query(statement).execute(&mut *tx).await.unwrap();
         }
+
         tx.commit().await.unwrap();
         let deadline = Instant::now() + Duration::from_secs(120);
         while self.count("ledger_pending").await > 0 {

@@ -174,6 +174,7 @@ impl FakeDocuseal {
             .route("/submitters", get(list_submitters))
             .route("/events/form/{type}", get(completions))
             .fallback(|| async { RefusedCall(404, json!({ "status": 404 })) });
+
         let router = Router::new()
             .nest("/api", api)
             .route("/file/{credential}", get(file))
@@ -183,6 +184,7 @@ impl FakeDocuseal {
             ))
             .with_state(account.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
+
         Self { url, account }
     }
 
@@ -314,6 +316,7 @@ impl FakeDocuseal {
                 }
             }
         }
+
         panic!("no form at {embed_src}");
     }
 
@@ -350,6 +353,7 @@ impl FakeDocuseal {
                 if field["submitter_uuid"] != submitter["uuid"] {
                     continue;
                 }
+
                 let key = text_of(&field["uuid"]);
                 let given = entered.iter().find(|(name, _)| field["name"] == *name);
                 let is_drawn = field["type"] == "signature" || field["type"] == "initials";
@@ -373,6 +377,7 @@ impl FakeDocuseal {
                 submitter["ua"] = "A browser".into();
             }
         });
+
         self.tell(submission, role, event_type, json!({ "ip": "203.0.113.7" }));
         self.change(submission, |submission| {
             let submitters = submission["submitters"].as_array().unwrap();
@@ -390,6 +395,7 @@ impl FakeDocuseal {
             submitter["status"] = "declined".into();
             submitter["declined_at"] = now().into();
         });
+
         self.tell(
             submission,
             role,
@@ -440,6 +446,7 @@ impl FakeDocuseal {
         self.with_submitter(submission, role, |submitter| {
             submitter_id = id_of(submitter);
         });
+
         // DocuSeal stores the address and never returns it.
         let reason = data["reason"]
             .as_str()
@@ -448,6 +455,7 @@ impl FakeDocuseal {
             "id": id, "submitter_id": submitter_id, "event_type": event_type,
             "event_timestamp": now(), "data": reason.unwrap_or(json!({})),
         });
+
         self.change(submission, |submission| {
             let events = submission["submission_events"].as_array_mut().unwrap();
             events.push(event);
@@ -521,6 +529,7 @@ async fn intercept(State(account): State<Shared>, request: Request, next: Next) 
     let token = parts.headers.get("x-auth-token");
     let token = token.map(|token| token.to_str().unwrap().to_owned());
     let is_api = path.starts_with("/api/");
+
     let path = path.strip_prefix("/api").unwrap_or(&path).to_owned();
     let fault = {
         let mut account = account.lock().unwrap();
@@ -530,6 +539,7 @@ async fn intercept(State(account): State<Shared>, request: Request, next: Next) 
             token: token.clone(),
             body: serde_json::from_slice(&body).unwrap_or_default(),
         });
+
         let mut planned = account.faults.iter_mut();
         let fault = planned.find(|fault| {
             fault.times > 0 && fault.method == method && path.starts_with(&fault.path)
@@ -539,12 +549,14 @@ async fn intercept(State(account): State<Shared>, request: Request, next: Next) 
             fault.fault.clone()
         })
     };
+
     let work = async {
         if is_api && token.as_deref() != Some(TOKEN) {
             return RefusedCall(401, json!({ "error": "Not authenticated" })).into_response();
         }
         next.run(Request::from_parts(parts, Body::from(body))).await
     };
+
     match fault {
         None => work.await,
         Some(DocusealFault::Answer(status, body)) => RefusedCall(status, body).into_response(),
@@ -609,11 +621,13 @@ async fn create_template(State(account): State<Shared>, body: Bytes) -> Answer {
     if account.free_build {
         return Err(RefusedCall(errors::pro().0, errors::pro().1));
     }
+
     let request = parse(&body)?;
     let document = &request["documents"][0];
     let pdf = STANDARD
         .decode(document["file"].as_str().unwrap_or_default())
         .map_err(|_| invalid("Error loading: file"))?;
+
     // A known external id replaces that template and keeps its id.
     let known = account.templates.iter().position(|template| {
         !request["external_id"].is_null() && template["external_id"] == request["external_id"]
@@ -623,6 +637,7 @@ async fn create_template(State(account): State<Shared>, body: Bytes) -> Answer {
         None => account.next_id(),
     };
     account.pdfs.retain(|(of, _)| *of != id);
+
     let attachment = new_uuid();
     let mut roles: Vec<Value> = Vec::new();
     let mut fields = Vec::new();
@@ -630,6 +645,7 @@ async fn create_template(State(account): State<Shared>, body: Bytes) -> Answer {
         if !roles.iter().any(|role| role["name"] == field["role"]) {
             roles.push(json!({ "name": field["role"], "uuid": new_uuid() }));
         }
+
         let role = roles.iter().find(|role| role["name"] == field["role"]);
         let areas = field["areas"].as_array().into_iter().flatten().map(|area| {
             let mut area = area.clone();
@@ -651,8 +667,10 @@ async fn create_template(State(account): State<Shared>, body: Bytes) -> Answer {
                 kept[known] = value.clone();
             }
         }
+
         fields.push(kept);
     }
+
     let template = json!({
         "id": id,
         "slug": new_slug(),
@@ -666,6 +684,7 @@ async fn create_template(State(account): State<Shared>, body: Bytes) -> Answer {
         "submitters": roles,
         "fields": fields,
     });
+
     account.pdfs.push((id, pdf));
     account.templates.push(template.clone());
     Ok(Json(template))
@@ -690,6 +709,7 @@ async fn update_template(
             template[known] = value.clone();
         }
     }
+
     Ok(Json(json!({ "id": id, "updated_at": now() })))
 }
 
@@ -710,6 +730,7 @@ async fn clone_template(State(account): State<Shared>, Path(id): Path<i64>, body
     if let Some(name) = request.get("name") {
         clone["name"] = name.clone();
     }
+
     for role in 0..clone["submitters"].as_array().unwrap().len() {
         let (old, new) = (clone["submitters"][role]["uuid"].clone(), new_uuid());
         clone["submitters"][role]["uuid"] = new.clone().into();
@@ -720,10 +741,12 @@ async fn clone_template(State(account): State<Shared>, Path(id): Path<i64>, body
             }
         }
     }
+
     let pdf = account.pdfs.iter().find(|(of, _)| *of == id);
     let pdf = pdf.unwrap().1.clone();
     account.pdfs.push((new_id, pdf));
     account.templates.push(clone.clone());
+
     Ok(Json(clone))
 }
 
@@ -739,10 +762,12 @@ async fn create_submission(State(account): State<Shared>, body: Bytes) -> Answer
     if !template["archived_at"].is_null() {
         return Err(invalid("Template has been archived"));
     }
+
     let fields = template["fields"].as_array().unwrap();
     if fields.is_empty() {
         return Err(invalid("Template does not contain fields"));
     }
+
     let roles = template["submitters"].as_array().unwrap();
     let requested = request["submitters"]
         .as_array()
@@ -751,6 +776,7 @@ async fn create_submission(State(account): State<Shared>, body: Bytes) -> Answer
     if requested.len() > roles.len() {
         return Err(invalid("Defined more signing parties than in template"));
     }
+
     let id = account.next_id();
     let mut submitters = Vec::new();
     for (index, submitter) in requested.iter().enumerate() {
@@ -763,6 +789,7 @@ async fn create_submission(State(account): State<Shared>, body: Bytes) -> Answer
             let mut own = fields.iter();
             own.find(|field| field["name"] == *name && field["submitter_uuid"] == role["uuid"])
         };
+
         let mut entered = Map::new();
         for field in fields
             .iter()
@@ -772,17 +799,20 @@ async fn create_submission(State(account): State<Shared>, body: Bytes) -> Answer
                 entered.insert(text_of(&field["uuid"]), default.clone());
             }
         }
+
         for (name, value) in submitter["values"].as_object().into_iter().flatten() {
             if let Some(field) = own(&name.as_str().into()) {
                 entered.insert(text_of(&field["uuid"]), value.clone());
             }
         }
+
         for prefill in submitter["fields"].as_array().into_iter().flatten() {
             let name = &prefill["name"];
             let field =
                 own(name).ok_or_else(|| invalid(format!("Unknown field: {}", text_of(name))))?;
             entered.insert(text_of(&field["uuid"]), prefill["default_value"].clone());
         }
+
         let slug = new_slug();
         submitters.push(json!({
             "id": account.next_id(),
@@ -801,6 +831,7 @@ async fn create_submission(State(account): State<Shared>, body: Bytes) -> Answer
             "entered": entered,
         }));
     }
+
     let submission = json!({
         "id": id,
         "name": request["name"],
@@ -812,11 +843,13 @@ async fn create_submission(State(account): State<Shared>, body: Bytes) -> Answer
         "submitters": submitters,
         "submission_events": [],
     });
+
     let answer = submitters
         .iter()
         .map(|submitter| shown_submitter(submitter, fields))
         .collect();
     account.submissions.push(submission);
+
     Ok(Json(Value::Array(answer)))
 }
 
@@ -863,6 +896,7 @@ async fn documents(
     } else {
         b"\n% executed\n".as_slice()
     });
+
     let credential = new_slug();
     let url = format!("{}/file/{credential}", account.url);
     account.files.push((credential, bytes));
@@ -871,6 +905,7 @@ async fn documents(
         Some(true) => vec![document],
         _ => vec![document.clone(), document],
     };
+
     Ok(Json(json!({ "id": id, "documents": documents })))
 }
 
@@ -913,6 +948,7 @@ async fn completions(State(account): State<Shared>, Query(query): Query<ListingQ
             })
         })
         .collect();
+
     Ok(Json(page(completions.iter(), &query)))
 }
 
@@ -944,6 +980,7 @@ fn shown_submission(submission: &Value, with_fields: bool) -> Value {
     ] {
         shown[member] = submission[member].clone();
     }
+
     let submitters = submission["submitters"].as_array().unwrap().iter();
     shown["submitters"] = submitters
         .map(|submitter| shown_submitter(submitter, fields))
@@ -951,6 +988,7 @@ fn shown_submission(submission: &Value, with_fields: bool) -> Value {
     if with_fields {
         shown["fields"] = submission["fields"].clone();
     }
+
     shown
 }
 
@@ -962,6 +1000,7 @@ fn shown_submitter(submitter: &Value, fields: &[Value]) -> Value {
     for hidden in ["entered", "ip", "ua"] {
         members.remove(hidden);
     }
+
     shown["values"] = fields
         .iter()
         .filter(|field| field["submitter_uuid"] == submitter["uuid"])
@@ -970,6 +1009,7 @@ fn shown_submitter(submitter: &Value, fields: &[Value]) -> Value {
             json!({ "field": field["name"], "value": value })
         })
         .collect();
+
     shown
 }
 

@@ -40,6 +40,7 @@ impl TestApp {
             .data(200);
         let mut body = envelope_body(&template["template_id"]);
         body["signers"] = buyer_and_seller();
+
         body["preserve_signing_order"] = in_order.into();
         let envelope = self.post("/partner/envelopes", body).await.data(201);
         let id = envelope["envelope_id"].as_str().unwrap().to_owned();
@@ -53,6 +54,7 @@ impl TestApp {
                 .unwrap()
                 .to_owned()
         };
+
         (id, [url(0), url(1)])
     }
 

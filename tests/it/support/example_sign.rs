@@ -59,6 +59,7 @@ impl ExampleSign {
             )
             .layer(axum::middleware::from_fn_with_state(account.clone(), admit))
             .with_state(account.clone());
+
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self { url, account }
     }
@@ -85,6 +86,7 @@ impl ExampleSign {
         let submission = &mut account.submissions[0];
         submission["status"] = json!("completed");
         submission["completed_at"] = json!("2026-01-02T03:04:05Z");
+
         for submitter in submission["submitters"].as_array_mut().unwrap() {
             submitter["status"] = json!("completed");
             submitter["completed_at"] = json!("2026-01-02T03:04:05Z");
@@ -95,6 +97,7 @@ impl ExampleSign {
                 .collect();
             submitter["values"].as_array_mut().unwrap().extend(executed);
         }
+
         let body = json!({ "submission_id": submission["id"] }).to_string();
         let signature = hmac_sha256(SECRET.as_bytes(), &[body.as_bytes()]);
         (hex::encode(signature), body.into_bytes())
@@ -152,6 +155,7 @@ async fn create_template(State(account): State<Shared>, body: Bytes) -> Answer {
     if let Some(known) = account.templates.iter().find(known) {
         return Ok((StatusCode::OK, Json(known.clone())));
     }
+
     let template = add(&mut account, &request, &request["fields"], document);
     Ok((StatusCode::CREATED, Json(template)))
 }
@@ -195,6 +199,7 @@ async fn create_submission(State(account): State<Shared>, Json(request): Json<Va
     if let Some(known) = account.submissions.iter().find(known) {
         return Ok((StatusCode::OK, Json(known.clone())));
     }
+
     found(&account.templates, request["template_id"].as_str().unwrap())?;
     let number = account.submissions.len() + 1;
     let url = &account.url;
@@ -211,11 +216,13 @@ async fn create_submission(State(account): State<Shared>, Json(request): Json<Va
             })
         })
         .collect();
+
     let submission = json!({
         "id": format!("s-{number}"), "external_id": request["external_id"], "status": "pending",
         "archived": false, "submitters": submitters,
     });
     account.submissions.push(submission.clone());
+
     Ok((StatusCode::CREATED, Json(submission)))
 }
 

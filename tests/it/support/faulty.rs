@@ -112,6 +112,7 @@ impl ObjectStore for FaultyStore {
             Some(StorageFault::Overwrites) => options.mode = PutMode::Overwrite,
             Some(StorageFault::ShortGet) | None => {}
         }
+
         self.inner.put_opts(location, payload, options).await
     }
 
@@ -130,6 +131,7 @@ impl ObjectStore for FaultyStore {
             let attributes = found.attributes.clone();
             let extensions = found.extensions.clone();
             let bytes = found.bytes().await?;
+
             // The metadata still announces the full size, like a connection that breaks.
             let half = bytes.slice(..bytes.len() / 2);
             found = GetResult {
@@ -142,6 +144,7 @@ impl ObjectStore for FaultyStore {
                 extensions,
             };
         }
+
         Ok(found)
     }
 

@@ -25,6 +25,7 @@ pub fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
+
     entries
         .flat_map(|entry| {
             let path = entry.unwrap().path();

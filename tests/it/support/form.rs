@@ -51,6 +51,7 @@ pub fn filled(page: &str) -> Vec<(String, String)> {
                 Some("radio") => control.attr("value").unwrap(),
                 _ => "Jordan Lee",
             };
+
             (name, value.to_owned())
         })
         .collect()
@@ -70,11 +71,13 @@ pub async fn press(
         None
     };
     let tick = tick.unwrap_or_default();
+
     let mut body = url::form_urlencoded::Serializer::new(String::new());
     for (name, value) in values {
         let value = if is_tick(name, value) { &tick } else { value };
         body.append_pair(name, value);
     }
+
     body.append_pair("action", action);
     let request = Request::post(path(url))
         .header("content-type", "application/x-www-form-urlencoded")

@@ -45,10 +45,12 @@ impl FakeGcs {
             http: reqwest::Client::new(),
         };
         let create_only = translator.create_only.clone();
+
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let router = Router::new().fallback(translate).with_state(translator);
         tokio::spawn(async move { axum::serve(listener, router).await });
+
         Self {
             url,
             s3,
@@ -89,9 +91,11 @@ async fn translate(State(to): State<HeaderTranslator>, request: Request) -> Resp
             parts.headers.insert(HeaderName::from_static(there), value);
         }
     }
+
     for own in ["host", "authorization"] {
         parts.headers.remove(own);
     }
+
     let signed = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, \
                   SignedHeaders=host, Signature=0";
     let body = to_bytes(body, usize::MAX).await.unwrap();
@@ -108,14 +112,17 @@ async fn translate(State(to): State<HeaderTranslator>, request: Request) -> Resp
         *nothing.status_mut() = StatusCode::BAD_GATEWAY;
         return nothing;
     };
+
     let mut translated = Response::new(Body::empty());
     *translated.status_mut() = answer.status();
     *translated.headers_mut() = answer.headers().clone();
+
     // Objects are never overwritten, so each has a single generation.
     let generation = HeaderName::from_static("x-goog-generation");
     translated
         .headers_mut()
         .insert(generation, HeaderValue::from_static("1"));
     *translated.body_mut() = Body::from_stream(answer.bytes_stream());
+
     translated
 }

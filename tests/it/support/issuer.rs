@@ -89,6 +89,7 @@ impl FakeIssuer {
                     }
                 }),
             );
+
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self {
             url,
@@ -146,8 +147,10 @@ impl ConformingIssuer {
             .stderr(Stdio::null())
             .spawn()
             .expect("node is missing: run `tests/set-up test`");
+
         let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
         let url = lines.find_map(|line| line.ok().filter(|line| line.starts_with("http")));
+
         // The issuer writes further lines.
         std::thread::spawn(move || lines.for_each(drop));
         Self {

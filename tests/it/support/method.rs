@@ -62,6 +62,7 @@ impl FakeMethod {
                 put(go_on).get(read),
             )
             .with_state(account.clone());
+
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self { url, account }
     }
@@ -78,6 +79,7 @@ impl FakeMethod {
             publishable_key: None,
             settings: BTreeMap::new(),
         };
+
         let instances = &mut config.providers.kba.instances;
         instances.insert("main".into(), instance);
     }
@@ -115,6 +117,7 @@ fn turned_away(account: &mut MethodAccount, headers: &HeaderMap) -> Option<Respo
     if !is("method-version", "2026-03-30") {
         return Some(refused("INVALID_REQUEST"));
     }
+
     None
 }
 
@@ -125,6 +128,7 @@ fn failure(sub_type: &str) -> Value {
         "VERIFICATION_SESSION_FAILED_INVALID_ANSWER" => 19004,
         _ => 10001,
     };
+
     json!({
         "type": "VERIFICATION_SESSION_FAILED", "code": code, "sub_type": sub_type,
         "message": "about 1234-secret-detail",
@@ -150,12 +154,14 @@ async fn create_entity(
     if let Some(refused) = turned_away(&mut account, &headers) {
         return refused;
     }
+
     account.asked.push(body.clone());
     let person = &body["individual"];
     let last_name = person["last_name"].as_str().unwrap_or_default().to_owned();
     if last_name == "Unacceptable" {
         return refused("INVALID_REQUEST");
     }
+
     let entity = id("ent", &account);
     let phone_verified = last_name == "Knownphone";
     let methods = match last_name.as_str() {
@@ -169,12 +175,14 @@ async fn create_entity(
             "phone": { "verified": phone_verified, "methods": ["sms", "sna"] },
         },
     });
+
     let wrapped = last_name == "Wrapped";
     let person = MethodPerson {
         last_name,
         phone_verified,
     };
     account.people.insert(entity, person);
+
     if wrapped {
         Json(json!({ "success": true, "data": shown, "message": null })).into_response()
     } else {
@@ -201,6 +209,7 @@ fn questions() -> Value {
             ],
         })
     };
+
     json!((1..=4).map(question).collect::<Vec<_>>())
 }
 
@@ -217,6 +226,7 @@ fn shown(id: &str, session: &MethodSession, status: &str, error: &Value) -> Valu
         shown["method"] = "kba".into();
         shown["kba"] = json!({ "questions": questions(), "authenticated": status == "verified" });
     }
+
     shown
 }
 
@@ -233,6 +243,7 @@ async fn begin(
     let Some(person) = account.people.get(&entity) else {
         return refused("NOT_FOUND");
     };
+
     let kind = body["type"].as_str().unwrap_or_default().to_owned();
     match (kind.as_str(), person.last_name.as_str()) {
         ("phone", "Manycodes") => return refused("ENTITY_PHONE_VERIFICATION_MAX_ATTEMPTS"),
@@ -245,6 +256,7 @@ async fn begin(
         ("identity", _) => {}
         _ => return refused("INVALID_REQUEST"),
     }
+
     let session = MethodSession {
         entity,
         kind,
@@ -253,6 +265,7 @@ async fn begin(
     };
     let id = id("evf", &account);
     let answer = shown(&id, &session, "in_progress", &Value::Null);
+
     account.sessions.insert(id, session);
     Json(answer).into_response()
 }
@@ -267,6 +280,7 @@ async fn go_on(
     if let Some(refused) = turned_away(&mut account, &headers) {
         return refused;
     }
+
     let loses_answers = account.loses_answers;
     let MethodAccount {
         people, sessions, ..
@@ -277,9 +291,11 @@ async fn go_on(
     if session.passed {
         return refused("EXISTING_VERIFIED_SESSION");
     }
+
     if session.done || session.entity != entity || body["type"] != session.kind.as_str() {
         return refused("INVALID_REQUEST");
     }
+
     session.done = true;
     if session.kind == "phone" {
         if body["sms"]["sms_code"] != CODE {
@@ -293,6 +309,7 @@ async fn go_on(
         let error = failure("VERIFICATION_SESSION_EXPIRED");
         return Json(shown(&id, session, "failed", &error)).into_response();
     }
+
     let empty = Vec::new();
     let given = body["kba"]["answers"].as_array().unwrap_or(&empty);
     let right = (1..=4).all(|number| {
@@ -302,6 +319,7 @@ async fn go_on(
             .any(|one| one["question_id"] == question && one["answer_id"] == answer)
     });
     session.passed = right;
+
     if !right {
         refused("VERIFICATION_SESSION_FAILED_INVALID_ANSWER")
     } else if loses_answers {
@@ -320,11 +338,13 @@ async fn read(
     if let Some(refused) = turned_away(&mut account, &headers) {
         return refused;
     }
+
     let session = &account.sessions[&id];
     let status = if session.passed {
         "verified"
     } else {
         "in_progress"
     };
+
     Json(shown(&id, session, status, &Value::Null)).into_response()
 }

@@ -70,6 +70,7 @@ impl SoftPasskey {
         device.extend([0, 16]);
         device.extend(self.id);
         device.extend(b"a key in CBOR");
+
         let public_key = [&SPKI[..], self.pair.public_key().as_ref()].concat();
         json!({
             "credential_id": BASE64URL.encode(self.id), "authenticator_data": BASE64URL.encode(device),

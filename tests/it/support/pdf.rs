@@ -21,6 +21,7 @@ pub fn text(pdf: &[u8]) -> String {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
+
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -59,10 +60,12 @@ pub fn with_form() -> Vec<u8> {
     .map(|field| pdf.object(&format!("<< /Type /Annot /Subtype /Widget {field} >>")))
     .map(|number| format!("{number} 0 R"))
     .collect();
+
     let widgets = widgets.join(" ");
     pdf.catalog(&format!("/AcroForm << /Fields [{widgets}] >>"));
     let page = format!("/MediaBox [0 0 612 792] /Annots [{widgets}]");
     pdf.page_with(&page, "", "BT /F1 18 Tf 72 700 Td (Lease) Tj ET");
+
     pdf.build()
 }
 
@@ -76,12 +79,14 @@ pub fn repeated(pdf: &[u8], times: usize) -> Vec<u8> {
     for _ in 0..times {
         command.arg(&one);
     }
+
     let status = command.arg("--").arg(&all).status();
     assert!(
         status
             .expect("qpdf is missing: run `apt-get install qpdf`")
             .success()
     );
+
     std::fs::read(all).unwrap()
 }
 
@@ -101,6 +106,7 @@ pub fn with_password(pdf: &[u8], password: &str) -> Vec<u8> {
         .status()
         .expect("qpdf is missing: run `apt-get install qpdf`");
     assert!(status.success());
+
     std::fs::read(encrypted).unwrap()
 }
 
@@ -173,6 +179,7 @@ fn ask_readers(request: &serde_json::Value) -> serde_json::Value {
         .expect("MuPDF, PDFium and pyHanko are missing: run `tests/set-up test`");
     let mut input = readers.stdin.take().unwrap();
     writeln!(input, "{request}").unwrap();
+
     drop(input);
     let output = readers.wait_with_output().unwrap();
     serde_json::from_slice(&output.stdout).expect("an answer of tests/readers.py")
@@ -216,19 +223,23 @@ pub fn with_pages(pages: &[&[&str]], size: usize) -> Vec<u8> {
         for line in *lines {
             content += &format!("({line}) Tj T*\n");
         }
+
         content += "ET";
         let length = content.len();
         objects.push(format!("<</Length {length}>>stream\n{content}\nendstream"));
     }
+
     let mut pdf = String::from("%PDF-1.7\n");
     let mut table = String::from("0000000000 65535 f \n");
     for (index, object) in objects.iter().enumerate() {
         table += &format!("{:010} 00000 n \n", pdf.len());
         pdf += &format!("{} 0 obj{object}endobj\n", index + 1);
     }
+
     let (start, count) = (pdf.len(), objects.len() + 1);
     pdf += &format!(
         "xref\n0 {count}\n{table}trailer<</Size {count}/Root 1 0 R>>\nstartxref\n{start}\n%%EOF\n"
     );
+
     pdf.into_bytes()
 }

@@ -16,6 +16,7 @@ pub async fn new_database() -> String {
     let name = format!("test_{}", &holdfast::domain::id::OrgId::new().as_str()[4..]);
     let create = format!("create database {name}");
     run(&format!("{server}/postgres"), &create).await;
+
     let url = format!("{server}/{name}");
     match std::env::var("TEST_SHARDS").as_deref() {
         Err(_) => {}
@@ -25,6 +26,7 @@ pub async fn new_database() -> String {
             let port = server.rsplit_once(':').unwrap().1;
             let own = format!("select citus_set_coordinator_host('127.0.0.1', {port})");
             run(&url, &own).await;
+
             for worker in std::env::var("TEST_CITUS_WORKERS").unwrap().split(' ') {
                 let at = format!("postgres://postgres@127.0.0.1:{worker}");
                 run(&format!("{at}/postgres"), &create).await;
@@ -32,10 +34,12 @@ pub async fn new_database() -> String {
                 let add = format!("select citus_add_node('127.0.0.1', {worker})");
                 run(&url, &add).await;
             }
+
             spread(&url, "packaging/citus/distribute.sql").await;
         }
         Ok(other) => panic!("TEST_SHARDS={other}"),
     }
+
     url
 }
 

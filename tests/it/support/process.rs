@@ -55,6 +55,7 @@ impl ServerHome {
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
+
         let value = serde_json::from_slice(&output.stdout);
         (
             output.status.success(),
@@ -96,6 +97,7 @@ impl ServerProcess {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap_or_else(|error| panic!("{wrapper:?}: {error}; run tests/set-up test"));
+
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let listening = lines
             .by_ref()
@@ -104,6 +106,7 @@ impl ServerProcess {
             child.wait().unwrap();
             return None;
         }
+
         // A full pipe would block the server, so the log is read to its end. Failed tests print it.
         let log: Arc<Mutex<Vec<String>>> = Arc::default();
         let kept = log.clone();
@@ -115,6 +118,7 @@ impl ServerProcess {
                 kept.lock().unwrap().push(line);
             }
         });
+
         Some(Self {
             child,
             log,

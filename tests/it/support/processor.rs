@@ -35,6 +35,7 @@ impl PaymentProcessor {
             .stdout(Stdio::piped())
             .spawn()
             .expect(missing);
+
         let mut line = String::new();
         let output = running.stdout.take().unwrap();
         BufReader::new(output).read_line(&mut line).unwrap();
@@ -61,6 +62,7 @@ impl PaymentProcessor {
             publishable_key: Some("pk_test_holdfast".into()),
             settings: std::collections::BTreeMap::new(),
         };
+
         let instances = &mut config.providers.payment.instances;
         instances.insert("main".into(), instance);
     }
@@ -92,8 +94,10 @@ impl PaymentProcessor {
             .form(form);
         let answer = request.send().await.unwrap();
         let status = answer.status();
+
         let body = parsed(answer).await;
         assert_eq!(status, 200, "{path}: {body}");
+
         body
     }
 
@@ -114,6 +118,7 @@ impl PaymentProcessor {
         ];
         let method = self.post("/v1/payment_methods", &card).await;
         let method = method["id"].as_str().unwrap().to_owned();
+
         let path = format!("/v1/payment_intents/{intent}");
         self.post(&path, &[("payment_method", &method)]).await;
         self.post(&format!("{path}/confirm"), &[]).await;

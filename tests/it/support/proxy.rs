@@ -39,6 +39,7 @@ impl FaultyProxy {
                 if *told.borrow() == NetworkCondition::Cut {
                     continue;
                 }
+
                 if let Ok(far) = TcpStream::connect(&to).await {
                     let (near_in, near_out) = near.into_split();
                     let (far_in, far_out) = far.into_split();
@@ -47,6 +48,7 @@ impl FaultyProxy {
                 }
             }
         });
+
         Self { address, network }
     }
 
@@ -75,6 +77,7 @@ async fn pass(
             }
             _ => {}
         }
+
         let length = tokio::select! {
             changed = told.changed() => match changed {
                 Ok(()) => continue,
@@ -85,13 +88,16 @@ async fn pass(
                 _ => return,
             },
         };
+
         if let NetworkCondition::Slow(time) = network {
             tokio::time::sleep(time).await;
         }
+
         passed += length;
         if matches!(network, NetworkCondition::Short(most) if passed > most) {
             return;
         }
+
         // Data that was read before the network fell silent still arrives.
         if to.write_all(&piece[..length]).await.is_err() {
             return;

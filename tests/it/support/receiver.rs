@@ -73,6 +73,7 @@ impl WebhookReceiver {
         });
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
+
         let router = Router::new().fallback(receive).with_state(inner.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self { inner, url }
@@ -124,11 +125,13 @@ impl WebhookReceiver {
             if received.len() >= count {
                 return received;
             }
+
             let types = received
                 .iter()
                 .map(|one| one.headers.get("x-service-event"));
             let types: Vec<_> = types.collect();
             assert!(Instant::now() < deadline, "{types:?}, not {count}");
+
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -146,6 +149,7 @@ async fn receive(State(inner): State<Arc<ReceiverState>>, request: Request) -> R
     let Ok(body) = body.collect().await else {
         return status(400).into_response();
     };
+
     let received = ReceivedDelivery {
         path: parts.uri.path().to_owned(),
         headers: parts.headers,
@@ -157,12 +161,14 @@ async fn receive(State(inner): State<Arc<ReceiverState>>, request: Request) -> R
         all.push(received.clone());
         all.len() - 1
     };
+
     let delay = *inner.delay.lock().unwrap();
     tokio::time::sleep(delay).await;
     let held = inner.held.lock().unwrap().clone();
     if let Some(mut held) = held {
         let _ = held.wait_for(|told| *told).await;
     }
+
     let answer = inner.answer.lock().unwrap();
     answer(index, &received)
 }
@@ -189,6 +195,7 @@ pub async fn secure(name: &str) -> TlsReceiver {
         "ec_paramgen_curve:P-256",
         "-nodes",
     ];
+
     let ca = [
         "req",
         "-x509",
@@ -199,6 +206,7 @@ pub async fn secure(name: &str) -> TlsReceiver {
         "-out",
         "ca.pem",
     ];
+
     openssl(at, &[&ca[..], &key].concat());
     let request = [
         "req",
@@ -209,6 +217,7 @@ pub async fn secure(name: &str) -> TlsReceiver {
         "-out",
         "request",
     ];
+
     openssl(at, &[&request[..], &key].concat());
     let sign = [
         "x509",
@@ -225,6 +234,7 @@ pub async fn secure(name: &str) -> TlsReceiver {
         "-out",
         "certificate.pem",
     ];
+
     openssl(at, &sign);
     let certificates = CertificateDer::pem_file_iter(at.join("certificate.pem")).unwrap();
     let certificates = certificates.collect::<Result<Vec<_>, _>>().unwrap();
@@ -237,6 +247,7 @@ pub async fn secure(name: &str) -> TlsReceiver {
         .with_single_cert(certificates, key)
         .unwrap();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+
     let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -250,6 +261,7 @@ pub async fn secure(name: &str) -> TlsReceiver {
                 let Ok(stream) = acceptor.accept(stream).await else {
                     return;
                 };
+
                 let service = hyper_util::service::TowerToHyperService::new(tower::service_fn(
                     move |request: http::Request<_>| {
                         seen.lock().unwrap().push(request.version());
@@ -262,6 +274,7 @@ pub async fn secure(name: &str) -> TlsReceiver {
             });
         }
     });
+
     let authority = tempfile::NamedTempFile::new().unwrap().into_temp_path();
     std::fs::copy(at.join("ca.pem"), &authority).unwrap();
     TlsReceiver {
@@ -321,6 +334,7 @@ impl TestApp {
                 return log.clone();
             }
             assert!(Instant::now() < deadline, "{log:#?}");
+
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

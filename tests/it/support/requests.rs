@@ -54,11 +54,13 @@ impl TestApp {
             && ["/component", "/webhooks/endpoints/", "/partner/webhook"]
                 .iter()
                 .any(|begin| path.starts_with(&api(begin)));
+
         let response = self.router().oneshot(request).await.unwrap();
         if activates && response.status().is_success() && self.routers.len() > 1 {
             // Other nodes may need this long to pick up the change.
             tokio::time::sleep(Duration::from_secs(2)).await;
         }
+
         let (parts, body) = response.into_parts();
         TestResponse {
             status: parts.status,
@@ -168,6 +170,7 @@ impl TestApp {
             .header("authorization", format!("Bearer {}", self.web_admin()))
             .header("x-org-id", self.org.as_str())
             .header("content-type", "application/json");
+
         self.send(request.body(body).unwrap()).await
     }
 

@@ -16,6 +16,7 @@ pub fn with_work(component: &[u8], function: &str, rounds: u32) -> Vec<u8> {
         found |= changed.is_some();
         push_section(&mut all, id, changed.as_deref().unwrap_or(payload));
     }
+
     assert!(found, "no module exports {function}");
     all
 }
@@ -46,6 +47,7 @@ fn in_module(module: &[u8], function: &str, rounds: u32) -> Option<Vec<u8>> {
             _ => {}
         }
     }
+
     let wanted = exported?.checked_sub(imported)?;
     let parameters = types[of_functions[wanted] as usize];
     let mut all = module[..8].to_vec();
@@ -56,6 +58,7 @@ fn in_module(module: &[u8], function: &str, rounds: u32) -> Option<Vec<u8>> {
             _ => push_section(&mut all, id, payload),
         }
     }
+
     Some(all)
 }
 
@@ -73,8 +76,10 @@ fn in_code(code: &[u8], wanted: usize, parameters: usize, rounds: u32) -> Vec<u8
             body.to_vec()
         };
         all.extend(leb(changed.len() as u64));
+
         all.extend(changed);
     }
+
     all
 }
 
@@ -87,6 +92,7 @@ fn in_body(body: &[u8], parameters: usize, rounds: u32) -> Vec<u8> {
         locals += number(body, &mut at);
         at += 1;
     }
+
     let counter = leb(parameters as u64 + locals);
     let mut all = leb(groups + 1);
     all.extend(&body[begin..at]);
@@ -94,6 +100,7 @@ fn in_body(body: &[u8], parameters: usize, rounds: u32) -> Vec<u8> {
     all.push(0x41);
     all.extend(signed(rounds));
     all.push(0x21);
+
     all.extend(&counter);
     all.extend([0x03, 0x40, 0x20]);
     all.extend(&counter);
@@ -101,6 +108,7 @@ fn in_body(body: &[u8], parameters: usize, rounds: u32) -> Vec<u8> {
     all.extend(&counter);
     all.extend([0x0d, 0x00, 0x0b]);
     all.extend(&body[at..]);
+
     all
 }
 
@@ -114,6 +122,7 @@ fn sections(bytes: &[u8]) -> Vec<(u8, &[u8])> {
         all.push((id, &bytes[at..at + size]));
         at += size;
     }
+
     all
 }
 
@@ -130,6 +139,7 @@ fn number(bytes: &[u8], at: &mut usize) -> u64 {
         *at += 1;
         value |= u64::from(byte & 0x7f) << shift;
         shift += 7;
+
         if byte & 0x80 == 0 {
             return value;
         }
@@ -145,6 +155,7 @@ fn leb(mut value: u64) -> Vec<u8> {
             all.push(byte);
             return all;
         }
+
         all.push(byte | 0x80);
     }
 }

@@ -50,6 +50,7 @@ impl S3Server {
             .stderr(Stdio::null())
             .spawn()
             .expect(MISSING);
+
         let mut line = String::new();
         let output = running.stdout.take().unwrap();
         BufReader::new(output).read_line(&mut line).unwrap();
@@ -77,11 +78,13 @@ impl S3Server {
             .stdout(Stdio::null())
             .spawn()
             .expect(MISSING);
+
         let deadline = Instant::now() + Duration::from_secs(30);
         while TcpStream::connect(address).is_err() {
             assert!(Instant::now() < deadline, "s3s-fs does not listen");
             std::thread::sleep(Duration::from_millis(20));
         }
+
         Self {
             url: format!("http://{address}"),
             kms_key: None,

@@ -87,6 +87,7 @@ impl Sigstore {
                 })
             })
             .collect();
+
         let modules = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../sigstore/node_modules");
         let mut running = Command::new("node")
             .arg(SCRIPT)
@@ -99,9 +100,11 @@ impl Sigstore {
         input
             .write_all(json!(requests).to_string().as_bytes())
             .unwrap();
+
         drop(input);
         let output = running.wait_with_output().unwrap();
         assert!(output.status.success(), "run `tests/set-up test`");
+
         serde_json::from_slice(&output.stdout).unwrap()
     }
 

@@ -61,6 +61,7 @@ impl MailServer {
         for (name, value) in more.as_object().unwrap() {
             settings[name] = value.clone();
         }
+
         let mut server = Self {
             port: 0,
             settings,
@@ -68,6 +69,7 @@ impl MailServer {
             folder,
         };
         server.go_on();
+
         server
     }
 
@@ -93,11 +95,13 @@ impl MailServer {
             .stdout(Stdio::piped())
             .spawn()
             .expect("aiosmtpd is missing: run `tests/set-up test`");
+
         let mut line = String::new();
         let output = child.stdout.take().unwrap();
         BufReader::new(output).read_line(&mut line).unwrap();
         let port = line.trim().parse();
         self.port = port.expect("aiosmtpd is missing: run `tests/set-up test`");
+
         self.running = Some(child);
     }
 
@@ -119,6 +123,7 @@ impl MailServer {
                 "{} mails and not {count}",
                 received.len()
             );
+
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -137,6 +142,7 @@ impl MailServer {
             })
             .filter(|path| path.extension().is_some_and(|extension| extension == "eml"))
             .collect();
+
         files.sort();
         files.iter().map(|file| read(file)).collect()
     }
@@ -229,6 +235,7 @@ fn make_certificates(at: &Path) {
     let common = "req -x509 -nodes -days 3650 -config openssl.cnf \
                   -newkey ec -pkeyopt ec_paramgen_curve:P-256";
     let root = "-keyout root.key -out root.pem -extensions authority -subj /CN=ExampleMailRoot";
+
     let own = "-keyout server.key -out server.pem -extensions server -subj /CN=ExampleMail \
                -CA root.pem -CAkey root.key";
     for more in [root, own] {

@@ -24,6 +24,7 @@ impl TestApp {
                 "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.72, "y": 0.035, "w": 0.2, "h": 0.02 }] },
             },
         ]);
+
         self.template(CONTRACT, &fields).await
     }
 

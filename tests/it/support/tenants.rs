@@ -85,12 +85,14 @@ impl TestApp {
             "token", "issue", "--org", org, "--email", email, "--role", role,
         ];
         let mut command = operator_command(self.root.path(), &arguments);
+
         // The token has to be valid by the service's clock, which may run ahead.
         let offset = format!("{}ms", self.ahead.as_millis());
         command.env("HOLDFAST_CLOCK_OFFSET", offset);
         if let Some(url) = &self.database_url {
             command.env("HOLDFAST_DATABASE_URL", url);
         }
+
         let issued = printed(command.output().unwrap());
         issued["token"].as_str().unwrap().to_owned()
     }
@@ -125,6 +127,7 @@ pub(super) async fn new_organization(
     };
     let mut tx = store.begin().await.unwrap();
     organizations::insert(&mut tx, &organization).await.unwrap();
+
     tx.commit().await.unwrap();
     let key = new_key(store, &organization.id, scopes, AMPLE).await;
     (organization.id, key)
@@ -143,11 +146,13 @@ async fn new_key(store: &Store, org: &OrgId, scopes: &[Scope], rpm: i64) -> Stri
         last_used_at: None,
         revision: 0,
     };
+
     let mut tx = store.begin().await.unwrap();
     api_keys::insert(&mut tx, &record, &key.hash(), Clock::default().now())
         .await
         .unwrap();
     tx.commit().await.unwrap();
+
     key.reveal().to_owned()
 }
 

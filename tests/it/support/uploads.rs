@@ -79,6 +79,7 @@ impl TestApp {
 /// Encodes a multipart form; returns its content type and its bytes.
 pub fn form_of(file: Option<(&str, &[u8])>, texts: &[(&str, &str)]) -> (String, Vec<u8>) {
     const BOUNDARY: &str = "a-boundary-no-file-contains";
+
     let mut body = Vec::new();
     for (name, text) in texts {
         let head = format!(
@@ -86,6 +87,7 @@ pub fn form_of(file: Option<(&str, &[u8])>, texts: &[(&str, &str)]) -> (String, 
         );
         body.extend(head.into_bytes());
     }
+
     if let Some((content_type, file)) = file {
         let head = format!(
             "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"file\"\r\n\
@@ -95,6 +97,7 @@ pub fn form_of(file: Option<(&str, &[u8])>, texts: &[(&str, &str)]) -> (String, 
         body.extend(file);
         body.extend(b"\r\n");
     }
+
     body.extend(format!("--{BOUNDARY}--\r\n").into_bytes());
     (format!("multipart/form-data; boundary={BOUNDARY}"), body)
 }

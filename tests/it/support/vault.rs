@@ -60,9 +60,11 @@ impl TestApp {
             let name = release[format!("{file}_filename")].as_str().unwrap();
             std::fs::write(bundle.path().join(name), self.get(url).await.bytes).unwrap();
         }
+
         let custody = format!("/partner/envelopes/{id}/custody");
         let ledger = self.get(&custody).await.data(200).to_string();
         std::fs::write(bundle.path().join("custody-ledger.json"), ledger).unwrap();
+
         bundle
     }
 }

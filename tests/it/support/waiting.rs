@@ -20,6 +20,7 @@ impl TestApp {
                 return self.get(&path).await.data(200);
             }
             assert!(Instant::now() < deadline, "still {now} and not {status}");
+
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -48,6 +49,7 @@ impl TestApp {
                 return entry["details"].clone();
             }
             assert!(Instant::now() < deadline, "no entry {action}");
+
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -74,11 +76,13 @@ impl TestApp {
                     .map(|mail| std::fs::read_to_string(mail).unwrap())
                     .collect();
             }
+
             assert!(
                 Instant::now() < deadline,
                 "{} mails and not {count}",
                 mails.len()
             );
+
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -94,11 +98,13 @@ impl TestApp {
                 let texts = texts.iter().map(std::fs::read_to_string);
                 return texts.map(Result::unwrap).collect();
             }
+
             let found = texts.len();
             assert!(
                 Instant::now() < deadline,
                 "{found} text messages and not {count}"
             );
+
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

@@ -47,6 +47,7 @@ fn page(pdf: &mut PdfBuilder, rotate: i32, (left, bottom): (i32, i32), margin: i
         (WIDTH, HEIGHT)
     };
     let (right, top) = (left + width, bottom + height);
+
     // Maps from the displayed page to user space: the start of the text, and the directions of its
     // right and its top.
     let (x, y, matrix) = match rotate.rem_euclid(360) {
@@ -55,6 +56,7 @@ fn page(pdf: &mut PdfBuilder, rotate: i32, (left, bottom): (i32, i32), margin: i
         180 => (right - LEFT, bottom + DOWN, "-1 0 0 -1"),
         _ => (right - DOWN, top - LEFT, "0 -1 1 0"),
     };
+
     let boxes = format!(
         "/MediaBox [{} {} {} {}] /CropBox [{left} {bottom} {right} {top}] /Rotate {rotate}",
         left - margin,
@@ -62,6 +64,7 @@ fn page(pdf: &mut PdfBuilder, rotate: i32, (left, bottom): (i32, i32), margin: i
         right + margin,
         top + margin,
     );
+
     let content = format!("BT /F1 12 Tf {matrix} {x} {y} Tm (Sign here: Buyer) Tj ET");
     pdf.page_with(&boxes, "", &content);
 }
@@ -84,11 +87,13 @@ fn tags() -> Vec<u8> {
          BT /F1 10 Tf 60 260 Td (parted {{Vin;type=text;) Tj 0.2 g 0 Tc (role=Seller;default=1HGCM}}) Tj ( after) Tj ET \
          /Shared Do",
     );
+
     pdf.page_with(
         boxes,
         &resources,
         "BT /F1 10 Tf 60 340 Td (second {{Buyer signature;type=signature;role=Buyer;required=true}} page) Tj ET /Shared Do",
     );
+
     pdf.build()
 }
 
@@ -103,6 +108,7 @@ fn scan() -> Vec<u8> {
         &pixels,
     );
     let resources = format!("/XObject << /Scan {picture} 0 R >>");
+
     let content = "q 612 0 0 792 0 0 cm /Scan Do Q";
     pdf.page_with("/MediaBox [0 0 612 792]", &resources, content);
     pdf.build()
@@ -120,6 +126,7 @@ fn form_in_itself() -> Vec<u8> {
         b"BT /F1 10 Tf 10 50 Td (inside) Tj ET /X Do",
     );
     let resources = format!("/XObject << /X {form} 0 R >>");
+
     let content = "BT /F1 10 Tf 10 80 Td (before) Tj ET /X Do BT /F1 10 Tf 10 20 Td (after) Tj ET";
     pdf.page_with("/MediaBox [0 0 200 100]", &resources, content);
     pdf.build()
@@ -134,6 +141,7 @@ fn pages_in_a_circle() -> Vec<u8> {
     ));
     pdf.page("BT /F1 10 Tf 10 50 Td (page) Tj ET");
     let text = String::from_utf8_lossy(&pdf.build()).into_owned();
+
     // Makes the page tree's first kid the cycle, without changing any offset.
     text.replace("/Kids [6 0 R ]", "/Kids [4 0 R ]")
         .into_bytes()

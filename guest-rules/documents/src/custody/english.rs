@@ -102,12 +102,14 @@ fn envelope(facts: &CustodyFacts) -> CustodySection {
             .iter()
             .map(|party| fact("Secured party", party)),
     );
+
     rows.extend(
         facts
             .attributes
             .iter()
             .map(|(name, value)| fact(name, value)),
     );
+
     section("Envelope", rows)
 }
 
@@ -129,6 +131,7 @@ fn parties(facts: &CustodyFacts) -> CustodySection {
         ("Role", 0.13),
         ("Signed", 0.28),
     ];
+
     let rows = facts.parties.iter().map(|party| {
         let signed = party.signed_at.as_deref();
         let signed = signed.map_or_else(|| "not signed".to_owned(), in_words);
@@ -154,8 +157,10 @@ fn checks(facts: &CustodyFacts) -> CustodySection {
             detail => format!("{verdict}. {detail}"),
         };
         let cells = [check.requirement.as_str(), &check.reference, &finding];
+
         row(Some(check.satisfied), cells)
     });
+
     table("Control checks", columns, rows.collect())
 }
 
@@ -168,6 +173,7 @@ fn timeline(facts: &CustodyFacts) -> CustodySection {
         };
         row(None, [&in_words(&entry.at), &entry.actor, &event])
     });
+
     table("Chain of custody", columns, rows.collect())
 }
 

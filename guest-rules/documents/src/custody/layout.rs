@@ -43,10 +43,12 @@ pub(super) fn lay_out(text: &CustodySheet) -> Result<TypesetSheet> {
     };
     record.sheet.follow(&text.title);
     record.title();
+
     record.verdict();
     for section in &text.sections {
         record.section(section);
     }
+
     record.margins();
     Ok(record.sheet)
 }
@@ -68,6 +70,7 @@ impl CustodyPages<'_> {
         self.y += self
             .sheet
             .paragraph(LEFT, self.y, RIGHT - LEFT, name, SUBTITLE);
+
         let line = &text.byline;
         self.y += self
             .sheet
@@ -80,6 +83,7 @@ impl CustodyPages<'_> {
         let Some((words, good)) = &self.text.verdict else {
             return;
         };
+
         let (ink, ground) = if good {
             (GREEN, PALE_GREEN)
         } else {
@@ -87,6 +91,7 @@ impl CustodyPages<'_> {
         };
         self.sheet.fill(LEFT, self.y, RIGHT - LEFT, 30.0, ground);
         self.sheet.fill(LEFT, self.y, 3.0, 30.0, ink);
+
         self.sign(LEFT + 14.0, self.y + 15.0, *good);
         self.sheet.text(
             LEFT + 30.0,
@@ -94,6 +99,7 @@ impl CustodyPages<'_> {
             words,
             SheetStyle::new(TextStyle::Bold, 11.0, ink),
         );
+
         self.y += 44.0;
     }
 
@@ -118,18 +124,22 @@ impl CustodyPages<'_> {
         if section.facts.is_empty() && section.rows.is_empty() && section.note.is_empty() {
             return;
         }
+
         self.heading(&section.heading, 70.0);
         for (label, value) in &section.facts {
             self.fact(label, value);
         }
+
         if !section.rows.is_empty() {
             self.table(section);
         }
+
         if !section.note.is_empty() {
             self.y += 4.0;
             let look = SheetStyle::new(TextStyle::Regular, 8.5, MUTED);
             self.flow(LEFT, RIGHT - LEFT, &section.note, look);
         }
+
         self.y += 10.0;
     }
 
@@ -147,6 +157,7 @@ impl CustodyPages<'_> {
                 self.sheet
                     .stroke(&[(LEFT, 50.0), (RIGHT, 50.0)], 0.5, HAIRLINE);
             }
+
             let foot = HEIGHT - 40.0;
             self.sheet
                 .stroke(&[(LEFT, foot - 12.0), (RIGHT, foot - 12.0)], 0.5, HAIRLINE);

@@ -23,6 +23,7 @@ fn read(tiff: &[u8]) -> Option<ImageOrientation> {
             u16::from_be_bytes(bytes)
         })
     };
+
     let u32_at = |at: usize| -> Option<u32> {
         let bytes: [u8; 4] = tiff.get(at..at.checked_add(4)?)?.try_into().ok()?;
         Some(if little_endian {
@@ -33,6 +34,7 @@ fn read(tiff: &[u8]) -> Option<ImageOrientation> {
     };
     let directory = u32_at(4)? as usize;
     let entries = usize::from(u16_at(directory)?);
+
     (0..entries).find_map(|index| {
         let entry = directory
             .checked_add(2)?
@@ -40,6 +42,7 @@ fn read(tiff: &[u8]) -> Option<ImageOrientation> {
         if u16_at(entry)? != ORIENTATION_TAG {
             return None;
         }
+
         let value = u16_at(entry.checked_add(8)?)?;
         (1..=8).contains(&value).then_some(ImageOrientation(value))
     })

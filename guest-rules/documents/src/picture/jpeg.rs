@@ -22,11 +22,13 @@ pub(super) fn strip(jpeg: &[u8]) -> Result<(ImageHeader, Vec<u8>)> {
     if !jpeg.starts_with(&[0xFF, START_OF_IMAGE]) {
         return Err(wrong());
     }
+
     let mut kept = Vec::with_capacity(jpeg.len());
     kept.extend_from_slice(&[0xFF, START_OF_IMAGE]);
     let mut dimensions = None;
     let mut orientation = ImageOrientation::UPRIGHT;
     let mut scans = 0_u32;
+
     let mut at = 2;
     loop {
         let marker = loop {
@@ -37,10 +39,12 @@ pub(super) fn strip(jpeg: &[u8]) -> Result<(ImageHeader, Vec<u8>)> {
                 _ => return Err(cut_short()),
             }
         };
+
         at += 2;
         if marker == END_OF_IMAGE {
             break;
         }
+
         let length = match jpeg.get(at..at + 2) {
             Some([high, low]) => usize::from(u16::from_be_bytes([*high, *low])),
             _ => return Err(cut_short()),
@@ -65,10 +69,12 @@ pub(super) fn strip(jpeg: &[u8]) -> Result<(ImageHeader, Vec<u8>)> {
             }
             _ => {}
         }
+
         if is_kept(marker, body) {
             kept.extend_from_slice(&[0xFF, marker]);
             kept.extend_from_slice(&jpeg[at..at + length]);
         }
+
         at += length;
         if marker == START_OF_SCAN {
             scans += 1;
@@ -77,6 +83,7 @@ pub(super) fn strip(jpeg: &[u8]) -> Result<(ImageHeader, Vec<u8>)> {
             at = end;
         }
     }
+
     let (width, height) = dimensions.filter(|_| scans > 0).ok_or_else(wrong)?;
     kept.extend_from_slice(&[0xFF, END_OF_IMAGE]);
     Ok((

@@ -10,6 +10,7 @@ pub(super) fn header(png: &[u8]) -> Result<ImageHeader> {
     let wrong = || other("the picture is no PNG");
     let mut rest = png.strip_prefix(SIGNATURE).ok_or_else(wrong)?;
     let mut header = None;
+
     let mut orientation = ImageOrientation::UPRIGHT;
     while let Some((length, kind)) = rest
         .split_at_checked(8)
@@ -19,14 +20,17 @@ pub(super) fn header(png: &[u8]) -> Result<ImageHeader> {
         let Some(body) = rest.get(8..8usize.saturating_add(length)) else {
             break;
         };
+
         match kind {
             b"IHDR" => header = Some(dimensions(body).ok_or_else(wrong)?),
             b"eXIf" => orientation = exif::orientation(body),
             b"IEND" => break,
             _ => {}
         }
+
         rest = rest.get(length.saturating_add(12)..).unwrap_or_default();
     }
+
     let (width, height, bytes_per_pixel) = header.ok_or_else(wrong)?;
     Ok(ImageHeader {
         width,
@@ -47,5 +51,6 @@ fn dimensions(ihdr: &[u8]) -> Option<(u32, u32, u64)> {
         4 => 2,
         _ => return None,
     };
+
     Some((width, height, samples * bytes_per_sample))
 }

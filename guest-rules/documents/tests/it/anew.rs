@@ -32,11 +32,13 @@ fn cuts(pdf: &[u8]) -> Vec<usize> {
     };
     let mut cuts = ends(b"startxref");
     cuts.extend(ends(b"%%EOF").into_iter().map(|at| at + 5));
+
     cuts.extend(ends(b"endobj").into_iter().map(|at| at + 6));
     cuts.extend(ends(b"endstream").into_iter().map(|at| at + 9));
     cuts.extend((0..pdf.len()).step_by(pdf.len() / 40 + 1));
     cuts.sort_unstable();
     cuts.dedup();
+
     cuts
 }
 
@@ -65,6 +67,7 @@ fn assert_inseparable(copy: &[u8]) {
                 number + 1
             );
         }
+
         if let Ok(document) = Document::load_mem(part) {
             for id in document.get_pages().into_values() {
                 let content = document.get_page_content(id);
@@ -84,6 +87,7 @@ fn streams(pdf: &[u8]) -> Vec<String> {
     let arguments = ["--qdf", "--object-streams=disable", file.path(), "-"];
     let (code, output, errors) = run("qpdf", "qpdf", &arguments);
     assert_eq!(code, 0, "qpdf: {errors}");
+
     let text = String::from_utf8_lossy(&output).into_owned();
     let parts = text.split("\nstream\n").skip(1);
     parts
@@ -112,15 +116,18 @@ fn a_copy_keeps_words_pages_and_looks() {
     let marked = mark(&contract(), &non_authoritative()).unwrap();
     let copy = copy_of(&contract());
     assert!(moved(&words(&contract()), &words(&copy)).is_none());
+
     for number in 1..=4 {
         assert!(extracted(&copy, number).contains(MARK));
         let (before, after) = (
             PageRaster::poppler(&marked, number),
             PageRaster::poppler(&copy, number),
         );
+
         // Numbers are written shorter, which moves the edge of a letter by less than a point.
         assert!(before.distance(&after) < 0.1, "page {number}");
     }
+
     let metadata = facts(&copy, &["-custom"]);
     assert!(metadata.contains(MARK), "{metadata}");
     assert_eq!(copy, copy_of(&contract()), "equal input gives equal bytes");
@@ -138,6 +145,7 @@ fn a_page_and_its_mark_share_one_stream() {
             "BT /F1 20 Tf 50 200 Td (Second) Tj ET",
         ),
     ]);
+
     let copy = copy_of(&original);
     for word in ["(First) Tj", "(Second) Tj"] {
         let found: Vec<String> = streams(&copy)
@@ -160,6 +168,7 @@ fn nothing_of_earlier_revisions_stays() {
     };
     assert_eq!((count(b"%%EOF"), count(b"startxref")), (1, 1));
     assert_eq!(count(b"/Prev"), 0);
+
     assert_inseparable(&written);
 }
 
@@ -198,6 +207,7 @@ fn a_watermark_is_inseparable() {
     };
     let update = watermark(copy.clone(), &request).unwrap();
     let marked = [copy, update].concat();
+
     let written = write_anew(marked, SignatureHandling::Keep)
         .unwrap()
         .unwrap();
@@ -239,6 +249,7 @@ fn a_document_to_print_shows_its_signatures_and_has_none() {
     pdf.add(
         "<</Type/Annot/Subtype/Widget/FT/Sig/T(Seller)/F 4/Rect[50 50 250 150]/V 4 0 R/AP<</N 6 0 R>>>>",
     );
+
     pdf.stream(
         "/Type/XObject/Subtype/Form/BBox[0 0 200 100]",
         b"1 0 0 rg 0 0 200 100 re f",
@@ -249,6 +260,7 @@ fn a_document_to_print_shows_its_signatures_and_has_none() {
         .unwrap();
     assert_clean(&printed);
     assert_eq!(PageRaster::poppler(&printed, 1).at(0.3, 0.75), [255, 0, 0]);
+
     for trace in [&b"/ByteRange"[..], b"/AcroForm", b"/Sig"] {
         let found = printed.windows(trace.len()).any(|bytes| bytes == trace);
         assert!(!found, "{}", String::from_utf8_lossy(trace));
@@ -278,10 +290,12 @@ fn content_with_an_indirect_filter_is_joined() {
         "/Filter 5 0 R",
         b"31203020302072672030203020343030203430302072652066>",
     );
+
     pdf.add("/ASCIIHexDecode");
     let copy = copy_of(&pdf.finish());
     assert_clean(&copy);
     assert_eq!(PageRaster::poppler(&copy, 1).at(0.9, 0.9), [255, 0, 0]);
+
     let whole = streams(&copy);
     assert!(
         whole

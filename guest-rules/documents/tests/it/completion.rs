@@ -72,6 +72,7 @@ fn the_certificate_shows_each_signer_with_signature_and_times() {
         completion_certificate(&facts).unwrap(),
         "deterministic"
     );
+
     let text = extracted(&pdf, 1);
     for expected in [
         "Certificate of completion",
@@ -83,6 +84,7 @@ fn the_certificate_shows_each_signer_with_signature_and_times() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
+
     assert!(document_facts(&pdf, &[]).contains("Pages:           1"));
     let file = TempFile::new(&pdf);
     let (_, images, _) = run("pdfimages", "poppler-utils", &["-list", file.path()]);
@@ -102,6 +104,7 @@ fn the_code_on_the_certificate_leads_to_the_verification_page() {
         "poppler-utils",
         &["-png", "-r", "150", "-singlefile", file.path(), &picture],
     );
+
     let picture = format!("{picture}.png");
     let (_, read, _) = run("zbarimg", "zbar-tools", &["--quiet", "--raw", &picture]);
     std::fs::remove_file(&picture).unwrap();
@@ -131,15 +134,18 @@ fn facts_that_cannot_be_certified_are_refused() {
         completion_certificate(&wrong),
         Err(DocumentError::Other(_))
     ));
+
     let mut long = certificate_of(Vec::new());
     long.verification_url = "https://sign.example/".to_owned() + &"x".repeat(3_000);
     assert!(matches!(
         completion_certificate(&long),
         Err(DocumentError::OverLimit(_))
     ));
+
     let many = (0..40).map(|_| signer(&"x".repeat(6_000), None)).collect();
     let many = completion_certificate(&certificate_of(many));
     assert!(matches!(many, Err(DocumentError::OverLimit(_))));
+
     let broken = SignatureAppearance::Drawn(Picture {
         format: PictureFormat::Png,
         bytes: b"no picture".to_vec(),

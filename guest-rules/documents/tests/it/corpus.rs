@@ -74,6 +74,7 @@ fn marks_and_values_are_visible_on_pages_that_leave_something_open() {
             }
         }
     }
+
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
@@ -100,6 +101,7 @@ fn marks_are_visible_on_dark_large_and_tiny_pages() {
                     problems.push(format!("{name}: {:?} is invisible: {seen}", request.kind));
                 }
             }
+
             let highest = words(&marked)
                 .iter()
                 .map(|word| (word.edges[3] - word.edges[1]) / f64::from(height))
@@ -112,6 +114,7 @@ fn marks_are_visible_on_dark_large_and_tiny_pages() {
             }
         }
     }
+
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
@@ -128,6 +131,7 @@ fn every_corpus_file_yields_a_valid_document_or_an_error() {
         },
         PathBuf::from,
     );
+
     match pdfs(&folder) {
         Some(files) => round_trip(&files),
         None => println!(
@@ -167,10 +171,12 @@ fn round_trip(files: &[PathBuf]) {
             let verdict = document.judge(&change, &mut readers, &mut problems);
             println!("{name}: {}: {verdict}", change.name);
         }
+
         document.strip(&mut problems);
         let image = page_image(&pdf, 1, 600).map(|image| (image.width, image.height));
         println!("{name}: page image: {image:?}");
     }
+
     println!("{} files", files.len());
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
@@ -213,6 +219,7 @@ impl CorpusDocument<'_> {
             ignored: Vec::new(),
             times: 1,
         };
+
         let value = field(1, [0.1, 0.1, 0.3, 0.05], text("value"));
         [
             marked("mark", authoritative()),
@@ -275,18 +282,22 @@ impl CorpusDocument<'_> {
             None if !self.sound => return "clean",
             None => {}
         }
+
         // Values that the original left to the viewer to draw may end up slightly elsewhere.
         let flattened = change.mask.is_none();
         if flattened && self.name == "libreoffice-form.pdf" {
             assert!(words(written).iter().any(|word| word.text == "Alice"));
             return "clean; its form is drawn by us";
         }
+
         if let Some(word) = moved(&self.words, &words(written)) {
             problems.push(format!("{name}: moved: {word:?}"));
         }
+
         let Some(pages) = page_count(self.pdf).filter(|_| self.drawn) else {
             return "clean";
         };
+
         let mask = change.mask.as_deref();
         for time in 0..change.times {
             let first = time * pages;
@@ -295,6 +306,7 @@ impl CorpusDocument<'_> {
                 problems.push(format!("{name}: {found}"));
             }
         }
+
         "clean, and looks the same"
     }
 

@@ -102,6 +102,7 @@ fn the_custody_record_has_the_certificate_attached() {
     let file = TempFile::new(&record);
     let (_, list, _) = run("pdfdetach", "poppler-utils", &["-list", file.path()]);
     assert!(String::from_utf8_lossy(&list).contains("ucc-compliance-certificate.json"));
+
     let out = format!("{}.json", file.path());
     let (code, _, errors) = run(
         "pdfdetach",
@@ -109,6 +110,7 @@ fn the_custody_record_has_the_certificate_attached() {
         &["-save", "1", "-o", &out, file.path()],
     );
     assert_eq!(code, 0, "{errors}");
+
     let attached = std::fs::read_to_string(&out).unwrap();
     std::fs::remove_file(&out).unwrap();
     assert_eq!(attached, facts().certificate_json);
@@ -123,11 +125,13 @@ fn the_record_declares_pdf_a_3b_and_embeds_its_fonts() {
             && metadata.contains("<pdfaid:conformance>B</pdfaid:conformance>"),
         "{metadata}"
     );
+
     let file = TempFile::new(&record);
     let (_, fonts, _) = run("pdffonts", "poppler-utils", &[file.path()]);
     let fonts = String::from_utf8_lossy(&fonts).into_owned();
     let embedded: Vec<&str> = fonts.lines().skip(2).collect();
     assert!(!embedded.is_empty());
+
     // Columns: name, type, encoding, embedded, subset, unicode, object.
     assert!(
         embedded.iter().all(|line| line.contains("yes yes yes")),
@@ -139,8 +143,10 @@ fn the_record_declares_pdf_a_3b_and_embeds_its_fonts() {
 fn the_custody_record_contains_no_time_but_the_given_one() {
     let record = custody_record(&facts()).unwrap();
     assert_eq!(record, custody_record(&facts()).unwrap());
+
     let text = document_facts(&record, &["-isodates"]);
     assert!(text.contains("2026-05-04T15:04:05Z"), "{text}");
+
     let title = "Custody record of env_01jt8s5gq2e6m9x4k7w3c5d8fa";
     assert!(text.contains(title), "{text}");
     assert!(
@@ -169,6 +175,7 @@ fn the_custody_record_accepts_unusual_facts() {
         ..facts()
     })
     .unwrap();
+
     assert_clean(&record);
     let text = whole_text(&record);
     for said in ["some day", "Unnamed envelope", "not given"] {
@@ -185,12 +192,14 @@ fn a_custody_record_counts_the_checks_that_are_not_satisfied() {
         }
         whole_text(&custody_record(&facts).unwrap())
     };
+
     let (all, one) = (
         "All 8 control checks are satisfied",
         "1 of 8 control checks are not satisfied",
     );
     let text = checked(|_| true);
     assert!(text.contains(all) && !text.contains(one), "{text}");
+
     let text = checked(|index| index > 0);
     assert!(text.contains(one) && !text.contains(all), "{text}");
 }

@@ -33,6 +33,7 @@ fn a_damaged_document_looks_the_same_or_is_refused() {
     let count = count.and_then(|count| count.parse().ok()).unwrap_or(FEW);
     let uploads = uploads();
     let mut drill = Drill::new();
+
     let (mut table, mut problems) = (ResultTable::default(), Vec::new());
     for index in 0..count {
         let damaged = DamagedPdf::new(index, &uploads);
@@ -67,6 +68,7 @@ fn uploads() -> Vec<(String, Vec<u8>)> {
     let Some(folder) = std::env::var_os("HOLDFAST_CORPUS") else {
         return Vec::new();
     };
+
     let files = std::fs::read_dir(folder).expect("the folder of HOLDFAST_CORPUS is there");
     let paths = files.map(|file| file.expect("a file of the folder").path());
     let mut uploads: Vec<(String, Vec<u8>)> = paths
@@ -78,6 +80,7 @@ fn uploads() -> Vec<(String, Vec<u8>)> {
         })
         .collect();
     uploads.sort();
+
     uploads
 }
 
@@ -100,6 +103,7 @@ impl DamagedPdf {
     fn new(index: usize, uploads: &[(String, Vec<u8>)]) -> Self {
         /// Seeds to try. Some ways of damage need a certain kind of document.
         const SEEDS: usize = 60;
+
         let (round, (way, damage)) = (index / WAYS.len(), WAYS[index % WAYS.len()]);
         let mut sequence = DamageSequence(index as u64);
 
@@ -122,6 +126,7 @@ impl DamagedPdf {
                 return Self { way, base, pdf };
             }
         }
+
         panic!("no document can be damaged this way: {way}");
     }
 
@@ -196,6 +201,7 @@ impl WrittenPdf {
         let filled = fill(&accepted, &[value]).map_err(|error| late("fill", error))?;
         let copy = |request| mark(&filled, &request).map_err(|error| late("mark", error));
         let copies = [copy(authoritative())?, copy(non_authoritative())?];
+
         Ok(Self {
             filled,
             copies,
@@ -284,6 +290,7 @@ fn masks(sizes: &[(u64, u64)]) -> [TempFile; 2] {
         .map(|(entries, content)| (entries.as_str(), content.as_str()))
         .collect();
     let grey = pages(&grey);
+
     [authoritative(), non_authoritative()]
         .map(|request| TempFile::new(&mark(&grey, &request).expect("grey pages can be marked")))
 }
@@ -321,6 +328,7 @@ impl ResultTable {
             Outcome::Problem(_) => (5, None),
             Outcome::Refused(reason) => (0, Some(reason)),
         };
+
         for counts in [self.rows.entry(way).or_default(), &mut self.total] {
             match &reason {
                 Some(reason) => *counts.refused.entry(reason.clone()).or_default() += 1,
@@ -346,6 +354,7 @@ impl ResultTable {
                 .iter()
                 .map(|(reason, count)| format!("{count} {reason}"))
                 .collect();
+
             println!("{name:42}{columns}  {}", refused.join("; "));
         }
     }

@@ -19,6 +19,7 @@ fn geometries() -> Vec<String> {
         "/MediaBox[10 20 310 220]/CropBox[-100 -100 900 900]",
         "/MediaBox[0 0 300.5 200.25]/UserUnit 2",
     ];
+
     let turns = [
         "",
         "/Rotate 90",
@@ -27,6 +28,7 @@ fn geometries() -> Vec<String> {
         "/Rotate -90",
         "/Rotate 450",
     ];
+
     boxes
         .iter()
         .flat_map(|boxes| turns.map(|turn| format!("{boxes}{turn}")))
@@ -45,10 +47,12 @@ fn values_are_drawn_inside_their_displayed_areas() {
         let blank = page(&geometry, "");
         let filled = fill(&blank, &[field(1, place, FieldValue::Drawn(picture))]).unwrap();
         assert_clean(&filled);
+
         let seen = PageRaster::poppler(&filled, 1);
         let changed = seen
             .difference(&PageRaster::poppler(&blank, 1))
             .expect("a picture is visible");
+
         // The picture is twice as wide as high and centred in its area.
         let (width, height) = (seen.width as f64, seen.height as f64);
         let scale = (place[2] * width / 2.0).min(place[3] * height);
@@ -65,6 +69,7 @@ fn values_are_drawn_inside_their_displayed_areas() {
                 "{geometry}: {changed:?} for {expected:?}"
             );
         }
+
         assert_upright(&seen, [expected[0], expected[1], w, h], &geometry);
         let own = PageRaster::own(&filled, 1, 300).unwrap();
         assert_upright(&own, [expected[0], expected[1], w, h], &geometry);
@@ -91,11 +96,14 @@ fn texts_stay_searchable_in_any_script_the_font_has() {
         ],
     )
     .unwrap();
+
     assert_clean(&filled);
     let first = extracted(&filled, 1);
     assert!(first.contains("Ångström, Ёлкина, Παπαδόπουλος"), "{first}");
+
     // The font has no such characters; they are shown as replacement signs but keep their value.
     assert!(first.contains("山田 太郎"), "{first}");
+
     let last = extracted(&filled, 4);
     assert!(
         last.contains("Jordan A. Ellery") && last.contains("2026-05-04"),
@@ -112,13 +120,16 @@ fn a_typed_signature_is_set_in_its_handwriting() {
         let filled = fill_written(&blank, &[WrittenField { field, style }]).unwrap();
         assert_clean(&filled);
         assert!(extracted(&filled, 1).contains(name), "{name}");
+
         let ink = PageRaster::poppler(&filled, 1)
             .difference(&PageRaster::poppler(&blank, 1))
             .unwrap();
+
         // Some letters have flourishes that reach a little over the box.
         let [left, top, right, bottom] = ink;
         assert!(left > 0.08 && right < 0.62, "{ink:?}");
         assert!(top > 0.36 && bottom < 0.64, "{ink:?}");
+
         let file = TempFile::new(&filled);
         let (_, fonts, _) = run("pdffonts", "poppler-utils", &[file.path()]);
         String::from_utf8(fonts).unwrap()
@@ -134,6 +145,7 @@ fn a_typed_signature_is_set_in_its_handwriting() {
             assert!(fonts.contains(font), "{font}: {fonts}");
         }
     }
+
     // Sacramento has no Cyrillic: the name is not set in two hands.
     let fonts = signed("Анна Ёлкина", Some(HandwritingStyle::Light));
     assert!(fonts.contains("NotoSans-Italic"), "{fonts}");
@@ -149,6 +161,7 @@ fn content_outside_the_filled_areas_is_unchanged() {
     )
     .unwrap();
     assert!(moved(&words(&original), &words(&filled)).is_none());
+
     for page in 1..=4 {
         let changed =
             PageRaster::poppler(&filled, page).difference(&PageRaster::poppler(&original, page));
@@ -178,6 +191,7 @@ fn a_tick_is_drawn_for_true_and_nothing_for_false() {
         PageRaster::poppler(&unticked, 1).difference(&PageRaster::poppler(&blank, 1)),
         None
     );
+
     let ticked = fill(&blank, &[field(1, place, FieldValue::Checkbox(true))]).unwrap();
     let changed = PageRaster::poppler(&ticked, 1)
         .difference(&PageRaster::poppler(&blank, 1))
@@ -214,6 +228,7 @@ fn inherited_and_indirect_resources_are_extended() {
     pdf.add("<</Type/Catalog/Pages 2 0 R>>");
     pdf.add("<</Type/Pages/Count 3/Kids[4 0 R 6 0 R 8 0 R]/MediaBox[0 0 200 200]/Resources<</Font<</F1 3 0 R>>>>>>");
     pdf.add("<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>");
+
     // Resources: inherited, a reference with a shared dictionary of forms, and none.
     pdf.add("<</Type/Page/Parent 2 0 R/Contents 5 0 R>>");
     pdf.stream("", b"BT /F1 12 Tf 20 20 Td (inherited) Tj ET");
@@ -221,6 +236,7 @@ fn inherited_and_indirect_resources_are_extended() {
     pdf.stream("", b"BT /F1 12 Tf 20 20 Td (referred) Tj ET /Own Do");
     pdf.add("<</Type/Page/Parent 2 0 R/Resources<<>>/Contents 9 0 R>>");
     pdf.stream("", b"");
+
     pdf.add("<</Font 11 0 R/XObject 12 0 R>>");
     pdf.add("<</F1 3 0 R>>");
     pdf.add("<</Own 13 0 R>>");
@@ -230,6 +246,7 @@ fn inherited_and_indirect_resources_are_extended() {
         .collect();
     let filled = fill(&pdf.finish(), &fields).unwrap();
     assert_clean(&filled);
+
     for (page, own) in [(1, "inherited"), (2, "referred"), (3, "")] {
         let found = extracted(&filled, page);
         assert!(
@@ -254,6 +271,7 @@ fn form_fields_without_an_appearance_are_drawn_from_their_values() {
         let filled = fill(&original, &[]).unwrap();
         assert_clean(&filled);
         assert!(extracted(&filled, 1).contains("value"), "{turn}");
+
         let changed = PageRaster::poppler(&filled, 1)
             .difference(&PageRaster::poppler(&page("/MediaBox[0 0 200 200]", ""), 1))
             .unwrap();
@@ -276,9 +294,11 @@ fn a_form_field_with_an_empty_appearance_is_drawn_from_its_value() {
         "/Type/XObject/Subtype/Form/BBox[0 0 160 20]",
         b"0.9 g 0 0 160 20 re f /Tx BMC EMC",
     );
+
     let filled = fill(&pdf.finish(), &[]).unwrap();
     assert_clean(&filled);
     assert!(extracted(&filled, 1).contains("Alice"));
+
     let [shade, ..] = PageRaster::poppler(&filled, 1).at(0.8, 0.55);
     assert!(
         (220..240).contains(&shade),
@@ -296,6 +316,7 @@ fn form(page_entries: &str) -> Vec<u8> {
     pdf.add(
         "<</Type/Annot/Subtype/Widget/FT/Tx/T(a)/V(drawn)/Rect[20 150 120 170]/AP<</N 9 0 R>>>>",
     );
+
     pdf.add("<</Type/Annot/Subtype/Widget/FT/Btn/T(b)/AS/On/Rect[20 110 40 130]/AP<</N<</On 10 0 R/Off 11 0 R>>>>>>");
     pdf.add("<</Type/Annot/Subtype/Widget/FT/Tx/T(c)/V(secret)/F 2/Rect[150 150 250 170]/AP<</N 12 0 R>>>>");
     pdf.add("<</Type/Annot/Subtype/Widget/Parent 14 0 R/Rect[20 60 160 80]>>");
@@ -303,6 +324,7 @@ fn form(page_entries: &str) -> Vec<u8> {
         "/Type/XObject/Subtype/Form/BBox[0 0 50 10]/Resources<</Font<</F1 3 0 R>>>>",
         b"BT /F1 8 Tf 1 2 Td (drawn) Tj ET",
     );
+
     pdf.stream("/BBox[0 0 10 10]", b"1 0 0 rg 0 0 10 10 re f");
     pdf.stream("/BBox[0 0 10 10]", b"0 1 0 rg 0 0 10 10 re f");
     pdf.stream(
@@ -310,6 +332,7 @@ fn form(page_entries: &str) -> Vec<u8> {
         b"BT /F1 8 Tf 1 2 Td (secret) Tj ET",
     );
     pdf.add("<</Type/Annot/Subtype/Link/Rect[0 0 10 10]/Border[0 0 0]/A<</S/URI/URI(https://example.com)>>>>");
+
     pdf.add("<</FT/Tx/T(d)/V(undrawn value)/Kids[8 0 R]>>");
     pdf.finish()
 }
@@ -328,6 +351,7 @@ fn form_fields_are_flattened_into_the_page() {
             "{found}"
         );
         assert!(!found.contains("secret"), "{found}");
+
         let file = String::from_utf8_lossy(&filled);
         assert!(!file.contains("/AcroForm") && !file.contains("/Widget"));
         assert!(
@@ -336,12 +360,14 @@ fn form_fields_are_flattened_into_the_page() {
         );
         assert!(facts(&filled, &[]).contains("Form:            none"));
     }
+
     let seen = PageRaster::poppler(&fill(&form(""), &[]).unwrap(), 1);
     assert_eq!(
         seen.at(0.1, 0.4),
         [255, 0, 0],
         "the box is shown in its state"
     );
+
     let [red, ..] = seen.at(0.075, 0.36);
     assert_eq!(red, 255);
 }

@@ -11,6 +11,7 @@ fn form(rotate: u32) -> Vec<u8> {
         "<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 400]/Rotate {rotate}/Contents 4 0 R\
          /Annots[5 0 R 6 0 R 8 0 R 9 0 R 10 0 R 11 0 R 12 0 R 13 0 R 16 0 R]>>"
     ));
+
     pdf.stream("", b"0 0 10 10 re f");
     let widget = "/Type/Annot/Subtype/Widget";
     pdf.add(format!(
@@ -19,6 +20,7 @@ fn form(rotate: u32) -> Vec<u8> {
     pdf.add(format!(
         "<<{widget}/FT/Tx/T(Day)/Rect[20 320 120 340]/AA<</F<</S/JavaScript/JS(AFDate_FormatEx\\(\"mm/dd/yyyy\"\\);)>>>>>>"
     ));
+
     // Two buttons of one group.
     pdf.add("<</FT/Btn/Ff 32768/T(Plan)/V/Gold/Kids[8 0 R 9 0 R]>>");
     pdf.add(format!(
@@ -27,6 +29,7 @@ fn form(rotate: u32) -> Vec<u8> {
     pdf.add(format!(
         "<<{widget}/Parent 7 0 R/Rect[60 280 80 300]/AP<</N<</Silver 4 0 R/Off 4 0 R>>>>>>"
     ));
+
     pdf.add(format!(
         "<<{widget}/FT/Btn/T(Waiver)/Rect[20 240 40 260]/V/Off>>"
     ));
@@ -36,6 +39,7 @@ fn form(rotate: u32) -> Vec<u8> {
     pdf.add(format!(
         "<<{widget}/FT/Sig/T(Signature)/Rect[20 160 120 180]>>"
     ));
+
     // A push button, a hidden field and the second half of a full name.
     pdf.add(format!(
         "<<{widget}/FT/Btn/Ff 65536/T(Print)/Rect[20 120 40 140]>>"
@@ -45,6 +49,7 @@ fn form(rotate: u32) -> Vec<u8> {
     pdf.add(format!(
         "<<{widget}/Parent 14 0 R/T(City)/Ff 1/Rect[20 80 120 100]>>"
     ));
+
     pdf.finish()
 }
 
@@ -73,10 +78,12 @@ fn the_fields_of_a_form_are_listed_with_their_kinds_values_and_places() {
             ("Seller.City", FormFieldKind::Text),
         ]
     );
+
     let name = named(&fields, "Name");
     assert!(name.required && !name.readonly);
     assert_eq!(name.label, "Your name");
     assert_eq!((name.value.as_str(), name.max_length), ("Ann", Some(40)));
+
     let place = Area {
         page: 1,
         x: 0.1,
@@ -105,6 +112,7 @@ fn places_are_those_of_the_page_as_it_is_displayed() {
         w: 0.05,
         h: 0.5,
     };
+
     let areas = &named(&fields, "Name").areas;
     assert!(same(&areas[0], &place), "{areas:?}");
 }

@@ -15,11 +15,14 @@ fn all_functions(pdf: &[u8]) -> Vec<Result<Vec<u8>, DocumentError>> {
         fill(pdf, &[field(1, [0.1, 0.1, 0.3, 0.05], text("value"))]),
         merge(&[pdf.to_vec(), pdf.to_vec()]),
     ];
+
     // A document without tags is returned unchanged, damage included.
     let _ = holdfast_documents::strip_tags(pdf);
+
     // Rendering and reading may fail, as long as they terminate.
     let _ = page_image(pdf, 1, 200);
     let _ = holdfast_documents::form_fields(pdf.to_vec());
+
     outcomes
 }
 
@@ -46,6 +49,7 @@ fn documents_without_pages_are_refused() {
     let mut pdf = TestPdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R>>");
     pdf.add("<</Type/Pages/Count 0/Kids[]>>");
+
     let pdf = pdf.finish();
     for outcome in all_functions(&pdf) {
         assert!(
@@ -70,6 +74,7 @@ fn only_documents_that_need_a_password_are_refused_as_encrypted() {
             .concat();
             let (code, _, errors) = run("qpdf", "qpdf", &arguments);
             assert_eq!(code, 0, "{errors}");
+
             let locked = std::fs::read(locked.path()).unwrap();
             if user.is_empty() {
                 let marked = mark(&locked, &authoritative()).unwrap();
@@ -77,6 +82,7 @@ fn only_documents_that_need_a_password_are_refused_as_encrypted() {
                 assert!(qpdf_complaint(&marked).is_none());
                 continue;
             }
+
             for outcome in all_functions(&locked) {
                 assert_eq!(outcome, Err(DocumentError::Encrypted));
             }
@@ -94,10 +100,12 @@ fn circles_end() {
     pdf.add("4 0 R");
     pdf.add("<</XObject 5 0 R>>");
     pdf.add("<</Subtype/Widget/Rect[0 0 9 9]/Parent 6 0 R/AP<</N 7 0 R>>/V 6 0 R>>");
+
     pdf.stream(
         "/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</A 7 0 R>>>>",
         b"/A Do",
     );
+
     for marked in all_functions(&pdf.finish()).into_iter().flatten() {
         assert!(!marked.is_empty());
     }
@@ -168,6 +176,7 @@ fn decompression_bombs_do_not_exhaust_memory() {
         &["--compress-streams=y", plain.path(), deflated.path()],
     );
     assert_eq!(code, 0, "{errors}");
+
     let deflated = std::fs::read(deflated.path()).unwrap();
     assert!(deflated.len() < 1024 * 1024);
     assert!(matches!(

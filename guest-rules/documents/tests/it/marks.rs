@@ -40,10 +40,12 @@ fn the_metadata_names_the_kind_of_copy() {
     ] {
         assert!(marked.contains(line), "{marked}");
     }
+
     assert!(
         marked.contains("Retail Installment Sale Contract"),
         "what was there stays: {marked}"
     );
+
     let marked = facts(
         &mark(&contract(), &non_authoritative()).unwrap(),
         &["-custom"],
@@ -68,6 +70,7 @@ fn marks_are_upright_on_the_page_as_displayed() {
                 top > 0.95 && bottom <= 1.0 && left > 0.05 && right < 0.95,
                 "{boxes}{turn}: {top} {bottom}"
             );
+
             let marked = mark(&blank, &non_authoritative()).unwrap();
             let [left, top, right, bottom] =
                 PageRaster::poppler(&marked, 1).difference(&before).unwrap();
@@ -87,6 +90,7 @@ fn the_mark_keeps_the_contract_legible() {
         marked.at(0.5, 0.5).iter().all(|channel| *channel < 60),
         "black stays dark"
     );
+
     let light = page("/MediaBox[0 0 400 400]", "");
     let marked = PageRaster::poppler(&mark(&light, &non_authoritative()).unwrap(), 1);
     assert!(
@@ -125,6 +129,7 @@ fn a_marked_copy_can_be_marked_again() {
 fn the_document_identifier_depends_only_on_the_input() {
     let one = mark(&contract(), &authoritative()).unwrap();
     assert_eq!(one, mark(&contract(), &authoritative()).unwrap());
+
     let other = MarkRequest {
         envelope_id: "env_other".to_owned(),
         ..authoritative()
@@ -174,9 +179,11 @@ fn a_damaged_cross_reference_table_is_rewritten_before_marking() {
         .rposition(|window| window == b"startxref")
         .unwrap();
     damaged.truncate(at);
+
     damaged.extend_from_slice(b"startxref\n99999999\n%%EOF\n");
     let marked = mark(&damaged, &authoritative()).unwrap();
     assert!(!marked.starts_with(&damaged));
+
     assert_clean(&marked);
     assert!(extracted(&marked, 4).contains("Authoritative copy"));
     assert!(extracted(&marked, 4).contains("Buyer signature:"));
@@ -212,6 +219,7 @@ fn marking_without_an_envelope_or_a_time_is_refused() {
             Err(DocumentError::Other(_))
         ));
     }
+
     let endless = MarkRequest {
         secured_party: Some("A".repeat(1_000)),
         ..authoritative()
@@ -238,6 +246,7 @@ fn words_of_another_language_follow_the_english_ones() {
         non_authoritative: "非权威副本".to_owned(),
         secured_party: "Gesicherte Partei:".to_owned(),
     };
+
     let original = contract();
     for (request, line) in [
         (
@@ -253,10 +262,12 @@ fn words_of_another_language_follow_the_english_ones() {
         let Marked::Appended(tail) = marked else {
             panic!("{marked:?}");
         };
+
         let marked = [&original[..], &tail].concat();
         assert_clean(&marked);
         let found = extracted(&marked, 1);
         assert!(found.contains(line), "{found}");
+
         let metadata = facts(&marked, &["-custom"]);
         assert!(metadata.contains("uthoritative copy"), "{metadata}");
     }

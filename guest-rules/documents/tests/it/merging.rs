@@ -14,6 +14,7 @@ fn merged_pages_keep_the_given_order() {
             "BT /F1 12 Tf 10 10 Td (two) Tj ET",
         ),
     ]);
+
     let second = page(
         "/MediaBox[0 0 300 300]/Rotate 90",
         "BT /F1 12 Tf 10 10 Td (three) Tj ET",
@@ -21,6 +22,7 @@ fn merged_pages_keep_the_given_order() {
     let merged = merge(&[first, contract(), second]).unwrap();
     assert_clean(&merged);
     assert!(facts(&merged, &[]).contains("Pages:           7"));
+
     for (number, word) in [
         (1, "one"),
         (2, "two"),
@@ -68,6 +70,7 @@ fn merging_keeps_hidden_layers_hidden() {
         "",
         b"/OC /Shown BDC 0 0 50 50 re f EMC /OC /Hidden BDC 50 50 50 50 re f EMC",
     );
+
     pdf.add("<</Type/OCG/Name(shown)>>");
     pdf.add("<</Type/OCG/Name(hidden)>>");
     let original = pdf.finish();
@@ -90,6 +93,7 @@ fn merging_does_not_copy_the_old_page_tree_through_links() {
     let original = pdf.finish();
     let merged = merge(&[original.clone(), original]).unwrap();
     assert_clean(&merged);
+
     let file = String::from_utf8_lossy(&merged);
     assert_eq!(file.matches("/Type/Pages").count(), 1);
     assert_eq!(

@@ -7,6 +7,7 @@ fn a_page_image_has_exactly_the_requested_width() {
     for width in [1, 2, 320, 777, 1000, 2400] {
         let image = page_image(&contract(), 1, width).unwrap();
         assert_eq!(image.width, width);
+
         let expected = (f64::from(width) * 792.0 / 612.0).round().max(1.0) as u32;
         assert!(
             image.height.abs_diff(expected) <= 1,
@@ -27,6 +28,7 @@ fn an_image_request_beyond_the_limits_gives_a_smaller_image() {
         image.width,
         image.height
     );
+
     let strip = page("/MediaBox[0 0 14400 10]", "");
     let image = page_image(&strip, 1, 1_000).unwrap();
     assert_eq!((image.width, image.height), (1_000, 1));
@@ -38,6 +40,7 @@ fn page_images_match_another_viewer() {
         let own = PageRaster::own(&contract(), number, 1_275).unwrap();
         let theirs = PageRaster::poppler_at(&contract(), number, 150);
         assert_eq!((own.width, own.height), (theirs.width, theirs.height));
+
         let distance = own.distance(&theirs);
         let blank = PageRaster {
             rgb: vec![255; own.rgb.len()],
@@ -59,6 +62,7 @@ fn an_image_of_a_missing_page_is_refused() {
             Err(DocumentError::Other(_))
         ));
     }
+
     assert!(matches!(
         page_image(&contract(), 1, 0),
         Err(DocumentError::Other(_))

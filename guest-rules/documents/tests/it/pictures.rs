@@ -42,6 +42,7 @@ fn exif(orientation: u8, big_endian: bool) -> Vec<u8> {
         ]
         .concat()
     };
+
     [&b"Exif\0\0"[..], &tiff, b"GPS of a home"].concat()
 }
 
@@ -50,6 +51,7 @@ fn images_are_rotated_by_their_exif_orientation() {
     for number in 1..=8_u8 {
         let mut stored = quarters(240, 160);
         let turned = Orientation::from_exif(number).unwrap();
+
         // Stored so that applying the orientation gives the upright picture.
         let undone = match turned {
             Orientation::Rotate90 => Orientation::Rotate270,
@@ -57,6 +59,7 @@ fn images_are_rotated_by_their_exif_orientation() {
             other => other,
         };
         stored.apply_orientation(undone);
+
         for big_endian in [false, true] {
             let bytes = with_segment(
                 encoded(&stored, ImageFormat::Jpeg),
@@ -65,6 +68,7 @@ fn images_are_rotated_by_their_exif_orientation() {
             );
             let pdf = picture_to_pdf(&jpeg(bytes)).unwrap();
             assert_clean(&pdf);
+
             for raster in [
                 PageRaster::poppler(&pdf, 1),
                 PageRaster::own(&pdf, 1, 240).unwrap(),
@@ -88,6 +92,7 @@ fn image_metadata_is_not_copied_into_the_document() {
     bytes = with_segment(bytes, 0xED, b"Photoshop 3.0 caption");
     bytes = with_segment(bytes, 0xE1, b"http://ns.adobe.com/xap/1.0/\0<x:xmpmeta/>");
     bytes.extend_from_slice(b"trailing secret");
+
     let pdf = picture_to_pdf(&jpeg(bytes)).unwrap();
     for secret in [
         "GPS of a home",
@@ -102,6 +107,7 @@ fn image_metadata_is_not_copied_into_the_document() {
             "{secret}"
         );
     }
+
     assert_upright(
         &PageRaster::poppler(&pdf, 1),
         [0.0, 0.0, 1.0, 1.0],
@@ -131,6 +137,7 @@ fn too_many_pixels_are_refused_before_they_are_decoded() {
         picture_to_pdf(&png(bomb)),
         Err(DocumentError::OverLimit(_))
     ));
+
     let mut bomb = encoded(&quarters(8, 8), ImageFormat::Jpeg);
     let frame = bomb
         .windows(2)
@@ -151,12 +158,14 @@ fn a_file_that_is_not_an_image_is_refused() {
     assert!(picture_to_pdf(&jpeg(sound_png.clone())).is_err());
     assert!(picture_to_pdf(&png(Vec::new())).is_err());
     assert!(picture_to_pdf(&jpeg(vec![0xFF, 0xD8])).is_err());
+
     for cut in (0..sound_jpeg.len()).step_by(7) {
         assert!(
             picture_to_pdf(&jpeg(sound_jpeg[..cut].to_vec())).is_err(),
             "cut at {cut}"
         );
     }
+
     for cut in (0..sound_png.len().saturating_sub(20)).step_by(7) {
         assert!(
             picture_to_pdf(&png(sound_png[..cut].to_vec())).is_err(),

@@ -30,6 +30,7 @@ impl PdfReaders {
                     "MuPDF and PDFium are not there ({error}); install them with: tests/set-up test"
                 )
             });
+
         let requests = program.stdin.take().expect("a pipe");
         let answers = BufReader::new(program.stdout.take().expect("a pipe"));
         Self {
@@ -80,6 +81,7 @@ impl PdfReaders {
         ));
         let problems = answer.trim().strip_prefix("{\"problems\": [");
         let problems = problems.and_then(|problems| problems.strip_suffix("]}"));
+
         problems.expect("an answer to a comparison").to_owned()
     }
 
@@ -113,6 +115,7 @@ impl PdfReaders {
         let answer = answer.and_then(|answer| answer.strip_suffix("]}"));
         let parts = answer.and_then(|answer| answer.split_once("\", \"problems\": ["));
         let (verdict, lost) = parts.expect("an answer with a verdict");
+
         (verdict.to_owned(), lost.to_owned())
     }
 
@@ -125,6 +128,7 @@ impl PdfReaders {
             like.path(),
             written.path()
         ));
+
         answer
             .starts_with("{\"pages\"")
             .then(|| std::fs::read(written.path()).expect("it was just written"))

@@ -19,11 +19,13 @@ fn the_signature_covers_everything_but_its_own_placeholder() {
     let marked = mark(&contract(), &authoritative()).unwrap();
     let space = prepare_seal(&marked, &seal()).unwrap();
     assert!(space.pdf.starts_with(&marked), "an update behind the bytes");
+
     assert_clean(&space.pdf);
     let (start, end) = (space.place_start as usize, space.place_end as usize);
     let place = &space.pdf[start..end];
     assert_eq!(place.len(), 2 * 8 * 1024 + 2);
     assert!(place.starts_with(b"<00") && place.ends_with(b"00>"));
+
     let range = format!(
         "/ByteRange[0 {start:<10} {end:<10} {:<10}]",
         space.pdf.len() - end
@@ -49,6 +51,7 @@ fn an_unsealable_document_is_refused() {
         signature_bytes: 0,
         ..seal()
     };
+
     let large = SealRequest {
         signature_bytes: 65_537,
         ..seal()
@@ -57,14 +60,17 @@ fn an_unsealable_document_is_refused() {
         let refused = prepare_seal(&contract(), &request);
         assert!(matches!(refused, Err(DocumentError::OverLimit(_))));
     }
+
     let timeless = SealRequest {
         signed_at: "yesterday".to_owned(),
         ..seal()
     };
     let refused = prepare_seal(&contract(), &timeless);
     assert!(matches!(refused, Err(DocumentError::Other(_))));
+
     let refused = prepare_seal(b"%PDF-1.7", &seal());
     assert!(matches!(refused, Err(DocumentError::Unreadable(_))));
+
     let mut broken = contract();
     broken.truncate(broken.len() - 400);
     let refused = prepare_seal(&broken, &seal());
@@ -92,14 +98,18 @@ fn both_copies_are_made_in_one_pass() {
             .iter()
             .all(|byte| b"<0>".contains(byte))
     );
+
     let range = format!("/ByteRange[0 {:<10} {:<10} ", place.start, place.end);
     assert!(String::from_utf8_lossy(&sealed).contains(&range), "{range}");
+
     for page in 1..=4 {
         assert!(extracted(&sealed, page).contains("Authoritative copy · env_"));
     }
+
     // The other copy has no trace of the first one.
     let copy = [contract(), made.copy].concat();
     assert_eq!(copy, mark(&contract(), &non_authoritative()).unwrap());
+
     let again = prepare_copies(contract(), &both()).unwrap().unwrap();
     assert_eq!([contract(), again.authoritative.appended].concat(), sealed);
 }
@@ -126,10 +136,13 @@ fn a_bad_request_for_both_copies_is_refused() {
         request.seal.signature_bytes = 65_537;
         request
     };
+
     let refused = prepare_copies(contract(), &nameless(both()));
     assert!(matches!(refused, Err(DocumentError::Other(_))));
+
     let refused = prepare_copies(contract(), &large(both()));
     assert!(matches!(refused, Err(DocumentError::OverLimit(_))));
+
     let refused = prepare_copies(b"%PDF-1.7".to_vec(), &both());
     assert!(matches!(refused, Err(DocumentError::Unreadable(_))));
 }

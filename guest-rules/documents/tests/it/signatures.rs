@@ -44,6 +44,7 @@ fn replaced(pdf: &[u8], number: usize, object: &str) -> Vec<u8> {
         .unwrap();
     let mut update = String::from("\n");
     let offset = pdf.len() + update.len();
+
     let _ = write!(update, "{number} 0 obj\n{object}\nendobj\n");
     let table = pdf.len() + update.len();
     let _ = write!(
@@ -51,6 +52,7 @@ fn replaced(pdf: &[u8], number: usize, object: &str) -> Vec<u8> {
         "xref\n{number} 1\n{offset:010} 00000 n \ntrailer\n<</Size 100/Root 1 0 R/Prev {previous}>>\n\
          startxref\n{table}\n%%EOF\n"
     );
+
     [pdf, update.as_bytes()].concat()
 }
 
@@ -79,6 +81,7 @@ fn a_signature_is_found_with_its_field_and_time() {
     assert_eq!(found.contents.len(), 8 * 1024);
     assert_eq!(found.coverage, SignatureCoverage::WholeDocument);
     assert_eq!(found.later, LaterChange::None);
+
     let covered: u64 = found.ranges.iter().map(|(_, length)| length).sum();
     assert_eq!(covered, (pdf.len() - (2 * 8 * 1024 + 2)) as u64);
 }
@@ -108,11 +111,14 @@ fn a_later_change_is_weighed() {
         LaterChange::FormFields
     );
     assert_eq!(change(NOTE, &note("second")), LaterChange::Annotations);
+
     let page = "<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 200]/Contents 4 0 R>>";
     assert_eq!(change(PAGE, page), LaterChange::Content);
+
     let script = "<</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[5 0 R]>>\
                   /OpenAction<</S/JavaScript/JS(app.alert(1))>>>>";
     assert_eq!(change(1, script), LaterChange::Content);
+
     let marked = mark(&signed, &authoritative()).unwrap();
     assert_eq!(first(&marked).later, LaterChange::Content);
 }
@@ -130,6 +136,7 @@ fn the_appearance_of_a_signature_is_part_of_it() {
         .unwrap();
     let moved = object.replace("/Rect[0 0 0 0]", "/Rect[0 0 300 300]");
     assert_ne!(moved, object);
+
     let changed = replaced(&signed, number.parse().unwrap(), moved.trim());
     assert_eq!(first(&changed).later, LaterChange::Annotations);
 }
@@ -138,6 +145,7 @@ fn the_appearance_of_a_signature_is_part_of_it() {
 fn bytes_that_belong_to_no_revision_leave_a_part_unsigned() {
     let signed = sealed(&form());
     let found = first(&[&signed[..], b"more"].concat());
+
     // The update ends with %%EOF, so the bytes behind it are a later revision.
     assert_eq!(found.coverage, SignatureCoverage::Revision);
     assert_eq!(found.later, LaterChange::Signatures);
@@ -162,6 +170,7 @@ fn too_many_signatures_are_refused() {
             "<</Type/Sig/ByteRange[0 1 2 3]/Contents<00>>>",
         );
     }
+
     assert!(matches!(signatures(&pdf), Err(DocumentError::OverLimit(_))));
 }
 
@@ -178,6 +187,7 @@ fn an_encrypted_document_is_refused_as_such() {
         file.path(),
         &encrypted,
     ];
+
     run("qpdf", "qpdf", &arguments);
     let pdf = std::fs::read(&encrypted).unwrap();
     std::fs::remove_file(&encrypted).unwrap();

@@ -21,6 +21,7 @@ fn assert_stripped(original: &[u8], kept: &[&str]) {
             .any(|word| word.text.contains('{') || word.text.contains('}')),
         "{after:?}"
     );
+
     assert_eq!(before.len(), after.len(), "{after:?}");
     assert_eq!(stripped, strip_tags(original).unwrap());
 }
@@ -49,12 +50,14 @@ fn shared_form(form: &[u8], first: &str, second: &str) -> Vec<u8> {
     pdf.add("<</Type/Page/Parent 2 0 R/Contents 5 0 R>>");
     pdf.stream("", first.as_bytes());
     pdf.add("<</Type/Page/Parent 2 0 R/Contents 7 0 R>>");
+
     pdf.stream("", second.as_bytes());
     pdf.stream(
         "/Type/XObject/Subtype/Form/BBox[0 0 400 200]/Resources<</Font<</F1 3 0 R>>>>",
         form,
     );
     pdf.add("<</Font<</F1 3 0 R>>/XObject<</Fm 8 0 R>>>>");
+
     pdf.finish()
 }
 
@@ -77,6 +80,7 @@ fn a_form_xobject_with_part_of_a_tag_is_copied_for_that_page_only() {
     );
     let stripped = strip_tags(&original).unwrap();
     assert_clean(&stripped);
+
     let first = extracted(&stripped, 1);
     assert!(
         first.contains("before") && first.contains("after") && !first.contains("{{"),
@@ -117,6 +121,7 @@ fn untagged_pages_of_a_tagged_document_are_unchanged() {
             "BT /F1 12 Tf 20 100 Td (second {{a}} third) Tj ET",
         ),
     ]);
+
     assert_stripped(&original, &["first", "second", "third"]);
     assert!(matches!(
         strip_tags(b"no pdf"),

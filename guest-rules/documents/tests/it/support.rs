@@ -47,6 +47,7 @@ pub fn mark(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>, DocumentError>
         }
         Err(_) => {}
     }
+
     let anew = MarkRequest {
         rewrite: true,
         ..request.clone()
@@ -127,17 +128,20 @@ impl TestPdf {
             bytes.extend_from_slice(object);
             bytes.extend_from_slice(b"\nendobj\n");
         }
+
         let start = bytes.len();
         let mut tail = format!("xref\n0 {}\n0000000000 65535 f \n", offsets.len() + 1);
         for offset in &offsets {
             let _ = writeln!(tail, "{offset:010} 00000 n ");
         }
+
         let _ = write!(
             tail,
             "trailer\n<</Size {}/Root 1 0 R>>\nstartxref\n{start}\n%%EOF\n",
             offsets.len() + 1
         );
         bytes.extend_from_slice(tail.as_bytes());
+
         bytes
     }
 }
@@ -160,6 +164,7 @@ pub fn pages(pages: &[(&str, &str)]) -> Vec<u8> {
         "<</Type/Pages/Count {}/Kids[{kids}]>>",
         pages.len()
     ));
+
     pdf.add("<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>");
     for (index, (entries, content)) in pages.iter().enumerate() {
         let resources = if entries.contains("/Resources") {
@@ -171,8 +176,10 @@ pub fn pages(pages: &[(&str, &str)]) -> Vec<u8> {
             "<</Type/Page/Parent 2 0 R/Contents {} 0 R{resources}{entries}>>",
             5 + 2 * index
         ));
+
         pdf.stream("", content.as_bytes());
     }
+
     pdf.finish()
 }
 
@@ -191,6 +198,7 @@ pub struct TempFile(PathBuf);
 impl TempFile {
     pub fn new(bytes: &[u8]) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
+
         let name = format!(
             "holdfast-documents-{}-{}.pdf",
             std::process::id(),
@@ -198,6 +206,7 @@ impl TempFile {
         );
         let path = std::env::temp_dir().join(name);
         std::fs::write(&path, bytes).expect("the folder for temporary files is writable");
+
         Self(path)
     }
 
@@ -260,10 +269,12 @@ pub fn words(pdf: &[u8]) -> Vec<PlacedWord> {
                     .unwrap_or(f64::NAN)
             };
             let edges = [edge(), edge(), edge(), edge()];
+
             let text = word.split(['>', '<']).nth(1).unwrap_or_default().to_owned();
             words.push(PlacedWord { page, text, edges });
         }
     }
+
     words
 }
 
@@ -323,8 +334,10 @@ impl PageRaster {
             &page,
             file.path(),
         ];
+
         let (code, ppm, errors) = run("pdftoppm", "poppler-utils", &arguments);
         assert_eq!(code, 0, "pdftoppm: {errors}");
+
         Self::ppm(&ppm)
     }
 
@@ -335,6 +348,7 @@ impl PageRaster {
             .expect("the PNG is sound")
             .to_rgb8();
         assert_eq!((picture.width, picture.height), decoded.dimensions());
+
         Ok(Self {
             width: picture.width as usize,
             height: picture.height as usize,
@@ -354,6 +368,7 @@ impl PageRaster {
             fields.push(String::from_utf8_lossy(&bytes[at..end]).into_owned());
             at = end + 1;
         }
+
         let number = |index: usize| fields[index].parse::<usize>().expect("a number");
         Self {
             width: number(1),
@@ -382,6 +397,7 @@ impl PageRaster {
                 .sum::<f64>()
                 / 16.0
         };
+
         let (mut total, mut count) = (0.0, 0.0);
         for y in (0..self.height - 3).step_by(4) {
             for x in (0..self.width - 3).step_by(4) {
@@ -391,6 +407,7 @@ impl PageRaster {
                 }
             }
         }
+
         total / count
     }
 
@@ -407,6 +424,7 @@ impl PageRaster {
             let [left, top, right, bottom] = bounds.unwrap_or([x, y, x, y]);
             bounds = Some([left.min(x), top.min(y), right.max(x), bottom.max(y)]);
         }
+
         bounds.map(|[left, top, right, bottom]| {
             let (width, height) = (self.width as f64, self.height as f64);
             [

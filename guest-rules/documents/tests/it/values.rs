@@ -78,6 +78,7 @@ fn names_in_forty_scripts_are_drawn_and_found_again() {
         for value in [text(name), typed(name)] {
             let asked = boxed(value.clone(), 240.0, 30.0);
             assert_eq!(check_values(&[asked]), [None], "{script}");
+
             let filled = fill(
                 &page("/MediaBox[0 0 612 792]", ""),
                 &[field(1, [0.1, 0.1, 0.4, 0.04], value)],
@@ -129,6 +130,7 @@ fn a_picture_needs_a_value_and_a_size() {
         empty,
         DocumentError::Other("an empty value has no look".into())
     );
+
     let narrow = refused(text("Jordan"), 0);
     assert_eq!(
         narrow,
@@ -150,6 +152,7 @@ fn a_long_text_without_room_for_its_reference_or_for_pages_is_still_written() {
             reference: "[… p. {page}]".to_owned(),
         }),
     };
+
     let source = page("/MediaBox[0 0 612 792]", "");
     let words = |pdf: &[u8], number| extracted(pdf, number).matches("word").count();
     let narrow = fill_flowing(&source, &[flowing(0.02)]).unwrap();
@@ -176,6 +179,7 @@ fn scripts_of_a_signed_document_are_not_removed() {
         signature_bytes: 8_192,
     };
     let signed = prepare_seal(&page("/MediaBox[0 0 612 792]", ""), &request).unwrap();
+
     let why = "it is signed, and removing its scripts would break the signatures";
     let refused = without_actions(&signed.pdf).unwrap_err();
     assert_eq!(refused, DocumentError::Unreadable(why.into()));
@@ -191,6 +195,7 @@ fn what_passes_the_check_never_fails_when_it_is_written() {
         seed ^= seed << 5;
         seed % below
     };
+
     let (mut accepted, mut refused) = (0, 0);
     for _ in 0..150 {
         let words: Vec<&str> = (0..=next(30)).map(|_| NAMES[next(45) as usize].1).collect();
@@ -219,6 +224,7 @@ fn what_passes_the_check_never_fails_when_it_is_written() {
             refused += 1;
         }
     }
+
     assert!(
         accepted > 20 && refused > 20,
         "{accepted} accepted, {refused} refused"
@@ -240,16 +246,20 @@ fn a_long_text_goes_on_at_the_end_of_the_document() {
             reference: "[… p. {page}]".to_owned(),
         }),
     };
+
     let source = page("/MediaBox[0 0 612 792]", "");
     let filled = fill_flowing(&source, std::slice::from_ref(&flowing)).unwrap();
 
     let summary = facts(&filled, &[]);
     assert!(summary.contains("Pages:           3"), "{summary}");
+
     let first = extracted(&filled, 1);
     assert!(first.contains("Clause 1 of"), "{first}");
     assert!(first.contains("[… p. 2]"), "{first}");
+
     let whole = extracted(&filled, 2) + &extracted(&filled, 3);
     assert!(whole.contains("Additional terms (Ana Diaz, Buyer)"));
+
     for number in 1..=90 {
         let clause = format!("Clause {number} of the additional terms.");
         assert!(whole.contains(&clause), "{clause}");
@@ -285,11 +295,13 @@ fn noted() -> Vec<u8> {
         "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Annots[<</Type/Annot/Subtype/Stamp\
          /Rect[0 0 612 396]/F 4/AP<</N 5 0 R>>>>]>>",
     );
+
     document.stream("", b"0 g 72 700 100 20 re f");
     document.stream(
         "/Type/XObject/Subtype/Form/BBox[0 0 612 396]",
         b"1 1 0.8 rg 0 0 612 396 re f",
     );
+
     document.finish()
 }
 
@@ -303,6 +315,7 @@ fn a_signature_under_a_note_shows() {
     let seen = PageRaster::poppler(&filled, 1);
     let ink = (0..200).filter(|step| seen.at(0.1 + 0.002 * f64::from(*step), 0.735)[0] < 120);
     assert!(ink.count() > 5, "the name is hidden");
+
     // The note itself is still there.
     assert!(seen.at(0.9, 0.9)[2] < 230);
 }
@@ -313,6 +326,7 @@ fn a_document_whose_note_would_hide_the_marks_is_refused() {
         let marked = mark(&noted(), &request);
         let is_hidden = request == authoritative();
         assert_eq!(marked.is_err(), is_hidden);
+
         if let Err(DocumentError::Unreadable(why)) = marked {
             assert!(
                 why.ends_with("page 1 would have something that hides what is added to it"),

@@ -27,6 +27,7 @@ fn every_page_names_the_holder_and_keeps_its_words_in_place() {
     let marked = watermarked(&copy, &request());
     assert_clean(&marked);
     assert!(moved(&words(&copy), &words(&marked)).is_none());
+
     for number in 1..=4 {
         let found = extracted(&marked, number);
         assert!(
@@ -34,9 +35,11 @@ fn every_page_names_the_holder_and_keeps_its_words_in_place() {
             "{found}"
         );
         assert!(found.contains("Non-authoritative copy"), "{found}");
+
         // Once in the line, and hidden three times.
         assert_eq!(found.matches(ID).count(), 4, "{found}");
     }
+
     let information = facts(&marked, &["-custom"]);
     assert!(information.contains(ID), "{information}");
 }
@@ -62,6 +65,7 @@ fn a_line_at_the_head_leaves_the_foot_and_the_contract_as_they_are() {
     let marked = watermarked(&copy, &at_head);
     assert_clean(&marked);
     assert!(moved(&words(&copy), &words(&marked)).is_none());
+
     let before = PageRaster::poppler(&copy, 1);
     let [_, top, _, bottom] = PageRaster::poppler(&marked, 1).difference(&before).unwrap();
     assert!(top > 0.0 && bottom < 0.03, "{top} {bottom}");
@@ -87,6 +91,7 @@ fn a_wrong_request_is_refused_with_its_reason() {
         hidden: hidden.into(),
         marked_at: at.into(),
     };
+
     let (long, at) = ("x".repeat(1_001), "2026-05-04T15:04:05.000Z");
     for (wrong, limit) in [
         (with("Copy", " ", at), false),
@@ -98,6 +103,7 @@ fn a_wrong_request_is_refused_with_its_reason() {
         let is_limit = matches!(refused, DocumentError::OverLimit(_));
         assert_eq!(is_limit, limit, "{refused:?}");
     }
+
     let unreadable = watermark(b"no PDF".to_vec(), &request());
     assert!(
         matches!(unreadable, Err(DocumentError::Unreadable(_))),

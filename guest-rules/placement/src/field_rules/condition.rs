@@ -28,6 +28,7 @@ impl Condition {
                 negated,
             });
         }
+
         let colons = text.rmatch_indices(':').map(|(at, _)| at);
         let mut parts = colons.map(|at| (text[..at].trim(), text[at + 1..].trim()));
         let (field, value) = parts.find(|(name, value)| is_field(name) && !value.is_empty())?;
@@ -50,6 +51,7 @@ impl Condition {
             }
             Some(value) => value.to_lowercase() == answer.to_lowercase(),
         };
+
         is_met != self.negated
     }
 }

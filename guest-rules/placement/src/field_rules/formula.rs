@@ -63,6 +63,7 @@ impl Formula {
             depth: 0,
             fields: Vec::new(),
         };
+
         let root = parser.sum()?;
         match parser.peek() {
             None => Ok(Self {
@@ -205,12 +206,14 @@ impl Parser {
         if self.depth > DEEPEST {
             return Err(self.wrong("it is nested too deeply"));
         }
+
         let node = if self.take('-') {
             Node::Negative(Box::new(self.sign()?))
         } else {
             self.value()?
         };
         self.depth -= 1;
+
         Ok(node)
     }
 
@@ -244,6 +247,7 @@ impl Parser {
                     "sum" => Function::Sum,
                     _ => return Err(self.wrong(&format!("there is no function {name}"))),
                 };
+
                 self.call(function)
             }
             Some(other) => Err(self.wrong(&format!("{other:?} is not expected"))),
@@ -257,10 +261,12 @@ impl Parser {
         while self.take(',') {
             nodes.push(self.sum()?);
         }
+
         self.expect(')')?;
         if function == Function::Round && nodes.len() > 2 {
             return Err(self.wrong("round takes a number and its decimal places"));
         }
+
         Ok(Node::Call(function, nodes))
     }
 }

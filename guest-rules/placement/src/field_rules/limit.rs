@@ -25,10 +25,12 @@ impl DateLimit {
         let Some(rest) = text.strip_prefix("today") else {
             return text.parse().ok().map(Self::Day);
         };
+
         let rest: String = rest.split_whitespace().collect();
         if rest.is_empty() {
             return Some(Self::FromToday(0));
         }
+
         let is_signed = rest.starts_with(['+', '-']);
         let days = rest.parse::<i32>().ok().filter(|_| is_signed)?;
         (days.abs() <= 73_000).then_some(Self::FromToday(days))

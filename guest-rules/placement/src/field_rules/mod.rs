@@ -64,11 +64,14 @@ pub fn check(fields: &[RuledField]) -> Vec<Issue> {
             computation(field, fields),
         ];
         let problems = problems.into_iter().flatten();
+
         issues.extend(problems.map(|problem| problem.of_field(index)));
     }
+
     if issues.is_empty() {
         issues.extend(circles(fields));
     }
+
     issues
 }
 
@@ -110,6 +113,7 @@ fn limits(field: &RuledField) -> Vec<FieldProblem> {
                 let problem = |name| invalid(field, name, code::INVALID_TYPE, "a number");
                 return wrong.into_iter().map(problem).collect();
             }
+
             let [min, max] = names.map(|name| attribute(field, name).and_then(decimal));
             let crosses = min.zip(max).is_some_and(|(min, max)| min > max);
             crosses.then(crossed).into_iter().collect()
@@ -126,6 +130,7 @@ fn limits(field: &RuledField) -> Vec<FieldProblem> {
                 let problem = |name| invalid(field, name, code::INVALID_TYPE, expected);
                 return wrong.into_iter().map(problem).collect();
             }
+
             let [min, max] = names.map(parsed);
             let crosses = min.zip(max).is_some_and(|(min, max)| min.is_after(&max));
             crosses.then(crossed).into_iter().collect()
@@ -145,6 +150,7 @@ fn length(field: &RuledField) -> Vec<FieldProblem> {
     let Some(given) = attribute(field, name) else {
         return Vec::new();
     };
+
     let fits = given
         .parse::<u32>()
         .is_ok_and(|limit| (1..=LONGEST_TEXT).contains(&limit));
@@ -171,6 +177,7 @@ fn text_pattern(field: &RuledField) -> Vec<FieldProblem> {
             .filter_map(|name| unsupported(field, name, "text"))
             .collect();
     }
+
     let mut problems = Vec::new();
     let too_long = |name: &'static str, most: usize| {
         let given = attribute(field, name).is_some_and(|given| given.chars().count() > most);
@@ -178,6 +185,7 @@ fn text_pattern(field: &RuledField) -> Vec<FieldProblem> {
         given.then(|| invalid(field, name, code::TOO_BIG, &expected))
     };
     problems.extend(too_long("pattern", LONGEST_PATTERN));
+
     problems.extend(too_long("message", LONGEST_MESSAGE));
     match attribute(field, "pattern") {
         Some(given) if problems.is_empty() => {
@@ -196,6 +204,7 @@ fn text_pattern(field: &RuledField) -> Vec<FieldProblem> {
         Some(_) => {}
         None => problems.extend(unsupported(field, "message", "text with a pattern")),
     }
+
     problems
 }
 
@@ -211,9 +220,11 @@ fn conditions(field: &RuledField, fields: &[RuledField]) -> Vec<FieldProblem> {
             let expected = "Field, Field:value, !Field or !Field:value, with the name of a field";
             return Some(invalid(field, name, code::INVALID_CONDITION, expected));
         };
+
         (condition.field == field.name)
             .then(|| invalid(field, name, code::CIRCULAR_RULE, "about another field"))
     };
+
     names.filter_map(wrong).collect()
 }
 
@@ -228,12 +239,14 @@ fn computation(field: &RuledField, fields: &[RuledField]) -> Vec<FieldProblem> {
         let unused = unsupported(field, "decimals", "number with a formula");
         return unused.into_iter().collect();
     };
+
     let mut problems = Vec::new();
     let decimals = attribute(field, "decimals").unwrap_or("2").parse::<u32>();
     if !decimals.is_ok_and(|decimals| decimals <= MOST_DECIMALS) {
         let expected = format!("a whole number from 0 to {MOST_DECIMALS}");
         problems.push(invalid(field, "decimals", code::INVALID_TYPE, &expected));
     }
+
     let unreadable = |why: String| {
         FieldProblem::at(&["formula"], code::INVALID_FORMULA)
             .expected("numbers, [fields], + - * /, brackets, round, min, max and sum")
@@ -245,6 +258,7 @@ fn computation(field: &RuledField, fields: &[RuledField]) -> Vec<FieldProblem> {
         problems.push(unreadable(why));
         return problems;
     }
+
     match Formula::parse(given) {
         Err(why) => problems.push(unreadable(why)),
         Ok(formula) => {
@@ -271,6 +285,7 @@ fn computation(field: &RuledField, fields: &[RuledField]) -> Vec<FieldProblem> {
             }
         }
     }
+
     problems
 }
 
@@ -286,6 +301,7 @@ fn circles(fields: &[RuledField]) -> Vec<Issue> {
         let expected = "free of its own result";
         invalid(field, rule(field), code::CIRCULAR_RULE, expected).of_field(index)
     });
+
     let long = long.into_iter().map(|index| {
         let field = &fields[index];
         let expected = format!("at the end of at most {LONGEST_CHAIN} rules in a row");

@@ -24,6 +24,7 @@ impl<'a> RuleSet<'a> {
             let text = attribute(field, "formula").filter(|_| is_number)?;
             Formula::parse(text).ok()
         };
+
         Self {
             fields,
             conditions: fields.iter().map(condition).collect(),
@@ -62,6 +63,7 @@ impl<'a> RuleSet<'a> {
                 users[*needed].push(index);
             }
         }
+
         // Fields that depend on nothing go first, then those that depend on these only, and so on.
         // What remains is a circle, or depends on one.
         let (depths, remaining) = peeled(&needs, &users, vec![true; needs.len()]);
@@ -69,6 +71,7 @@ impl<'a> RuleSet<'a> {
         let all = 0..needs.len();
         let long = all.clone().filter(|index| depths[*index] > LONGEST_CHAIN);
         let long = long.collect();
+
         (all.filter(|index| circles[*index]).collect(), long)
     }
 }
@@ -90,6 +93,7 @@ fn peeled(
                 .count()
         })
         .collect();
+
     let mut depths = vec![0; needs.len()];
     let mut open: Vec<usize> = (0..needs.len())
         .filter(|index| there[*index] && missing[*index] == 0)
@@ -104,5 +108,6 @@ fn peeled(
             }
         }
     }
+
     (depths, there)
 }

@@ -29,6 +29,7 @@ pub fn apply(fields: &[RuledField], entries: &[FieldEntry], today: &str) -> Vec<
         known: vec![Knowledge::Unknown; fields.len()],
         depth: 0,
     };
+
     let today = today.parse().ok();
     (0..fields.len())
         .map(|index| {
@@ -42,6 +43,7 @@ pub fn apply(fields: &[RuledField], entries: &[FieldEntry], today: &str) -> Vec<
                 Some(condition) => field.required || answers.holds(&condition, index),
                 None => field.required,
             };
+
             let has_formula = answers.rules.formulas[index].is_some();
             FieldState {
                 shown,
@@ -84,6 +86,7 @@ impl Answers<'_> {
             Knowledge::Unknown if self.depth > LONGEST_CHAIN + 1 => return None,
             Knowledge::Unknown => self.known[index] = Knowledge::Open,
         }
+
         self.depth += 1;
         let condition = self.rules.conditions[index].clone();
         let shown = condition.is_none_or(|condition| self.holds(&condition, index));
@@ -97,6 +100,7 @@ impl Answers<'_> {
                         (name, number)
                     })
                     .collect();
+
                 // A formula of constants has a result at once.
                 let is_open = !numbers.is_empty() && numbers.values().all(Option::is_none);
                 let field = &self.rules.fields[index];
@@ -104,10 +108,12 @@ impl Answers<'_> {
                 let mut value =
                     |name: &str| numbers.get(name).copied().flatten().unwrap_or_default();
                 let result = formula.result(decimals.unwrap_or(2), &mut value);
+
                 result.filter(|_| !is_open).unwrap_or_default()
             }
             None => self.entered(index).to_owned(),
         });
+
         self.depth -= 1;
         self.known[index] = Knowledge::Known(answer.clone());
         answer
@@ -149,10 +155,12 @@ fn problem(field: &RuledField, value: &str, today: Option<Date>) -> Option<RuleP
             let Some(number) = decimal(value) else {
                 return Some(RuleProblem::NoMatch(None));
             };
+
             let limit = |name| attribute(field, name).and_then(|text| Some((decimal(text)?, text)));
             if let Some((_, text)) = limit("min").filter(|(min, _)| number < *min) {
                 return Some(RuleProblem::TooSmall(text.to_owned()));
             }
+
             let (_, text) = limit("max").filter(|(max, _)| number > *max)?;
             Some(RuleProblem::TooBig(text.to_owned()))
         }
@@ -162,6 +170,7 @@ fn problem(field: &RuledField, value: &str, today: Option<Date>) -> Option<RuleP
             if let Some(min) = limit("min").filter(|min| date < *min) {
                 return Some(RuleProblem::TooSmall(min.to_string()));
             }
+
             let max = limit("max").filter(|max| date > *max)?;
             Some(RuleProblem::TooBig(max.to_string()))
         }
@@ -171,6 +180,7 @@ fn problem(field: &RuledField, value: &str, today: Option<Date>) -> Option<RuleP
             if let Some(most) = most.filter(|most| length > *most as usize) {
                 return Some(RuleProblem::TooLong(most));
             }
+
             let matches = pattern(attribute(field, "pattern")?).ok()?.is_match(value);
             let message = attribute(field, "message").map(str::to_owned);
             (!matches).then_some(RuleProblem::NoMatch(message))

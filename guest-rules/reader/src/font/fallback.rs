@@ -29,6 +29,7 @@ impl UnicodeFallback {
                     .iter()
                     .any(|form| name.as_str().contains(form))
         };
+
         Self {
             codes_are_unicode: is_composite
                 && (encoding.as_ref().is_some_and(says_unicode)
@@ -58,6 +59,7 @@ impl UnicodeFallback {
         if self.codes_are_unicode {
             return utf16_code(code, code_bytes).into();
         }
+
         if let Some((encoding, unicode)) = &self.collection
             && let Some(cid) = encoding.lookup_cid_code(code, code_bytes)
         {
@@ -67,6 +69,7 @@ impl UnicodeFallback {
                 None => {}
             }
         }
+
         let reverse = self
             .reverse
             .get_or_insert_with(|| font_data().map(reverse_map).unwrap_or_default());
@@ -99,6 +102,7 @@ fn collection(font: &Dict<'_>) -> Option<(CMap, CMap)> {
         hayro_cmap::load_embedded(family.ucs2_cmap()?)?,
         hayro_cmap::load_embedded,
     )?;
+
     let encoding = match font.get::<Object<'_>>("Encoding")? {
         Object::Name(name) => match CMapName::from_bytes(name.as_ref()) {
             CMapName::IdentityH => CMap::identity_h(),
@@ -108,6 +112,7 @@ fn collection(font: &Dict<'_>) -> Option<(CMap, CMap)> {
         Object::Stream(stream) => parse_stream(&stream)?,
         _ => return None,
     };
+
     Some((encoding, unicode))
 }
 
@@ -126,5 +131,6 @@ fn reverse_map(data: FontData) -> HashMap<u32, char> {
             }
         }
     }
+
     map
 }

@@ -28,6 +28,7 @@ impl FontMetrics {
         if font.get::<Name<'_>>("Subtype").as_deref() == Some(b"Type3") {
             return type3(font);
         }
+
         let descendant = font
             .get::<Array<'_>>("DescendantFonts")
             .and_then(|fonts| fonts.iter::<Dict<'_>>().next());
@@ -35,6 +36,7 @@ impl FontMetrics {
             .as_ref()
             .unwrap_or(font)
             .get::<Dict<'_>>("FontDescriptor");
+
         descriptor
             .and_then(|descriptor| from_descriptor(&descriptor))
             .or_else(|| standard(font))
@@ -80,6 +82,7 @@ fn standard(font: &Dict<'_>) -> Option<FontMetrics> {
     } else {
         return None;
     };
+
     Some(FontMetrics {
         ascent,
         descent,
@@ -108,12 +111,14 @@ fn type3(font: &Dict<'_>) -> FontMetrics {
         } else {
             1.0
         };
+
         return FontMetrics {
             ascent: DEFAULT.ascent * em_scale,
             descent: DEFAULT.descent * em_scale,
             em_scale,
         };
     }
+
     FontMetrics {
         ascent: top,
         descent: bottom.min(0.0),

@@ -17,6 +17,7 @@ impl HiddenLayers {
         let Some(default) = properties.get::<Dict<'_>>("D") else {
             return Self::default();
         };
+
         let mut hidden = HashSet::new();
         if default.get::<Name<'_>>("BaseState").as_deref() == Some(b"OFF") {
             hidden.extend(references(&properties, "OCGs"));
@@ -24,6 +25,7 @@ impl HiddenLayers {
                 hidden.remove(&shown);
             }
         }
+
         hidden.extend(references(&default, "OFF"));
         Self(hidden)
     }
@@ -38,6 +40,7 @@ impl HiddenLayers {
         {
             return true;
         }
+
         dict.get::<Dict<'_>>(key)
             .is_some_and(|membership| self.hides_membership(&membership))
     }
@@ -50,6 +53,7 @@ impl HiddenLayers {
         if groups.is_empty() {
             return false;
         }
+
         let is_off = |group: &ObjectIdentifier| self.0.contains(group);
         match membership.get::<Name<'_>>("P").as_deref() {
             Some(b"AllOn") => groups.iter().any(is_off),

@@ -50,6 +50,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
         let Some(replacement) = mark.replacement else {
             return;
         };
+
         self.replacing = self.replacing.saturating_sub(1);
         let glyphs = replacement.first_glyph..self.glyph_count();
         if glyphs.is_empty() {
@@ -60,6 +61,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
             self.page.text.push_str(&compact_text(&replacement.text));
             return;
         }
+
         self.replace_text(glyphs.clone(), &replacement.text);
         let stream = self.current_stream();
         self.page.replaced.push(ReplacedText {
@@ -68,6 +70,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
             glyphs,
             inline: replacement.inline,
         });
+
         if self.extent == TextExtent::First && self.replacing == 0 {
             self.is_done = self.page.has_text();
         }
@@ -90,6 +93,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
         let [.., ContentOperand::Name(tag), properties] = operands.values() else {
             return MarkedContent::plain();
         };
+
         let text = match properties {
             ContentOperand::Dict(bytes) => {
                 Dict::from_bytes(bytes).and_then(|dict| actual_text(&dict))
@@ -101,6 +105,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
                 .and_then(|dict| actual_text(&dict)),
             _ => None,
         };
+
         let is_hidden = match properties {
             ContentOperand::Name(name) if tag.as_ref() == b"OC" => std::str::from_utf8(name)
                 .is_ok_and(|name| {
@@ -109,6 +114,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
                 }),
             _ => false,
         };
+
         MarkedContent {
             is_hidden,
             replacement: text.map(|text| ReplacementText {
@@ -128,6 +134,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
         let Some(shown) = page.glyphs.get_mut(glyphs) else {
             return;
         };
+
         let essence = |text: &str| -> String {
             text.chars()
                 .filter(|c| !c.is_whitespace() && !is_ignorable(*c))
@@ -143,6 +150,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
         if essence(&said) == essence(replacement) {
             return;
         }
+
         let mut bounds: Vec<usize> = replacement.char_indices().map(|(at, _)| at).collect();
         bounds.push(replacement.len());
         let characters = bounds.len() - 1;
@@ -151,6 +159,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
         let Ok(end) = u32::try_from(base.saturating_add(replacement.len())) else {
             return;
         };
+
         page.text.push_str(replacement);
         for (position, glyph) in shown.iter_mut().enumerate() {
             let bound = |position: usize| -> u32 {
@@ -160,6 +169,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
                     .unwrap_or(end)
             };
             glyph.text_start = bound(position);
+
             glyph.text_end = bound(position + 1);
         }
     }

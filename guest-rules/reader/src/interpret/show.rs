@@ -40,6 +40,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
         let Some(face) = self.fonts.face_mut(font) else {
             return Ok(());
         };
+
         let metrics = face.metrics;
         let is_vertical = face.is_vertical;
         let mut pen = TextPen {
@@ -51,6 +52,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
             descent: metrics.descent,
             is_vertical,
         };
+
         let first_glyph = self.page.glyphs.len();
         let first_element = self.page.elements.len();
         let single;
@@ -65,6 +67,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
         if self.extent == TextExtent::Compact {
             return self.show_compact(run, pen, pieces);
         }
+
         for piece in pieces {
             match piece {
                 ContentOperand::String(bytes) => {
@@ -80,11 +83,13 @@ impl<'a> ContentInterpreter<'_, 'a> {
                 _ => {}
             }
         }
+
         run.matrices.advance(pen.x, pen.y);
         if self.page.glyphs.len() == first_glyph {
             self.page.elements.truncate(first_element);
             return Ok(());
         }
+
         let (direction, em) = baseline(&run.state, &pen, metrics.em_scale);
         let stream = self.current_stream();
         self.page.operators.push(ShowOperator {
@@ -97,10 +102,12 @@ impl<'a> ContentInterpreter<'_, 'a> {
             em,
             vertical: is_vertical,
         });
+
         // The text of glyphs under a mark may be replaced at its end.
         if self.extent == TextExtent::First && self.replacing == 0 {
             self.is_done = self.page.shows_text_in(first_glyph..self.page.glyphs.len());
         }
+
         Ok(())
     }
 
@@ -114,12 +121,14 @@ impl<'a> ContentInterpreter<'_, 'a> {
         let state = &run.state;
         let (mut least, mut most) = (0.0_f64, 0.0_f64);
         let before = self.compact_glyphs;
+
         for piece in pieces {
             match piece {
                 ContentOperand::String(bytes) => {
                     let Some(face) = self.fonts.face_mut(pen.font) else {
                         continue;
                     };
+
                     let mut bytes: &[u8] = bytes;
                     while let Some((code, length)) = face.next_code(bytes) {
                         self.budget.spend_glyph()?;
@@ -129,6 +138,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
                             self.page.text.push_str(&facts.compact);
                             self.compact_glyphs += 1;
                         }
+
                         let own = facts.advance * state.size + state.character_spacing;
                         let spaced = if facts.is_word_space {
                             own + state.word_spacing
@@ -136,6 +146,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
                             own
                         };
                         pen.advance(state, spaced);
+
                         least = least.min(pen.x);
                         most = most.max(pen.x);
                     }
@@ -148,19 +159,23 @@ impl<'a> ContentInterpreter<'_, 'a> {
                 _ => {}
             }
         }
+
         if self.compact_glyphs > before {
             let on_page = |x: f64| {
                 let (x, y) = pen.to_page.apply(x, state.rise);
                 let inside = INSIDE.contains(&(x / self.page.width));
                 inside && INSIDE.contains(&(y / self.page.height))
             };
+
             // A glyph reaches from its origin upwards and downwards, so it is where its origin is.
             let is_usual =
                 !pen.is_vertical && pen.ascent >= 0.0 && pen.descent <= 0.0 && pen.x.is_finite();
             self.is_uncertain |= !(is_usual && on_page(least) && on_page(most));
+
             // The page has to be read with the places of its glyphs anyway.
             self.is_done |= self.is_uncertain;
         }
+
         run.matrices.advance(pen.x, pen.y);
         Ok(())
     }
@@ -179,9 +194,11 @@ impl<'a> ContentInterpreter<'_, 'a> {
             pen.to_page.apply_vector(state.horizontal_scale, 0.0)
         };
         let unit = unit_x.hypot(unit_y);
+
         let Some(face) = self.fonts.face_mut(pen.font) else {
             return Ok(());
         };
+
         while let Some((code, length)) = face.next_code(bytes) {
             self.budget.spend_glyph()?;
             // The font returns code 0 for unknown bytes, but a rewritten string needs the original
@@ -190,6 +207,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
                 .iter()
                 .take(length)
                 .fold(0, |value: u32, byte| value << 8 | u32::from(*byte));
+
             bytes = bytes.get(length..).unwrap_or_default();
             let code_bytes = u8::try_from(length).unwrap_or(1);
             let facts = face.facts(code, code_bytes);
@@ -198,6 +216,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
             } else {
                 state.character_spacing
             };
+
             let own = facts.advance * state.size;
             let bounds = pen.bounds(state, facts.displacement, facts.advance);
             let (origin_x, origin_y) = pen.to_page.apply(pen.x, pen.y);
@@ -216,8 +235,10 @@ impl<'a> ContentInterpreter<'_, 'a> {
                     adjustment: adjustment(facts.advance, spacing, state.size),
                 });
             }
+
             pen.advance(state, own + spacing);
         }
+
         Ok(())
     }
 }
@@ -236,6 +257,7 @@ impl TextPen {
         let (shift_x, shift_y) = displacement;
         let scale = state.size * state.horizontal_scale;
         let left = self.x + shift_x * scale;
+
         let base = self.y + state.rise;
         if self.is_vertical {
             // The origin of a vertical glyph is the middle of its top edge.
@@ -271,6 +293,7 @@ fn baseline(state: &TextState, pen: &TextPen, em_scale: f64) -> ([f32; 2], f32) 
     } else {
         [1.0, 0.0]
     };
+
     let (x, y) = pen.to_page.apply_vector(up.0, up.1);
     let em = x.hypot(y) * em_scale;
     let em = if em.is_finite() { em as f32 } else { 0.0 };
@@ -284,6 +307,7 @@ fn fractions(bounds: &PageRect, width: f64, height: f64) -> [f32; 4] {
         (bounds.x1 / width) as f32,
         (bounds.y1 / height) as f32,
     ];
+
     if edges.iter().all(|edge| edge.is_finite()) {
         edges
     } else {

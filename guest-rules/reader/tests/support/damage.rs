@@ -30,6 +30,7 @@ pub fn mutate(original: &[u8], sequence: &mut DamageSequence) -> Vec<u8> {
         b"\\",
         b"endstream",
     ];
+
     let mut pdf = original.to_vec();
     for _ in 0..=sequence.below(6) {
         let at = sequence.below(pdf.len());
@@ -52,9 +53,11 @@ pub fn mutate(original: &[u8], sequence: &mut DamageSequence) -> Vec<u8> {
             _ if sequence.below(8) == 0 => pdf.truncate(at),
             _ => pdf[at] ^= 1 << sequence.below(8),
         }
+
         if pdf.is_empty() {
             break;
         }
     }
+
     pdf
 }

@@ -65,6 +65,7 @@ impl PdfBuilder {
              /Resources << {fonts} {resources} >> >>"
         ));
         self.pages.push(page);
+
         self
     }
 
@@ -99,6 +100,7 @@ impl PdfBuilder {
             self.pages.len()
         )
         .into_bytes();
+
         let mut file = b"%PDF-1.7\n".to_vec();
         let mut table = String::from("0000000000 65535 f \n");
         for (index, body) in objects.iter().enumerate() {
@@ -107,6 +109,7 @@ impl PdfBuilder {
             file.extend_from_slice(body);
             file.extend_from_slice(b"\nendobj\n");
         }
+
         let start = file.len();
         let size = objects.len() + 1;
         file.extend_from_slice(
@@ -115,6 +118,7 @@ impl PdfBuilder {
             )
             .as_bytes(),
         );
+
         file
     }
 }

@@ -45,6 +45,7 @@ impl AtRestCipher {
                 &mut bytes,
             )
             .expect("shorter than 64 GiB");
+
         STANDARD.encode([nonce.as_slice(), &bytes].concat())
     }
 
@@ -103,9 +104,11 @@ mod tests {
         let now = AtRestCipher::of_generations(&[[8; 32], [7; 32]]).unwrap();
         let encrypted = before.encrypt("secret", "place");
         assert_eq!(now.open(&encrypted, "place").as_deref(), Some("secret"));
+
         let resealed = now.reencrypted(&encrypted, "place").unwrap();
         assert_eq!(now.reencrypted(&resealed, "place"), None);
         assert_eq!(before.open(&resealed, "place"), None);
+
         let after = AtRestCipher::new(&[8; 32]).unwrap();
         assert_eq!(after.open(&resealed, "place").as_deref(), Some("secret"));
         assert_eq!(now.reencrypted(&encrypted, "elsewhere"), None);

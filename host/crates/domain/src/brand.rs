@@ -43,6 +43,7 @@ impl BrandColor {
             }
         };
         let [red, green, blue] = self.0.map(channel);
+
         let luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
         if (1.05) / (luminance + 0.05) >= 4.5 {
             "#ffffff"
@@ -131,6 +132,7 @@ mod tests {
         ] {
             assert_eq!(BrandColor::try_from(color.to_owned()).unwrap().text(), text);
         }
+
         for wrong in ["red", "#fff", "#gggggg", "#ffffff;"] {
             assert!(BrandColor::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }

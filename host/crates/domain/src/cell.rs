@@ -55,6 +55,7 @@ mod tests {
         ] {
             assert_eq!(inert(value), format!("'{value}"));
         }
+
         for value in ["deal-1", "", " deal", "1 + 1"] {
             assert_eq!(inert(value), value);
         }

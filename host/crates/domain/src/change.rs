@@ -67,6 +67,7 @@ mod tests {
             patch.name.apply(&mut name);
             assert_eq!(name.as_deref(), expected, "{body}");
         }
+
         assert!(serde_json::from_str::<PatchBody>(r#"{"name":1}"#).is_err());
     }
 }

@@ -103,6 +103,7 @@ impl VerifierKey {
         let (ED25519_KEY, key) = decoded.split_first().map(|(kind, key)| (*kind, key))? else {
             return None;
         };
+
         let found = Self {
             name: name.to_owned(),
             key: key.try_into().ok()?,
@@ -139,6 +140,7 @@ impl VerifierKey {
                 expected: self.name.clone(),
             });
         }
+
         if self.has_signed(text, note) {
             Ok(checkpoint)
         } else {
@@ -238,14 +240,17 @@ mod tests {
         let text = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
         let key = VerifierKey::parse(text).unwrap();
         assert_eq!(key.to_string(), text);
+
         let note = "If you think cryptography is the answer to your problem,\n\
                     then you don't know what your problem is.\n\n\
                     — PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=\n";
+
         // A note that is no checkpoint still has a valid signature over its text.
         let split = note.find("\n\n").unwrap();
         let signature = note.rsplit(' ').next().unwrap().trim();
         let signature = STANDARD.decode(signature).unwrap();
         assert_eq!(&signature[..4], &key.id());
+
         UnparsedPublicKey::new(&ED25519, &key.key)
             .verify(&note.as_bytes()[..=split], &signature[4..])
             .unwrap();
@@ -260,12 +265,14 @@ mod tests {
             key.open(&larger),
             Err(CheckpointError::Unsigned(_))
         ));
+
         let other = CheckpointSigner::new(&[8; 32]).unwrap();
         let forged = other.sign(&checkpoint());
         assert!(matches!(
             key.open(&forged),
             Err(CheckpointError::Unsigned(_))
         ));
+
         let elsewhere = signer().sign(&Checkpoint {
             origin: "other.example".into(),
             ..checkpoint()
@@ -274,6 +281,7 @@ mod tests {
             key.open(&elsewhere),
             Err(CheckpointError::OtherLog { .. })
         ));
+
         for text in [
             "",
             "\n\n",

@@ -44,6 +44,7 @@ impl Collateral {
         if value.is_empty() {
             return Err("the value has neither letters nor digits".into());
         }
+
         let scope = match self.kind {
             CollateralKind::Vin => {
                 check_vin(&value)?;
@@ -56,10 +57,12 @@ impl Collateral {
             CollateralKind::Serial | CollateralKind::Parcel => "",
             CollateralKind::ContractNumber => originator.as_str(),
         };
+
         if self.kind == CollateralKind::Hin && value.len() == 14 {
             // The same hull with and without its country.
             value = value.split_off(2);
         }
+
         Ok(format!("{}\n{scope}\n{value}", self.kind))
     }
 }
@@ -67,9 +70,11 @@ impl Collateral {
 /// Requires 17 characters of the alphabet and the check digit of 49 CFR 565.15(c).
 fn check_vin(vin: &str) -> Result<(), String> {
     const WEIGHTS: [u32; 17] = [8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2];
+
     if vin.chars().count() != 17 {
         return Err("a VIN has 17 characters".into());
     }
+
     let mut sum = 0;
     for (character, weight) in vin.chars().zip(WEIGHTS) {
         let value = match character {
@@ -81,8 +86,10 @@ fn check_vin(vin: &str) -> Result<(), String> {
             'S'..='Z' => character as u32 - 'S' as u32 + 2,
             _ => return Err(format!("{character} does not occur in a VIN")),
         };
+
         sum += value * weight;
     }
+
     let digit = match sum % 11 {
         10 => 'X',
         rest => char::from_digit(rest, 10).unwrap_or_default(),
@@ -124,6 +131,7 @@ mod tests {
             vin
         );
         assert!(text(CollateralKind::Vin, "11111111111111111").is_ok());
+
         for wrong in [
             "1M8GDM9A1KP042788",
             "1M8GDM9AXKP04278",

@@ -67,6 +67,7 @@ impl ChangePolicy {
             let why = "Keys that sign states need reviews_required of 1 or more: otherwise one person changes both";
             return Some(("state", why.into()));
         }
+
         self.own_problem()
             .map(|(member, why)| (member, why.to_owned()))
     }
@@ -81,12 +82,14 @@ impl ChangePolicy {
             let why = "Reviewers have the role admin or compliance; name at least one of them";
             return Some(("reviewers", why));
         }
+
         if !hours(self.shadow_valid_hours) {
             return Some(("shadow_valid_hours", "From 1 to 8760 hours"));
         }
         if !hours(self.expires_after_hours) {
             return Some(("expires_after_hours", "From 1 to 8760 hours"));
         }
+
         None
     }
 }

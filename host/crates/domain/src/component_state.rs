@@ -55,6 +55,7 @@ impl StateSigners {
         if let Some((name, _)) = self.keys.iter().find(|(_, key)| !key.slots.is_empty()) {
             return Some(format!("{name} signs whole states, so it has no slots"));
         }
+
         if self.keys.is_empty() || self.required() <= self.keys.len() {
             None
         } else {
@@ -165,6 +166,7 @@ impl DesiredState {
             if !desired.slot.is_provider() && desired.config.is_some() {
                 return about("rules have no settings");
             }
+
             let is_digest = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
             let references = desired.config.iter().flat_map(|config| &config.secrets);
             for (name, reference) in references {
@@ -175,6 +177,7 @@ impl DesiredState {
                     ));
                 }
             }
+
             let is_reference = |from: &str| from.starts_with("oci://");
             let from = desired.from.as_deref();
             if from.is_some_and(|from| !is_reference(from) && !is_below(from)) {
@@ -184,9 +187,11 @@ impl DesiredState {
                 return about("sha256 must be 64 lower-case hexadecimal digits");
             }
         }
+
         if self.version == 0 || i64::try_from(self.version).is_err() {
             return Some("version begins with 1 and ends with 9223372036854775807".into());
         }
+
         match self.components.len() {
             0 => Some("the state names no component".into()),
             1..=COMPONENTS => None,
@@ -256,14 +261,17 @@ mod tests {
                 .collect(),
             threshold,
         };
+
         let [one, two] = [1, 2].map(|byte| Publisher::from(key(byte)));
         let of_a_slot = Publisher {
             slots: vec![Slot::Compliance],
             ..one.clone()
         };
         assert_eq!(StateSigners::default().problem(), None);
+
         let both = [("a", one.clone()), ("b", two)];
         assert_eq!(signers(&both, 2).problem(), None);
+
         for (wrong, why) in [
             (signers(&[("a", "00".to_owned().into())], 1), "a must be"),
             (

@@ -231,6 +231,7 @@ impl ControlRecord {
         let Some(to) = self.named else {
             return self;
         };
+
         Self {
             controller: to,
             named: None,
@@ -343,6 +344,7 @@ mod tests {
         assert_eq!(designated.controller, record.org);
         assert_eq!(designated.parties(), [&record.org, &lender]);
         assert_eq!(designated.clone().kept(), record);
+
         let controlled = designated.passed_on();
         assert_eq!(controlled.controller, lender);
         assert_eq!(controlled.stage, ControlStage::Controlled);
@@ -352,11 +354,13 @@ mod tests {
         let offered = controlled.clone().proposed(funder.clone(), transfer);
         assert_eq!(offered.controller, lender);
         assert_eq!(offered.clone().accepted().kept(), controlled);
+
         let sold = offered.accepted().passed_on();
         assert_eq!(
             (sold.controller.clone(), sold.transfer.clone()),
             (funder, None)
         );
+
         let back = sold.proposed(record.org.clone(), TransferId::new());
         assert_eq!(back.accepted().passed_on(), record);
     }

@@ -102,6 +102,7 @@ impl DateFormat {
             Self::DayFirst => "%d/%m/%Y",
             Self::Dotted => "%d.%m.%Y",
         };
+
         match value.parse::<jiff::civil::Date>() {
             Ok(date) => date.strftime(pattern).to_string(),
             Err(_) => value.to_owned(),
@@ -156,6 +157,7 @@ mod tests {
             let dates = settings(&format!(r#"{{"time_zone":"{zone}"}}"#)).unwrap();
             assert_eq!(dates.day(evening), day, "{zone}");
         }
+
         let dates = settings(r#"{"time_zone":"America/New_York"}"#).unwrap();
         assert_eq!(dates.local(evening).to_string(), "2026-11-25T18:30:00");
     }

@@ -84,6 +84,7 @@ impl DecisionLine {
             "slot": self.slot,
             "template_id": self.template_id,
         });
+
         merkle::leaf_hash(canonical_sha256(&committed).as_bytes())
     }
 }
@@ -117,6 +118,7 @@ pub fn mask(value: &mut Value, names: &[String]) -> bool {
             for member in members.values_mut() {
                 found |= mask(member, names);
             }
+
             found
         }
         Value::Array(items) => {
@@ -130,6 +132,7 @@ pub fn mask(value: &mut Value, names: &[String]) -> bool {
             for item in items {
                 found |= mask(item, names);
             }
+
             found
         }
         _ => false,
@@ -169,6 +172,7 @@ mod tests {
             hex::encode(line.leaf()),
             "f55b915ff269f89b86192fb1df2ad31bc39f19bcaa69b8ab8a4c953ca1e6a95e"
         );
+
         let masked = DecisionLine {
             given: json!({}),
             masked: true,

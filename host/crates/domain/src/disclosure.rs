@@ -83,10 +83,12 @@ impl ConsumerDisclosure {
                 return Some(format!("{name} is one line of 1 to {CONTACT} characters"));
             }
         }
+
         let email = self.contact_email.as_deref();
         if email.is_some_and(|email| !email.contains('@') || email.contains(' ')) {
             return Some("contact_email is no e-mail address".into());
         }
+
         if let Some(fee) = &self.paper_fee {
             let code = &fee.currency;
             if known_currency(code).as_ref() != Some(code) {
@@ -98,6 +100,7 @@ impl ConsumerDisclosure {
                 ));
             }
         }
+
         let texts = [
             ("scope", &self.scope),
             ("withdrawal", &self.withdrawal),
@@ -128,6 +131,7 @@ pub fn problem_of_wording(wording: &SignatureWording) -> Option<String> {
     if wording.len() > JURISDICTIONS {
         return Some(format!("at most {JURISDICTIONS} jurisdictions"));
     }
+
     let is_known = |key: &str| {
         key == DEFAULT_WORDING || key == "US" || Jurisdiction::try_from(key.to_owned()).is_ok()
     };
@@ -137,6 +141,7 @@ pub fn problem_of_wording(wording: &SignatureWording) -> Option<String> {
             "{key} is no jurisdiction; write a state as US-DE, a country as US, or {DEFAULT_WORDING}"
         ));
     }
+
     wording
         .iter()
         .find_map(|(key, texts)| problem_of_texts(key, texts))
@@ -199,9 +204,11 @@ mod tests {
         for known in ["default", "US", "US-DE", "FR", "CA-ON"] {
             assert_eq!(problem_of_wording(&wording(known)), None, "{known}");
         }
+
         for unknown in ["Delaware", "US-XX", "us", ""] {
             assert!(problem_of_wording(&wording(unknown)).is_some(), "{unknown}");
         }
+
         let empty: SignatureWording = [("US".to_owned(), text(" "))].into();
         assert!(problem_of_wording(&empty).is_some());
     }
@@ -217,11 +224,13 @@ mod tests {
             ..ConsumerDisclosure::default()
         };
         assert_eq!(fee(0, "USD").problem(), None);
+
         let email = |address: &str| ConsumerDisclosure {
             contact_email: Some(address.into()),
             ..ConsumerDisclosure::default()
         };
         assert_eq!(email("documents@oak.example").problem(), None);
+
         let blank = ConsumerDisclosure {
             scope: text(""),
             ..ConsumerDisclosure::default()
@@ -234,6 +243,7 @@ mod tests {
             email("a@b\nBcc: c@d"),
             blank,
         ];
+
         for wrong in wrong {
             assert!(wrong.problem().is_some(), "{wrong:?}");
         }

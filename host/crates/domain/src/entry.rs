@@ -12,6 +12,7 @@ pub fn stored(field_type: &str, options: &[String], entry: &str) -> Option<Strin
     if entry.is_empty() {
         return Some(String::new());
     }
+
     let fits = match FieldType::parse(field_type) {
         Some(FieldType::Number) => return decimal(entry),
         // The parser takes `20261121` as well, and times.
@@ -22,6 +23,7 @@ pub fn stored(field_type: &str, options: &[String], entry: &str) -> Option<Strin
         }
         _ => true,
     };
+
     fits.then(|| entry.to_owned())
 }
 
@@ -51,6 +53,7 @@ pub fn decimal(text: &str) -> Option<String> {
         None => (text, false),
     };
     let (text, is_marked) = unsigned(text);
+
     // A sign stands before or behind the currency.
     let (text, is_marked_inside) = unsigned(without_currency(text));
     let is_negative = match [in_brackets, is_marked, is_marked_inside]
@@ -71,6 +74,7 @@ pub fn decimal(text: &str) -> Option<String> {
     let groups: Vec<&str> = whole.split(is_group_separator).collect();
     let is_digits =
         |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+
     let (first, others) = groups.split_first()?;
     let grouped =
         others.is_empty() || first.len() <= 3 && others.iter().all(|group| group.len() == 3);
@@ -81,6 +85,7 @@ pub fn decimal(text: &str) -> Option<String> {
     let digits = groups.concat();
     let digits = digits.trim_start_matches('0');
     let digits = if digits.is_empty() { "0" } else { digits };
+
     let sign = if is_negative { "-" } else { "" };
     match fraction {
         None => Some(format!("{sign}{digits}")),
@@ -119,6 +124,7 @@ fn parts(text: &str) -> Option<(&str, Option<&str>)> {
     let Some(last) = last else {
         return Some((text, None));
     };
+
     let separator = &text[last..=last];
     let (whole, fraction) = (&text[..last], &text[last + 1..]);
     let other = if separator == "," { '.' } else { ',' };
@@ -139,6 +145,7 @@ fn parts(text: &str) -> Option<(&str, Option<&str>)> {
             || begins_with_zero
             || fraction.len() != 3
     };
+
     Some(if is_decimal {
         (whole, Some(fraction))
     } else {
@@ -222,6 +229,7 @@ mod tests {
             assert_eq!(stored(kind, &colors, refused), None, "{kind} {refused}");
             assert_eq!(stored(kind, &colors, "").as_deref(), Some(""));
         }
+
         assert_eq!(stored("text", &[], "anything").as_deref(), Some("anything"));
     }
 }

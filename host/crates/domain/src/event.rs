@@ -319,6 +319,7 @@ impl Event {
         if let (Value::Object(members), Value::Object(data)) = (&mut members, data) {
             members.extend(data);
         }
+
         Self {
             event_type,
             event_id: EventId::new(),

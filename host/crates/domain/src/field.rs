@@ -191,6 +191,7 @@ impl FieldRules {
                 ""
             };
             let rest = text.trim_start().trim_start_matches('!').trim_start();
+
             // Names may contain colons, so the longest name counts.
             let about = |(before, _): &&(&str, String)| {
                 let after = rest.strip_prefix(before);
@@ -200,20 +201,24 @@ impl FieldRules {
                 .iter()
                 .filter(about)
                 .max_by_key(|(before, _)| before.len());
+
             if let Some((before, after)) = longest {
                 *text = format!("{negation}{after}{}", &rest[before.len()..]);
             }
         }
+
         if let Some(formula) = &mut self.formula {
             let parts = formula.split_inclusive(']').map(|part| {
                 let Some((start, name)) = part.strip_suffix(']').and_then(|p| p.split_once('['))
                 else {
                     return part.to_owned();
                 };
+
                 let known = renamed.iter().find(|(before, _)| *before == name.trim());
                 let name = known.map_or(name, |(_, after)| after.as_str());
                 format!("{start}[{name}]")
             });
+
             *formula = parts.collect();
         }
     }

@@ -380,6 +380,7 @@ mod tests {
                 && first < EventId::before(at + std::time::Duration::from_millis(1))
         );
         assert_eq!(EventId::before(at).generated_at(), at);
+
         std::thread::sleep(std::time::Duration::from_millis(2));
         assert!(first < EventId::new());
     }

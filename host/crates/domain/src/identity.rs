@@ -104,6 +104,7 @@ pub fn entry(field: &str) -> IdentityEntry {
         ),
         _ => ("text", Some("off"), None, None),
     };
+
     IdentityEntry {
         kind,
         autocomplete,

@@ -36,6 +36,7 @@ impl TryFrom<String> for Jurisdiction {
                 (1..=3).contains(&part.len()) && part.bytes().all(plain)
             }
         };
+
         let is_known = match part {
             Some(part) => known(part),
             None => country != "US",
@@ -60,6 +61,7 @@ mod tests {
             let parsed = Jurisdiction::try_from(known.to_owned());
             assert_eq!(parsed.unwrap().as_str(), known);
         }
+
         for unknown in [
             "", "US", "US-XX", "US-", "us-de", "Delaware", "CA-ONTA", "C-A",
         ] {

@@ -82,6 +82,7 @@ impl LedgerEntry {
             previous_hash: last.map_or_else(|| GENESIS.to_owned(), |last| last.hash.clone()),
             hash: String::new(),
         };
+
         entry.hash = entry.computed_hash();
         entry
     }
@@ -96,6 +97,7 @@ impl LedgerEntry {
             details: &self.details,
             previous_hash: &self.previous_hash,
         };
+
         // Canonical JSON exists for every value without NaN, and JSON has none.
         let canonical = serde_json_canonicalizer::to_vec(&hashed).unwrap_or_default();
         hex::encode(Sha256::digest(canonical))
@@ -120,6 +122,7 @@ pub fn verify_chain(entries: &[LedgerEntry]) -> Result<(), ChainError> {
     if entries.is_empty() {
         return Err(ChainError::Empty);
     }
+
     let mut previous_hash = GENESIS;
     for (entry, expected) in entries.iter().zip(1..) {
         if entry.sequence != expected {
@@ -131,11 +134,14 @@ pub fn verify_chain(entries: &[LedgerEntry]) -> Result<(), ChainError> {
         if entry.computed_hash() != entry.hash {
             return Err(ChainError::Changed(entry.sequence));
         }
+
         if entry.previous_hash != previous_hash {
             return Err(ChainError::Broken(entry.sequence));
         }
+
         previous_hash = &entry.hash;
     }
+
     Ok(())
 }
 
@@ -157,8 +163,10 @@ mod tests {
                     details: json!({"b": 1, "a": "ü"}),
                 },
             );
+
             entries.push(entry);
         }
+
         entries
     }
 

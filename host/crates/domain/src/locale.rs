@@ -112,6 +112,7 @@ impl Locale {
         if !subtags.all(fits) {
             return None;
         }
+
         let is_language = |locale: &Self| locale.as_str().split('-').next() == Some(&language);
         Self::ALL.into_iter().find(is_language)
     }
@@ -128,10 +129,12 @@ impl Locale {
             let (Some(locale), Some(quality)) = (Self::of_tag(tag.trim()), quality) else {
                 continue;
             };
+
             if quality > best.map_or(0.0, |(_, quality)| quality) {
                 best = Some((locale, quality));
             }
         }
+
         best.map(|(locale, _)| locale)
     }
 

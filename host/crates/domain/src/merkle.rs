@@ -111,15 +111,19 @@ impl TileReader {
             if tile.len() != position {
                 return Err(MissingTile { tile: id, position });
             }
+
             tile.push(hash);
             changed.push(id);
+
             // Only a full tile has a hash on the level above.
             if tile.len() < TILE as usize {
                 break;
             }
+
             hash = root(tile);
             index = id.index;
         }
+
         Ok(changed)
     }
 
@@ -242,6 +246,7 @@ fn subtrees(span: &Range<u64>) -> Vec<(u32, u64)> {
         found.push((level, start >> level));
         start += 1 << level;
     }
+
     found
 }
 
@@ -258,6 +263,7 @@ fn inclusion(index: u64, size: u64) -> Vec<Range<u64>> {
             start = middle;
         }
     }
+
     spans.reverse();
     spans
 }
@@ -266,6 +272,7 @@ fn consistency(old: u64, size: u64) -> Vec<Range<u64>> {
     if old == 0 || old == size {
         return Vec::new();
     }
+
     let mut spans = Vec::new();
     let (mut start, mut end) = (0, size);
     let mut whole = true;
@@ -280,9 +287,11 @@ fn consistency(old: u64, size: u64) -> Vec<Range<u64>> {
             whole = false;
         }
     }
+
     if !whole {
         spans.push(start..end);
     }
+
     spans.reverse();
     spans
 }
@@ -293,12 +302,14 @@ pub fn includes(leaf: Hash, index: u64, proof: &[Hash], size: u64, expected: &Ha
     if index >= size {
         return false;
     }
+
     let (mut first, mut last) = (index, size - 1);
     let mut hash = leaf;
     for sibling in proof {
         if last == 0 {
             return false;
         }
+
         if first & 1 == 1 || first == last {
             hash = node_hash(sibling, &hash);
             while first & 1 == 0 && first != 0 {
@@ -308,9 +319,11 @@ pub fn includes(leaf: Hash, index: u64, proof: &[Hash], size: u64, expected: &Ha
         } else {
             hash = node_hash(&hash, sibling);
         }
+
         first >>= 1;
         last >>= 1;
     }
+
     last == 0 && hash == *expected
 }
 
@@ -326,22 +339,26 @@ pub fn extends(old: u64, old_root: &Hash, proof: &[Hash], size: u64, root: &Hash
     if old == 0 {
         return proof.is_empty();
     }
+
     // The old tree of a power of two is itself a node of the new tree, so the proof omits it.
     let own_root = old.is_power_of_two().then_some(*old_root);
     let mut proof = own_root.iter().chain(proof);
     let Some(start) = proof.next() else {
         return false;
     };
+
     let (mut first, mut last) = (old - 1, size - 1);
     while first & 1 == 1 {
         first >>= 1;
         last >>= 1;
     }
+
     let (mut before, mut now) = (*start, *start);
     for hash in proof {
         if last == 0 {
             return false;
         }
+
         if first & 1 == 1 || first == last {
             before = node_hash(hash, &before);
             now = node_hash(hash, &now);
@@ -352,9 +369,11 @@ pub fn extends(old: u64, old_root: &Hash, proof: &[Hash], size: u64, root: &Hash
         } else {
             now = node_hash(&now, hash);
         }
+
         first >>= 1;
         last >>= 1;
     }
+
     last == 0 && before == *old_root && now == *root
 }
 
@@ -473,6 +492,7 @@ mod tests {
             "5051525354555657",
             "606162636465666768696a6b6c6d6e6f",
         ];
+
         let roots = [
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
             "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
@@ -484,8 +504,10 @@ mod tests {
             "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
             "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
         ];
+
         let mut tiles = TileReader::default();
         assert_eq!(hex::encode(tiles.root(0).unwrap()), roots[0]);
+
         for (size, (leaf, root)) in (1..).zip(leaves.iter().zip(&roots[1..])) {
             let leaf = leaf_hash(&hex::decode(leaf).unwrap());
             tiles.append(size - 1, leaf).unwrap();
@@ -496,11 +518,13 @@ mod tests {
     #[test]
     fn a_multi_level_log_matches_another_implementation() {
         const SIZE: u64 = 256 * 256 + 300;
+
         let tiles = log(SIZE);
         let tree = independent(SIZE);
         let theirs = tree.root();
         let root = tiles.root(SIZE).unwrap();
         assert_eq!(root.as_slice(), theirs.as_bytes().as_slice());
+
         for index in [0, 1, 255, 256, 65_535, 65_536, SIZE - 1] {
             let proof = tiles.inclusion(index, SIZE).unwrap();
             let leaf = leaf_hash(&index.to_be_bytes());
@@ -590,6 +614,7 @@ mod tests {
     #[test]
     fn the_named_tiles_suffice_for_a_proof() {
         const SIZE: u64 = 700;
+
         let all = log(SIZE);
         let only = |ids: Vec<TileId>| {
             let mut some = TileReader::default();
@@ -605,8 +630,10 @@ mod tests {
             let some = only(tiles_of_consistency(index, SIZE));
             assert_eq!(some.consistency(index, SIZE), all.consistency(index, SIZE));
         }
+
         let some = only(tiles_of_root(SIZE));
         assert_eq!(some.root(SIZE), all.root(SIZE));
+
         let mut growing = only(edge(SIZE));
         growing.append(SIZE, leaf_hash(b"next")).unwrap();
         let missing = TileReader::default().root(SIZE).unwrap_err();
@@ -625,6 +652,7 @@ mod tests {
         for size in [4, 5, 6, 8, 11] {
             assert_eq!(nodes.root_of(size), tiles.root(size).ok(), "{size}");
         }
+
         for size in [1, 2, 3, 7, 9, 10, 12] {
             assert_eq!(nodes.root_of(size), None, "{size}");
         }
@@ -641,6 +669,7 @@ mod tests {
                 let (root, proof) = (root.unwrap(), proof.unwrap());
                 assert!(!nodes.add_consistency(old, [0; 32], &proof));
                 assert!(nodes.add_consistency(old, root, &proof), "{old} of {size}");
+
                 for known in 0..=size {
                     let computed = nodes.root_of(known);
                     assert!(computed.is_none_or(|root| root == tiles.root(known).unwrap()));
@@ -658,6 +687,7 @@ mod tests {
             let proof = tiles.inclusion(index, 300).unwrap();
             assert!(nodes.add_inclusion(leaf_hash(&index.to_be_bytes()), index, &proof));
         }
+
         for size in 0..=300 {
             assert_eq!(nodes.root_of(size), tiles.root(size).ok());
         }

@@ -40,12 +40,14 @@ impl Organization {
         if self.id.is_test() {
             return self.clone();
         }
+
         let marked = |name: &str| format!("{name} (TEST)");
         let mut settings = self.settings.clone();
         settings.brand.name = Some(marked(self.display_name()));
         settings.single_sign_on = None;
         settings.components = BTreeMap::new();
         settings.component_changes = ChangePolicy::default();
+
         Self {
             id: self.id.test(),
             name: marked(&self.name),
@@ -180,6 +182,7 @@ impl OrgSettings {
             Some(present) => present.since,
             None => Some(now),
         };
+
         self.single_sign_on = Some(SingleSignOn {
             since,
             set_by: by,
@@ -219,6 +222,7 @@ impl OrgSettings {
             let why = "envelope_ttl_days must be at least 1";
             return Some(("envelope_ttl_days", why.into()));
         }
+
         for text in self.consent.values() {
             let parts = [&text.version, &text.statement, &text.disclosure];
             if parts.iter().any(|part| part.trim().is_empty()) {
@@ -226,6 +230,7 @@ impl OrgSettings {
                 return Some(("consent", why.into()));
             }
         }
+
         if let Some(why) = self.consumer_disclosure.problem() {
             let why = format!("consumer_disclosure: {why}");
             return Some(("consumer_disclosure", why));
@@ -233,6 +238,7 @@ impl OrgSettings {
         if let Some(why) = problem_of_wording(&self.signature_wording) {
             return Some(("signature_wording", format!("signature_wording: {why}")));
         }
+
         let (member, why) = self.component_changes.problem()?;
         Some((
             "component_changes",
@@ -317,11 +323,13 @@ impl TryFrom<String> for PageOrigin {
             "http" => matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")),
             _ => false,
         };
+
         // The text becomes part of a Content-Security-Policy.
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:/[]".contains(&byte);
         if !secure || !text.bytes().all(plain) || url.origin().ascii_serialization() != text {
             return Err(wrong());
         }
+
         Ok(Self(text))
     }
 }
@@ -359,6 +367,7 @@ impl PaymentSettings {
         if self.platform_fee_cents > Some(amount) {
             return Err("platform_fee_cents must not be more than amount_cents".into());
         }
+
         let code = &self.currency;
         let currency = known_currency(code)
             .ok_or_else(|| format!("{code} is no currency of ISO 4217 that is paid with"))?;
@@ -467,6 +476,7 @@ impl Role {
             Permission::Integrate => &[Self::Developer],
             Permission::ChangeProviders | Permission::Administer => &[],
         };
+
         matches!(self, Self::Owner | Self::Admin) || further.contains(&self)
     }
 
@@ -531,6 +541,7 @@ mod tests {
             created_at: Timestamp::from_millis(0),
         };
         live.settings.envelope_ttl_days = 2;
+
         let test = live.test();
         assert_eq!(test.display_name(), "Oak (TEST)");
         assert_eq!(test.settings.envelope_ttl_days, 2);
@@ -550,6 +561,7 @@ mod tests {
         ] {
             assert!(PageOrigin::try_from(good.to_owned()).is_ok(), "{good}");
         }
+
         for wrong in [
             "https://app.example.com/",
             "https://app.example.com/path",
@@ -574,11 +586,13 @@ mod money {
     fn amounts_are_in_minor_units_of_known_currencies() {
         assert_eq!(known_currency("usd").as_deref(), Some("USD"));
         assert_eq!(known_currency("JPY").as_deref(), Some("JPY"));
+
         for unknown in [
             "XXX", "XTS", "XAU", "CLF", "USN", "HRK", "US", "DOLLAR", "", "UŚD",
         ] {
             assert_eq!(known_currency(unknown), None, "{unknown}");
         }
+
         for (currency, digits) in [("USD", 2), ("JPY", 0), ("KWD", 3), ("ZZZ", 2)] {
             assert_eq!(minor_digits(currency), digits, "{currency}");
         }
@@ -589,6 +603,7 @@ mod money {
         let read = |text: &str| serde_json::from_str::<PaymentSettings>(text).unwrap();
         let usd = read(r#"{"amount_cents":4900,"currency":"usd"}"#);
         assert_eq!(usd.checked().unwrap().currency, "USD");
+
         for wrong in [
             r#"{"amount_cents":0,"currency":"USD"}"#,
             r#"{"amount_cents":100000000,"currency":"USD"}"#,

@@ -25,10 +25,12 @@ pub fn normalized(text: &str) -> Result<String, NameProblem> {
     if composed.chars().any(is_invisible) {
         return Err(NameProblem::Invisible);
     }
+
     let words: Vec<&str> = composed.split_whitespace().collect();
     if words.is_empty() {
         return Err(NameProblem::Empty);
     }
+
     Ok(words.join(" "))
 }
 
@@ -119,8 +121,10 @@ mod tests {
         ] {
             assert!(look_alike("Second Example Bank", other), "{other}");
         }
+
         assert!(look_alike("Illinois Trust", "lllinois Trust"));
         assert!(look_alike("First Illinois Bank", "FIRST ILLINOIS BANK"));
+
         for other in [
             "Second Example Banks",
             "Third Example Bank",

@@ -131,6 +131,7 @@ fn read(client: &[u8], device: &[u8], kind: &str) -> Result<(PasskeyUse, u8), Pa
     if client.kind != kind {
         return Err(malformed("it is for another purpose"));
     }
+
     let challenge = BASE64URL.decode(&client.challenge);
     let challenge = challenge.map_err(|_| malformed("the challenge is not base64url"))?;
     let (Some(site), Some(&flags), Some(count)) = (
@@ -140,15 +141,18 @@ fn read(client: &[u8], device: &[u8], kind: &str) -> Result<(PasskeyUse, u8), Pa
     ) else {
         return Err(malformed("the authenticator data is too short"));
     };
+
     if flags & PRESENT == 0 || flags & RECOGNIZED == 0 {
         return Err(PasskeyError::Unattended);
     }
+
     // Passkeys of this program are made for the host of the page, not for a parent domain.
     let host = Url::parse(&client.origin).ok();
     let host = host.as_ref().and_then(Url::host_str).unwrap_or_default();
     if client.cross_origin || Sha256::digest(host)[..] != *site {
         return Err(PasskeyError::Foreign);
     }
+
     let count = count
         .iter()
         .fold(0, |sum, byte| sum << 8 | u32::from(*byte));
@@ -157,6 +161,7 @@ fn read(client: &[u8], device: &[u8], kind: &str) -> Result<(PasskeyUse, u8), Pa
         challenge,
         count,
     };
+
     Ok((used, flags))
 }
 
@@ -190,6 +195,7 @@ impl PasskeyCreation {
         let id = part(&self.credential_id)?;
         let described = device.get(HEAD + MODEL..).unwrap_or_default();
         let length = u16::try_from(id.len()).map_err(|_| malformed("the id is too long"))?;
+
         let same = described.starts_with(&length.to_be_bytes())
             && described.get(2..).is_some_and(|rest| rest.starts_with(&id));
         if flags & ATTESTED != 0 && same && id.len() >= 16 {
@@ -238,6 +244,7 @@ mod tests {
             client_data: BASE64URL.encode(client),
             signature: BASE64URL.encode(signature),
         };
+
         (
             assertion,
             PasskeyKey::p256(pair.public_key().as_ref().to_vec()),
@@ -251,8 +258,10 @@ mod tests {
         let used = one.verify(&key).unwrap();
         assert_eq!((used.origin.as_str(), used.count), (ORIGIN, 258));
         assert_eq!(used.challenge, b"challenge");
+
         let (_, other) = signed(&get, &device("sign.example", 5));
         assert_eq!(one.verify(&other), Err(PasskeyError::Wrong));
+
         let longer = PasskeyAssertion {
             authenticator_data: BASE64URL.encode(device("sign.example", 7)),
             ..one.clone()
@@ -308,13 +317,16 @@ mod tests {
             let (one, key) = signed(&client, &device);
             assert_eq!(one.verify(&key), Err(error));
         }
+
         let (one, key) = signed(b"{}", &device("sign.example", 5));
         assert!(one.verify(&key).is_err());
+
         let wrong = PasskeyAssertion {
             client_data: "*".into(),
             ..one.clone()
         };
         assert!(wrong.verify(&key).is_err());
+
         let long = PasskeyAssertion {
             signature: "A".repeat(PART_LIMIT + 4),
             ..one
@@ -332,6 +344,7 @@ mod tests {
             data.extend(b"key");
             data
         };
+
         let creation = |id: &[u8], device: &[u8], kind: &str| PasskeyCreation {
             credential_id: BASE64URL.encode(id),
             authenticator_data: BASE64URL.encode(device),
@@ -340,6 +353,7 @@ mod tests {
         let id = [9; 20];
         let good = creation(&id, &described(&id, 69), "webauthn.create");
         assert_eq!(good.read().unwrap().origin, ORIGIN);
+
         for wrong in [
             creation(&id, &described(&id, 5), "webauthn.create"),
             creation(&id, &described(&[8; 20], 69), "webauthn.create"),

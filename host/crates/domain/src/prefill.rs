@@ -98,6 +98,7 @@ pub fn values(
             _ => false,
         };
         let value = datum(&field.name).and_then(&known).filter(takes);
+
         // Fields with the same name share one value.
         if let Some(value) = value
             && !values.iter().any(|(name, _)| *name == field.name)
@@ -105,6 +106,7 @@ pub fn values(
             values.push((field.name.clone(), value));
         }
     }
+
     values
 }
 
@@ -158,6 +160,7 @@ mod tests {
         assert_eq!(taken("select", "State"), 1);
         assert_eq!(taken("select", "Name"), 0);
         assert_eq!(taken("number", "Client ID"), 0);
+
         for field_type in ["signature", "initials", "date", "checkbox"] {
             assert_eq!(taken(field_type, "Name"), 0, "{field_type}");
         }
@@ -179,6 +182,7 @@ mod tests {
             .collect();
         let count = all.len();
         all.sort_unstable();
+
         all.dedup();
         assert_eq!(all.len(), count);
     }

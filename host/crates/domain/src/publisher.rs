@@ -77,6 +77,7 @@ impl From<PublisherTable> for Publisher {
             issuer,
             slots,
         } = table;
+
         Self {
             key,
             identity,
@@ -103,6 +104,7 @@ impl Serialize for Publisher {
             issuer,
             slots,
         } = self.clone();
+
         match (
             &key,
             identity.is_none() && issuer.is_none() && slots.is_empty(),
@@ -138,6 +140,7 @@ impl<'de> Deserialize<'de> for Publisher {
                 PublisherTable::deserialize(MapAccessDeserializer::new(map)).map(Into::into)
             }
         }
+
         deserializer.deserialize_any(Forms)
     }
 }
@@ -170,6 +173,7 @@ impl Publisher {
         if longest.unwrap_or_default() > LONGEST {
             return Some(format!("is longer than {LONGEST} characters"));
         }
+
         match (&self.key, &self.identity, &self.issuer) {
             (Some(_), None, None) if self.ed25519().is_some() || self.pem().is_some() => None,
             (Some(_), None, None) => Some(format!(
@@ -228,10 +232,13 @@ mod tests {
             assert_eq!(publisher.problem(), None);
             assert_eq!(json!(publisher), form);
         }
+
         let short: Publisher = serde_json::from_value(json!({ "key": key })).unwrap();
         assert_eq!(json!(short), json!(key));
+
         let publisher: Publisher = serde_json::from_value(identity).unwrap();
         assert!(publisher.covers(Slot::Compliance) && !publisher.covers(Slot::Lifecycle));
+
         for (form, why) in [
             (json!("00"), "64 hexadecimal digits"),
             (
@@ -248,8 +255,10 @@ mod tests {
             let told = publisher.problem().unwrap();
             assert!(told.contains(why), "{told}");
         }
+
         let unknown = serde_json::from_value::<Publisher>(json!({ "keys": "" }));
         assert!(unknown.unwrap_err().to_string().contains("unknown field"));
+
         let number = serde_json::from_value::<Publisher>(json!(7));
         assert!(number.unwrap_err().to_string().contains("a table with key"));
     }
@@ -264,6 +273,7 @@ mod tests {
         };
         let [one, two] = [hex::encode([10; KEY]), hex::encode([11; KEY])];
         assert_eq!(named_twice(&named(&[&one, &two])), None);
+
         let twice = named(&[&one, &one.to_uppercase()]);
         assert_eq!(named_twice(&twice), Some("1"));
     }

@@ -89,6 +89,7 @@ fn is_id(text: &str) -> bool {
     let Some((kind, random)) = text.rsplit_once('_') else {
         return false;
     };
+
     let is_word = |text: &str| {
         text.bytes()
             .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
@@ -97,6 +98,7 @@ fn is_id(text: &str) -> bool {
         text.bytes()
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
     };
+
     (2..=12).contains(&kind.len()) && is_word(kind) && random.len() == 26 && is_random(random)
 }
 
@@ -119,12 +121,15 @@ impl LoggedMembers {
             let own = self.members.entry(name.clone()).or_default();
             Arc::make_mut(own).merge(members);
         }
+
         if let Some(items) = &other.items {
             Arc::make_mut(self.items.get_or_insert_default()).merge(items);
         }
+
         if self.text == KeptTexts::None {
             self.text = other.text.clone();
         }
+
         self.number |= other.number;
     }
 
@@ -138,6 +143,7 @@ impl LoggedMembers {
             out: &mut out,
         };
         shown.deserialize(&mut reader).ok()?;
+
         reader.end().ok()?;
         String::from_utf8(out).ok()
     }
@@ -229,6 +235,7 @@ impl<'de> Visitor<'de> for Shown<'_> {
             if end > start {
                 self.out.push(b',');
             }
+
             let item = Shown {
                 kept: self.kept.and_then(|members| members.items.as_deref()),
                 out: self.out,
@@ -238,6 +245,7 @@ impl<'de> Visitor<'de> for Shown<'_> {
                 break;
             }
         }
+
         self.out.push(b']');
         Ok(())
     }
@@ -245,6 +253,7 @@ impl<'de> Visitor<'de> for Shown<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
         let described = self.kept.map(|members| &members.members);
         let described = described.filter(|members| !members.is_empty());
+
         // Names of an object without described members, such as `metadata`, are free texts too.
         let Some(described) = described else {
             while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
@@ -257,16 +266,20 @@ impl<'de> Visitor<'de> for Shown<'_> {
             if self.out.len() > start {
                 self.out.push(b',');
             }
+
             let kept = described.get(&*name).map(Arc::as_ref);
+
             // The name of a member that the schema lacks can be anything.
             let shown = if kept.is_some() { &*name } else { UNKNOWN };
             serde_json::to_writer(&mut *self.out, shown).map_err(de::Error::custom)?;
             self.out.push(b':');
+
             members.next_value_seed(Shown {
                 kept,
                 out: self.out,
             })?;
         }
+
         self.out.push(b'}');
         Ok(())
     }
@@ -282,6 +295,7 @@ fn kept(text: &str) -> Cow<'_, str> {
     if !text.contains('@') {
         return text.into();
     }
+
     let words = text.split(' ');
     let words = words.map(|word| {
         if word.contains('@') {
@@ -290,6 +304,7 @@ fn kept(text: &str) -> Cow<'_, str> {
             word
         }
     });
+
     words.collect::<Vec<_>>().join(" ").into()
 }
 
@@ -309,11 +324,13 @@ mod tests {
             };
             members.members.insert((*name).to_owned(), Arc::new(one));
         }
+
         let count = LoggedMembers {
             number: true,
             ..LoggedMembers::default()
         };
         members.members.insert("count".into(), Arc::new(count));
+
         members
     }
 
@@ -363,6 +380,7 @@ mod tests {
         ] {
             assert!(closed.keeps(kept), "{kept}");
         }
+
         for other in [
             "SSN 078-05-1120",
             "078-05-1120",
@@ -385,6 +403,7 @@ mod tests {
         one.merge(&list(members(&["name", "role"], &[])));
         let text = r#"[{"name":"Ada","role":"Buyer"}]"#;
         assert_eq!(one.redacted(text.as_bytes()).as_deref(), Some(text));
+
         let mut names = list(LoggedMembers::default());
         names.keep_texts(&KeptTexts::All);
         assert_eq!(names.redacted(br#"["a"]"#).as_deref(), Some(r#"["a"]"#));
@@ -398,11 +417,13 @@ mod tests {
             body.redacted(text.as_bytes()).unwrap(),
             format!(r#"{{"code":"{}"}}"#, "ä".repeat(500))
         );
+
         let text = br#"{"code":"No customer had jordan@example.com before"}"#;
         assert_eq!(
             body.redacted(text).unwrap(),
             r#"{"code":"No customer had [address] before"}"#
         );
+
         for broken in ["", "{", "{} {}", "\u{fffd}"] {
             assert_eq!(body.redacted(broken.as_bytes()), None);
         }

@@ -104,9 +104,11 @@ mod tests {
         let one = Signature::keyed(b"key", &values).unwrap();
         assert_eq!(Signature::parse(&one.text()), Some(one.clone()));
         assert_eq!(one.similarity(&one), 1.0);
+
         let other_key = Signature::keyed(b"other", &values).unwrap();
         assert_eq!(one.similarity(&other_key), 0.0);
         assert_eq!(one.bands().len(), 25);
+
         let mut changed = values.clone();
         changed[0] = 7_000;
         let changed = Signature::keyed(b"key", &changed).unwrap();

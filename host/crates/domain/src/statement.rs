@@ -218,6 +218,7 @@ impl SignedStatement {
         if header.kid != key.thumbprint() {
             return Err(SignatureError::Wrong);
         }
+
         let content = BASE64URL.encode(canonical(&self.statement));
         let signed = format!("{header_text}.{content}");
         UnparsedPublicKey::new(verifier.algorithm, verifier.key)
@@ -237,6 +238,7 @@ fn jws_parts(jws: &str) -> Result<(&str, JwsHeader, Vec<u8>), SignatureError> {
     if jws.len() > SIGNATURE_LIMIT {
         return Err(malformed("it is too long"));
     }
+
     let (text, signature) = jws.split_once("..").ok_or(malformed("it has no `..`"))?;
     let header = BASE64URL.decode(text).ok();
     let header = header.and_then(|header| serde_json::from_slice(&header).ok());
@@ -244,6 +246,7 @@ fn jws_parts(jws: &str) -> Result<(&str, JwsHeader, Vec<u8>), SignatureError> {
     if header.crit.is_some() {
         return Err(malformed("crit is not supported"));
     }
+
     let signature = BASE64URL.decode(signature);
     let signature = signature.map_err(|_| malformed("the signature is not base64url"))?;
     Ok((text, header, signature))
@@ -280,6 +283,7 @@ mod tests {
         let header = BASE64URL.encode(header.to_string());
         let content = BASE64URL.encode(canonical(&statement));
         let signature = pair.unwrap().sign(format!("{header}.{content}").as_bytes());
+
         SignedStatement {
             statement,
             signature: Some(format!("{header}..{}", BASE64URL.encode(signature))),
@@ -297,12 +301,14 @@ mod tests {
             one.signer(),
             Ok(SignerName::Thumbprint(THUMBPRINT.to_owned()))
         );
+
         let text = r#"{"a":"\u00e9","b":1.0}"#;
         let same = SignedStatement {
             statement: serde_json::from_str(text).unwrap(),
             ..one.clone()
         };
         assert_eq!(same.verify(&key()), Ok(None));
+
         let other = SignedStatement {
             statement: json!({ "b": 2, "a": "é" }),
             ..one
@@ -324,6 +330,7 @@ mod tests {
             let one = signed(header, statement.clone());
             assert!(one.verify(&key()).is_err(), "{header}");
         }
+
         let good = signed(&json!({ "alg": "EdDSA", "kid": THUMBPRINT }), statement);
         let jws = good.signature.as_deref().unwrap();
         let attached = jws.replacen("..", ".e30.", 1);
@@ -334,6 +341,7 @@ mod tests {
             };
             assert!(one.verify(&key()).is_err(), "{signature}");
         }
+
         for (kty, crv, x, y) in [
             ("OKP", "X25519", X, None),
             ("EC", "P-256", X, None),

@@ -47,6 +47,7 @@ impl KeySuccession {
         let Some((body, [title, origin, old, new, size])) = parts(note) else {
             return Err(malformed);
         };
+
         let (old, new) = (VerifierKey::parse(old), VerifierKey::parse(new));
         let (Some(old), Some(new), Ok(size)) = (old, new, size.parse()) else {
             return Err(malformed);
@@ -54,11 +55,13 @@ impl KeySuccession {
         if title != TITLE || old.name() != origin || new.name() != origin {
             return Err(malformed);
         }
+
         for key in [&old, &new] {
             if !key.has_signed(body, note) {
                 return Err(CheckpointError::Unsigned(key.to_string()));
             }
         }
+
         Ok(Self { old, new, size })
     }
 
@@ -97,6 +100,7 @@ impl BelievedKeys {
             let succeeded = all.iter().find(|succession| succession.old == *key);
             succeeded.map_or(u64::MAX, |succession| succession.size)
         };
+
         // Breadth-first search: successions are followed forwards and backwards.
         let mut found = vec![trusted];
         let mut next = 0;
@@ -113,6 +117,7 @@ impl BelievedKeys {
                 }
             }
         }
+
         Self {
             keys: found
                 .into_iter()
@@ -139,6 +144,7 @@ impl BelievedKeys {
             };
             first_error = first_error.or(Some(error));
         }
+
         Err(first_error.unwrap_or(CheckpointError::Malformed("no key is believed")))
     }
 }
@@ -204,6 +210,7 @@ mod tests {
     fn a_key_succession_needs_both_signatures_over_the_exact_text() {
         let note = KeySuccession::sign(&signer(1), &signer(2), ORIGIN, 10);
         assert!(KeySuccession::open(&note).is_ok());
+
         let lines: Vec<&str> = note.lines().collect();
         for without in [6, 7] {
             let mut kept = lines.clone();
@@ -214,11 +221,13 @@ mod tests {
                 "{one}"
             );
         }
+
         let later = note.replace("\n10\n", "\n99\n");
         assert!(matches!(
             KeySuccession::open(&later),
             Err(CheckpointError::Unsigned(_))
         ));
+
         for text in ["", "\n\n", TITLE, &signer(1).sign(&head(3))] {
             assert!(
                 matches!(
@@ -228,6 +237,7 @@ mod tests {
                 "{text}"
             );
         }
+
         let forged = [KeySuccession::sign(&signer(9), &signer(3), ORIGIN, 10)];
         let head = signer(3).sign(&head(5));
         assert!(believed(1, &forged).open(&head).is_err());

@@ -84,6 +84,7 @@ impl TransferState {
     /// Returns the step in progress, if there is one.
     pub fn step(self) -> Option<TransferStep> {
         use RecordState::{Accepted, Cancelled, Confirmed, Expired, Pending, Proposed};
+
         let (from, to, done): (&[RecordState], _, _) = match self {
             Self::Proposing => (&[Pending], Proposed, Self::Proposed),
             Self::Accepting => (&[Proposed], Accepted, Self::Accepted),
@@ -98,6 +99,7 @@ impl TransferState {
             | Self::Expired
             | Self::Failed => return None,
         };
+
         Some(TransferStep { from, to, done })
     }
 }
@@ -171,6 +173,7 @@ impl RecordTree {
             tiles.append(ids.len() as u64, merkle::leaf_hash(line.as_bytes()))?;
             ids.push(envelope.clone());
         }
+
         let records = ids.len() as u64;
         let root = hex::encode(tiles.root(records)?);
         Ok(Self {
@@ -193,6 +196,7 @@ impl RecordTree {
         let Ok(index) = self.ids.binary_search(envelope) else {
             return Ok(None);
         };
+
         let (among, index) = (self.root.clone(), index as u64);
         let path = self.tiles.inclusion(index, among.records)?;
         Ok(Some(RecordInclusion {
@@ -262,6 +266,7 @@ mod tests {
             assert!(!inclusion.holds(id.as_str(), None));
             assert!(!inclusion.holds(EnvelopeId::new().as_str(), Some("ab")));
         }
+
         assert_eq!(tree.inclusion(&EnvelopeId::new()).unwrap(), None);
         let fewer = RecordTree::new(ids[1..].iter().map(|id| (id, Some("ab")))).unwrap();
         assert_ne!(fewer.root().root, tree.root().root);

@@ -270,9 +270,11 @@ mod tests {
         let cipher = AtRestCipher::new(&[7; 32]).unwrap();
         let sealed = EncryptedSecret::encrypt(&secret, &endpoint, &cipher);
         assert!(!sealed.as_str().contains(secret.reveal()));
+
         let opened = sealed.decrypt(&endpoint, &cipher).unwrap();
         assert_eq!(opened.reveal(), secret.reveal());
         assert!(sealed.decrypt(&EndpointId::new(), &cipher).is_none());
+
         let other = AtRestCipher::new(&[8; 32]).unwrap();
         assert!(sealed.decrypt(&endpoint, &other).is_none());
     }

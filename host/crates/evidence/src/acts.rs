@@ -37,9 +37,11 @@ pub(crate) fn verified(
                 installation.url
             ));
         }
+
         let page = used.as_ref().map(|used| used.origin.as_str());
         answered(installation, page)?;
     }
+
     Ok(VerifiedStatement {
         thumbprint: key.thumbprint(),
         statement,
@@ -95,6 +97,7 @@ fn is_of(log: &LogEvidence, installation: &InstallationName) -> bool {
         ])
     });
     let mut keys = replaced.flatten().chain([log.public_key.clone()]);
+
     let named = VerifierKey::parse(&installation.public_key);
     named.is_some_and(|key| key.name() == installation.origin)
         && keys.any(|key| key == installation.public_key)
@@ -155,9 +158,11 @@ mod tests {
         let log = log(&signer(2), Vec::new());
         let own = named(ORIGIN, &signer(2));
         assert_eq!(of_installation(&log, Some(&own)), Ok(None));
+
         let foreign = named(ORIGIN, &signer(3));
         let why = "it is a statement of the installation https://vault.example";
         assert_eq!(of_installation(&log, Some(&foreign)), Err(why.into()));
+
         let note = of_installation(&log, None).unwrap().unwrap();
         assert!(note.starts_with("it is of a release whose statements named no installation"));
         assert!(
@@ -179,6 +184,7 @@ mod tests {
             "content": {}, "nonce": "0123456789abcdef", "issued_at": "2026-11-21T09:45:00.000Z",
             "expires_at": "2026-11-21T10:45:00.000Z", "installation": installation,
         });
+
         let header = BASE64URL.encode(json!({ "alg": "EdDSA", "kid": thumbprint }).to_string());
         let sorted: BTreeMap<_, _> = statement.as_object().unwrap().iter().collect();
         let text = serde_json::to_string(&sorted).unwrap();
@@ -192,6 +198,7 @@ mod tests {
         let log = log(&signer(2), Vec::new());
         let own = verified(&signed(&json!(named(ORIGIN, &signer(2)))), Some(&log));
         assert_eq!(own.map(|own| own.statement.subject), Ok("env_1".into()));
+
         let copy = verified(&signed(&json!(named(ORIGIN, &signer(3)))), Some(&log));
         let why = "the signed statement counts at the installation https://vault.example only";
         assert_eq!(copy.map(|_| ()), Err(why.into()));
@@ -213,6 +220,7 @@ mod tests {
             Ok(()),
             "a key that is no passkey"
         );
+
         let why = "the passkey answered another page than the installation's";
         assert_eq!(
             answered(&installation, Some("https://copy.example")),

@@ -93,13 +93,16 @@ impl<R: Read + Seek> Archive<R> {
         if end + END_SIZE as u64 != length {
             problems.push("bytes follow the end of the archive".to_owned());
         }
+
         let (size, start) = (u64::from(fields.u32(12)), u64::from(fields.u32(16)));
         if fields.u32(4) != 0 || fields.u16(8) != fields.u16(10) || start == u64::from(u32::MAX) {
             problems.push("the archive is one of several parts, or of more than 4 GiB".to_owned());
         }
+
         if start + size != end {
             problems.push("bytes that belong to no file are in the archive".to_owned());
         }
+
         // With bytes in front of the archive, all positions are shifted by their number.
         let begin = end.saturating_sub(size);
         if size > DIRECTORY_LIMIT || size > end {
@@ -144,6 +147,7 @@ impl<R: Read + Seek> Archive<R> {
         if entry.size > self.limits.file || entry.packed > self.limits.file {
             return Err(damaged("it is over the limit"));
         }
+
         let seek = self.file.seek(SeekFrom::Start(entry.data));
         seek.map_err(|error| damaged(&error.to_string()))?;
 
@@ -169,6 +173,7 @@ impl<R: Read + Seek> Archive<R> {
         if crc32fast::hash(&bytes) != entry.crc {
             return Err(damaged("its checksum is another one"));
         }
+
         Ok(bytes)
     }
 }
@@ -199,6 +204,7 @@ fn listed(directory: &[u8], count: u16, problems: &mut Vec<String>) -> Vec<Archi
         let Some(variable) = rest.get(CENTRAL_SIZE..CENTRAL_SIZE + name + extra + comment) else {
             break;
         };
+
         let (name, after) = variable.split_at(name);
         let name = text(name, problems);
 
@@ -207,11 +213,13 @@ fn listed(directory: &[u8], count: u16, problems: &mut Vec<String>) -> Vec<Archi
         if flags & !HARMLESS_FLAGS != 0 || ![STORED, DEFLATED].contains(&method) {
             problems.push(format!("{name} is encrypted, or packed in an unknown way"));
         }
+
         if comment != 0 || !is_plain_extra(&after[..extra]) {
             problems.push(format!(
                 "{name} has a comment, another name or another size"
             ));
         }
+
         // The upper half is the mode of Unix, which begins with the type of the file.
         let kind = fields.u32(38) >> 28;
         let expected = if name.ends_with('/') { 0o4 } else { 0o10 };
@@ -229,12 +237,14 @@ fn listed(directory: &[u8], count: u16, problems: &mut Vec<String>) -> Vec<Archi
             data: 0,
             name,
         });
+
         rest = &rest[CENTRAL_SIZE + lengths.iter().sum::<usize>()..];
     }
 
     if !rest.is_empty() || entries.len() != usize::from(count) {
         problems.push("the list of the archive's files is damaged".to_owned());
     }
+
     entries
 }
 
@@ -256,6 +266,7 @@ fn is_plain_extra(mut extra: &[u8]) -> bool {
         }
         extra = &extra[end..];
     }
+
     extra.is_empty()
 }
 
@@ -285,6 +296,7 @@ fn check_sizes(entries: &[ArchiveEntry], limits: ArchiveLimits, problems: &mut V
         let (name, size, limit) = (&entry.name, entry.size, limits.file);
         problems.push(format!("{name} has {size} bytes, the limit is {limit}"));
     }
+
     let total: u64 = entries.iter().map(|entry| entry.size).sum();
     if total > limits.total {
         let limit = limits.total;
@@ -292,11 +304,13 @@ fn check_sizes(entries: &[ArchiveEntry], limits: ArchiveLimits, problems: &mut V
             "the files have {total} bytes, the limit is {limit}"
         ));
     }
+
     for entry in entries {
         let has_bytes = entry.size > 0 || entry.packed > 0;
         if has_bytes && entry.name.ends_with('/') {
             problems.push(format!("the folder {} has bytes of its own", entry.name));
         }
+
         if entry.method == STORED && entry.size != entry.packed {
             problems.push(format!("{} has two sizes", entry.name));
         }
@@ -319,17 +333,20 @@ fn walk(
             let hidden = hidden(file, at)?;
             problems.push(format!("{hidden} in front of {}", entry.name));
         }
+
         file.seek(SeekFrom::Start(entry.header))?;
         let Some(header) = local(file)? else {
             problems.push(format!("{} has no header", entry.name));
             continue;
         };
+
         if let Some(what) = header.contradicts(entry) {
             let name = &entry.name;
             problems.push(format!(
                 "{name} has {what} in front of its bytes than in the list"
             ));
         }
+
         entry.data = entry.header + header.length;
         at = entry.data + entry.packed;
         if entry.flags & HAS_DESCRIPTOR != 0 {
@@ -341,6 +358,7 @@ fn walk(
         let hidden = hidden(file, at)?;
         problems.push(format!("{hidden} behind the last file"));
     }
+
     Ok(())
 }
 
@@ -377,6 +395,7 @@ impl LocalHeader {
         if self.flags != entry.flags || self.method != entry.method {
             return Some("another way of packing");
         }
+
         let sizes = same(self.packed, entry.packed) && same(self.size, entry.size);
         let sum = same(u64::from(self.crc), u64::from(entry.crc));
         (!sizes || !sum).then_some("another size or checksum")
@@ -396,6 +415,7 @@ fn local(file: &mut impl Read) -> io::Result<Option<LocalHeader>> {
     let mut variable = Vec::new();
     file.take((name + extra) as u64)
         .read_to_end(&mut variable)?;
+
     if variable.len() < name + extra {
         return Ok(None);
     }
@@ -418,6 +438,7 @@ fn descriptor(file: &mut (impl Read + Seek), at: u64, entry: &ArchiveEntry) -> i
     file.seek(SeekFrom::Start(at))?;
     let mut bytes = Vec::new();
     file.take(16).read_to_end(&mut bytes)?;
+
     // The mark at its beginning is optional.
     let signed = bytes.starts_with(&DESCRIPTOR);
     let values = bytes.get(if signed { 4 } else { 0 }..).unwrap_or_default();
@@ -538,6 +559,7 @@ mod tests {
         // A second file in front of, between, or behind those of the list.
         let hidden = zipped(&[("bad", b"forged")]);
         let hidden = &hidden[..places(&hidden, "PK\x01\x02")[0]];
+
         let zip = two_files();
         for at in [
             0,
@@ -546,6 +568,7 @@ mod tests {
         ] {
             let mut forged = zip.clone();
             forged.splice(at..at, hidden.iter().copied());
+
             // The positions of the files behind it, and of the list, in the records.
             let moved = u32::try_from(hidden.len()).unwrap();
             let move_by = |forged: &mut Vec<u8>, position: usize| {
@@ -559,6 +582,7 @@ mod tests {
             for central in places(&forged, "PK\x01\x02") {
                 move_by(&mut forged, central + 42);
             }
+
             let end = places(&forged, "PK\x05\x06")[0];
             move_by(&mut forged, end + 16);
             refused(forged, "\"bad\" that the list lacks");
@@ -574,6 +598,7 @@ mod tests {
             [b"more".to_vec(), zip.clone()].concat(),
             "bytes that belong to no file are in the archive",
         );
+
         // In front of the list, with the right position.
         let mut between = zip.clone();
         let list = places(&zip, "PK\x01\x02")[0];
@@ -581,8 +606,10 @@ mod tests {
         let end = places(&between, "PK\x05\x06")[0];
         let moved = u32::try_from(list + 4).unwrap().to_le_bytes();
         between[end + 16..end + 20].copy_from_slice(&moved);
+
         let behind = "bytes that belong to no file are behind the last file";
         refused(between, behind);
+
         // Two whole archives in one file.
         refused([zip.clone(), zip].concat(), "belong to no file");
     }
@@ -594,16 +621,19 @@ mod tests {
         let first = places(&zip, "one")[0];
         other_name[first..first + 3].copy_from_slice(b"two");
         refused(other_name, "one has another name");
+
         for field in [14, 18, 22] {
             let mut other_size = zip.clone();
             other_size[field] ^= 1;
             refused(other_size, "one has another size or checksum");
         }
+
         let mut other_packing = zip.clone();
         other_packing[8] = 0;
         refused(other_packing, "one has another way of packing");
         let mut none = zip;
         none[0] = b'x';
+
         refused(none, "one has no header");
     }
 
@@ -616,6 +646,7 @@ mod tests {
         zip.write_all(b"first").unwrap();
         let zip = zip.finish().unwrap().into_inner();
         let list = places(&zip, "PK\x01\x02")[0];
+
         let end = places(&zip, "PK\x05\x06")[0];
         for (at, bits, why) in [
             (list + 8, 1, "one is encrypted, or packed in an unknown way"),
@@ -638,6 +669,7 @@ mod tests {
         with_comment[list + 32] = 4;
         let end = places(&with_comment, "PK\x05\x06")[0];
         with_comment[end + 12] += 4;
+
         refused(
             with_comment,
             "one has a comment, another name or another size",
@@ -663,10 +695,12 @@ mod tests {
             let zip = renamed(zip, "one", name);
             refused(zip, "is an unsafe name");
         }
+
         let mut no_text = zipped(&[("one", b"first")]);
         for at in places(&no_text.clone(), "one") {
             no_text[at] = 0xff;
         }
+
         refused(no_text, "is an unsafe name");
     }
 
@@ -688,8 +722,10 @@ mod tests {
         for at in [22, list + 24] {
             shorter[at..at + 4].copy_from_slice(&100_u32.to_le_bytes());
         }
+
         let mut archive = Archive::open(Cursor::new(shorter), LIMITS).unwrap();
         assert_eq!(archive.problems, Vec::<String>::new());
+
         let why = archive.read("one").unwrap().unwrap_err();
         assert!(why.contains("another size than stated"), "{why}");
     }
@@ -714,6 +750,7 @@ mod tests {
         };
         let files = intact(zip.clone());
         assert!(files.is_some());
+
         for bit in 0..zip.len() * 8 {
             let mut flipped = zip.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
@@ -732,6 +769,7 @@ mod tests {
         for bytes in [b"".to_vec(), b"no zip".to_vec(), vec![0; 70_000]] {
             assert_eq!(why(bytes), "it is no zip archive");
         }
+
         let mut zip = two_files();
         let end = places(&zip, "PK\x05\x06")[0];
         zip[end + 15] = 1;

@@ -31,6 +31,7 @@ impl ElementHeader {
             }
             tag += 1;
         }
+
         let short = *bytes.get(tag)?;
         let (length, size) = match short {
             0x80 => (None, tag + 1),
@@ -45,6 +46,7 @@ impl ElementHeader {
             0x85.. => return None,
             short => (Some(usize::from(short)), tag + 1),
         };
+
         Some(Self {
             tag,
             size,
@@ -70,6 +72,7 @@ fn element(bytes: &[u8], depth: usize) -> Option<(Option<Vec<u8>>, usize)> {
     if depth > DEPTH || (header.length.is_none() && !header.constructed) {
         return None;
     }
+
     let content = match header.length {
         Some(length) => bytes.get(header.size..header.size.checked_add(length)?)?,
         None => bytes.get(header.size..)?,
@@ -77,6 +80,7 @@ fn element(bytes: &[u8], depth: usize) -> Option<(Option<Vec<u8>>, usize)> {
     if !header.constructed {
         return Some((None, header.size + content.len()));
     }
+
     let mut parts = Vec::new();
     let mut changed = header.length.is_none() || bytes[0] == OCTETS_IN_PARTS;
     let mut at = 0;
@@ -90,11 +94,14 @@ fn element(bytes: &[u8], depth: usize) -> Option<(Option<Vec<u8>>, usize)> {
             }
             _ => {}
         }
+
         let (new, used) = element(rest, depth + 1)?;
         changed |= new.is_some();
         parts.push(new.map_or_else(|| Cow::Borrowed(&rest[..used]), Cow::Owned));
+
         at += used;
     }
+
     let used = header.size + at;
     if !changed {
         return Some((None, used));
@@ -108,8 +115,10 @@ fn element(bytes: &[u8], depth: usize) -> Option<(Option<Vec<u8>>, usize)> {
             }
             whole.extend_from_slice(part.get(header.size..)?);
         }
+
         return Some((Some(encoded(&[OCTETS], &whole)), used));
     }
+
     Some((Some(encoded(&bytes[..header.tag], &parts.concat())), used))
 }
 
@@ -125,6 +134,7 @@ fn encoded(tag: &[u8], content: &[u8]) -> Vec<u8> {
             bytes.extend_from_slice(digits);
         }
     }
+
     bytes.extend_from_slice(content);
     bytes
 }
@@ -142,6 +152,7 @@ fn whole_seconds(bytes: &[u8]) -> Option<Vec<u8>> {
     let outer = ElementHeader::read(bytes)?;
     let end = outer.size.checked_add(outer.length?)?;
     let mut rest = bytes.get(outer.size..end)?;
+
     let mut content = Vec::new();
     while !rest.is_empty() {
         let header = ElementHeader::read(rest)?;
@@ -155,8 +166,10 @@ fn whole_seconds(bytes: &[u8]) -> Option<Vec<u8>> {
             }
             _ => content.extend_from_slice(whole),
         }
+
         rest = &rest[end..];
     }
+
     (bytes[0] == SEQUENCE).then(|| encoded(&[SEQUENCE], &content))
 }
 
@@ -173,6 +186,7 @@ mod tests {
             &[0xa0, 0x80, 0x30, 0x03, 0x02, 0x01, 0x07, 0, 0],
             &[0, 0],
         ];
+
         let expected = [
             &[0x30, 0x0f, 0x02, 0x01, 0x05][..],
             &[0x04, 0x03, 1, 2, 3],

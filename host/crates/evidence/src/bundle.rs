@@ -138,6 +138,7 @@ impl Bundle {
                 }
             }
         }
+
         Ok(Self::exported(files, problems))
     }
 
@@ -198,6 +199,7 @@ impl Bundle {
             );
             return Some(ReportFinding::holds(CHECK, detail));
         }
+
         Some(ReportFinding::fails(CHECK, self.problems.join("; ")))
     }
 
@@ -276,6 +278,7 @@ fn unknown_names(names: &[String]) -> Vec<String> {
             problems.push(format!("{name} has {found} files, the limit is {limit}"));
         }
     }
+
     problems
 }
 
@@ -301,11 +304,13 @@ impl FolderReader {
                 self.problems.push(problem);
                 continue;
             };
+
             let name = format!("{prefix}{name}");
             if is_unsafe(&name) {
                 self.problems.push(format!("{name:?} is an unsafe name"));
                 continue;
             }
+
             // The type of the entry itself: a link is not followed.
             let kind = entry.file_type()?;
             if kind.is_dir() && FOLDERS.iter().any(|folder| folder.name == name) {
@@ -320,6 +325,7 @@ impl FolderReader {
                     .push(format!("{name} is a link or a special file"));
             }
         }
+
         Ok(())
     }
 
@@ -336,12 +342,14 @@ impl FolderReader {
         file.take(LIMITS.file + 1).read_to_end(&mut bytes)?;
         let size = bytes.len() as u64;
         self.total += size;
+
         if size > LIMITS.file || self.total > LIMITS.total {
             let problem = format!("{name} is over the limit of a file, or of a bundle");
             self.problems.push(problem);
         } else {
             self.files.insert(name, bytes.into());
         }
+
         Ok(())
     }
 
@@ -423,6 +431,7 @@ mod tests {
             })
         };
         assert!(!Bundle::of_files(files(64)).is_refused());
+
         let bundle = Bundle::of_files(files(65));
         let detail = bundle.finding().unwrap().detail;
         assert_eq!(detail, "components has 65 files, the limit is 64");

@@ -35,6 +35,7 @@ pub(super) fn findings(
         let why = "the ledger's components cannot be read";
         return vec![ReportFinding::fails(CHECK, why)];
     };
+
     // Rules that certified after a change of control can be others than those at the vaulting.
     let participants = at_vaulting.as_ref().map(|at_vaulting| {
         let mut all = at_vaulting.clone();
@@ -52,6 +53,7 @@ pub(super) fn findings(
     let (Some(at_vaulting), Some(participants)) = (at_vaulting, participants) else {
         return findings;
     };
+
     let deciders = [(Some(at_vaulting), evaluated), (later, anew)];
     let is_complete = deciders.iter().all(|(named, evaluation)| {
         let named = named.as_deref();
@@ -65,10 +67,12 @@ pub(super) fn findings(
     } else {
         ReportFinding::holds(CHECK, listed(&participants, trusted))
     });
+
     let Some(bytes) = bundle.optional(COMPONENT_LEDGER) else {
         findings.push(not_shown(bundle, &participants, decided, trusted));
         return findings;
     };
+
     match activations(bytes, ledger, &participants, checkpoint) {
         Ok((activations, detail)) => {
             findings.push(ReportFinding::holds(LEDGER, detail));
@@ -76,6 +80,7 @@ pub(super) fn findings(
         }
         Err(why) => findings.push(ReportFinding::fails(LEDGER, why)),
     }
+
     findings
 }
 
@@ -122,6 +127,7 @@ fn carried(
         } else {
             return None;
         };
+
         Some(ReportFinding::fails(CARRIED, why))
     })
 }
@@ -152,6 +158,7 @@ fn contradiction(participants: &[EvidenceParticipant], certificate: &Value) -> O
         let named = serde_json::from_value::<EvidenceParticipant>((*named).clone());
         !named.is_ok_and(|named| participants.contains(&named))
     })?;
+
     Some(format!(
         "the certificate names {} {}, which the ledger does not",
         unknown["slot"].as_str().unwrap_or("a component"),
@@ -174,9 +181,11 @@ fn listed(participants: &[EvidenceParticipant], trusted: &TrustedLogs) -> String
                 DecisionOrigin::Operator => "the operator's",
                 DecisionOrigin::Organization => "the organization's own",
             };
+
             format!("{}: {} ({owner})", participant.slot, participant.identity)
         })
         .collect();
+
     lines.join("; ")
 }
 
@@ -190,6 +199,7 @@ fn activations(
     let ledger: ComponentLedger =
         strict::read(bytes).map_err(|error| format!("it cannot be read: {error}"))?;
     let checkpoint = checkpoint.ok_or("there is no checkpoint to prove it against")?;
+
     // Test data is judged by the rules of its organization.
     let organization = custody.org_id.live();
     let mut seen = BTreeSet::new();
@@ -197,10 +207,12 @@ fn activations(
         if entry.chain != organization.as_str() && entry.chain != INSTALLATION {
             return Err(format!("it is about another organization: {}", entry.chain));
         }
+
         let place = (entry.chain.as_str(), entry.entry.sequence);
         if !seen.insert(place) {
             return Err(format!("entry {} of {} is there twice", place.1, place.0));
         }
+
         proved(entry, checkpoint)?;
     }
 
@@ -208,6 +220,7 @@ fn activations(
         .iter()
         .filter(|participant| participant.activation_id.is_some())
         .collect();
+
     let missing = |one: &&&EvidenceParticipant| {
         let mut entries = ledger.entries.iter();
         !entries.any(|entry| entry.activates(one))
@@ -254,6 +267,7 @@ fn exactly(ledger: &ComponentLedger, activated: &[&EvidenceParticipant]) -> Resu
         if count(&|entry| entry.activates(participant)) != 1 {
             return Err(lacks("activation", participant));
         }
+
         let uploaded = participant.owner != DecisionOrigin::Default;
         if uploaded && count(&|entry| entry.uploads(participant)) != 1 {
             return Err(lacks("upload", participant));
@@ -297,11 +311,13 @@ fn listed_files(
         let why = format!("the component {other} is not in the list of the component ledger");
         return Some(ReportFinding::fails(CARRIED, why));
     }
+
     let missing = listed.difference(&carried).next()?;
     let open = match decided {
         Some(decided) if trusted.has_rules(decided) => OpenQuestion::Nothing,
         _ => OpenQuestion::Rules,
     };
+
     let why = format!("the component {missing} of the list is not in this bundle");
     Some(ReportFinding::unchecked(CARRIED, open, why))
 }
@@ -311,6 +327,7 @@ fn proved(entry: &ComponentEntry, checkpoint: &Checkpoint) -> Result<(), String>
     if entry.entry.computed_hash() != entry.entry.hash {
         return Err(format!("entry {sequence} of {chain} was changed"));
     }
+
     let leaf = entry_leaf(chain, sequence, &entry.entry.hash);
     let (index, size) = (entry.leaf_index, checkpoint.size);
     let holds = parsed(&entry.proof)

@@ -93,12 +93,14 @@ pub(crate) fn replay(
             return Some((ReportFinding::fails(CHECK, detail), None));
         }
     }
+
     let last = acts().next_back()?;
     let released = entries.iter().any(|entry| entry.action == "vault.released");
     if released && state.controller != originator && !state.released {
         let why = "the record was released without the act of its controller";
         return Some((ReportFinding::fails(CHECK, why), None));
     }
+
     let name = last.details["controller"]["name"]
         .as_str()
         .unwrap_or_default();
@@ -110,6 +112,7 @@ pub(crate) fn replay(
             thumbprints: keys.iter().cloned().collect(),
         })
         .collect();
+
     let mut detail = format!(
         "controlled by {name} ({}) after {} acts, each by the party that may do it",
         state.controller, state.epoch
@@ -118,6 +121,7 @@ pub(crate) fn replay(
         let keys = signer.thumbprints.join(", ");
         detail += &format!("; {} signs with {keys}", signer.organization_id);
     }
+
     detail += &addresses(entries).unwrap_or_default();
     let unnamed = entries
         .iter()
@@ -128,6 +132,7 @@ pub(crate) fn replay(
             "; {unnamed} of the signed statements are of a release whose statements named no installation"
         );
     }
+
     let report = ControlReport {
         controller: name.to_owned(),
         signers,
@@ -144,6 +149,7 @@ fn addresses(entries: &[LedgerEntry]) -> Option<String> {
     };
     let found: BTreeSet<String> = entries.iter().filter_map(stated).collect();
     let found: Vec<String> = found.into_iter().collect();
+
     (found.len() > 1).then(|| {
         format!(
             "; the statements were signed for several addresses: {}",
@@ -162,6 +168,7 @@ fn is_act(entry: &LedgerEntry) -> bool {
         "control.viewed",
         "control.statement.issued",
     ];
+
     action.starts_with("control.") && !others.contains(&action)
 }
 
@@ -182,6 +189,7 @@ impl<'a> ControlState<'a> {
         if by != self.controller {
             return Err(format!("{by} is not the controller"));
         }
+
         match self.signature(entry)? {
             None if self.signers.contains_key(by) => Err(format!(
                 "{by} signed its acts before, and not this statement"
@@ -197,12 +205,14 @@ impl<'a> ControlState<'a> {
         if details["epoch"].as_u64() != Some(self.epoch + 1) {
             return Err(format!("its epoch is not {}", self.epoch + 1));
         }
+
         self.epoch += 1;
         let offered = Some(party(details, "designee")).filter(|id| !id.is_empty());
         let buyer = Some(party(details, "buyer")).filter(|id| !id.is_empty());
         if is_locked_by_pledge(&entry.action) && self.pledgee.is_some_and(|pledgee| pledgee != by) {
             return Err("the record is pledged".into());
         }
+
         let (may, next) = match entry.action.as_str() {
             "control.pledged" => {
                 self.pledgee = Some(party(details, "pledgee"));
@@ -262,6 +272,7 @@ impl<'a> ControlState<'a> {
             // Asks for something, or is an act of a later release.
             _ => (true, self.controller),
         };
+
         if !may {
             return Err(format!("{by} is not the party that may do this"));
         }
@@ -270,16 +281,19 @@ impl<'a> ControlState<'a> {
                 "it names {controller} as the controller, expected is {next}"
             ));
         }
+
         if next != self.controller {
             // A consent was the one of the controller before.
             (self.consented, self.consented_form) = (false, None);
         }
+
         if let Some(thumbprint) = thumbprint {
             self.signers.entry(by).or_default().insert(thumbprint);
         } else if self.signers.contains_key(by) && !is_unsigned(&entry.action, by, self.controller)
         {
             return Err(format!("{by} signed its acts before, and not this one"));
         }
+
         self.controller = next;
         Ok(())
     }
@@ -292,6 +306,7 @@ impl<'a> ControlState<'a> {
         if details["signed"].is_null() {
             return Ok(None);
         }
+
         let verified = acts::verified(&details["signed"], self.record.log)?;
         let statement = verified.statement;
         let (by, content) = (party(details, "party"), &statement.content);
@@ -302,6 +317,7 @@ impl<'a> ControlState<'a> {
             (_, Some(transfer)) => (transfer, None),
             (_, None) => (self.record.envelope, Some(self.epoch)),
         };
+
         let names = |member: &str, part: &str| content[member] == details[part]["organization_id"];
         let same = match entry.action.as_str() {
             "control.designated" => names("controller", "designee"),
@@ -329,6 +345,7 @@ impl<'a> ControlState<'a> {
             "control.declined" => content["reason"] == details["reason"],
             _ => true,
         };
+
         let document = content["document_hash"].as_str();
         let about = inclusion.is_none_or(|inclusion| {
             serde_json::to_value(inclusion.among).ok().as_ref() == Some(&content["records"])
@@ -354,12 +371,14 @@ impl<'a> ControlState<'a> {
         if details["inclusion"].is_null() {
             return Ok(None);
         }
+
         let read = serde_json::from_value(details["inclusion"].clone());
         let inclusion: RecordInclusion = read.map_err(|error| error.to_string())?;
         let hash = details["document_hash"].as_str();
         if hash.is_some() && hash != self.record.document_hash {
             return Err("the document is another one".into());
         }
+
         if inclusion.holds(self.record.envelope, hash) {
             Ok(Some(inclusion))
         } else {
@@ -415,6 +434,7 @@ mod tests {
         } else {
             (offered, "")
         };
+
         LedgerEntry {
             sequence: 0,
             at: Timestamp::from_millis(0),
@@ -468,6 +488,7 @@ mod tests {
         assert_eq!((finding.ok, finding.detail.as_str()), (Some(true), detail));
         assert_eq!(report.unwrap().controller, "Name of fund");
         assert!(replay("env", &[act("vault.stored", "dealer", "dealer", "")], None).is_none());
+
         let mut with_conflict = sale();
         with_conflict.insert(5, act("control.conflict", "", "bank", "fund"));
         assert_eq!(holds(&with_conflict), Some(true));
@@ -483,6 +504,7 @@ mod tests {
         };
         assert_eq!(holds(&with_view("bank")), Some(true));
         assert_eq!(holds(&with_view("dealer")), Some(false));
+
         let with_statement = |by: &str| {
             let mut entries = sale();
             entries.insert(2, act("control.statement.issued", by, "bank", ""));
@@ -490,6 +512,7 @@ mod tests {
         };
         assert_eq!(holds(&with_statement("bank")), Some(true));
         assert_eq!(holds(&with_statement("dealer")), Some(false));
+
         let mut released = sale();
         released.push(act("control.view.revoked", "fund", "fund", ""));
         assert_eq!(holds(&numbered(released)), Some(true));
@@ -521,6 +544,7 @@ mod tests {
             changed(1, "controller", "thief"),
             format!("{acceptance}it names thief as the controller, expected is bank")
         );
+
         let mut gap = sale();
         gap[1].details["epoch"] = 5.into();
         assert_eq!(why(&gap), format!("{acceptance}its epoch is not 2"));
@@ -572,6 +596,7 @@ mod tests {
             assert_eq!(holds(&without), Some(false), "gap at {index}");
             assert_eq!(holds(&numbered(without)), Some(false), "without {index}");
         }
+
         for index in [0, 1, 3, 4, 5, 6, 8, 10] {
             let mut by_another = sale();
             by_another[index].details["party"]["organization_id"] = "thief".into();
@@ -580,6 +605,7 @@ mod tests {
             to_another[index].details["controller"]["organization_id"] = "thief".into();
             assert_eq!(holds(&to_another), Some(false), "{index} for another");
         }
+
         let mut swapped = sale();
         swapped.swap(5, 6);
         assert_eq!(holds(&numbered(swapped)), Some(false));
@@ -595,12 +621,14 @@ mod tests {
             "subject": "env_1", "epoch": epoch, "content": content, "nonce": "0123456789abcdef",
             "issued_at": Timestamp::from_millis(0), "expires_at": Timestamp::from_millis(1000),
         });
+
         let header = json!({ "alg": "EdDSA", "kid": thumbprint.thumbprint() });
         let header = BASE64URL.encode(header.to_string());
         let mut sorted = BTreeMap::new();
         sorted.extend(statement.as_object().unwrap());
         let text = serde_json::to_string(&sorted).unwrap();
         let signature = pair.sign(format!("{header}.{}", BASE64URL.encode(text)).as_bytes());
+
         entry.details["signed"] = json!({
             "statement": statement, "public_key": key,
             "signature": format!("{header}..{}", BASE64URL.encode(signature)),
@@ -614,15 +642,18 @@ mod tests {
             let mut entries = sale();
             entries[0].details["designee"] =
                 json!({ "organization_id": "org_01h455vb4pex5vsknk084sn02q" });
+
             for entry in &mut entries {
                 let text = entry.details.to_string();
                 let text = text.replace("\"dealer\"", "\"org_01h455vb4pex5vsknk084sn02r\"");
                 let text = text.replace("\"bank\"", "\"org_01h455vb4pex5vsknk084sn02q\"");
                 entry.details = serde_json::from_str(&text).unwrap();
             }
+
             sign(&pair, &mut entries[0], epoch, &json!({ "controller": to }));
             entries
         };
+
         let good = signed("org_01h455vb4pex5vsknk084sn02q", 0);
         let holds = |entries: &[LedgerEntry]| {
             let (finding, report) = replay("env_1", entries, None).unwrap();
@@ -633,22 +664,28 @@ mod tests {
             assert_eq!(ok, Some(false), "{detail}");
             assert!(detail.ends_with(why), "{detail}");
         };
+
         let other_words = "the signed statement says something else";
         let (ok, detail, report) = holds(&good);
         assert_eq!(ok, Some(true), "{detail}");
+
         let old =
             "; 1 of the signed statements are of a release whose statements named no installation";
         assert!(detail.ends_with(old), "{detail}");
+
         let signers = report.unwrap().signers;
         assert_eq!(signers[0].organization_id, "org_01h455vb4pex5vsknk084sn02r");
         assert_eq!(signers[0].thumbprints.len(), 1);
+
         // About another party, another state of the record, another record, or with other words.
         fails(&signed("org_thief", 0), other_words);
         fails(&signed("org_01h455vb4pex5vsknk084sn02q", 3), other_words);
         assert_eq!(replay("env_2", &good, None).unwrap().0.ok, Some(false));
+
         let mut changed = good.clone();
         changed[0].details["signed"]["statement"]["nonce"] = json!("another nonce than that");
         assert_eq!(holds(&changed).0, Some(false));
+
         // A restored copy with the same keys has another address.
         let mut two = good.clone();
         let mut stated = act("control.statement.issued", "", "", "");
@@ -658,10 +695,12 @@ mod tests {
         ] {
             entry.details["signed"]["statement"]["installation"]["url"] = url.into();
         }
+
         two.push(stated);
         let told = "; the statements were signed for several addresses: https://a.example, https://b.example";
         assert_eq!(addresses(&two).as_deref(), Some(told));
         assert_eq!(addresses(&two[..1]), None);
+
         // A party that has signed signs its later statements and acts, too.
         let mut stated = good.clone();
         let mut statement = act("control.statement.issued", "", "", "");
@@ -669,6 +708,7 @@ mod tests {
         statement.details["party"] = dealer.clone();
         statement.details["controller"] = dealer;
         stated.insert(1, statement);
+
         fails(&stated, "signed its acts before, and not this statement");
         let mut later = good.clone();
         later[1].action = "control.declined".into();

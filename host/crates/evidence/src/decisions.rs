@@ -116,6 +116,7 @@ pub fn verify_decisions(
             Err(error) => check.problem(format!("line {number} is not of an export: {error}")),
         }
     }
+
     Ok(check.report(trusted))
 }
 
@@ -161,17 +162,20 @@ impl ExportCheck {
         let changed: Vec<&str> = changed.map(|(what, ..)| what).collect();
         let is_masked = decision.masked && self.expected.masked && !changed.is_empty();
         self.masked += u64::from(is_masked);
+
         for what in changed.into_iter().filter(|_| !is_masked) {
             self.problem(format!(
                 "decision {id}: its {what} are masked or were changed"
             ));
         }
+
         let expected = decision.envelope_id.as_ref().map(replay_path);
         if decision.position != self.open.len() as u64 || decision.replay != expected {
             self.problem(format!(
                 "decision {id}: its position or replay path was changed"
             ));
         }
+
         self.open.push((decision.block, decision.leaf()));
     }
 
@@ -182,9 +186,11 @@ impl ExportCheck {
         if open.iter().any(|(of, _)| *of != number) {
             self.problem(format!("block {number} has decisions of another block"));
         }
+
         let count = entry.details["count"].as_u64().unwrap_or_default();
         let leaves = open.into_iter().map(|(_, leaf)| leaf);
         let found = leaves.len() as u64;
+
         let root = root_of(leaves).unwrap_or_default();
         if found != count {
             self.problem(format!(
@@ -193,9 +199,11 @@ impl ExportCheck {
         } else if entry.details["root"].as_str() != Some(root.as_str()) {
             self.problem(format!("block {number} has other decisions than these"));
         }
+
         if entry.action != RECORDED || entry.computed_hash() != entry.hash {
             self.problem(format!("the entry of block {number} was changed"));
         }
+
         let (expected, previous) = match &self.last {
             Some(last) => (last.entry.sequence + 1, Some(last.entry.hash.as_str())),
             None => (self.expected.after + 1, (number == 1).then_some(GENESIS)),
@@ -209,6 +217,7 @@ impl ExportCheck {
                 "block {number} does not follow from the block before it"
             ));
         }
+
         self.first.get_or_insert(number);
         self.last = Some(block.clone());
     }
@@ -221,17 +230,20 @@ impl ExportCheck {
         if *organization != head.organization_id {
             self.problem("the pages are of several organizations".into());
         }
+
         let Some(evidence) = &head.log else {
             if self.last.is_some() {
                 self.problem("a page has no head of the log".into());
             }
             return;
         };
+
         // Each block has the hash of the one before: the last head vouches for all, and a head that proves no block
         // for none.
         if self.unproven || self.last.is_none() {
             self.proof = Some((evidence.clone(), self.last.clone()));
         }
+
         self.unproven = false;
     }
 
@@ -242,6 +254,7 @@ impl ExportCheck {
         if let Some(why) = log.failure() {
             self.problem(why.to_owned());
         }
+
         self.open_checks = log.unproven();
         if let (Some(last), Some(org), Some(checkpoint)) =
             (last, self.organization.clone(), &log.checkpoint)
@@ -250,6 +263,7 @@ impl ExportCheck {
             let number = last.entry.sequence;
             self.problem(format!("block {number} is not the one that the log holds"));
         }
+
         log.anchor
     }
 
@@ -257,15 +271,18 @@ impl ExportCheck {
         if !self.open.is_empty() || self.unproven || self.organization.is_none() {
             self.problem("the end of the export is missing".into());
         }
+
         if let Some(next) = self.next {
             self.problem(format!("the pages behind block {next} are missing"));
         }
+
         let anchor = self.anchored(trusted);
         let verdict = match (self.problems.is_empty(), &anchor) {
             (false, _) => EvidenceVerdict::NotValid,
             (true, None) => EvidenceVerdict::NotAnchored,
             (true, Some(_)) => EvidenceVerdict::Valid,
         };
+
         DecisionsReport {
             verdict,
             valid: verdict == EvidenceVerdict::Valid,

@@ -34,6 +34,7 @@ pub(super) fn finding(bundle: &Bundle, certificate: &Value) -> Option<ReportFind
         let why = format!("the certificate does not name the disclosure {unknown} of the bundle");
         return Some(ReportFinding::fails(CHECK, why));
     }
+
     let mut texts = bundle.disclosures();
     if let Some((digest, text)) = texts.find(|(digest, text)| sha256(text) != *digest) {
         let actual = sha256(text);

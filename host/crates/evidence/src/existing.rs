@@ -77,6 +77,7 @@ pub fn verify(
         .iter()
         .map(|signature| Verified::of(pdf, signature, roots, now))
         .collect();
+
     // A time stamp over the document dates the signatures before it.
     let stamped_later = |index: usize| {
         verified
@@ -93,6 +94,7 @@ pub fn verify(
             found.revocation_data,
         )
     };
+
     verified.iter().enumerate().map(describe).collect()
 }
 
@@ -133,6 +135,7 @@ impl Verified {
             names_certificate: false,
             trust: SignatureTrust::NotChecked,
         };
+
         verified.problem = verified.read(pdf, signature, roots, now).err();
         verified
     }
@@ -154,11 +157,13 @@ impl Verified {
         if signature.contents.len() > MAX_BYTES {
             return Err(unknown(format!("it has more than {MAX_BYTES} bytes")));
         }
+
         let message = signed::read(&ber::definite(&signature.contents))
             .map_err(|error| unknown(format!("it cannot be read: {error}")))?;
         let (signer, certificate) = signed::signer(&message).map_err(unknown)?;
         self.signer = Some(certificate.tbs_certificate.subject.to_string());
         self.certificate = fingerprint(certificate).ok();
+
         let covered = covered(pdf, &signature.ranges)
             .ok_or_else(|| unknown("its byte range lies outside the document".into()))?;
         match self.kind {
@@ -177,12 +182,15 @@ impl Verified {
                 if signer.signed_attrs.is_none() {
                     return Err(unknown("it has no signed attributes".into()));
                 }
+
                 signed::algorithm(signer, certificate).map_err(unknown)?;
                 signed::verify(signer, certificate).map_err(altered)?;
                 self.names_certificate = names_certificate(signer);
+
                 self.stamp = time_of(signer);
             }
         }
+
         let at = self.stamp.unwrap_or(now);
         self.trust = trust(roots, self.kind, &message, certificate, at);
         Ok(())
@@ -202,6 +210,7 @@ impl Verified {
             }
             None => later_problem(signature, permitted),
         };
+
         let stamped = self.stamp.is_some() || stamped_later;
         let (signed_at, time_source) = match (self.stamp, &signature.claimed_at) {
             (Some(at), _) => (Some(at.to_string()), Some(SignatureTimeSource::TimeStamp)),
@@ -220,8 +229,10 @@ impl Verified {
                 (true, false, _) => "T",
                 (false, _, _) => "B",
             };
+
             format!("{family}-{level}")
         });
+
         ExistingSignature {
             field: signature.field.clone(),
             kind: self.kind,
@@ -255,6 +266,7 @@ fn later_problem(
         (_, LaterChange::Annotations) => "a later revision changed annotations",
         (_, _) => "a later revision changed form fields, which the author does not permit",
     };
+
     (SignatureStatus::Altered, Some(why.into()))
 }
 
@@ -269,12 +281,15 @@ fn covered(pdf: &[u8], ranges: &[(u64, u64)]) -> Option<Vec<u8>> {
         let start = usize::try_from(*offset).ok()?;
         let end = start.checked_add(usize::try_from(*length).ok()?)?;
         let piece = pdf.get(start..end)?;
+
         // Overlapping ranges could otherwise multiply the document in memory.
         if covered.len() + piece.len() > pdf.len() {
             return None;
         }
+
         covered.extend_from_slice(piece);
     }
+
     Some(covered)
 }
 
@@ -294,6 +309,7 @@ fn time_of(signer: &SignerInfo) -> Option<Timestamp> {
     let message = signed::read(&token).ok()?;
     let (info, _) = stamp::opened(&message).ok()?;
     let about = stamp::is_about(&info, signer.signature.as_bytes()).ok()?;
+
     about.then(|| stamp::time(&info))
 }
 
@@ -373,6 +389,7 @@ mod tests {
             };
             later_problem(&signature, permitted)
         };
+
         let earlier = SignedPart::EarlierRevision;
         let (forms, all) = (LaterChange::FormFields, LaterChange::Annotations);
         for (covers, later, permitted, status, why) in [

@@ -89,6 +89,7 @@ pub fn verify(
     if bundle.is_refused() {
         return Ok(VerificationReport::new(String::new(), None, findings));
     }
+
     let certificate = bundle.file(CERTIFICATE)?;
     let ledger: CustodyLedger = match strict::read(bundle.file(LEDGER)?) {
         Ok(ledger) => ledger,
@@ -98,6 +99,7 @@ pub fn verify(
             return Ok(VerificationReport::new(String::new(), None, findings));
         }
     };
+
     let certified: Value = serde_json::from_slice(certificate).unwrap_or_default();
     let stored = last(&ledger.entries, "vault.stored").map(|entry| &entry.details);
 
@@ -109,6 +111,7 @@ pub fn verify(
         authoritative,
         bundle.is_in_vault(),
     ));
+
     findings.extend(replaced_by_paper(bundle, &ledger.entries));
     let anew = last(&ledger.entries, CERTIFIED_ANEW).map(|entry| &entry.details);
     findings.extend(files(bundle, name, stored, anew)?);
@@ -116,6 +119,7 @@ pub fn verify(
     let log = log::check(&ledger, &certified, trusted);
     findings.extend(log.findings);
     findings.extend(seal(authoritative, stored, trusted));
+
     findings.push(hash_finding(
         "certified hash",
         "authoritative copy",
@@ -123,6 +127,7 @@ pub fn verify(
         certified["document_integrity"]["document_hash"].as_str(),
     ));
     let envelope_id = ledger.envelope_id.to_string();
+
     let subject = certified["subject"]["envelope_id"].as_str();
     findings.push(ReportFinding::new(
         "subject",
@@ -133,6 +138,7 @@ pub fn verify(
     findings.extend(components::findings(
         bundle, &ledger, &certified, checkpoint, trusted,
     ));
+
     findings.extend(disclosures::finding(bundle, &certified));
     findings.extend(retrievals::notice(bundle, &ledger.entries));
     let re_evaluated = re_evaluation(&ledger.entries, certificate, rules);
@@ -155,6 +161,7 @@ pub fn verify(
     if is_same && report.verdict != EvidenceVerdict::NotValid {
         report.rules_result = rules_result(&ledger.entries, &certified);
     }
+
     Ok(report)
 }
 
@@ -189,6 +196,7 @@ fn is_of_this_format(ledger: &CustodyLedger) -> bool {
 /// releases named it in the acts of control only.
 fn organization(ledger: &CustodyLedger) -> ReportFinding {
     const CHECK: &str = "organization";
+
     let created = ledger.entries.first();
     let created = created.and_then(|entry| entry.details["org_id"].as_str());
     let act = |entry: &&LedgerEntry| entry.action.starts_with("control.");
@@ -218,11 +226,13 @@ fn organization(ledger: &CustodyLedger) -> ReportFinding {
 /// replaced it, and that there is one of both. `None` for the usual name.
 fn replaced_by_paper(bundle: &Bundle, entries: &[LedgerEntry]) -> Option<ReportFinding> {
     const CHECK: &str = "evidence copy";
+
     bundle.optional(EVIDENCE_COPY)?;
     if bundle.optional(AUTHORITATIVE).is_some() {
         let why = format!("the bundle has both {AUTHORITATIVE} and {EVIDENCE_COPY}");
         return Some(ReportFinding::fails(CHECK, why));
     }
+
     let released = last(entries, "vault.released");
     let is_paper = released.is_some_and(|entry| entry.details["form"]["medium"] == "paper");
     Some(if is_paper {
@@ -273,6 +283,7 @@ fn files(
             "custody record",
         ),
     ];
+
     let finding = |(check, file, member, name): (&'static str, &'static str, &str, &str)| {
         let recorded = match (member, anew) {
             ("certificate_hash", Some(anew)) => anew["certificate_hash"].as_str(),
@@ -280,6 +291,7 @@ fn files(
         };
         Ok(hash_finding(check, name, bundle.file(file)?, recorded))
     };
+
     files.into_iter().map(finding).collect()
 }
 
@@ -288,6 +300,7 @@ fn files(
 /// the size.
 fn executed(authoritative: &[u8], stored: Option<&Value>) -> Option<ReportFinding> {
     const CHECK: &str = "executed document";
+
     let stored = stored?;
     let rewritten = stored.get("rewritten").filter(|value| !value.is_null());
     let (hash, size) = match rewritten {
@@ -313,6 +326,7 @@ fn executed(authoritative: &[u8], stored: Option<&Value>) -> Option<ReportFindin
             rewritten["rewritten_hash"].as_str().unwrap_or_default(),
         ),
     };
+
     Some(ReportFinding::new(CHECK, holds, detail))
 }
 
@@ -320,6 +334,7 @@ fn executed(authoritative: &[u8], stored: Option<&Value>) -> Option<ReportFindin
 /// this document. A bundle cannot show that there are no later entries.
 fn history(entries: &[LedgerEntry], authoritative: &[u8], in_vault: bool) -> ReportFinding {
     const CHECK: &str = "history";
+
     let released = usize::from(!in_vault);
     for (action, expected) in [
         ("vault.stored", 1),
@@ -333,12 +348,14 @@ fn history(entries: &[LedgerEntry], authoritative: &[u8], in_vault: bool) -> Rep
             return ReportFinding::fails(CHECK, why);
         }
     }
+
     if in_vault {
         return ReportFinding::holds(
             CHECK,
             "the document was vaulted once, and the ledger has no release",
         );
     }
+
     let released = last(entries, "vault.released").map(|entry| &entry.details);
     let hash = released.and_then(|released| released["document_hash"].as_str());
     let is_paper = released.is_some_and(|released| released["form"]["medium"] == "paper");
@@ -375,12 +392,14 @@ fn hash_finding(
 /// Checks that the seal is valid and was made with the certificate that the ledger names.
 fn seal(authoritative: &[u8], stored: Option<&Value>, trusted: &TrustedLogs) -> Vec<ReportFinding> {
     const CHECK: &str = "seal";
+
     let recorded = stored.and_then(|stored| stored["seal_certificate_hash"].as_str());
     let Some(recorded) = recorded else {
         let why =
             "no seal is recorded, as for a document that its author certified against any change";
         return vec![ReportFinding::new(CHECK, stored.is_some(), why)];
     };
+
     let seal = match seal::verify(authoritative) {
         Ok(seal) => seal,
         Err(why) => return vec![ReportFinding::fails(CHECK, why)],
@@ -399,6 +418,7 @@ fn seal(authoritative: &[u8], stored: Option<&Value>, trusted: &TrustedLogs) -> 
             ),
         )
     };
+
     let recorded = stored.map(|stored| &stored["trusted_time"]);
     [Some(sealed), time(&seal, recorded, trusted)]
         .into_iter()
@@ -414,6 +434,7 @@ fn time(
     trusted: &TrustedLogs,
 ) -> Option<ReportFinding> {
     const CHECK: &str = "trusted time";
+
     let recorded = recorded.filter(|recorded| !recorded.is_null());
     Some(match (&seal.stamp, recorded) {
         (None, None) => return None,
@@ -431,6 +452,7 @@ fn time(
                 (None, Some(statement)) => format!(" ({statement})"),
                 (None, None) => String::new(),
             };
+
             let (authority, at) = (&stamp.authority, stamp.at);
             ReportFinding::holds(CHECK, format!("{authority} saw the seal at {at}{note}"))
         }
@@ -450,9 +472,11 @@ fn time(
 /// certificate byte for byte.
 fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> ReportFinding {
     const CHECK: &str = "re-evaluation";
+
     let Some(entry) = certified(entries) else {
         return ReportFinding::fails(CHECK, "the ledger holds no evaluation");
     };
+
     let unchecked = |why: &str| ReportFinding::unchecked(CHECK, OpenQuestion::Rules, why);
     let rules = match rules {
         Ok(rules) => rules,
@@ -481,6 +505,7 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> 
         let why = format!("the built-in rules {pack}, asked as well, are not at hand");
         return unchecked(&why);
     }
+
     let facts = &details["facts"];
     let issued_at = details["issued_at"].as_str().unwrap_or_default();
     let issuer = details["issuer"].as_str().unwrap_or_default();
@@ -553,6 +578,7 @@ mod tests {
         };
         let rules = || -> Rules { Ok(Box::new(KnownComponents(identity.clone()))) };
         let by = |sha256: &str| [evaluated(json!({ "component": { "sha256": sha256 } }))];
+
         let (own, other) = (by(&"1".repeat(64)), by(&"2".repeat(64)));
         for (entries, certificate, rules, ok, detail) in [
             (
@@ -611,6 +637,7 @@ mod tests {
         }));
         let finding = re_evaluation(&[evaluated], b"{}", &Ok(Box::new(rules)));
         assert_eq!(finding.ok, None, "{}", finding.detail);
+
         assert!(finding.detail.contains(&unknown), "{}", finding.detail);
     }
 }

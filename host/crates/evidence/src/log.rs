@@ -140,6 +140,7 @@ pub(super) fn check(
         let why = "the bundle holds no proof that its ledger is in the log";
         return CheckedLog::failed(ReportFinding::fails(LOG, why));
     };
+
     let head = match believed_head(trusted, evidence) {
         Ok(head) => head,
         Err(why) => return CheckedLog::failed(ReportFinding::fails(LOG, why)),
@@ -196,6 +197,7 @@ fn believed_head(trusted: &TrustedLogs, evidence: &LogEvidence) -> Result<Believ
     if !has_signatures(&evidence.checkpoint, 1) {
         return Err("the head of the log has more than the signature of the log".into());
     }
+
     linked(&evidence.successions, &key)?;
     Ok(BelievedHead {
         key,
@@ -238,6 +240,7 @@ impl BelievedHead {
             let relation = head.relation(&key, &checkpoint, &evidence.successions, nodes);
             findings.push(relation.finding());
         }
+
         findings.extend(certified);
 
         let holds = findings.iter().all(|finding| finding.ok == Some(true));
@@ -261,6 +264,7 @@ fn believed(
 ) -> Result<(VerifierKey, Option<AnchorKind>, Checkpoint), String> {
     let note = evidence.checkpoint.as_str();
     let head = trusted.head.as_ref();
+
     // A head that was fetched later knows of later keys than the bundle.
     let later = head.map_or(&[][..], |head| head.successions.as_slice());
     let successions = [evidence.successions.as_slice(), later].concat();
@@ -294,6 +298,7 @@ fn believed(
     if let Some(key) = &trusted.installation {
         return opened(key, Some(AnchorKind::Installation));
     }
+
     // A head without a public key is an anchor if the evidence's key signed it, too.
     let own = verifier(&evidence.public_key)?;
     opened(&own, head.map(|_| AnchorKind::Head))
@@ -314,6 +319,7 @@ pub(super) fn included(
         let leaf = entry_leaf(ledger.envelope_id.as_str(), sequence, &entry.hash);
         let proof = parsed(&place.proof);
         let holds = proof.is_some_and(|proof| nodes.add_inclusion(leaf, place.leaf_index, &proof));
+
         if !holds {
             return Err(format!(
                 "entry {sequence} is not the one that the log holds"
@@ -325,6 +331,7 @@ pub(super) fn included(
     if inclusion.len() > ledger.entries.len() {
         return Err("the log holds entries that the ledger lacks".into());
     }
+
     Ok(())
 }
 
@@ -379,6 +386,7 @@ fn certified(
             .as_ref()
             .map(|_| ReportFinding::fails(CERTIFIED, why));
     };
+
     let keys = BelievedKeys::new(head.key.clone(), &evidence.successions);
     let then = match keys.open(note) {
         Ok((then, _)) => then,
@@ -393,6 +401,7 @@ fn certified(
         nodes.add_consistency(then.size, then.root, &proof);
         merkle::extends(then.size, &then.root, &proof, now.size, &now.root)
     });
+
     let (old, new) = (then.size, now.size);
     let verb = if goes_on {
         "goes on from"
@@ -400,6 +409,7 @@ fn certified(
         "does not begin with"
     };
     let detail = format!("the log of {new} entries {verb} the {old} that the certificate saw");
+
     Some(ReportFinding::new(CERTIFIED, goes_on, detail))
 }
 
@@ -428,6 +438,7 @@ impl SignedLogHead {
                 successions: Vec::new(),
             });
         }
+
         let head = serde_json::from_str::<LogAnswer>(text)
             .map(|answer| answer.data)
             .or_else(|_| serde_json::from_str::<LogHead>(text))
@@ -519,6 +530,7 @@ impl HeadRelation {
                     "no proof leads from the given head of {given} entries to the bundle's of {own}: \
                      {first}fetch GET /api/v2/ledger/head?since={own} and give the answer with --head"
                 );
+
                 ReportFinding::unchecked(HEAD, OpenQuestion::Anchor, detail)
             }
         }

@@ -131,10 +131,12 @@ pub fn verify_pool(
     for problem in std::mem::take(&mut zip.problems) {
         check.problem(None, &problem);
     }
+
     let log = opened(&list.log, trusted);
     if let Some(why) = log.failure() {
         check.problem(None, why);
     }
+
     let checkpoint = log.checkpoint.as_ref();
     check.list(&list);
     if list.records.len() > RECORD_LIMIT {
@@ -142,23 +144,27 @@ pub fn verify_pool(
         let why = format!("the list has {count} records, the limit is {RECORD_LIMIT}");
         check.problem(None, &why);
     }
+
     for record in list.records.iter().take(RECORD_LIMIT) {
         let id = record.envelope_id.as_str();
         let Some(file) = zip.read(&record_file(id)) else {
             check.problem(Some(id), "the file of the record is missing");
             continue;
         };
+
         match file.and_then(|file| strict::read(&file)) {
             Ok(file) => check.record(&list, record, file, checkpoint),
             Err(error) => check.problem(Some(id), &error),
         }
     }
+
     check.others(&list, zip.names());
     let verdict = match (check.problems.is_empty(), &log.anchor) {
         (false, _) => EvidenceVerdict::NotValid,
         (true, None) => EvidenceVerdict::NotAnchored,
         (true, Some(_)) => EvidenceVerdict::Valid,
     };
+
     let (unproven, signers) = (log.unproven(), check.signers.into_iter());
     Ok(PoolReport {
         verdict,
@@ -211,6 +217,7 @@ impl PoolCheck {
         if list.offer.is_none() || root(false) != list.offer {
             self.problem(None, "the list of records is not the one that was offered");
         }
+
         if list.receipt.is_some() && root(true) != list.receipt {
             self.problem(None, "the list of records is not the one of the receipt");
         }
@@ -230,10 +237,12 @@ impl PoolCheck {
             let detail = format!("the file is about {}", file.envelope_id);
             return self.problem(Some(id), &detail);
         }
+
         let finding = chain(&file.entries);
         if finding.ok != Some(true) {
             return self.problem(Some(id), &finding.detail);
         }
+
         let ledger = CustodyLedger {
             envelope_id: file.envelope_id,
             org_id: file.org_id,
@@ -244,9 +253,11 @@ impl PoolCheck {
         if finding.ok != Some(true) {
             self.problem(Some(id), &finding.detail);
         }
+
         if checkpoint.is_some_and(|head| !in_log(&ledger, file.inclusion, head)) {
             self.problem(Some(id), "its last entry is not the one that the log holds");
         }
+
         let (finding, report) = match control::replay(id, &ledger.entries, Some(&list.log)) {
             Some((ReportFinding { ok: Some(true), .. }, Some(report))) => (None, Some(report)),
             Some((finding, _)) => (Some(finding.detail), None),
@@ -258,6 +269,7 @@ impl PoolCheck {
         if let Err(detail) = in_transfer(list, record, &ledger.entries) {
             return self.problem(Some(id), detail);
         }
+
         if let Some(report) = report {
             *self.controlled_by.entry(report.controller).or_default() += 1;
             for signer in report.signers {
@@ -284,6 +296,7 @@ fn in_log(ledger: &CustodyLedger, inclusion: LogInclusion, head: &Checkpoint) ->
     let Some(last) = ledger.entries.last() else {
         return false;
     };
+
     let ledger = CustodyLedger {
         entries: vec![last.clone()],
         ..ledger.clone()
@@ -307,6 +320,7 @@ fn in_transfer(
         ("proposed", "proposed") => ("control.transfer.proposed", None),
         _ => return Err("its state does not fit that of the transfer"),
     };
+
     let transfer = Some(list.transfer_id.as_str());
     let step = entries
         .iter()
@@ -318,6 +332,7 @@ fn in_transfer(
     if among.is_some_and(|among| named != *among) {
         return Err("its step names other records");
     }
+
     let stored = entries.iter().find(|entry| entry.action == "vault.stored");
     let stored = stored.and_then(|entry| entry.details["document_hash"].as_str());
     if stored == Some(record.document_hash.as_str()) {

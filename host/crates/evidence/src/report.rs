@@ -228,6 +228,7 @@ impl VerificationReport {
             .iter()
             .map(ReportFinding::best_verdict)
             .fold(anchoring, EvidenceVerdict::max);
+
         Self {
             verdict,
             valid: verdict == EvidenceVerdict::Valid,
@@ -290,6 +291,7 @@ mod tests {
             assert_eq!(verdict(true, &checks), anchored, "{finding:?}");
             assert_eq!(verdict(false, &checks), not_anchored, "{finding:?}");
         }
+
         let worst = EvidenceVerdict::NotValid;
         assert_eq!(verdict(true, &[anchor, rules, fails]), worst);
     }

@@ -21,8 +21,10 @@ pub(super) fn count(entries: &[LedgerEntry]) -> RetrievalCounts {
             ("authoritative.download_broken_off", _) => &mut counts.broken_off,
             _ => continue,
         };
+
         *counted += 1;
     }
+
     counts
 }
 
@@ -32,6 +34,7 @@ pub(super) fn notice(bundle: &Bundle, entries: &[LedgerEntry]) -> Option<ReportF
     if !bundle.is_of_export() {
         return None;
     }
+
     let exported = super::last(entries, "bundle.exported");
     let recorded = exported.and_then(|entry| entry.details["notice_sha256"].as_str());
     let carried = bundle.optional(NOTICE);
@@ -48,6 +51,7 @@ pub(super) fn notice(bundle: &Bundle, entries: &[LedgerEntry]) -> Option<ReportF
             return Some(ReportFinding::fails(CHECK, why));
         }
     };
+
     let actual = sha256(carried);
     Some(if recorded == actual {
         let detail = "the notice that this is an evidence copy is the one of the export";
@@ -98,6 +102,7 @@ mod tests {
             entry("bundle.exported", json!({ "as": "evidence_copy" })),
             entry("download_link.issued", json!({ "file": "archive" })),
         ];
+
         let expected = RetrievalCounts {
             authoritative: 2,
             archive: 1,
@@ -130,10 +135,12 @@ mod tests {
         let same = "the notice that this is an evidence copy is the one of the export";
         let expected = Some((true, same.to_owned()));
         assert_eq!(checked(Some("second"), &entries), expected);
+
         let (first, second) = (sha256(b"first"), sha256(b"second"));
         let changed =
             format!("the notice was changed: its SHA-256 is {first}, recorded is {second}");
         assert_eq!(checked(Some("first"), &entries), fails(&changed));
+
         let missing = "the bundle lacks EVIDENCE-COPY.txt, which its export recorded";
         assert_eq!(checked(None, &entries), fails(missing));
     }

@@ -67,9 +67,11 @@ pub fn verify_over(
     let (signer, certificate) =
         signed::signer(&signed).map_err(|why| format!("the seal: {why}"))?;
     let print = fingerprint(certificate).map_err(|error| error.to_string())?;
+
     if signed::message_digest(signer).as_deref() != Some(&digest(&place)) {
         return Err("the document was changed after it was sealed".into());
     }
+
     // The signed attribute binds the certificate, so it cannot be exchanged for another one.
     let named = signed::attribute(signer, SIGNING_CERTIFICATE_V2)
         .and_then(|value| value.decode_as::<SigningCertificateV2>().ok())
@@ -77,6 +79,7 @@ pub fn verify_over(
     if named.as_deref() != Some(print.as_str()) {
         return Err("the seal names another certificate than it carries".into());
     }
+
     signed::verify(signer, certificate).map_err(|why| format!("the seal: {why}"))?;
     let token = signer.unsigned_attrs.as_ref().and_then(|attributes| {
         let attribute = attributes
@@ -84,6 +87,7 @@ pub fn verify_over(
             .find(|attribute| attribute.oid == TIME_STAMP_TOKEN)?;
         attribute.values.get(0)?.to_der().ok()
     });
+
     let digest: [u8; 32] = Sha256::digest(signer.signature.as_bytes()).into();
     Ok(DocumentSeal {
         stamp: token.map(|token| TimeStamp::open(token, &digest)),
@@ -95,6 +99,7 @@ pub fn verify_over(
 /// Returns the range of the last signature, if it covers the rest of the document.
 fn place(pdf: &[u8]) -> Option<Range<usize>> {
     const KEY: &[u8] = b"/ByteRange";
+
     let at = pdf.windows(KEY.len()).rposition(|window| window == KEY)?;
     let rest = &pdf[at + KEY.len()..];
     let open = rest.iter().position(|byte| *byte == b'[')?;
@@ -107,6 +112,7 @@ fn place(pdf: &[u8]) -> Option<Range<usize>> {
     let [0, start, end, length] = numbers[..] else {
         return None;
     };
+
     // Bytes outside the signed range could change what a reader shows.
     let whole = end.checked_add(length)? == pdf.len() && start.checked_add(2)? <= end;
     let bracketed = pdf.get(start) == Some(&b'<') && pdf.get(end.checked_sub(1)?) == Some(&b'>');

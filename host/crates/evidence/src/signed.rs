@@ -87,6 +87,7 @@ pub fn algorithm(
     if info.algorithm.oid == RSA {
         check_size(info.subject_public_key.raw_bytes())?;
     }
+
     match (info.algorithm.oid, curve(), signer.digest_alg.oid) {
         (RSA, _, SHA_256) if padded => Ok(&algorithms::RSA_PSS_2048_8192_SHA256),
         (RSA, _, SHA_384) if padded => Ok(&algorithms::RSA_PSS_2048_8192_SHA384),
@@ -124,12 +125,14 @@ fn check_size(key: &[u8]) -> Result<(), String> {
 pub fn verify(signer: &SignerInfo, certificate: &Certificate) -> Result<(), String> {
     let algorithm = algorithm(signer, certificate)?;
     let info = &certificate.tbs_certificate.subject_public_key_info;
+
     // The signature covers the attributes encoded as a SET OF, not with the implicit tag
     // that they have in the message (RFC 5652, section 5.4).
     let attributes = signer
         .signed_attrs
         .to_der()
         .map_err(|error| error.to_string())?;
+
     UnparsedPublicKey::new(algorithm, info.subject_public_key.raw_bytes())
         .verify(&attributes, signer.signature.as_bytes())
         .map_err(|_| "its signature does not hold".into())
@@ -140,6 +143,7 @@ fn certificate_of<'a>(signed: &'a SignedData, signer: &SignerInfo) -> Option<&'a
         let CertificateChoices::Certificate(certificate) = choice else {
             return None;
         };
+
         let known = &certificate.tbs_certificate;
         let named = match &signer.sid {
             SignerIdentifier::IssuerAndSerialNumber(named) => {
@@ -150,6 +154,7 @@ fn certificate_of<'a>(signed: &'a SignedData, signer: &SignerInfo) -> Option<&'a
                 own.is_ok_and(|own| own.is_some_and(|(_, own)| own == *named))
             }
         };
+
         named.then_some(certificate)
     })
 }
@@ -182,10 +187,13 @@ mod tests {
         };
         assert_eq!(key(256), Ok(()));
         assert_eq!(key(1024), Ok(()));
+
         let small = "its RSA key of fewer than 2,048 bits is no longer safe";
         assert_eq!(key(255).unwrap_err(), small);
+
         let large = "its RSA key has more than 8,192 bits";
         assert_eq!(key(1025).unwrap_err(), large);
+
         let none = check_size(b"no key").unwrap_err();
         assert!(none.starts_with("its key: "), "{none}");
     }

@@ -75,6 +75,7 @@ impl TimeStamp {
         if nonce.is_some() && info.nonce.as_ref() != nonce {
             return Err("it answers another question".into());
         }
+
         Ok(Self {
             at: time(&info),
             authority: certificate.tbs_certificate.subject.to_string(),
@@ -93,6 +94,7 @@ pub(crate) fn opened(message: &SignedData) -> Result<(TstInfo, &Certificate), St
     if content.econtent_type != TST_INFO {
         return Err("it holds no time".into());
     }
+
     let info = content
         .econtent
         .as_ref()
@@ -102,12 +104,14 @@ pub(crate) fn opened(message: &SignedData) -> Result<(TstInfo, &Certificate), St
     if signed::message_digest(signer) != Some(signed::digest(signer, info.as_bytes())?) {
         return Err("it was changed after it was signed".into());
     }
+
     signed::verify(signer, certificate)?;
     let purposes = certificate.tbs_certificate.get::<ExtendedKeyUsage>();
     let purposes = purposes.map_err(|error| error.to_string())?;
     if !purposes.is_some_and(|(_, purposes)| purposes.0.contains(&TIME_STAMPING)) {
         return Err("its certificate is not for time stamps".into());
     }
+
     let info = ber::without_fractions(info.as_bytes());
     let info = TstInfo::from_der(&info).map_err(|error| error.to_string())?;
     Ok((info, certificate))

@@ -178,6 +178,7 @@ pub fn chain(originator: &StatedParty, entries: &[LedgerEntry]) -> Vec<ControlSt
             entry: entry.sequence,
         })
     });
+
     steps.collect()
 }
 
@@ -199,6 +200,7 @@ fn signs_with(entries: &[LedgerEntry], step: &LedgerEntry, org: &OrgId) -> Optio
     });
     let key = agreed?.details["signed"]["public_key"].clone();
     let key: PartyPublicKey = serde_json::from_value(key).ok()?;
+
     Some(key.thumbprint())
 }
 
@@ -244,14 +246,17 @@ pub fn verify_statement(
     problems.extend(log.failure().map(str::to_owned));
     let mut entries = statement.entries.clone();
     entries.push(issued.issued.clone());
+
     for entry in &entries {
         if entry.hash != entry.computed_hash() {
             problems.push(format!("entry {} was changed", entry.sequence));
         }
     }
+
     if !entries.is_sorted_by(|one, next| one.sequence < next.sequence) {
         problems.push("the entries are not in their order".into());
     }
+
     let ledger = CustodyLedger {
         envelope_id: statement.record.envelope_id.clone(),
         org_id: statement.originator.organization_id.clone(),
@@ -262,6 +267,7 @@ pub fn verify_statement(
         let mut nodes = ProvenNodes::new(head.size, head.root);
         problems.extend(included(&ledger, &issued.log.inclusion, &mut nodes).err());
     }
+
     let signed_with = match recorded(&issued.issued, &issued.statement, &statement, &issued.log) {
         Ok(thumbprint) => thumbprint,
         Err(why) => {
@@ -269,25 +275,30 @@ pub fn verify_statement(
             None
         }
     };
+
     let (moment, recorded_at) = (statement.issued_at, issued.issued.at);
     if recorded_at < moment || recorded_at > moment + MOMENT {
         problems.push("it was recorded at another time".into());
     }
+
     let steps = chain(&statement.originator, &statement.entries);
     if steps != statement.control_chain || steps.last() != Some(&statement.controller) {
         problems.push("the parties are not those of the entries".into());
     }
+
     let mut stored = statement.entries.iter();
     let stored = stored.find(|entry| entry.action == "vault.stored");
     let hash = stored.and_then(|entry| entry.details["document_hash"].as_str());
     if hash != Some(statement.record.document_hash.as_str()) {
         problems.push("the document is not the one that was stored".into());
     }
+
     let mut unproven = log.unproven();
     match acts::of_installation(&issued.log, statement.installation.as_ref()) {
         Ok(note) => unproven.extend(note),
         Err(why) => problems.push(why),
     }
+
     let verdict = match (problems.is_empty(), &log.anchor) {
         (false, _) => EvidenceVerdict::NotValid,
         (true, None) => EvidenceVerdict::NotAnchored,
@@ -328,6 +339,7 @@ fn recorded(
     if !is_this {
         return Err("the ledger records another statement".into());
     }
+
     let signed = &details["signed"];
     if signed.is_null() {
         return match statement.controller.signs_with {
@@ -335,6 +347,7 @@ fn recorded(
             None => Ok(None),
         };
     }
+
     let verified = acts::verified(signed, Some(log))?;
     let words = verified.statement;
     let content = &words.content;
@@ -370,6 +383,7 @@ mod tests {
             previous_hash: String::new(),
             hash: String::new(),
         };
+
         let named = |org: &OrgId, name: &str| json!({ "organization_id": org, "name": name });
         let act = |sequence, action: &str, by: &OrgId, controller: &OrgId, name: &str| {
             let details = json!({
@@ -378,11 +392,13 @@ mod tests {
             });
             entry(sequence, action, details)
         };
+
         let originator = StatedParty {
             organization_id: dealer.clone(),
             name: "Dealer".into(),
         };
         assert!(chain(&originator, &[]).is_empty());
+
         let key = json!({ "kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" });
         let mut agreed = act(5, BUYER, &fund, &bank, "Bank");
         agreed.details["signed"] = json!({ "public_key": key });
@@ -395,6 +411,7 @@ mod tests {
             act(6, "control.viewed", &fund, &bank, "Bank"),
             act(7, "control.transfer.confirmed", &bank, &fund, "Fund"),
         ];
+
         let steps = chain(&originator, &entries);
         let parts: Vec<(&str, &str, i64)> = steps
             .iter()
@@ -409,10 +426,12 @@ mod tests {
             ]
         );
         assert_eq!(steps[2].organization_id, fund);
+
         // RFC 8037, appendix A.3.
         let thumbprint = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";
         assert_eq!(steps[2].signs_with.as_deref(), Some(thumbprint));
         assert_eq!(steps[1].signs_with, None);
+
         // The chosen entries alone give the same chain.
         let chosen = entries_of_chain(&entries);
         assert_eq!(chosen.len(), 4);

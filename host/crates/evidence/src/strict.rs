@@ -53,6 +53,7 @@ fn members(place: &str, given: &Map<String, Value>, known: &Map<String, Value>) 
     if let Some(name) = unknown {
         return Some(format!("{place}/{name} is a member that the format lacks"));
     }
+
     let missing = known.keys().find(|name| !given.contains_key(*name));
     if let Some(name) = missing {
         return Some(format!("{place}/{name} is missing"));
@@ -127,6 +128,7 @@ impl<'de> Visitor<'de> for SingleMembersVisitor {
             }
             object.insert(name, value);
         }
+
         Ok(Value::Object(object))
     }
 }

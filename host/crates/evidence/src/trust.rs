@@ -57,9 +57,11 @@ impl TrustRoots {
         if roots.is_empty() {
             return Err(about(&"it holds no certificate"));
         }
+
         for root in &roots {
             anchor_from_trusted_cert(root).map_err(|error| about(&error))?;
         }
+
         Ok(Self { roots })
     }
 
@@ -87,6 +89,7 @@ impl TrustRoots {
                 CertificateChoices::Other(_) => None,
             })
             .collect();
+
         let signer = encoded(signer).map_err(|error| error.to_string())?;
         let seconds = at.as_seconds().unsigned_abs();
         let at = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
@@ -100,6 +103,7 @@ impl TrustRoots {
                     .map(|_| ())
             })
         };
+
         let mut why = String::from("no purpose");
         for purpose in purposes {
             match leads_to_root(purpose) {
@@ -107,6 +111,7 @@ impl TrustRoots {
                 Err(error) => why = error.to_string(),
             }
         }
+
         Err(format!("its certificate leads to no trusted root: {why}"))
     }
 }

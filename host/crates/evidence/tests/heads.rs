@@ -63,6 +63,7 @@ fn a_newer_head_with_a_proof_from_the_bundles_anchors_it() {
     let evidence = Evidence::new();
     let newest = evidence.log.size;
     assert!(newest > evidence.size);
+
     let head = evidence.log.answer(newest, Some(evidence.size));
     is_anchored(&evidence, &head);
     let own = evidence.size;
@@ -91,6 +92,7 @@ fn a_newer_head_without_a_proof_leaves_the_bundle_consistent() {
 fn the_head_of_the_certificate_anchors_the_bundle() {
     let evidence = Evidence::new();
     assert!(evidence.certified < evidence.size);
+
     is_anchored(&evidence, &evidence.log.answer(evidence.certified, None));
     let head = evidence.log.note(evidence.certified);
     is_anchored(&evidence, &head);
@@ -123,6 +125,7 @@ fn an_older_head_anchors_where_the_bundles_proofs_lead_to_it() {
             ),
         }
     }
+
     // All heads since the newest entries, which follow each other.
     assert!(anchored >= 10, "{anchored} of {}", evidence.size);
 }
@@ -137,6 +140,7 @@ fn an_older_head_without_a_proof_says_how_to_get_one() {
     });
     let unproven: Vec<u64> = unproven.collect();
     assert!(!unproven.is_empty());
+
     for size in unproven {
         let detail = is_not_anchored(&evidence, &evidence.log.note(size));
         let advice = format!(
@@ -180,6 +184,7 @@ fn a_head_that_was_signed_with_a_later_key_anchors_the_bundle() {
         serde_json::from_str(&evidence.log.answer(newest, Some(evidence.size))).unwrap();
     let succession = KeySuccession::sign(&evidence.log.signer, &later, ORIGIN, evidence.size);
     head["data"]["successions"] = json!([succession]);
+
     head["data"]["checkpoint"] = json!(later.sign(&evidence.log.head(newest)));
     head["data"]["public_key"] = json!(later.verifier(ORIGIN).to_string());
     is_anchored(&evidence, &head.to_string());

@@ -39,6 +39,7 @@ fn no_changed_member_and_no_missing_file_is_valid() {
             unnoticed.push(changed.change);
         }
     }
+
     println!("{changes} changed bundles");
     assert!(unnoticed.is_empty(), "{unnoticed:#?}");
     assert!(changes > 1500, "{changes}");
@@ -62,12 +63,15 @@ fn a_ledger_of_another_organization_is_not_valid() {
     let mut files = evidence.files.clone();
     let ledger = String::from_utf8(files["custody-ledger.json"].clone()).unwrap();
     let own = format!("\"org_id\": \"{}\"", support::ORGANIZATION);
+
     // The first is that of the file, the second that of the first entry.
     let other = ledger.replacen(&own, "\"org_id\": \"org_01h455vb4pex5vsknk084sn02z\"", 1);
     assert_ne!(ledger, other);
+
     files.insert("custody-ledger.json".into(), other.into_bytes());
     let report = judged(&evidence, &files).unwrap();
     assert_eq!(report.verdict, EvidenceVerdict::NotValid);
+
     let mut checks = report.checks.iter();
     let check = checks.find(|check| check.check == "organization").unwrap();
     assert_eq!(check.ok, Some(false), "{}", check.detail);
@@ -102,8 +106,10 @@ fn the_files_of_a_vault_out_are_valid_for_a_verifier_with_the_rules() {
         (name.clone(), bytes)
     }));
     trusted.rules(decided.deciding_component().unwrap().sha256);
+
     let report = evidence.verify(&of_vault_out(&evidence), &trusted).unwrap();
     assert_eq!(report.verdict, EvidenceVerdict::Valid, "{report:#?}");
+
     let mut checks = report.checks.iter();
     let check = checks.find(|check| check.check == "component ledger");
     assert_eq!(check.unwrap().ok, None);
@@ -194,9 +200,11 @@ fn the_findings_about_unchanged_evidence_name_what_they_rest_on() {
     ] {
         assert_eq!(finding(&report, check), (Some(true), detail.to_owned()));
     }
+
     let (_, log) = finding(&report, "log");
     assert!(log.starts_with("every entry is among the "), "{log}");
     assert!(!log.contains("by its own word"), "{log}");
+
     let unanchored = evidence.verify(&evidence.files, &TrustedLogs::default());
     let (_, log) = finding(&unanchored.unwrap(), "log");
     let advice = "(by its own word: give --key, --head or --trust to anchor it)";
@@ -214,6 +222,7 @@ fn the_finding_about_a_change_says_what_was_changed() {
         files.insert(name.into(), bytes.into());
         files
     };
+
     let proofs = |change: fn(&mut Vec<Value>)| {
         edited(&evidence, LEDGER, |ledger| {
             change(ledger["log"]["inclusion"].as_array_mut().unwrap());
@@ -333,6 +342,7 @@ fn a_paper_original_is_one_by_the_form_of_the_release() {
         judged(&evidence, &files).unwrap()
     };
     let report = to_paper(&evidence.files);
+
     let none = (Some(false), "the ledger has no conversion to paper".into());
     assert_eq!(finding(&report, "evidence copy"), none);
 
@@ -345,6 +355,7 @@ fn a_paper_original_is_one_by_the_form_of_the_release() {
         "a paper original has replaced the record".into(),
     );
     assert_eq!(finding(&report, "evidence copy"), holds);
+
     let history = "the document was vaulted once, and a paper original has replaced it";
     assert_eq!(finding(&report, "history"), (Some(true), history.into()));
 }
@@ -368,6 +379,7 @@ fn what_a_bundle_does_not_show_is_named() {
     });
     trusted.rules(rules.unwrap());
     let report = evidence.verify(&of_vault_out(&evidence), &trusted).unwrap();
+
     let of_vault_out =
         "not among the files of a vault-out: who activated the components is not shown";
     assert_eq!(
@@ -385,6 +397,7 @@ fn components_without_an_activation_need_no_entry() {
             one["activation_id"] = Value::Null;
         }
     });
+
     let without = edited(&evidence, COMPONENTS, |components| {
         components["entries"] = json!([]);
     });

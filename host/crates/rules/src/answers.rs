@@ -60,6 +60,7 @@ pub fn parts(
         Ok(answer) => answer,
         Err(why) => return vec![AnswerPart::new(FAILURE, json!(why))],
     };
+
     let word = |value: Option<&Value>| {
         let word = value.and_then(Value::as_str);
         word.unwrap_or("nothing").to_owned()
@@ -111,6 +112,7 @@ fn decision(name: String, answer: &Value) -> AnswerPart {
     let Some(refusal) = refusal else {
         return AnswerPart::new(name, answer.get("ok").unwrap_or(answer).clone());
     };
+
     let text = |member: &str| refusal[member].as_str();
     let sentence = [text("message"), text("source")];
     let sentence: Vec<&str> = sentence.into_iter().flatten().collect();
@@ -181,6 +183,7 @@ pub fn differences(
             after_sentence: None,
         }];
     }
+
     pairs(before, after)
         .into_iter()
         .filter_map(|(one, other)| difference(record, one, other))
@@ -206,6 +209,7 @@ fn pairs<'a>(before: &'a ComponentAnswer, after: &'a ComponentAnswer) -> Vec<Par
             *other = take(&|part| part.reference.as_deref() == reference);
         }
     }
+
     pairs.extend(left.into_iter().map(|part| (None, Some(part))));
     pairs
 }
@@ -231,6 +235,7 @@ fn difference(
         before_sentence: sentence(before),
         after_sentence: sentence(after),
     };
+
     let same = difference.before == difference.after
         && difference.before_sentence == difference.after_sentence;
     (!same).then_some(difference)
@@ -239,9 +244,11 @@ fn difference(
 /// Whether an answer became stricter or looser.
 pub fn direction(before: &Value, after: &Value) -> DifferenceDirection {
     use DifferenceDirection::{Looser, Other, Stricter, Text};
+
     if before == after {
         return Text;
     }
+
     match (permits(before), permits(after)) {
         (Some(true), Some(false)) => Stricter,
         (Some(false), Some(true)) => Looser,
@@ -277,12 +284,14 @@ impl DifferenceGroups {
         if self.0.len() >= GROUPS && !self.0.contains_key(&key) {
             return;
         }
+
         let group = self.0.entry(key).or_insert_with(|| DifferenceGroup {
             check: difference.check.clone(),
             direction: difference.direction,
             count: 0,
             example: difference.clone(),
         });
+
         group.count += 1;
     }
 
@@ -333,6 +342,7 @@ mod tests {
             ("turned", json!(true)),
             ("gone", json!(1)),
         ]);
+
         let after = parts(&[
             ("turned", json!(false)),
             ("same", json!(true)),
@@ -363,6 +373,7 @@ mod tests {
             ),
             check("Custodian assigned", "UCC 9-105(b)(3)", true, "Ada"),
         ];
+
         let after = vec![
             check("Custodian assigned", "UCC 9-105(b)(3)", true, "Ada"),
             check(
@@ -372,6 +383,7 @@ mod tests {
                 "No assignee",
             ),
         ];
+
         let found = differences("env_1", &before, &after);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].check, "Secured party identified");
@@ -426,6 +438,7 @@ mod tests {
                 groups.add(&found);
             }
         }
+
         let groups = groups.into_sorted();
         assert_eq!((groups.len(), groups[0].count), (1, 3));
         assert_eq!(groups[0].example.record_id, "env_1");

@@ -90,6 +90,7 @@ pub fn rules_template(base: RulesBase) -> Option<Vec<u8>> {
         RulesBase::Ucc2022 => "holdfast-declared-ucc2022",
         RulesBase::Calendar => "holdfast-compliance-calendar",
     };
+
     // The calendar is a component with a table of its own.
     let mut templates = TEMPLATES.iter().chain(FURTHER_COMPONENTS);
     let template = templates.find(|template| template.name == name);
@@ -213,6 +214,7 @@ impl NativeCodeCache {
         {
             return Ok(component);
         }
+
         let bytes = artifact.bytes();
         let native = engine.precompile_component(&bytes)?;
         match self.keep(engine, &path, &native, &artifact.identity) {
@@ -265,6 +267,7 @@ impl NativeCodeCache {
             let taken_up = known.iter().any(|suffix| stem.ends_with(suffix));
             let age = entry.metadata().and_then(|about| about.modified());
             let old = age.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > A_DAY));
+
             if old && !taken_up {
                 let _ = fs::remove_file(entry.path());
             }
@@ -288,6 +291,7 @@ impl NativeCodeCache {
             );
             return None;
         }
+
         self.evict(path);
         self.read(engine, path)
     }
@@ -304,11 +308,13 @@ impl NativeCodeCache {
             })
             .collect();
         let mut size: u64 = kept.iter().map(|(_, size, _)| size).sum();
+
         kept.sort();
         for (_, bytes, path) in kept {
             if size <= self.most {
                 return;
             }
+
             if path != written {
                 remove(&path);
                 size -= bytes;
@@ -329,8 +335,10 @@ impl NativeCodeCache {
         let native = fs::read(path).ok()?;
         self.mac(path, &native)?.verify_slice(&expected).ok()?;
         drop(native);
+
         // Eviction is by time of last use, which is the file's modification time.
         let _ = fs::File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+
         // SAFETY: the file's MAC was made with a key only this node holds, over
         // bytes `precompile_component` gave it, in a folder only it writes.
         // Mapping the file keeps untouched code out of memory.
@@ -418,6 +426,7 @@ mod tests {
         fs::remove_file(&path).unwrap();
         fs::write(&path, native).unwrap();
         assert!(cache.read(&engines.rules, &path).is_none());
+
         cache.load(&engines.rules, &compliance()).unwrap();
         assert!(cache.read(&engines.rules, &path).is_some());
     }
@@ -434,6 +443,7 @@ mod tests {
             ComponentArtifact::uploaded(Slot::Compliance, "one", "1.0.0", bytes.into())
         };
         let (oak, elm, ash) = (named(b"o"), named(b"e"), named(b"a"));
+
         let kept = |one: &ComponentArtifact| cache.keeps(&engines.rules, &one.identity.sha256);
         cache.load(&engines.rules, &oak).unwrap();
         let size: u64 = fs::read_dir(folder.path())
@@ -441,10 +451,12 @@ mod tests {
             .map(|entry| entry.unwrap().metadata().unwrap().len())
             .sum();
         cache.load(&engines.rules, &elm).unwrap();
+
         cache.load(&engines.rules, &oak).unwrap();
         let small = cache.clone().limited_to(2 * size + size / 2);
         small.load(&engines.rules, &ash).unwrap();
         assert_eq!((kept(&oak), kept(&elm), kept(&ash)), (true, false, true));
+
         small.load(&engines.rules, &elm).unwrap();
         assert_eq!((kept(&oak), kept(&elm), kept(&ash)), (false, true, true));
     }

@@ -99,17 +99,20 @@ impl BaselineRules {
             };
             evaluation.checks.iter().filter(named).count()
         };
+
         let mut best = asked(&self.default, facts)?;
         for pack in &self.others {
             // All requirements of the default are shared: this is its family.
             if shared(&best.1) == best.1.checks.len() {
                 break;
             }
+
             let other = asked(pack, facts)?;
             if shared(&other.1) > shared(&best.1) {
                 best = other;
             }
         }
+
         Ok(best)
     }
 }
@@ -146,6 +149,7 @@ pub fn intersection(
             _ => check.clone(),
         })
         .collect();
+
     let unnamed = failed.into_values().filter(|failed| {
         let mut checks = own.checks.iter();
         !checks.any(|check| check.requirement == failed.requirement)
@@ -157,9 +161,11 @@ pub fn intersection(
         .map(|check| check.requirement.clone())
         .collect();
     let compliant = own.compliant && baseline.compliant && missing_requirements.is_empty();
+
     let total = checks.len().max(1);
     let passed = checks.len() - missing_requirements.len();
     let share = u32::try_from((passed * 100 + total / 2) / total).unwrap_or_default();
+
     // If every check stays as the rules have it, their own weights count.
     let share = if checks == own.checks {
         own.score
@@ -167,6 +173,7 @@ pub fn intersection(
         share
     };
     let score = share.min(own.score).min(baseline.score);
+
     compliance::Evaluation {
         compliant,
         // Only a compliant record can have the score 100.
@@ -200,6 +207,7 @@ pub fn certificate(
     let Some((_, owner)) = owners.find(|(name, _)| name == OWNER) else {
         return merged(own, baseline, both, opinions);
     };
+
     let mut certificate: Map<String, Value> = serde_json::from_str(own).ok()?;
     let of_pack: Map<String, Value> = serde_json::from_str(baseline).ok()?;
     let (own, pack) = evaluations;
@@ -215,12 +223,15 @@ pub fn certificate(
             check["detail"] = format!("{pack} The rules of {owner} ask for more.").into();
             check["satisfied"] = false.into();
         }
+
         passed += usize::from(check["satisfied"] == true);
     }
+
     let total = checks.len().max(1);
     statute["compliant"] = (passed == total).into();
     statute["score"] = ((passed * 100 + total / 2) / total).into();
     certificate.insert("ucc_9105_compliance".into(), statute);
+
     // Other rules do not decide which statute was tested, and how.
     for member in ["certificate_type", "esign_act_compliance", "legal_notices"] {
         if let Some(stated) = of_pack.get(member) {
@@ -245,6 +256,7 @@ pub fn certificate(
         "compliant": own.compliant, "score": own.score, "checks": added,
     });
     certificate.insert("organization_checks".into(), section);
+
     certificate.insert("evaluations".into(), json!(opinions));
     Some(format!("{:#}\n", Value::Object(certificate)))
 }
@@ -266,6 +278,7 @@ fn merged(
     if !checks.is_array() {
         *checks = json!([]);
     }
+
     let checks = checks.as_array_mut()?;
     for check in &both.checks {
         let known = checks
@@ -282,11 +295,13 @@ fn merged(
             })),
         }
     }
+
     let esign = "esign_act_compliance";
     let executed = baseline.get(esign).map(|stated| &stated["compliant"]);
     if executed != Some(&Value::Bool(true)) {
         object(&mut certificate, esign).insert("compliant".into(), false.into());
     }
+
     certificate.insert("evaluations".into(), json!(opinions));
     Some(format!("{:#}\n", Value::Object(certificate)))
 }
@@ -346,6 +361,7 @@ mod tests {
         assert_eq!(both.missing_requirements, ["hash", "party"]);
         assert_eq!(both.score, 33);
         assert_eq!(both.checks[0].detail, "hash is false");
+
         let stricter = evaluation(&[("hash", true), ("own", false)]);
         let both = intersection(&stricter, &evaluation(&[("hash", true)]));
         assert_eq!(both.missing_requirements, ["own"]);
@@ -381,6 +397,7 @@ mod tests {
                 "evaluations"
             ]
         );
+
         let checks = &stated["ucc_9105_compliance"]["checks"];
         assert_eq!(checks[0]["satisfied"], false);
         assert_eq!(checks[0]["statute_reference"], "x");
@@ -419,6 +436,7 @@ mod tests {
             identity_verifications: Vec::new(),
             attributes: vec![(OWNER.into(), "Maple Motors".into())],
         };
+
         let pack = evaluation(&[("hash", true), ("copy", true)]);
         let mut own = evaluation(&[("hash", true), ("copy", false), ("registered", true)]);
         own.checks[0].detail = "The State of Delaware has registered this.".into();
@@ -440,8 +458,10 @@ mod tests {
         );
         assert!(!statute.to_string().contains("Delaware"), "{statute}");
         assert_eq!(stated["legal_notices"], json!(["of the pack"]));
+
         let section = &stated["organization_checks"];
         assert_eq!(section["owner"], "Maple Motors");
+
         let names: Vec<&Value> = section["checks"].as_array().unwrap().iter().collect();
         assert_eq!(names.len(), 3, "{section}");
         assert_eq!(names[2]["requirement"], "registered");

@@ -123,6 +123,7 @@ pub fn compare(before: &RulesProgram, after: &RulesProgram, plan: &QuestionPlan)
     let deadline = plan.time.map(|time| Instant::now() + time);
     let shared = before.functions().keys();
     let shared = shared.filter(|name| after.functions().contains_key(*name));
+
     // Decisions first: documents repeat them.
     let (decide, others): (Vec<_>, Vec<_>) = shared.partition(|name| is_decision(name));
     let functions = decide.into_iter().chain(others).map(|name| {
@@ -130,6 +131,7 @@ pub fn compare(before: &RulesProgram, after: &RulesProgram, plan: &QuestionPlan)
         let comparison = Comparison::new([before, after], name, &set, deadline);
         comparison.report(comparison.ask(plan.threads))
     });
+
     BehaviourDiff {
         slot: before.slot,
         before: before.identity.clone(),
@@ -148,6 +150,7 @@ impl QuestionPlan {
             name: vector.name.clone(),
             with: vector.given.clone(),
         });
+
         let recorded = self.recorded.get(function).into_iter().flatten().cloned();
         let bases = own
             .chain(recorded)
@@ -213,6 +216,7 @@ impl<'a> Comparison<'a> {
             deadline,
             of_bases: vec![BTreeSet::new(); set.bases.len()],
         };
+
         // Combinations have no edits, and so no other question with their base.
         for question in set.questions.iter().take(set.counts.bases) {
             if new.is_over() {
@@ -221,6 +225,7 @@ impl<'a> Comparison<'a> {
             let found = new.differences(question).into_iter();
             new.of_bases[question.base] = found.map(|one| (one.check, one.direction)).collect();
         }
+
         new
     }
 
@@ -253,6 +258,7 @@ impl<'a> Comparison<'a> {
                 let Some(chunk) = chunks.get(at) else {
                     return done;
                 };
+
                 let mut part = ComparedAnswers::default();
                 for question in *chunk {
                     if self.is_over() {
@@ -261,9 +267,11 @@ impl<'a> Comparison<'a> {
                     }
                     self.note(question, &mut part);
                 }
+
                 done.push((at, part));
             }
         };
+
         let mut parts = thread::scope(|scope| {
             let running: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
             let done = running.into_iter().map(|thread| match thread.join() {
@@ -273,10 +281,12 @@ impl<'a> Comparison<'a> {
             done.flatten().collect::<Vec<_>>()
         });
         parts.sort_by_key(|(at, _)| *at);
+
         let mut all = ComparedAnswers::default();
         for (_, part) in parts {
             all.add(part);
         }
+
         all
     }
 
@@ -295,11 +305,13 @@ impl<'a> Comparison<'a> {
                 }
             }
         }
+
         let failures = answers.raw.iter().filter(|answer| answer.is_err()).count() as u64;
         into.unanswered += u64::from(failures == 2);
         if answers.raw[0] == answers.raw[1] || failures == 2 {
             return;
         }
+
         into.differing += 1;
         into.failed += failures;
         for difference in answers.differences() {
@@ -311,6 +323,7 @@ impl<'a> Comparison<'a> {
                 difference,
                 rank: (of_base, question.size(), question.base),
             };
+
             into.add_group(key, group);
         }
     }
@@ -335,6 +348,7 @@ impl<'a> Comparison<'a> {
                 Some(difference) => (question, difference),
                 None => (group.question, group.difference),
             };
+
             BehaviourGroup {
                 counterexample: counterexample(self.set, &question, difference),
                 check: key.0,
@@ -342,6 +356,7 @@ impl<'a> Comparison<'a> {
                 count: group.count,
             }
         });
+
         let mut groups: Vec<BehaviourGroup> = groups.collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.count));
         if self.rules[0].slot == Slot::Placement && self.function == drawing::FUNCTION {
@@ -350,6 +365,7 @@ impl<'a> Comparison<'a> {
                 example.pages = drawing::pages(self.rules, &example.given);
             }
         }
+
         // Each component's own sentences: those of the other may differ from them by one word only.
         let [before, after] = compared
             .outcomes
@@ -358,9 +374,11 @@ impl<'a> Comparison<'a> {
         for (branch, count) in before {
             outcomes.entry(branch).or_default().0 = count;
         }
+
         for (branch, count) in after {
             outcomes.entry(branch).or_default().1 = count;
         }
+
         let outcomes = outcomes.into_iter();
         FunctionDiff {
             function: self.function.to_owned(),
@@ -407,6 +425,7 @@ impl ComparedAnswer {
                 after_sentence: None,
             });
         }
+
         for difference in &mut found {
             let sentences = [
                 &mut difference.before_sentence,
@@ -415,6 +434,7 @@ impl ComparedAnswer {
             for sentence in sentences.into_iter().flatten() {
                 sentence.truncate(sentence.floor_char_boundary(MAX_SENTENCE));
             }
+
             for value in [&mut difference.before, &mut difference.after] {
                 let mut text = value.to_string();
                 if text.len() > MAX_SENTENCE {
@@ -423,6 +443,7 @@ impl ComparedAnswer {
                 }
             }
         }
+
         found
     }
 }
@@ -465,6 +486,7 @@ impl ComparedAnswers {
                 }
             }
         }
+
         match self.groups.entry(key) {
             Entry::Vacant(vacant) => {
                 vacant.insert(group);
@@ -488,6 +510,7 @@ impl ComparedAnswers {
         for (key, group) in part.groups {
             self.add_group(key, group);
         }
+
         for (all, outcomes) in self.outcomes.iter_mut().zip(part.outcomes) {
             for (branch, count) in outcomes {
                 if all.len() < MAX_OUTCOMES || all.contains_key(&branch) {
@@ -514,12 +537,14 @@ fn counterexample(
             }
             .unwrap_or(&Value::Null)
         });
+
         FactChange {
             field,
             from: from.clone(),
             to: Value::clone(&edit.to),
         }
     });
+
     Counterexample {
         base: base.name.clone(),
         changes: changes.collect(),

@@ -66,6 +66,7 @@ pub fn branches(rules: &RulesProgram, plan: &QuestionPlan) -> Branches {
         let set = plan.questions(rules, function);
         let mut questions: Vec<&GeneratedQuestion> = set.questions.iter().collect();
         questions.sort_by_key(|question| question.edits.len());
+
         for question in questions {
             let with = set.parameters(question);
             for branch in taken(rules, function, &with) {
@@ -73,6 +74,7 @@ pub fn branches(rules: &RulesProgram, plan: &QuestionPlan) -> Branches {
             }
         }
     }
+
     merged(found, |_, _| {})
 }
 
@@ -85,8 +87,10 @@ pub fn taken(rules: &RulesProgram, function: &str, with: &Map<String, Value>) ->
             .filter_map(|answer| reading(function, answer))
             .collect();
     }
+
     let answer = answers::parts(function, with, &answer);
     let texts = texts_of(with);
+
     // A score is the sum of the checks.
     let checks = answer.iter().filter(|part| !part.value.is_number());
     checks.map(|part| branch_of(part, &texts)).collect()
@@ -101,6 +105,7 @@ fn reading(function: &str, answer: &Value) -> Option<Branch> {
             sentence: String::new(),
         });
     }
+
     let error = answer.get("err")?;
     let issues = error["rejected"].as_array().into_iter().flatten();
     let mut codes: Vec<&str> = issues.filter_map(|issue| issue["code"].as_str()).collect();
@@ -111,6 +116,7 @@ fn reading(function: &str, answer: &Value) -> Option<Branch> {
         (true, Value::Object(case)) => case.keys().next()?.clone(),
         (true, other) => other.as_str()?.to_owned(),
     };
+
     Some(Branch {
         check: function.to_owned(),
         value: answers::refused(&codes),
@@ -131,6 +137,7 @@ pub(super) fn branch_of(part: &AnswerPart, texts: &[String]) -> Branch {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
+
     let sentence = match &part.sentence {
         Some(sentence) if sentence.len() > MAX_SENTENCE => "a long text".to_owned(),
         Some(sentence) => without_facts(sentence, texts),
@@ -140,6 +147,7 @@ pub(super) fn branch_of(part: &AnswerPart, texts: &[String]) -> Branch {
         text.truncate(text.floor_char_boundary(MAX_TEXT));
         text
     };
+
     Branch {
         check: part.name.clone(),
         value: shortened(value),
@@ -160,10 +168,12 @@ pub(super) fn texts_of(with: &Map<String, Value>) -> Vec<String> {
             _ => {}
         }
     }
+
     let mut texts = Vec::new();
     with.values().for_each(|value| collect(value, &mut texts));
     texts.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
     texts.dedup();
+
     texts
 }
 
@@ -173,6 +183,7 @@ fn without_facts(sentence: &str, texts: &[String]) -> String {
     for text in texts.iter().filter(|text| sentence.contains(text.as_str())) {
         plain = plain.replace(text.as_str(), &FACT.to_string());
     }
+
     let words = plain.split_whitespace();
     let words = words
         .map(|word| word.trim_matches(|letter: char| !letter.is_alphanumeric() && letter != FACT));
@@ -181,6 +192,7 @@ fn without_facts(sentence: &str, texts: &[String]) -> String {
             && !word.contains(FACT)
             && !word.contains(|letter: char| letter.is_ascii_digit())
     });
+
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -198,5 +210,6 @@ pub(super) fn merged<V>(
             None => kept.push((branch, value)),
         }
     }
+
     kept.into_iter().collect()
 }

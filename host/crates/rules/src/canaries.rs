@@ -28,12 +28,14 @@ pub fn compliance(
         identity_verifications: Vec::new(),
         attributes: Vec::new(),
     };
+
     let evaluation = probe.call(|store| {
         let instance = pre.instantiate(&mut *store)?;
         instance
             .holdfast_compliance_compliance()
             .call_evaluate(store, &facts)
     })?;
+
     probe.expect(
         !evaluation.compliant && evaluation.score < 100 && !evaluation.checks.is_empty(),
         "an empty record came out compliant",
@@ -54,6 +56,7 @@ pub fn lifecycle(
         payment: lifecycle::PaymentStatus::NotRequested,
         attributes: Vec::new(),
     };
+
     let void = |current| {
         probe.call(|store| {
             let instance = pre.instantiate(&mut *store)?;
@@ -65,6 +68,7 @@ pub fn lifecycle(
             )
         })
     };
+
     let allowed = void(lifecycle::EnvelopeStatus::Sent)?;
     let refused = void(lifecycle::EnvelopeStatus::Vaulted)?;
     probe.expect(
@@ -91,12 +95,14 @@ pub fn control(
             consents: Vec::new(),
             attributes: Vec::new(),
         };
+
         probe.call(|store| {
             let instance = pre.instantiate(&mut *store)?;
             let rules = instance.holdfast_control_control();
             rules.call_decide(store, control::Act::Release, &facts)
         })
     };
+
     let own = release(vec![control::Party::Controller])?;
     let foreign = release(Vec::new())?;
     probe.expect(

@@ -133,6 +133,7 @@ impl ComponentCompiler {
             let done = done.await.map_err(std::io::Error::other)?;
             return done.map_err(CompileError::Refused);
         }
+
         let program = match &self.program {
             Some(program) => program.clone(),
             None => std::env::current_exe()?,
@@ -148,6 +149,7 @@ impl ComponentCompiler {
         let (Some(mut input), Some(mut output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(std::io::Error::other("a pipe is missing").into());
         };
+
         let work = async {
             let told = async {
                 // The child can refuse before it has read everything; its report has the reason.
@@ -163,10 +165,12 @@ impl ComponentCompiler {
                 output.read_to_end(&mut native).await?;
                 Ok::<_, std::io::Error>((line, native))
             };
+
             let ((), answer) = futures::future::join(told, heard).await;
             let status = child.wait().await?;
             Ok::<_, std::io::Error>((answer?, status))
         };
+
         let over =
             |what: String| CompileError::Refused(vec![AdmissionReason::new("over_limit", what)]);
         let ((line, native), status) = match tokio::time::timeout(self.limit, work).await {
@@ -197,10 +201,12 @@ pub fn run_child() -> std::io::Result<()> {
         Ok((inspected, native)) => (CompilerAnswer::Compiled(inspected), native),
         Err(reasons) => (CompilerAnswer::Refused(reasons), Vec::new()),
     };
+
     let mut output = std::io::stdout().lock();
     serde_json::to_writer(&mut output, &said)?;
     output.write_all(b"\n")?;
     output.write_all(&native)?;
+
     output.flush()
 }
 
@@ -246,6 +252,7 @@ fn compiled(
         Slot::Placement | Slot::Documents => settings::documents(),
         Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => settings::providers_for(1),
     };
+
     // One thread, so that request threads have processors with undisturbed caches.
     config.parallel_compilation(functions.is_some());
     let cached = match functions {
@@ -261,5 +268,6 @@ fn compiled(
                 format!("it cannot be compiled: {error:#}"),
             )]
         })?;
+
     Ok((inspected, native))
 }

@@ -85,6 +85,7 @@ impl ProcessConfinement {
         if !runs_when_idle() {
             let _ = nice(19);
         }
+
         let ended_first = fs::write("/proc/self/oom_score_adj", "1000").is_ok();
         let memory = memory_limit();
         let most = |value: u64| Rlimit {
@@ -100,6 +101,7 @@ impl ProcessConfinement {
         ] {
             let _ = setrlimit(resource, most(limit));
         }
+
         // The filter comes last, because it refuses the calls of the other measures.
         let own_user = leave_superuser();
         let own_namespaces = own_namespaces();
@@ -133,6 +135,7 @@ fn leave_superuser() -> bool {
             .and_then(|()| set_thread_res_uid(user, user, user));
         return left.is_ok();
     }
+
     true
 }
 

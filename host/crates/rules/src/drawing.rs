@@ -27,6 +27,7 @@ pub(super) fn pages(rules: [&RulesProgram; 2], given: &Map<String, Value>) -> Ve
         .chain(&after)
         .filter_map(|area| area["page"].as_u64())
         .collect();
+
     let pdf = given.get("pdf").cloned().unwrap_or_default();
     let asked = Map::from_iter([("pdf".to_owned(), pdf.clone())]);
     let facts = rules[0].call("inspect", &asked).unwrap_or_default();
@@ -39,6 +40,7 @@ pub(super) fn pages(rules: [&RulesProgram; 2], given: &Map<String, Value>) -> Ve
             let areas = areas.iter().filter(|area| area["page"] == number);
             areas.map(|area| rectangle(area, size)).collect()
         };
+
         Some(DrawnPage {
             number: u32::try_from(number).ok()?,
             width: hundredths(size[0]).try_into().ok()?,
@@ -48,6 +50,7 @@ pub(super) fn pages(rules: [&RulesProgram; 2], given: &Map<String, Value>) -> Ve
             after: of_page(&after),
         })
     });
+
     drawn.collect()
 }
 
@@ -65,6 +68,7 @@ fn text(rules: &RulesProgram, pdf: &Value, page: u64, size: [f64; 2]) -> Vec<Dra
             .collect(),
         area: rectangle(&line["area"], size),
     });
+
     drawn.collect()
 }
 

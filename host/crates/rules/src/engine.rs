@@ -126,9 +126,11 @@ impl ResourceLimiter for CpuMeter {
         if all > self.most_memory {
             return Err(TooMuchMemory(all).into());
         }
+
         if let Some(reservation) = &mut self.reservation {
             reservation.cover(all)?;
         }
+
         self.memory = all;
         Ok(true)
     }
@@ -189,6 +191,7 @@ pub fn fueled_store(
             data: (),
         },
     );
+
     let (began, mut worked) = (Instant::now(), None);
     let (deadline, cpu) = (limits.deadline, limits.cpu);
     store.limiter(|limited| &mut limited.limits);
@@ -205,6 +208,7 @@ pub fn fueled_store(
             UpdateDeadline::Continue(1)
         })
     });
+
     Ok(store)
 }
 
@@ -231,6 +235,7 @@ pub fn provider_store<T: Send + 'static>(
         },
     );
     store.limiter(|limited| &mut limited.limits);
+
     store.set_hostcall_fuel(limits.output);
     store.set_epoch_deadline(1);
     let watch = CallWatch::new(slice);
@@ -248,9 +253,11 @@ pub fn provider_store<T: Send + 'static>(
                     watch.held().reserved = EPOCH_TICK;
                 }
             };
+
             UpdateDeadline::YieldCustom(1, Box::pin(turn))
         })
     });
+
     (store, watch)
 }
 
@@ -312,6 +319,7 @@ impl CallWatch {
                     slice.spend(worked.saturating_sub(reserved), Instant::now());
                 }
             }
+
             polled
         })
         .await
@@ -335,6 +343,7 @@ impl EpochTicker {
                 }
             }
         });
+
         Self { stopped }
     }
 }
@@ -372,6 +381,7 @@ mod tests {
     fn a_component_cannot_exhaust_resources_of_other_calls() {
         let limits = AllLimits::default().of(Slot::Signing);
         let engine = Engine::new(&settings::providers()).unwrap();
+
         // A module with one table: `funcref`, 0 to 0 elements.
         let module = Module::new(&engine, b"\0asm\x01\0\0\0\x04\x05\x01\x70\x01\0\0").unwrap();
         let mut stores = Vec::new();
@@ -382,6 +392,7 @@ mod tests {
                     panic!("call {call}: {error:#}");
                 }
             }
+
             stores.push(store);
         }
     }
@@ -398,6 +409,7 @@ mod tests {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             })
             .await;
+
         let shows = watch.shows();
         assert!(shows > Duration::ZERO, "{shows:?}");
         assert!(shows < Duration::from_millis(120), "{shows:?}");

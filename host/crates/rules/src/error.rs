@@ -131,6 +131,7 @@ impl ComponentError {
     /// Classifies a wasmtime error as a [`CallFailure`].
     pub fn from_call(identity: &ComponentIdentity, error: &wasmtime::Error) -> Self {
         use wasmtime::{PoolConcurrencyLimitError, Trap};
+
         let text = format!("{error:#}");
         let kind = match error.downcast_ref::<Trap>() {
             Some(Trap::Interrupt | Trap::OutOfFuel) => CallFailure::Timeout,
@@ -152,6 +153,7 @@ impl ComponentError {
             }
             None => CallFailure::Link(text),
         };
+
         Self::new(identity, kind)
     }
 }

@@ -47,6 +47,7 @@ impl CallGate {
             if let Some(time) = &self.time {
                 time.open(Duration::ZERO).await;
             }
+
             let (memory, fetched) = match &self.memory {
                 Some(share) => (
                     Some(share.reserve(expected).await?),
@@ -54,16 +55,19 @@ impl CallGate {
                 ),
                 None => (None, None),
             };
+
             let mut permits = Vec::with_capacity(self.permits.len());
             for semaphore in &self.permits {
                 permits.push(semaphore.clone().acquire_owned().await.ok()?);
             }
+
             Some(CallPermit {
                 _permits: permits,
                 memory,
                 fetched,
             })
         };
+
         tokio::time::timeout(patience, turn).await.ok().flatten()
     }
 }
@@ -132,6 +136,7 @@ impl MemoryReservation {
         };
         let (own, all) = (take(&self.share.0)?, take(&self.share.1)?);
         self.held.0.merge(own);
+
         self.held.1.merge(all);
         Ok(())
     }
@@ -235,13 +240,16 @@ mod tests {
             first.cover((2 << 20) + 1).is_err(),
             "its own share is used up"
         );
+
         let waits = tokio::time::timeout(Duration::from_millis(20), oak.reserve(1)).await;
         assert!(
             waits.is_err(),
             "the next call of the same organization waits"
         );
+
         let mut other = elm.reserve(1 << 20).await.unwrap();
         assert!(other.cover(2 << 20).is_err(), "nothing is left for all");
+
         drop(first);
         assert!(other.cover(2 << 20).is_ok());
         assert!(oak.reserve(1 << 20).await.is_some());

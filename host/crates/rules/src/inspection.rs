@@ -57,12 +57,14 @@ pub fn inspect(bytes: &[u8]) -> Result<InspectedComponent, Vec<AdmissionReason>>
                 .into(),
         ));
     }
+
     if !Parser::is_component(bytes) {
         return Err(one(
             "not_a_component",
             "this is no WebAssembly component: it does not begin as one".into(),
         ));
     }
+
     Validator::new_with_features(features())
         .validate_all(bytes)
         .map_err(|error| one("invalid", format!("the component is not valid: {error}")))?;
@@ -80,6 +82,7 @@ pub fn inspect(bytes: &[u8]) -> Result<InspectedComponent, Vec<AdmissionReason>>
     {
         reasons.push(mismatch);
     }
+
     if reasons.is_empty() {
         Ok(InspectedComponent {
             slot,
@@ -117,6 +120,7 @@ impl ComponentOutline {
                 _ => {}
             }
         }
+
         Ok(Self { imports, exports })
     }
 
@@ -132,6 +136,7 @@ impl ComponentOutline {
             else {
                 continue;
             };
+
             match major(version) {
                 Some(MAJOR) => found.push((slot, version.to_owned())),
                 _ => reasons.push(AdmissionReason::new(
@@ -144,6 +149,7 @@ impl ComponentOutline {
                 )),
             }
         }
+
         match (&found[..], reasons.is_empty()) {
             ([(slot, version)], true) => Ok((*slot, version.clone())),
             (_, false) => Err(reasons),
@@ -184,6 +190,7 @@ fn not_granted(slot: Slot, import: &str) -> Option<AdmissionReason> {
             ),
         ));
     }
+
     let (known, ours) = if interface.starts_with("wasi:") {
         (version.starts_with("0.2."), "WASI 0.2")
     } else {
@@ -209,15 +216,18 @@ fn mismatch(
     if version != worlds::VERSION || outline.imports.iter().any(foreign) {
         return None;
     }
+
     let newer = |import: &String| split(import).1 != worlds::VERSION;
     if outline.imports.iter().any(newer) {
         return None;
     }
+
     let mut resolve = wit_parser::Resolve::default();
     let mut package = None;
     for (name, text) in worlds::sources(slot) {
         package = resolve.push_source(name, text).ok();
     }
+
     let world = resolve.select_world(&[package?], Some(slot.world())).ok()?;
     let error = wit_component::targets(&resolve, world, bytes).err()?;
     Some(AdmissionReason::new(

@@ -47,6 +47,7 @@ pub fn with_wit_names(signature: &ComponentFunc, call: &BaseQuestion) -> BaseQue
         let value = call.with.get(parameter).unwrap_or(&Value::Null);
         with.insert(parameter.to_owned(), wit_names(&ty, value));
     }
+
     BaseQuestion {
         name: call.name.clone(),
         with,
@@ -87,12 +88,14 @@ fn placement(function: &str) -> Vec<BaseQuestion> {
                     "default-value": null, "position": position,
                 })
             };
+
             let anchor = |text: &str| {
                 json!({ "anchor": {
                     "text": text, "occurrence": 1, "page": null,
                     "offset-x": 0.05, "offset-y": 0.0, "w": 0.2, "h": 0.03,
                 } })
             };
+
             let area = json!({ "page": 1, "x": 0.1, "y": 0.1, "w": 0.2, "h": 0.05 });
             json!({ "pdf": pdf, "fields": [
                 field("Signature", "signature", anchor("Buyer signature:")),
@@ -103,6 +106,7 @@ fn placement(function: &str) -> Vec<BaseQuestion> {
         "occurrences" => json!({ "pdf": pdf, "text": "Buyer signature:", "page": null }),
         _ => json!({ "pdf": pdf }),
     };
+
     vec![call("a retail installment contract", with)]
 }
 
@@ -147,6 +151,7 @@ fn wit_names(ty: &Type, value: &Value) -> Value {
                 let payload = ty.map_or(Value::Null, |ty| wit_names(&ty, payload));
                 (name.clone(), payload)
             });
+
             Value::Object(named.collect())
         }
         (Type::List(list), value) => named(&list.ty(), value).unwrap_or_else(|| value.clone()),

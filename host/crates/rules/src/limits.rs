@@ -109,6 +109,7 @@ fn defaults(slot: Slot) -> CallLimits {
         instances_of_organization: 32,
         memory_of_organization: 0,
     };
+
     match slot {
         Slot::Compliance => rules,
         // These rules run inside a write transaction, for which other writers wait.
@@ -186,11 +187,13 @@ impl AllLimits {
                     "{slot} has no limit of instances: its calls take microseconds, one on each thread"
                 ));
             }
+
             changed.apply(limits);
             let shared = matches!(slot, Slot::Placement | Slot::Documents);
             if shared && changed.instances_of_organization.is_none() {
                 limits.instances_of_organization = limits.instances.div_ceil(2);
             }
+
             let most = most(slot);
             for (what, is, most) in [
                 ("memory_bytes", limits.memory, most.memory),
@@ -205,9 +208,11 @@ impl AllLimits {
                     return Err(format!("{what} of {slot} must be 1 to {most}"));
                 }
             }
+
             let of_organization = &mut limits.instances_of_organization;
             *of_organization = (*of_organization).clamp(1, limits.instances);
         }
+
         Ok(all)
     }
 
@@ -224,6 +229,7 @@ impl LimitSettings {
                 *limit = to.clone();
             }
         }
+
         set(&mut limits.memory, &self.memory_bytes);
         set(&mut limits.fuel, &self.fuel);
         set(&mut limits.deadline, &self.deadline);
@@ -231,11 +237,13 @@ impl LimitSettings {
         set(&mut limits.output, &self.output_bytes);
         set(&mut limits.host_calls, &self.host_calls);
         set(&mut limits.requests, &self.requests);
+
         set(&mut limits.instances, &self.instances);
         set(
             &mut limits.instances_of_organization,
             &self.instances_of_organization,
         );
+
         set(
             &mut limits.memory_of_organization,
             &self.memory_of_organization_bytes,

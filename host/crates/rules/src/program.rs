@@ -73,6 +73,7 @@ impl RulesProgram {
         let (item, at) = component
             .get_export(None, &interface)
             .ok_or_else(|| unfit(wasmtime::format_err!("it does not export {interface}")))?;
+
         let mut functions = BTreeMap::new();
         if let ComponentItem::ComponentInstance(instance) = item {
             for (name, item) in instance.exports(engine) {
@@ -84,6 +85,7 @@ impl RulesProgram {
                 }
             }
         }
+
         let mut linker = Linker::new(engine);
         faces::lend(&mut linker).map_err(unfit)?;
         let pre = linker.instantiate_pre(&component).map_err(unfit)?;
@@ -91,6 +93,7 @@ impl RulesProgram {
             Slot::Compliance => CompliancePre::new(pre.clone()).ok(),
             _ => None,
         };
+
         Ok(Self {
             slot: artifact.slot,
             identity,
@@ -165,6 +168,7 @@ impl RulesProgram {
             call.call(&mut *store, &parameters, &mut results)?;
             Ok(results)
         });
+
         let results = results.map_err(|error| format!("no answer: {}", error.kind))?;
         match results.first() {
             Some(result) => values::written(&mut NothingLent, result),

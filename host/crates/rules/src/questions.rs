@@ -122,6 +122,7 @@ pub fn generate(
             words.learn(&ty, value, &mut vec![name.to_owned()]);
         }
     }
+
     let mut random = fastrand::Rng::with_seed(seed);
     let edits: Vec<Vec<FactEdit>> = bases
         .iter()
@@ -133,6 +134,7 @@ pub fn generate(
             edits
         })
         .collect();
+
     let mut set = QuestionSet {
         questions: (0..bases.len()).map(unchanged).collect(),
         bases,
@@ -141,6 +143,7 @@ pub fn generate(
     set.counts.bases = set.questions.len();
     let combinations = everything(signature);
     set.counts.exhaustive = combinations.is_some();
+
     // A function that is asked everything needs fewer variations: those of the attributes.
     let most = if set.counts.exhaustive {
         most / 4
@@ -148,13 +151,16 @@ pub fn generate(
         most
     };
     set.add_singles(&edits, most / 2);
+
     set.add_pairs(&edits, most / 4, &mut random);
     let varied = set.counts.single + set.counts.pairs;
     set.add_random(&edits, most.saturating_sub(varied), &mut random);
+
     for base in combinations.into_iter().flatten() {
         set.questions.push(unchanged(set.bases.len()));
         set.bases.push(base);
     }
+
     set.counts.combinations = set.bases.len() - set.counts.bases;
     set
 }
@@ -176,11 +182,13 @@ impl QuestionSet {
             with.filter_map(move |(base, edits)| Some((base, edits.get(at)?)))
         });
         let before = self.questions.len();
+
         let singles = singles.take(most).map(|(base, edit)| GeneratedQuestion {
             base,
             edits: vec![edit.clone()],
         });
         self.questions.extend(singles);
+
         self.counts.single = self.questions.len() - before;
     }
 
@@ -200,6 +208,7 @@ impl QuestionSet {
             let number = |_: &mut fastrand::Rng| 2;
             self.add_by_chance(edits, most, number, random);
         }
+
         self.counts.pairs = self.questions.len() - before;
     }
 
@@ -224,11 +233,13 @@ impl QuestionSet {
             if self.questions.len() - before >= most || repeated >= MAX_REPEATED {
                 return;
             }
+
             let number = number(random);
             let chosen = (0..number).map(|_| random.usize(..edits[base].len()));
             let mut chosen: Vec<usize> = chosen.collect();
             chosen.sort_unstable();
             chosen.dedup();
+
             let is_new = chosen.len() == number && known.insert((base, chosen.clone()));
             if is_new && self.add_chosen(base, &edits[base], &chosen) {
                 repeated = 0
@@ -245,11 +256,13 @@ impl QuestionSet {
         if pairs.any(|(one, other)| overlap(path(one), path(other))) {
             return false;
         }
+
         let edits = chosen.iter().map(|one| edits[*one].clone());
         self.questions.push(GeneratedQuestion {
             base,
             edits: edits.collect(),
         });
+
         true
     }
 
@@ -261,6 +274,7 @@ impl QuestionSet {
                 *value = Value::clone(&edit.to);
             }
         }
+
         match with {
             Value::Object(with) => with,
             _ => Map::new(),
@@ -279,6 +293,7 @@ impl QuestionSet {
             smaller.edits.remove(position);
             smaller
         };
+
         // After each removal anew: an edit that was needed may not be any more.
         while let Some(smaller) = (0..smallest.edits.len())
             .map(|position| without(&smallest, position))
@@ -286,6 +301,7 @@ impl QuestionSet {
         {
             smallest = smaller;
         }
+
         smallest
     }
 }
@@ -311,6 +327,7 @@ fn at<'a>(value: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
     let Some((first, rest)) = path.split_first() else {
         return Some(value);
     };
+
     let next = match value {
         Value::Object(members) => members.entry(first.as_str()).or_insert(Value::Null),
         Value::Array(items) => items.get_mut(first.parse::<usize>().ok()?)?,
@@ -333,21 +350,25 @@ impl FactWords {
         {
             self.addresses.insert(text.clone());
         }
+
         let known = self.by_field.entry(field(path)).or_default();
         let is_known = |value: &Value| known.iter().any(|known| **known == *value);
         if known.len() < MAX_VALUES && !value.is_null() && !is_known(value) {
             known.push(Arc::new(value.clone()));
         }
+
         for (name, ty) in parts(ty, value) {
             let part = match value {
                 Value::Array(items) => name.parse().ok().and_then(|at: usize| items.get(at)),
                 value => value.get(&name),
             };
+
             // An option is its value.
             let (part, below) = (part.unwrap_or(&Value::Null), !name.is_empty());
             let part = if below { part } else { value };
             path.extend(below.then_some(name));
             self.learn(&ty, part, path);
+
             if below {
                 path.pop();
             }
@@ -424,6 +445,7 @@ fn edits_of(
         Type::Record(_) | Type::Tuple(_) | Type::Enum(_) | Type::Bool
     );
     let known = words.of_field(path).filter(|_| takes_known).cloned();
+
     let first = edits.len();
     for to in others.chain(known) {
         if *to != *value && !edits[first..].iter().any(|edit| edit.to == to) {
@@ -433,17 +455,20 @@ fn edits_of(
             });
         }
     }
+
     for (name, ty) in parts(ty, value) {
         if name.is_empty() {
             edits_of(&ty, value, path, words, edits);
             continue;
         }
+
         let part = match value {
             Value::Array(items) => name.parse().ok().and_then(|at: usize| items.get(at)),
             value => value.get(&name),
         };
         path.push(name);
         edits_of(&ty, part.unwrap_or(&Value::Null), path, words, edits);
+
         path.pop();
     }
 }
@@ -501,14 +526,17 @@ fn texts(text: &str, words: &FactWords) -> Vec<Value> {
         text.to_lowercase(),
         "other".to_owned(),
     ];
+
     near.push(shorter);
     if let Some((prefix, rest)) = text.split_once(':') {
         near.push(format!("other:{rest}"));
         near.push(format!("{prefix}:"));
     }
+
     if text.contains('@') {
         near.extend(words.addresses.iter().take(MAX_VALUES).cloned());
     }
+
     near.into_iter().map(Value::String).collect()
 }
 
@@ -517,6 +545,7 @@ fn texts(text: &str, words: &FactWords) -> Vec<Value> {
 fn lists(item: &Type, value: &Value) -> Vec<Value> {
     let items = value.as_array().cloned().unwrap_or_default();
     let mut near = vec![json!([])];
+
     // Copies of long lists would fill the memory.
     let varied = if items.len() > MAX_COPIED {
         1
@@ -531,9 +560,11 @@ fn lists(item: &Type, value: &Value) -> Vec<Value> {
         more.push(items[at].clone());
         near.push(Value::Array(more));
     }
+
     let mut reversed = items.clone();
     reversed.reverse();
     near.push(Value::Array(reversed));
+
     if let Type::Enum(names) = item {
         for name in names.names() {
             near.push(json!([name]));
@@ -546,6 +577,7 @@ fn lists(item: &Type, value: &Value) -> Vec<Value> {
     } else if items.is_empty() {
         near.extend(plain(item).map(|item| json!([item])));
     }
+
     near
 }
 
@@ -590,6 +622,7 @@ fn everything(signature: &ComponentFunc) -> Option<Vec<BaseQuestion>> {
         if all.len() * values.len() > MAX_COMBINATIONS {
             return None;
         }
+
         let with = |known: &Map<String, Value>, value: &Value| {
             let mut known = known.clone();
             known.insert(name.to_owned(), value.clone());
@@ -600,6 +633,7 @@ fn everything(signature: &ComponentFunc) -> Option<Vec<BaseQuestion>> {
             .flat_map(|known| values.iter().map(move |value| with(known, value)))
             .collect();
     }
+
     let named = |with| BaseQuestion {
         name: "every combination".into(),
         with,
@@ -629,6 +663,7 @@ fn values(ty: &Type) -> Option<Vec<Value>> {
                 if all.len() * values.len() > MAX_COMBINATIONS {
                     return None;
                 }
+
                 let with = |known: &Map<String, Value>, value: &Value| {
                     let mut known = known.clone();
                     known.insert(field.name.to_owned(), value.clone());
@@ -639,6 +674,7 @@ fn values(ty: &Type) -> Option<Vec<Value>> {
                     .flat_map(|known| values.iter().map(move |value| with(known, value)))
                     .collect();
             }
+
             all.into_iter().map(Value::Object).collect()
         }
         _ => return None,

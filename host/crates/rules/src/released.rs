@@ -56,6 +56,7 @@ pub fn known_compliance(named: &ComponentIdentity) -> Option<ComponentArtifact> 
         artifact.identity = named.clone();
         return Some(artifact);
     }
+
     let bytes = RELEASED.get(&named.sha256)?;
     let (name, version) = (&named.name, &named.version);
     Some(ComponentArtifact::uploaded(

@@ -84,6 +84,7 @@ pub fn replay(
             .map(|_| scope.spawn(move || work(receiver, rules)))
             .collect();
         let mut batch = Vec::with_capacity(BATCH);
+
         let mut unread = None;
         for line in export.lines() {
             match line {
@@ -93,11 +94,13 @@ pub fn replay(
                     break;
                 }
             }
+
             if batch.len() == BATCH {
                 // Workers receive until the end, after an error too.
                 let _ = sender.send(std::mem::take(&mut batch));
             }
         }
+
         let _ = sender.send(batch);
         drop(sender);
         let mut all = ReplayWork::default();
@@ -107,6 +110,7 @@ pub fn replay(
                 .map_err(|_| io::Error::other("a thread failed"))?;
             all.add(done?);
         }
+
         match unread {
             Some(error) => Err(error),
             None => Ok(all.report()),
@@ -124,6 +128,7 @@ fn work(receiver: &Mutex<Receiver<Vec<String>>>, rules: &RulesProgram) -> io::Re
         let Ok(batch) = batch else {
             return done;
         };
+
         // Receives after an error, too: the reader of the file waits for room in the queue.
         done = done.and_then(|done| done.lines(rules, &batch));
     }
@@ -160,17 +165,20 @@ impl ReplayWork {
             self.report.incomplete += 1;
             return;
         };
+
         let (given, answer) = (given.get(), answer.get());
         if answer == "null" || given.contains("\"document_sha256\"") {
             self.report.incomplete += 1;
             return;
         }
+
         self.report.replayed += 1;
         if given.len() + answer.len() > REMEMBERED_BYTES {
             let found = asked(rules, line.function, given, answer);
             self.note(line.decision_id, found.as_deref());
             return;
         }
+
         let question = format!("{}\n{given}\n{answer}", line.function);
         let found = match self.known.get(&question) {
             Some(found) => found.clone(),
@@ -183,6 +191,7 @@ impl ReplayWork {
                 found
             }
         };
+
         self.note(line.decision_id, found.as_deref());
     }
 
@@ -196,6 +205,7 @@ impl ReplayWork {
                 if report.differing_ids.len() < NAMED {
                     report.differing_ids.push(id.to_owned());
                 }
+
                 for difference in found {
                     let mut difference = difference.clone();
                     id.clone_into(&mut difference.record_id);
@@ -213,6 +223,7 @@ impl ReplayWork {
         all.failed += one.failed;
         all.other_slots += one.other_slots;
         all.incomplete += one.incomplete;
+
         all.differing_ids.extend(one.differing_ids);
         self.groups.merge(other.groups);
     }
@@ -235,6 +246,7 @@ fn asked(
     if function == "evaluate" && is_repeated(rules, given, answer) {
         return Some(Vec::new());
     }
+
     let given: Map<String, Value> = serde_json::from_str(given).ok()?;
     let recorded: Value = serde_json::from_str(answer).ok()?;
     let (with, recorded) = rules.with_wit_names(function, given, &recorded)?;
@@ -242,6 +254,7 @@ fn asked(
     if now.is_err() {
         return None;
     }
+
     let before = answers::parts(function, &with, &Ok(recorded));
     let after = answers::parts(function, &with, &now);
     Some(answers::differences("", &before, &after))

@@ -95,6 +95,7 @@ fn next_status(
     if let Some(answer) = known.get(&question) {
         return Ok(answer.clone());
     }
+
     drop(known);
     let answer = next_status_anew(active, current, trigger, facts)?;
     if answer
@@ -103,10 +104,12 @@ fn next_status(
     {
         return Ok(answer);
     }
+
     let mut known = answers.write().unwrap_or_else(PoisonError::into_inner);
     if known.len() >= ANSWERS {
         known.clear();
     }
+
     known.insert(question, answer.clone());
     Ok(answer)
 }
@@ -367,6 +370,7 @@ impl OwnRules {
             answer
         });
         let ended = task.await;
+
         ended.map_err(|error| ComponentError::new(identity, CallFailure::Trap(error.to_string())))
     }
 }
@@ -457,10 +461,12 @@ impl ComplianceRules {
         let Some(own) = &self.own else {
             return work(&rules);
         };
+
         let identity = rules.identity()?;
         let Some(_turn) = own.slice.pass(PATIENCE).await else {
             return Err(ComponentError::new(&identity, CallFailure::Busy));
         };
+
         let _permit = own.permits.acquire().await;
         own.run(&identity, move || work(&rules)).await?
     }
@@ -499,6 +505,7 @@ impl ComplianceRules {
             };
             return Ok((alone, None));
         }
+
         let (pack, evaluation) = match pack.and_then(|pack| self.baselines.released(pack)) {
             Some(released) => baseline::asked(released, facts)?,
             None => self.baselines.of_family(&own, facts)?,
@@ -512,6 +519,7 @@ impl ComplianceRules {
             opinions,
             own: Some(own),
         };
+
         Ok((judgement, Some((pack, evaluation))))
     }
 
@@ -539,6 +547,7 @@ impl ComplianceRules {
         let (judgement, Some((pack, of_pack))) = self.compared(facts, pack)? else {
             return Ok((text, identity));
         };
+
         let second = certify(pack, facts, issued_at, issuer)?;
         let written = baseline::certificate(
             facts,
@@ -703,6 +712,7 @@ impl LifecycleRules {
                     .call_batch(store, current, trigger)
             })
         });
+
         next.map(from_batch)
     }
 
@@ -721,10 +731,12 @@ impl LifecycleRules {
         if default.identity.sha256 == active.identity.sha256 {
             return Ok(next);
         }
+
         let allowed = ask(default)?.map_err(TransitionError::Refused)?;
         if next == allowed {
             return Ok(next);
         }
+
         Err(TransitionError::Refused(lifecycle::Refusal {
             reason: lifecycle::RefusalReason::Status,
             message: "The active lifecycle rules lead elsewhere than the specification".into(),
@@ -750,6 +762,7 @@ async fn in_transaction<P: Send + Sync + 'static, R: Send + 'static>(
     if !own.slice.is_open() {
         return Err(ComponentError::new(&identity, CallFailure::Busy));
     }
+
     own.run(&identity, move || work(held)).await
 }
 
@@ -821,6 +834,7 @@ pub fn decide_control(
 /// A refusal is stricter than a consent, and two consents are stricter than one.
 fn stricter(left: control::Decision, right: control::Decision) -> control::Decision {
     use control::Decision::{Allowed, ConsentNeeded, Refused};
+
     match (left, right) {
         (Refused(refusal), _) | (_, Refused(refusal)) => Refused(refusal),
         (ConsentNeeded(mut parties), ConsentNeeded(others)) => {

@@ -19,6 +19,7 @@ fn common() -> Config {
         .epoch_interruption(true)
         .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(8))
         .generate_address_map(false);
+
     config
 }
 
@@ -36,6 +37,7 @@ pub fn rules() -> Config {
         .linear_memory_keep_resident(256 * 1024)
         .table_keep_resident(16 * 1024)
         .max_unused_warm_slots(16);
+
     let mut config = common();
     config
         .consume_fuel(true)
@@ -43,6 +45,7 @@ pub fn rules() -> Config {
         .cranelift_nan_canonicalization(true)
         .memory_reservation(16 * MIB as u64)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+
     config
 }
 
@@ -81,9 +84,11 @@ pub fn providers_for(calls: u32) -> Config {
         .table_keep_resident(16 * 1024)
         .async_stack_keep_resident(64 * 1024)
         .max_unused_warm_slots(16);
+
     let mut config = common();
     config
         .memory_reservation(128 * MIB as u64)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+
     config
 }

@@ -204,6 +204,7 @@ impl<P: ComponentWorld> LoadedComponent<P> {
         if self.identity.as_ref() == Some(identity) {
             return ComponentHandle::Held(self.default.clone());
         }
+
         ComponentHandle::Absent {
             slot: self.clone(),
             identity: identity.clone(),
@@ -255,6 +256,7 @@ pub fn deferred<P: ComponentWorld>(
             "this binary has no default component for the slot",
         )),
     });
+
     Arc::new(LazyLock::new(load))
 }
 
@@ -328,6 +330,7 @@ fn prepare<P: ComponentWorld>(
         meter,
     };
     active.pre.canary(&active.probe())?;
+
     Ok(active)
 }
 
@@ -385,6 +388,7 @@ impl ContractProbe<'_> {
             result
         });
         let result = result.map_err(|error| ComponentError::from_call(self.identity, &error));
+
         (result, used)
     }
 }

@@ -46,6 +46,7 @@ pub fn parameters(
     {
         return Err(format!("has no parameter {unknown}"));
     }
+
     signature
         .params()
         .map(|(name, ty)| {
@@ -93,6 +94,7 @@ fn read(lent: &mut dyn LentBytes, ty: &Type, value: &Value) -> Result<Val, Strin
             if items.len() != tuple.types().len() {
                 return Err(unfit());
             }
+
             let read = tuple.types().zip(items);
             let read = read.map(|(ty, item)| self::read(lent, &ty, item));
             Val::Tuple(read.collect::<Result<_, _>>()?)
@@ -105,6 +107,7 @@ fn read(lent: &mut dyn LentBytes, ty: &Type, value: &Value) -> Result<Val, Strin
             if let Some(unknown) = members.keys().find(|name| !known(name)) {
                 return Err(format!("a record has no {unknown}"));
             }
+
             let mut fields = Vec::new();
             for field in record.fields() {
                 let value = members.get(field.name).unwrap_or(&Value::Null);
@@ -112,6 +115,7 @@ fn read(lent: &mut dyn LentBytes, ty: &Type, value: &Value) -> Result<Val, Strin
                     read(lent, &field.ty, value).map_err(|why| format!("{}: {why}", field.name))?;
                 fields.push((field.name.to_owned(), value));
             }
+
             Val::Record(fields)
         }
         Type::Variant(variant) => {
@@ -123,6 +127,7 @@ fn read(lent: &mut dyn LentBytes, ty: &Type, value: &Value) -> Result<Val, Strin
                 }
                 _ => return Err(unfit()),
             };
+
             let mut cases = variant.cases();
             let case = cases
                 .find(|case| case.name == name)
@@ -131,6 +136,7 @@ fn read(lent: &mut dyn LentBytes, ty: &Type, value: &Value) -> Result<Val, Strin
                 Some(ty) => Some(Box::new(read(lent, ty, payload)?)),
                 None => None,
             };
+
             Val::Variant(name.to_owned(), payload)
         }
         Type::Own(_) | Type::Borrow(_) => {
@@ -204,6 +210,7 @@ pub fn written(lent: &mut dyn LentBytes, value: &Val) -> Result<Value, String> {
                     members.insert(name.clone(), written(lent, value)?);
                 }
             }
+
             Value::Object(members)
         }
         Val::Option(value) => payload(lent, value)?,
@@ -226,11 +233,13 @@ pub fn kebab(name: &str) -> String {
         if letter.is_ascii_uppercase() && !kebab.is_empty() {
             kebab.push('-');
         }
+
         kebab.push(if letter == '_' {
             '-'
         } else {
             letter.to_ascii_lowercase()
         });
     }
+
     kebab
 }

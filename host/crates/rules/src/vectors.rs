@@ -109,11 +109,13 @@ impl VectorFile {
                     vector.name
                 )
             })?;
+
             let mut given = Value::Object(self.given.clone());
             merge(&mut given, &Value::Object(vector.given));
             let Value::Object(given) = given else {
                 continue;
             };
+
             vectors.push(RulesVector {
                 name: vector.name,
                 call,
@@ -121,11 +123,13 @@ impl VectorFile {
                 expect: vector.expect,
             });
         }
+
         let set = VectorSet {
             vectors,
             changes: self.changes.into_iter().collect(),
         };
         set.check()?;
+
         Ok(set)
     }
 }
@@ -147,12 +151,15 @@ pub fn merge(value: &mut Value, patch: &Value) {
         *value = patch.clone();
         return;
     };
+
     if !value.is_object() {
         *value = Value::Object(Map::new());
     }
+
     let Some(into) = value.as_object_mut() else {
         return;
     };
+
     for (name, patch) in members {
         match patch {
             Value::Null => {
@@ -180,6 +187,7 @@ impl VectorSet {
                 _ => {}
             }
         }
+
         Ok(Self::default())
     }
 
@@ -193,6 +201,7 @@ impl VectorSet {
         if let Some(twice) = twice {
             return Err(format!("there are two vectors \"{}\"", twice.name));
         }
+
         if self.vectors.len() > MAX_VECTORS {
             Err(format!("there are more than {MAX_VECTORS} vectors"))
         } else {
@@ -218,15 +227,18 @@ impl VectorSet {
         if Self::inside(component)? != Self::default() {
             return Err("the component has vectors already".into());
         }
+
         let text = serde_json::to_vec(self).map_err(|error| error.to_string())?;
         if text.len() > MAX_BYTES {
             return Err(format!("the vectors have more than {MAX_BYTES} bytes"));
         }
+
         let section = CustomSection {
             name: SECTION.into(),
             data: text.into(),
         };
         section.append_to_component(component);
+
         Ok(())
     }
 
@@ -244,6 +256,7 @@ impl VectorSet {
         let began = Instant::now();
         let mut reasons = Vec::new();
         let own = self.vectors.iter().map(|vector| (vector, ""));
+
         let earlier = self.must_keep(before).map(|vector| {
             let advice = "; an earlier version has this vector: name it under `changes` if it no longer holds";
             (vector, advice)
@@ -254,12 +267,14 @@ impl VectorSet {
                 reasons.push(AdmissionReason::new("over_limit", what));
                 break;
             }
+
             let wrong = vector.result(rules).wrong;
             if !wrong.is_empty() && reasons.len() < MAX_REASONS {
                 let what = format!("\"{}\": {}{advice}", vector.name, wrong.join(", "));
                 reasons.push(AdmissionReason::new("vectors", what));
             }
         }
+
         let kept = self.kept(before);
         if kept.vectors.len() > MAX_VECTORS || kept.size() > MAX_BYTES {
             let what = format!(
@@ -267,6 +282,7 @@ impl VectorSet {
             );
             reasons.push(AdmissionReason::new("over_limit", what));
         }
+
         if reasons.is_empty() {
             Ok(())
         } else {
@@ -316,6 +332,7 @@ impl RulesVector {
             Ok(answer) => compare("", &self.expect, &by_name(answer), &mut wrong),
             Err(error) => wrong.push(error),
         }
+
         VectorResult {
             name: self.name.clone(),
             wrong,
@@ -334,6 +351,7 @@ fn by_name(mut answer: Value) -> Value {
         });
         *checks = Value::Object(named.collect());
     }
+
     answer
 }
 

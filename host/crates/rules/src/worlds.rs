@@ -103,6 +103,7 @@ pub fn sources(slot: Slot) -> Vec<(&'static str, &'static str)> {
             include_str!("../../../../wit/messaging/messaging.wit"),
         ),
     };
+
     if slot.is_provider() {
         vec![("host.wit", HOST), own]
     } else {
@@ -128,6 +129,7 @@ fn grants(slot: Slot) -> Vec<String> {
     if !slot.is_provider() {
         return vec![types];
     }
+
     let host = [
         "blobs", "settings", "secrets", "http", "log", "clock", "random",
     ]

@@ -58,23 +58,28 @@ impl VerifyArguments {
         if let Some(file) = roots {
             trusted.timestamps(TrustRoots::read(file)?);
         }
+
         if let Some(key) = &self.key {
             let about = |error| format!("--key: {error}");
             trusted.key(key).map_err(about)?;
         }
+
         if let Some(head) = &self.head {
             let about = |error| format!("--head {}: {error}", head.display());
             trusted.head(&read(head)?).map_err(about)?;
         }
+
         // A file that cannot be read is an error when its rules are needed.
         let component = self.component.as_ref();
         if let Some(bytes) = component.and_then(|file| std::fs::read(file).ok()) {
             trusted.rules(sha256(&bytes));
         }
+
         if let Some(trust) = &self.trust {
             let about = |error| format!("--trust {}: {error}", trust.display());
             trusted.logs(&read(trust)?).map_err(about)?;
         }
+
         Ok(trusted)
     }
 
@@ -113,6 +118,7 @@ impl VerifyArguments {
                 None,
             )));
         }
+
         let given = match &self.component {
             Some(file) => Some(Bytes::from(std::fs::read(file)?)),
             None => None,
@@ -128,6 +134,7 @@ impl VerifyArguments {
                 named.sha256
             )));
         };
+
         match compiled(&named, bytes, cache, compiler).await {
             Ok(rules) => Ok(Ok(Box::new(rules))),
             Err(error) => Ok(Err(format!(
@@ -173,6 +180,7 @@ pub fn text(report: &VerificationReport) -> String {
     if !report.envelope_id.is_empty() {
         lines.push(format!("     {}", report.envelope_id));
     }
+
     // Evidence that does not hold proves no controller.
     if report.verdict != EvidenceVerdict::NotValid {
         if let Some(name) = &report.controlled_by {
@@ -188,6 +196,7 @@ pub fn text(report: &VerificationReport) -> String {
     };
     let line = |check: &ReportFinding| format!("{} {}: {}", mark(check), check.check, check.detail);
     lines.extend(report.checks.iter().map(line));
+
     lines.join("\n")
 }
 
@@ -207,6 +216,7 @@ fn meaning(report: &VerificationReport) -> String {
                 .into();
         }
     };
+
     let result = match &report.rules_result {
         Some(result) => format!("rules result {} of 100", result.score),
         None => "rules result not checked".into(),
@@ -229,6 +239,7 @@ fn retrievals(counts: &RetrievalCounts) -> Option<String> {
         (counts.bundle, "bundle as an evidence copy"),
         (counts.broken_off, "download that broke off"),
     ];
+
     let counted = kinds.iter().filter(|(count, _)| *count > 0);
     let counted: Vec<String> = counted
         .map(|(count, kind)| format!("{count} × {kind}"))
@@ -250,6 +261,7 @@ pub fn statement_text(report: &StatementReport) -> String {
     if let Some(key) = &report.signed_with {
         lines.push(format!("     {} signs with {key}", report.organization_id));
     }
+
     lines.push(format!(
         "{}: {}, controlled by {} ({}) at {}",
         report.verdict,
@@ -258,6 +270,7 @@ pub fn statement_text(report: &StatementReport) -> String {
         report.organization_id,
         report.issued_at
     ));
+
     lines.join("\n")
 }
 
@@ -269,12 +282,14 @@ pub fn decisions_text(report: &DecisionsReport) -> String {
     for (slot, decisions) in &report.by_slot {
         lines.push(format!("     {decisions} decisions of {slot}"));
     }
+
     if report.masked > 0 {
         lines.push(format!(
             "     {} have masked values, of which the rest is not proven",
             report.masked
         ));
     }
+
     let organization = report
         .organization_id
         .as_deref()
@@ -283,12 +298,14 @@ pub fn decisions_text(report: &DecisionsReport) -> String {
         (Some(first), Some(last)) => format!("blocks {first} to {last}"),
         _ => "no block".into(),
     };
+
     let until = report.last_block_at;
     let until = until.map_or(String::new(), |time| format!(", the last of {time}"));
     lines.push(format!(
         "{}: {organization}, {} decisions, {blocks}{until}",
         report.verdict, report.decisions
     ));
+
     lines.join("\n")
 }
 
@@ -299,18 +316,22 @@ pub fn pool_text(report: &PoolReport) -> String {
         let about = problem.envelope_id.as_deref().unwrap_or("pool");
         lines.push(format!("FAIL {about}: {}", problem.detail));
     }
+
     lines.extend(open_lines(&report.unproven));
     for signer in &report.signers {
         let keys = signer.thumbprints.join(", ");
         lines.push(format!("     {} signs with {keys}", signer.organization_id));
     }
+
     for (name, records) in &report.controlled_by {
         lines.push(format!("     {records} records are controlled by {name}"));
     }
+
     lines.push(format!(
         "{}: {}, {} records",
         report.verdict, report.transfer_id, report.records
     ));
+
     lines.join("\n")
 }
 
@@ -371,6 +392,7 @@ mod tests {
                 "{lines}"
             );
         }
+
         // Evidence that does not hold proves no controller.
         assert_eq!(
             text(&report(EvidenceVerdict::NotValid)),
@@ -383,6 +405,7 @@ mod tests {
     fn what_left_the_vault_is_counted_by_its_kind() {
         let none = RetrievalCounts::default();
         assert_eq!(retrievals(&none), None);
+
         let all = RetrievalCounts {
             authoritative: 1,
             archive: 2,
@@ -395,6 +418,7 @@ mod tests {
             "retrieved: 1 × authoritative copy before its release, 2 × authoritative copy by the link of its \
              release, 3 × file of a paper original, 4 × bundle as an evidence copy, 5 × download that broke off"
         );
+
         let bundle = RetrievalCounts { bundle: 1, ..none };
         assert_eq!(
             retrievals(&bundle).unwrap().trim(),
@@ -451,6 +475,7 @@ mod tests {
             problems: vec!["entry 2 was changed".into()],
             unproven: vec!["the log is not known".into()],
         };
+
         let last =
             format!("CONSISTENT, NOT ANCHORED: cst_1, controlled by First Bank (org_1) at {at}");
         let unsigned = [
@@ -459,8 +484,10 @@ mod tests {
             "     document ab (SHA-256)",
             &last,
         ];
+
         let lines = statement_text(&report(None));
         assert_eq!(lines.lines().collect::<Vec<_>>(), unsigned);
+
         let lines = statement_text(&report(Some("key")));
         assert!(lines.contains("\n     org_1 signs with key\n"), "{lines}");
     }
@@ -486,6 +513,7 @@ mod tests {
             decisions_text(&empty),
             "VALID: no organization, 0 decisions, no block"
         );
+
         let some = DecisionsReport {
             organization_id: Some("org_1".into()),
             decisions: 3,

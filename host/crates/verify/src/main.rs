@@ -72,6 +72,7 @@ fn main() -> ExitCode {
             Err(_) => ExitCode::FAILURE,
         };
     }
+
     let command = VerifyCommand::parse();
     let trusted = match command
         .arguments
@@ -86,6 +87,7 @@ fn main() -> ExitCode {
             Err(error) => failed(&error, USAGE),
         };
     }
+
     if let Some(file) = &command.statement {
         return match statement(file, &trusted) {
             Ok(report) => printed(command.json, &report, statement_text, report.verdict),
@@ -102,6 +104,7 @@ fn main() -> ExitCode {
             Err(error) => failed(&error, USAGE),
         };
     }
+
     let bundle = command.bundle.as_deref();
     let bundle = bundle.ok_or_else(|| BundleError::Read("none is given".into()));
     let bundle = match bundle.and_then(Bundle::read) {

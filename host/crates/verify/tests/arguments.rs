@@ -19,6 +19,7 @@ fn unreadable_verify_arguments_are_named() {
     let file = file.to_str().unwrap();
     let head = folder.path().join("head.json");
     std::fs::write(&head, "{}").unwrap();
+
     let head = head.to_str().unwrap();
     for (arguments, why) in [
         (vec![], "<BUNDLE>"),

@@ -85,16 +85,20 @@ pub async fn run(dev: Dev, config: Config, output: &CommandOutput) -> Result<Exi
     if config.is_production() {
         return Err("holdfast dev is for development; this configuration is of production".into());
     }
+
     permit_address(&dev)?;
     let project = dev.project.as_deref().map(Project::at).transpose()?;
+
     // Another server there would get the keys.
     let free = TcpListener::bind(dev.listen).await;
     drop(free.map_err(|error| format!("cannot listen on {}: {error}", dev.listen))?);
     fs::create_dir_all(&dev.data)?;
+
     // A folder of its own is no part of a repository that it lies in.
     if let Ok(mut file) = File::create_new(dev.data.join(".gitignore")) {
         file.write_all(b"*\n")?;
     }
+
     let app = start::start(settings(&dev, config)).await?;
     let state = set_up(&app, &dev.data).await?;
     let serving = tokio::spawn(server::serve(app.clone(), termination()));
@@ -102,6 +106,7 @@ pub async fn run(dev: Dev, config: Config, output: &CommandOutput) -> Result<Exi
         ended = serving => ended??,
         failed = work(&app, &dev, state, project, output) => failed?,
     }
+
     Ok(ExitCode::SUCCESS)
 }
 
@@ -111,6 +116,7 @@ fn permit_address(dev: &Dev) -> Result<(), Failure> {
     if dev.listen.ip().is_loopback() {
         return Ok(());
     }
+
     let warning = format!(
         "holdfast dev at {}: other machines can reach it, anybody can pass its identity checks and pay nothing, and it \
          calls addresses of this network",
@@ -120,6 +126,7 @@ fn permit_address(dev: &Dev) -> Result<(), Failure> {
         eprintln!("warning: {warning}");
         return Ok(());
     }
+
     if !std::io::stdin().is_terminal() {
         return Err(format!("{warning}; give --public if that is meant").into());
     }
@@ -127,6 +134,7 @@ fn permit_address(dev: &Dev) -> Result<(), Failure> {
     eprint!("{warning}. Listen there? [y/N] ");
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
+
     if answer.trim().eq_ignore_ascii_case("y") {
         Ok(())
     } else {
@@ -151,6 +159,7 @@ async fn work(
         state.hooks.insert(url.to_string(), secret);
         store(&dev.data, &state)?;
     }
+
     let contract = installation.sample().await?;
     announce(app, &installation, &state, dev, &contract, output).await?;
     match project {
@@ -171,12 +180,14 @@ fn settings(dev: &Dev, config: Config) -> Config {
         ..Config::default()
     };
     own.providers.allow_insecure = true;
+
     own.webhooks.allow_insecure = true;
     own.rate_limits.component_uploads = u32::MAX;
     own.components.quota_bytes = 1 << 40;
     own.components.quota_versions = 1_000_000;
     own.components.quota_compile_minutes = 1_000_000;
     own.components.compiles_own_work = true;
+
     own
 }
 
@@ -190,6 +201,7 @@ async fn set_up(app: &App, data: &Path) -> Result<DevState, Failure> {
         return serde_json::from_slice(&text)
             .map_err(|error| format!("{}: {error}", data.join(STATE).display()).into());
     }
+
     let now = Clock::default().now();
     let organization = Organization {
         id: OrgId::new(),
@@ -197,6 +209,7 @@ async fn set_up(app: &App, data: &Path) -> Result<DevState, Failure> {
         settings: OrgSettings::default(),
         created_at: now,
     };
+
     let mut tx = app.store.begin().await?;
     organizations::insert(&mut tx, &organization).await?;
     let mut keys = Vec::new();
@@ -212,13 +225,16 @@ async fn set_up(app: &App, data: &Path) -> Result<DevState, Failure> {
             last_used_at: None,
             revision: 0,
         };
+
         keys.push(api_keys::issue(&mut tx, &record, "operator", now).await?);
     }
+
     tx.commit().await?;
     let mut keys = keys.into_iter();
     let (Some(key), Some(test_key)) = (keys.next(), keys.next()) else {
         return Err("keys were not made".into());
     };
+
     let state = DevState {
         org: organization.id,
         key: key.api_key,
@@ -226,6 +242,7 @@ async fn set_up(app: &App, data: &Path) -> Result<DevState, Failure> {
         hooks: Default::default(),
     };
     store(data, &state)?;
+
     Ok(state)
 }
 
@@ -245,6 +262,7 @@ async fn announce(
         ("HOLDFAST_TOKEN", installation.token.clone()),
         ("HOLDFAST_ORG", state.org.to_string()),
     ];
+
     let secret = dev
         .hooks
         .as_ref()
@@ -252,6 +270,7 @@ async fn announce(
     if let Some(secret) = secret {
         exports.push(("HOLDFAST_WEBHOOK_SECRET", secret.clone()));
     }
+
     let lines: Vec<String> = exports
         .iter()
         .map(|(name, value)| format!("export {name}={value}"))
@@ -260,6 +279,7 @@ async fn announce(
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value.into()))
         .collect();
+
     let url = &installation.url;
     let note = format!(
         "holdfast dev runs at {url} until Ctrl-C; data in {}\n  guides    {url}/docs\n  console   {}\n  to sign   {contract}",
@@ -267,6 +287,7 @@ async fn announce(
         console_link(app, state).await?
     );
     output.with_note(&Value::Object(view), &lines.join("\n"), &note);
+
     Ok(())
 }
 
@@ -282,6 +303,7 @@ async fn console_link(app: &App, state: &DevState) -> Result<String, Failure> {
         caller: &caller,
         role: None,
     };
+
     let known = users::list(app, &state.org).await?;
     let (_, link) = match known.iter().find(|user| user.email == OWNER) {
         Some(user) => users::invite_again(app, &manager, user.user_id.as_str()).await?,
@@ -290,6 +312,7 @@ async fn console_link(app: &App, state: &DevState) -> Result<String, Failure> {
             users::invite(app, &manager, NewUser { email, role }).await?
         }
     };
+
     Ok(sessions::url(app, &link)?)
 }
 
@@ -328,8 +351,10 @@ impl Installation {
             {
                 return Ok(());
             }
+
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+
         Err(format!("nothing listens at {}", self.url).into())
     }
 
@@ -359,6 +384,7 @@ impl Installation {
             let error = body["error"].as_str().unwrap_or_default();
             return Err(format!("{error}{details}").into());
         }
+
         Ok(body["data"].clone())
     }
 
@@ -386,6 +412,7 @@ impl Installation {
         {
             return Ok(link);
         }
+
         let id = self.send_sample().await?;
         self.signing_link(&id).await
     }
@@ -416,6 +443,7 @@ impl Installation {
             "secured_party": { "name": "Crescent Auto Finance, LLC", "role": "assignee" },
         });
         let made = self.as_partner("/partner/envelopes").json(&body);
+
         Ok(text(&self.data(made).await?, "envelope_id"))
     }
 
@@ -429,6 +457,7 @@ impl Installation {
                 tokio::time::sleep(LOOK).await;
                 continue;
             }
+
             seen = now;
             let began = Instant::now();
             match self.swap(&project, far_end.as_deref()).await {
@@ -450,6 +479,7 @@ impl Installation {
         let bytes = fs::read(&file)?;
         let slot = slot_of(&bytes)?;
         let name = project.name();
+
         // Each build is a version of its own.
         let version = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)?
@@ -464,14 +494,17 @@ impl Installation {
             .data(self.as_owner("/components").multipart(form))
             .await?;
         let component_id = text(&uploaded, "component_id");
+
         let mut body = json!({ "component_id": component_id, "reason": "holdfast dev" });
         if slot.is_provider() {
             let far_end = far_end
                 .ok_or("a plugin needs a far-end.json beside it, which plays its service")?;
+
             // The upload has compiled it.
             if let Some(script) = project.script()? {
                 far_end.play(script);
             }
+
             let script = far_end.script();
             let rehearsed = self.app.components.rehearse(artifact, &script).await;
             rehearsed.map_err(|reasons| {
@@ -479,8 +512,10 @@ impl Installation {
                 reasons.collect::<Vec<_>>().join("\n  ")
             })?;
             body["instance"] = "dev".into();
+
             body["config"] = far_end.config();
         }
+
         let activated = self
             .as_owner(&format!("/component-slots/{slot}/activate"))
             .json(&body);
@@ -489,6 +524,7 @@ impl Installation {
             Some(url) => format!("; callbacks at {url}"),
             None => String::new(),
         };
+
         Ok(format!(
             "{name} {version} is active for {slot}{callback}; built in {built:.1} s"
         ))

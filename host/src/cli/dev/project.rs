@@ -62,6 +62,7 @@ impl Project {
         let (_, build) = found.ok_or_else(|| {
             format!("{} has no rules.toml, package.json or Makefile; `holdfast component new` makes a project", folder.display())
         })?;
+
         Ok(Self { folder, build })
     }
 
@@ -76,6 +77,7 @@ impl Project {
             'A'..='Z' => character.to_ascii_lowercase(),
             _ => '-',
         };
+
         name.chars()
             .map(kept)
             .collect::<String>()
@@ -99,11 +101,13 @@ impl Project {
         let Some(script) = self.script()? else {
             return Ok(None);
         };
+
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
         eprintln!("far-end.json is played at {url}");
         let played = Arc::new(PlayedFarEnd::of(script, &url));
         tokio::spawn(far_end::serve(listener, played.clone()));
+
         Ok(Some(played))
     }
 
@@ -129,6 +133,7 @@ impl Project {
                     eprintln!("npm install: once, takes minutes for the tools of JavaScript");
                     self.run(Command::new("npm").arg("install")).await?;
                 }
+
                 let mut command = Command::new("npm");
                 command.args(["run", "build"]);
                 command
@@ -139,6 +144,7 @@ impl Project {
                 command
             }
         };
+
         self.run(&mut command).await?;
         let made = fs::read_dir(&self.folder)?
             .filter_map(Result::ok)
@@ -151,6 +157,7 @@ impl Project {
             let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
             modified.unwrap_or(SystemTime::UNIX_EPOCH)
         });
+
         newest.ok_or_else(|| {
             format!("the build made no .wasm file in {}", self.folder.display()).into()
         })
@@ -165,6 +172,7 @@ impl Project {
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| format!("{:?}: {error}", command.as_std().get_program()))?;
+
         let status = child.wait().await?;
         if status.success() {
             Ok(())

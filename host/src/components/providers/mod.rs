@@ -244,12 +244,14 @@ impl<P: ProviderCalls> PluginRuntime<P> {
                 let Some(function) = function else {
                     return Ok(None);
                 };
+
                 let function =
                     instance.get_typed_func::<(), (Result<(), E>,)>(&mut *store, function)?;
                 let (answer,) = function.call_async(&mut *store, ()).await?;
                 Ok(Some(answer))
             })
         });
+
         Ok(answered.await?.transpose()?)
     }
 
@@ -282,12 +284,15 @@ impl<P: ProviderCalls> PluginRuntime<P> {
                     &format!("call failed: {}", error.kind),
                 );
             }
+
             error.reported(&active.meter)
         };
+
         let Some(mut turn) = self.gate.pass(limits.deadline, peak(active)).await else {
             let busy = ComponentError::new(&active.identity, CallFailure::Busy);
             return Err(failed(busy));
         };
+
         let lent = LentResources::new(lease, limits, turn.fetched.take());
         let memory = turn.memory.take();
         let (mut store, watch) =
@@ -295,6 +300,7 @@ impl<P: ProviderCalls> PluginRuntime<P> {
         let run = watch.run(work(&mut store, &active.pre));
         let ended = tokio::time::timeout(limits.deadline, run).await;
         active.meter.used(store.data().limits.memory);
+
         let error = match ended {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(error)) => ComponentError::from_call(&active.identity, &error),

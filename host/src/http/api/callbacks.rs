@@ -39,6 +39,7 @@ impl FromRequest<App> for RawRequest {
             .iter()
             .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
             .collect();
+
         Ok(Self {
             headers,
             body: read_limited(body, JSON_LIMIT).await?.to_vec(),
@@ -91,10 +92,12 @@ impl<K: CallbackSlot> FromRequestParts<App> for CallbackPermit<K> {
         let InstancePath(instance) = InstancePath::from_request_parts(parts, app).await?;
         let network = limits::counted_address(app, parts);
         limits::check_network(app, network.as_deref())?;
+
         if !app.has_provider(K::SLOT, &instance) {
             limits::note_unknown(app, network);
             return Err(unknown_instance());
         }
+
         let most = app.config.providers.callbacks_per_minute();
         let taken = app.callbacks.take(K::SLOT, &instance, most, Instant::now());
         match taken {

@@ -200,6 +200,7 @@ pub async fn upload(
         (Err(_), Err(_)) => None,
         _ => return Err(HttpError::bad_request("username and password go together")),
     };
+
     // After the password of a registry, which is none of the file.
     let file = form.file();
     let mut text = |name: &str| {
@@ -212,6 +213,7 @@ pub async fn upload(
         manifest: text("manifest").ok().map(Into::into),
         ..OfferedBundles::default()
     };
+
     let excluded = |what: &str| HttpError::bad_request(format!("{what} exclude each other"));
     let (file, from, bundles) = match (file, text("from")) {
         (Ok(_), Err(_)) if login.is_some() => return Err(excluded("file and username")),
@@ -225,12 +227,14 @@ pub async fn upload(
         (Ok(_), Ok(_)) => return Err(excluded("file and from")),
         (Err(_), Err(_)) => return Err(HttpError::bad_request("file or from is required")),
     };
+
     if file.size() > UPLOAD_LIMIT {
         return Err(HttpError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("file is larger than {UPLOAD_LIMIT} bytes"),
         ));
     }
+
     let upload = ComponentUpload {
         from,
         name,
@@ -239,7 +243,9 @@ pub async fn upload(
         bundles,
         file,
     };
+
     let officer = &uploader.officer;
+
     // The slot is known only once the component has been inspected, so the service calls back.
     let may = |slot| officer.may_change(Some(slot));
     let (component, _) =
@@ -305,6 +311,7 @@ pub async fn shadow(
         |_| {},
     )
     .await?;
+
     Ok(DataReply::new(&report))
 }
 

@@ -56,6 +56,7 @@ pub async fn export(
         &format!("decisions.{format}"),
         page.file,
     );
+
     let after = page.last;
     Ok(if page.has_more {
         let mut query = url::form_urlencoded::Serializer::new(String::new());

@@ -41,6 +41,7 @@ pub async fn download(
         ),
         (header::CACHE_CONTROL, "no-store".to_owned()),
     ];
+
     let body = Body::from_stream(DownloadStream {
         pieces: download.pieces,
         left: download.size,
@@ -50,6 +51,7 @@ pub async fn download(
             complete: false,
         }),
     });
+
     Ok(FileReply::new((headers, body).into_response()))
 }
 
@@ -78,6 +80,7 @@ impl Stream for DownloadStream {
             Some(Err(error)) => tracing::error!(%error, "download stream failed"),
             None => {}
         }
+
         Poll::Ready(piece)
     }
 }
@@ -97,6 +100,7 @@ impl Drop for DownloadSettlement {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
+
         runtime.spawn(async move {
             let settled = if complete {
                 downloads::completed(&app, &token).await

@@ -38,6 +38,7 @@ pub async fn head(
     {
         tracing::warn!(%error, "a monitor's question could not be noted");
     }
+
     Ok(DataReply::new(&head))
 }
 
@@ -67,12 +68,14 @@ async fn tile(
     let Some((level, (index, width))) = wanted else {
         return Err(ServiceError::NotFound("Tile").into());
     };
+
     let hashes = log::tile(&app, TileId { level, index }, width).await?;
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream"),
         // A tile never changes.
         (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
     ];
+
     Ok((headers, hashes).into_response())
 }
 
@@ -89,6 +92,7 @@ fn tile_index(path: &str) -> Option<(u64, Option<u64>)> {
             (path, Some(width))
         }
     };
+
     let mut elements: Vec<&str> = path.split('/').collect();
     let last = elements.pop()?;
     let mut index: u64 = 0;
@@ -102,6 +106,7 @@ fn tile_index(path: &str) -> Option<(u64, Option<u64>)> {
         let value: u64 = digits.parse().ok().filter(|_| three)?;
         index = index.checked_mul(1000)?.checked_add(value)?;
     }
+
     Some((index, width))
 }
 
@@ -114,6 +119,7 @@ mod tests {
         assert_eq!(tile_index("000"), Some((0, None)));
         assert_eq!(tile_index("x001/x234/067"), Some((1_234_067, None)));
         assert_eq!(tile_index("x001/234.p/17"), Some((1_234, Some(17))));
+
         for wrong in [
             "",
             "0",

@@ -126,6 +126,7 @@ pub async fn deliveries(
             .map(|text| EventId::parse(&text).unwrap_or_else(EventId::new)),
     };
     let (found, total) = deliveries::list(&app, &caller, &id, &filter, page, limit).await?;
+
     Ok(PageReply::new(&found, page, limit, total))
 }
 

@@ -103,6 +103,7 @@ async fn made(
                 _ => result,
             });
         }
+
         let mut body = json!({
             "dry_run": true,
             "message": "Nothing was changed. The checks that come before the first change passed.",
@@ -116,8 +117,10 @@ async fn made(
         } else {
             body["next"] = "Repeat the call with dry_run false to do it.".into();
         }
+
         return Ok(shown(body, false));
     }
+
     let mut key = match arguments.get("idempotency_key") {
         None | Some(Value::Null) => None,
         Some(key) => Some(plain("idempotency_key", key)?),
@@ -136,9 +139,11 @@ async fn made(
                 "confirmation_invalid",
             ));
         }
+
         // A confirmation is good for one act; its repeat gets the same answer.
         key = Some(sha256(token.as_bytes()));
     }
+
     let request = request(tool, caller, parts, arguments, key)?;
     let answer = server.api.clone().oneshot(request).await;
     result_of(tool, answer.unwrap_or_else(|never| match never {})).await
@@ -151,6 +156,7 @@ fn check(tool: &ToolDefinition, arguments: &JsonObject) -> Result<(), RefusedCal
         let text = format!("{} has no argument {name}", tool.name);
         return Err(refused(text, "unknown_argument"));
     }
+
     let missing = tool.required.iter().find(|name| {
         let value = arguments.get(name.as_str());
         value.is_none_or(Value::is_null)
@@ -231,11 +237,13 @@ fn request(
     let mut path = tool.path.clone();
     let mut query = Vec::new();
     let mut json = None;
+
     let mut form = None;
     for (name, place) in &tool.arguments {
         let Some(value) = arguments.get(name).filter(|value| !value.is_null()) else {
             continue;
         };
+
         match place {
             Place::Path => {
                 let value = plain(name, value)?;
@@ -243,6 +251,7 @@ fn request(
                 if value.is_empty() || value.bytes().all(|byte| byte == b'.') {
                     return Err(invalid(name, "an id"));
                 }
+
                 let value = utf8_percent_encode(&value, SEGMENT).to_string();
                 path = path.replace(&format!("{{{name}}}"), &value);
             }
@@ -254,6 +263,7 @@ fn request(
                 let values: Result<Vec<String>, _> =
                     values.iter().map(|value| plain(name, value)).collect();
                 let value = values?.join(",");
+
                 let name = utf8_percent_encode(name, SEGMENT);
                 query.push(format!("{name}={}", utf8_percent_encode(&value, SEGMENT)));
             }
@@ -273,6 +283,7 @@ fn request(
             Place::IdempotencyKey | Place::DryRun | Place::Confirmation => {}
         }
     }
+
     let query = if query.is_empty() {
         String::new()
     } else {
@@ -286,15 +297,18 @@ fn request(
             request = request.header(&name, value);
         }
     }
+
     request = match caller {
         McpCaller::Key { text, .. } => request.header("x-api-key", text),
         McpCaller::User { token, user } => request
             .header(header::AUTHORIZATION, format!("Bearer {token}"))
             .header("x-org-id", user.org.as_str()),
     };
+
     if let Some(key) = key {
         request = request.header("idempotency-key", key);
     }
+
     let request = if let Some(form) = form {
         let kind = format!("multipart/form-data; boundary={}", form.boundary());
         request
@@ -308,10 +322,12 @@ fn request(
             None => request.body(Body::empty()),
         }
     };
+
     let mut request = request.map_err(|error| refused(error.to_string(), "invalid_argument"))?;
     if let Some(from) = parts.extensions.get::<ConnectInfo<SocketAddr>>() {
         request.extensions_mut().insert(*from);
     }
+
     Ok(request)
 }
 
@@ -344,15 +360,18 @@ async fn result_of(tool: &ToolDefinition, answer: Response) -> Result<CallToolRe
         }
         return Ok(shown(body, failed));
     }
+
     if parts.status == StatusCode::NO_CONTENT {
         return Ok(shown(json!({ "success": true }), false));
     }
+
     let uri = format!("holdfast:{}", tool.name);
     let content = match std::str::from_utf8(&bytes) {
         Ok(text) if kind.starts_with("text/") => ResourceContents::text(text, uri),
         _ => ResourceContents::blob(BASE64_STANDARD.encode(&bytes), uri),
     };
     let content = vec![ContentBlock::resource(content.with_mime_type(kind))];
+
     Ok(if failed {
         CallToolResult::error(content)
     } else {

@@ -69,6 +69,7 @@ pub fn routes(app: &App, document: SharedDocument, api: Router, rehearsal: Route
         api,
         rehearsal,
     };
+
     let base = app.config.public_url();
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -82,6 +83,7 @@ pub fn routes(app: &App, document: SharedDocument, api: Router, rehearsal: Route
         Arc::new(NeverSessionManager::default()),
         config,
     );
+
     Router::new()
         .route_service(PATH, service)
         .route_layer(from_fn_with_state(app.clone(), authenticated))
@@ -107,6 +109,7 @@ fn origins(base: &str) -> Vec<String> {
             url.host_str().unwrap_or_default()
         )
     });
+
     let local = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"].map(str::to_owned);
     own.into_iter().chain(local).collect()
 }
@@ -131,6 +134,7 @@ async fn authenticated(State(app): State<App>, request: Request, next: Next) -> 
                 let headers = response.headers_mut();
                 headers.insert(header::WWW_AUTHENTICATE, challenge);
             }
+
             response
         }
     }
@@ -149,6 +153,7 @@ async fn metadata(State(app): State<App>) -> axum::Json<Value> {
     if let Some(oidc) = &app.config.auth.oidc {
         metadata["authorization_servers"] = json!([oidc.issuer]);
     }
+
     axum::Json(metadata)
 }
 
@@ -222,6 +227,7 @@ impl ServerHandler for McpServer {
                 .with_description(&guide.about)
                 .with_mime_type(MARKDOWN)
         });
+
         Ok(ListResourcesResult::with_all_items(guides.collect()))
     }
 
@@ -239,6 +245,7 @@ impl ServerHandler for McpServer {
             ErrorData::resource_not_found(text, None)
         })?;
         let text = ResourceContents::text(guide.source, request.uri).with_mime_type(MARKDOWN);
+
         Ok(ReadResourceResult::new(vec![text]).into())
     }
 
@@ -255,6 +262,7 @@ impl ServerHandler for McpServer {
                 let text = format!("No tool {} for this credential", request.name);
                 ErrorData::invalid_params(text, None)
             })?;
+
         let arguments = request.arguments.unwrap_or_default();
         let result = calls::call(self, tool, caller, parts, arguments).await;
         Ok(result.into())

@@ -184,6 +184,7 @@ impl ToolDefinition {
             self.schema.clone(),
         );
         tool.title = Some(self.title.clone());
+
         tool.annotations = Some(annotations);
         tool
     }
@@ -200,6 +201,7 @@ pub fn of(document: &Value) -> Vec<ToolDefinition> {
             }
         }
     }
+
     tools
 }
 
@@ -242,6 +244,7 @@ fn tool(document: &Value, path: &str, method: &str, operation: &Value) -> ToolDe
             // Follows from the credential.
             _ => continue,
         };
+
         let mut schema = parameter["schema"].clone();
         if let (Some(schema), Some(described)) =
             (schema.as_object_mut(), parameter.get("description"))
@@ -250,13 +253,16 @@ fn tool(document: &Value, path: &str, method: &str, operation: &Value) -> ToolDe
                 .entry("description")
                 .or_insert_with(|| described.clone());
         }
+
         let is_required = parameter["required"].as_bool().unwrap_or_default();
         add(name, place, schema, is_required);
     }
+
     let body = &operation["requestBody"];
     let is_required = body["required"].as_bool().unwrap_or_default();
     let json = body.pointer("/content/application~1json");
     let form = body.pointer("/content/multipart~1form-data/schema");
+
     // A call has one of the two; the API refuses a call with neither.
     let is_required = is_required && (json.is_none() || form.is_none());
     if let Some(json) = json {
@@ -266,6 +272,7 @@ fn tool(document: &Value, path: &str, method: &str, operation: &Value) -> ToolDe
         }
         add("body", Place::Body, schema, is_required);
     }
+
     if let Some(form) = form {
         let form = resolved(document, form);
         let needed = form["required"].as_array().into_iter().flatten();
@@ -279,6 +286,7 @@ fn tool(document: &Value, path: &str, method: &str, operation: &Value) -> ToolDe
             }
         }
     }
+
     let mut description = text(&operation["description"]);
     if effect.is_rehearsed() {
         let schema = json!({
@@ -289,6 +297,7 @@ fn tool(document: &Value, path: &str, method: &str, operation: &Value) -> ToolDe
         add("dry_run", Place::DryRun, schema, false);
         description.push_str(" A dry run unless dry_run is false.");
     }
+
     if effect == Effect::Final {
         let schema = json!({
             "type": "string",
@@ -299,6 +308,7 @@ fn tool(document: &Value, path: &str, method: &str, operation: &Value) -> ToolDe
             " Cannot be undone: with dry_run false it needs the confirmation_token of its dry run.",
         );
     }
+
     let mut schema = json!({
         "type": "object",
         "properties": properties,
@@ -309,6 +319,7 @@ fn tool(document: &Value, path: &str, method: &str, operation: &Value) -> ToolDe
     if !definitions.is_empty() {
         schema["$defs"] = Value::Object(definitions);
     }
+
     let by_key = operation["security"][0].get("apiKey").is_some();
     let permitted = &operation[if by_key { "x-scopes" } else { "x-roles" }];
     let permitted = permitted.as_array().into_iter().flatten().map(text);
@@ -361,6 +372,7 @@ fn definitions(document: &Value, schema: &mut Value) -> Map<String, Value> {
     let mut found = Map::new();
     let mut open = Vec::new();
     point(schema, &mut open);
+
     while let Some(name) = open.pop() {
         if !found.contains_key(&name) {
             let mut schema = document["components"]["schemas"][&name].clone();
@@ -368,6 +380,7 @@ fn definitions(document: &Value, schema: &mut Value) -> Map<String, Value> {
             found.insert(name, schema);
         }
     }
+
     found
 }
 
@@ -380,6 +393,7 @@ fn point(schema: &mut Value, named: &mut Vec<String>) {
                 named.push(name.into());
                 *at = format!("#/$defs/{name}");
             }
+
             members.values_mut().for_each(|member| point(member, named));
         }
         Value::Array(items) => items.iter_mut().for_each(|item| point(item, named)),

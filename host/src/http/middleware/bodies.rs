@@ -50,9 +50,11 @@ impl BodyReadFailure {
                     "The request body did not arrive in time",
                 );
                 let mut response = error.into_response();
+
                 // The rest of the body is not read, so the connection cannot be reused.
                 let close = HeaderValue::from_static("close");
                 response.headers_mut().insert(header::CONNECTION, close);
+
                 response
             }
             Self::Full => HttpError::new(
@@ -77,6 +79,7 @@ pub async fn guard(
     if request.body().is_end_stream() {
         return next.run(request).await;
     }
+
     let held = Arc::new(BodyMemory {
         bytes: AtomicUsize::new(0),
         failure: OnceLock::new(),
@@ -84,6 +87,7 @@ pub async fn guard(
         limit: (!is_form(request.headers())).then_some(settings.buffered_bytes),
         all,
     });
+
     let patience = settings.body_timeout;
     let request = request.map(|body| Body::new(IncomingBody::new(body, held.clone(), patience)));
     let response = next.run(request).await;
@@ -184,6 +188,7 @@ impl HttpBody for IncomingBody {
                     let until = tokio::time::Instant::now() + this.pace.left(this.patience);
                     this.alarm.as_mut().reset(until);
                 }
+
                 match this.alarm.as_mut().poll(context) {
                     Poll::Pending => Poll::Pending,
                     Poll::Ready(()) => {

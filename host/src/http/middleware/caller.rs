@@ -158,6 +158,7 @@ fn within_limit(app: &App, allowance: RateAllowance) -> Result<(), HttpError> {
                 .retry_after(60),
         );
     }
+
     Ok(())
 }
 
@@ -169,6 +170,7 @@ impl<S: RequiredScope> FromRequestParts<App> for PartnerCaller<S> {
         let record = known(app, key_text(parts)?, parts).await?;
         admit::<S>(app, &notes, &record).await?;
         check_query(parts)?;
+
         Ok(Self {
             caller: Caller::from(&*record),
             key: record.id.clone(),
@@ -201,6 +203,7 @@ impl<S: RequiredScope> FromRequestParts<App> for EnvelopeReader<S> {
             notes: notes.clone(),
             _scope: PhantomData,
         };
+
         // Only acceptance may rest on a cached key. A refusal always comes from the database.
         if let Some(record) = access::remembered_key(&app.access, &text)
             && admit::<S>(app, &notes, &record).await.is_ok()
@@ -208,9 +211,11 @@ impl<S: RequiredScope> FromRequestParts<App> for EnvelopeReader<S> {
             check_query(parts)?;
             return Ok(reader(record, false));
         }
+
         let record = known(app, &text, parts).await?;
         admit::<S>(app, &notes, &record).await?;
         check_query(parts)?;
+
         Ok(reader(record, true))
     }
 }
@@ -226,10 +231,12 @@ impl<S: RequiredScope> EnvelopeReader<S> {
             access::note_use(app, &app.access, &self.record);
             return Ok(*found.ok_or(ServiceError::NotFound("Envelope"))?);
         }
+
         // The key changed since it was cached. The request is counted already.
         let record = access::api_key(app, &app.access, &self.text).await?;
         let record = record.ok_or_else(|| unauthorized("Invalid API key"))?;
         permit::<S>(app, &self.notes, &record)?;
+
         Ok(envelopes::get(app, &of(&record), id).await?)
     }
 }
@@ -273,12 +280,14 @@ impl FromRequestParts<App> for EmbedKeyCaller {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
         let notes = notes::of(parts);
         let record = known(app, key_text(parts)?, parts).await?;
+
         // Either scope is enough here; `require` checks the one that the body needs.
         if record.scopes.contains(&Scope::VaultRead) {
             admit::<VaultRead>(app, &notes, &record).await?;
         } else {
             admit::<EsignWrite>(app, &notes, &record).await?;
         }
+
         check_query(parts)?;
         Ok(Self {
             caller: Caller::from(&*record),
@@ -306,6 +315,7 @@ async fn web_user(parts: &mut Parts, app: &App) -> Result<WebUser, HttpError> {
     if let Some(token) = &user.token {
         let _ = notes.credential.set(token.to_string());
     }
+
     // The header is optional here, but it must not contradict the token.
     if let Some(named) = parts.headers.get("x-org-id")
         && named.as_bytes() != user.org.as_str().as_bytes()
@@ -315,6 +325,7 @@ async fn web_user(parts: &mut Parts, app: &App) -> Result<WebUser, HttpError> {
             "X-Org-Id is not the token's organization",
         ));
     }
+
     Ok(user)
 }
 
@@ -342,6 +353,7 @@ impl McpCaller {
             let (text, record) = (text.to_owned(), known(app, text, parts).await?);
             return Ok(Self::Key { text, record });
         }
+
         // The requests that calls become are counted, or `count` does it.
         let user = known_user(app, None, text, parts).await?;
         Ok(Self::User {
@@ -425,6 +437,7 @@ impl<P: RequiredPermission> FromRequestParts<App> for WebCaller<P> {
         let user = web_user(parts, app).await?;
         require(user.role, P::PERMISSION)?;
         check_query(parts)?;
+
         Ok(Self {
             caller: Caller::from(&user),
             role: user.role,
@@ -440,6 +453,7 @@ pub fn require(role: Role, permission: Permission) -> Result<(), HttpError> {
     if role.may(permission) {
         return Ok(());
     }
+
     let roles: Vec<&str> = permission.roles().map(Role::as_str).collect();
     let text = match roles.split_last() {
         Some((last, [])) => (*last).to_owned(),
@@ -447,6 +461,7 @@ pub fn require(role: Role, permission: Permission) -> Result<(), HttpError> {
         None => String::new(),
     };
     let text = format!("Role {text} is required");
+
     Err(HttpError::new(StatusCode::FORBIDDEN, text))
 }
 
@@ -506,6 +521,7 @@ impl OperationInput for BulkSender {
             parameters_from_schema(context, schema, ParamLocation::Header);
         let parameters = parameters.into_iter().map(ReferenceOr::Item);
         operation.parameters.extend(parameters);
+
         openapi::error(operation, 400);
     }
 }

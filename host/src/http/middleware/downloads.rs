@@ -28,6 +28,7 @@ pub fn limit(app: &App, network: Option<&str>, response: Response) -> Response {
     let Some(network) = network.filter(|_| is_large) else {
         return response;
     };
+
     match app.transfers.download(network) {
         Some(share) => response.map(|body| {
             Body::new(CountedBody {

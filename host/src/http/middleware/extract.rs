@@ -71,6 +71,7 @@ impl<T: DeserializeOwned + JsonSchema> FromRequest<App> for ValidJson<T> {
             strict::value(&body)
                 .map_err(|error| HttpError::bad_request(format!("Invalid JSON: {error}")))?
         };
+
         Ok(Self(valid(body)?))
     }
 }
@@ -79,12 +80,14 @@ fn check_json_type(headers: &header::HeaderMap) -> Result<(), HttpError> {
     let Some(content_type) = headers.get(header::CONTENT_TYPE) else {
         return Ok(());
     };
+
     let essence = content_type
         .to_str()
         .unwrap_or_default()
         .split(';')
         .next()
         .unwrap_or_default();
+
     if essence.trim().eq_ignore_ascii_case("application/json") {
         Ok(())
     } else {
@@ -112,12 +115,14 @@ pub async fn read_limited(body: Body, limit: usize) -> Result<Bytes, HttpError> 
             }
         }
     }
+
     if size > limit {
         return Err(HttpError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("Request body is larger than {limit} bytes"),
         ));
     }
+
     Ok(kept.freeze())
 }
 
@@ -131,6 +136,7 @@ impl<T: JsonSchema> OperationInput for ValidJson<T> {
             operation,
             body("application/json", schema, example),
         );
+
         for status in [400, 413, 422] {
             openapi::error(operation, status);
         }
@@ -151,9 +157,11 @@ pub fn valid<T: DeserializeOwned + JsonSchema>(mut value: Value) -> Result<T, Ht
     if issues.is_empty() {
         issues.extend(nul(&value, &mut Vec::new()));
     }
+
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues).into());
     }
+
     let schema = &check::<T>()?.schema;
     write_addresses(&mut value, schema, schema);
     serde_json::from_value(value).map_err(|error| {
@@ -165,6 +173,7 @@ pub fn valid<T: DeserializeOwned + JsonSchema>(mut value: Value) -> Result<T, Ht
             "this body",
             error.to_string(),
         );
+
         ServiceError::Invalid(vec![issue]).into()
     })
 }
@@ -188,14 +197,17 @@ fn write_addresses(value: &mut Value, schema: &Value, root: &Value) {
         if let Some(named) = named {
             write_addresses(value, named, root);
         }
+
         return;
     }
+
     if let Value::String(text) = value
         && schema["format"] == "email"
         && let Ok(address) = address::parse(text)
     {
         *text = address;
     }
+
     if let (Value::Object(members), Some(known)) = (&mut *value, schema["properties"].as_object()) {
         for (name, member) in members {
             if let Some(schema) = known.get(name) {
@@ -203,11 +215,13 @@ fn write_addresses(value: &mut Value, schema: &Value, root: &Value) {
             }
         }
     }
+
     if let (Value::Array(items), Some(schema)) = (&mut *value, schema.get("items")) {
         for item in items {
             write_addresses(item, schema, root);
         }
     }
+
     for part in ["allOf", "anyOf", "oneOf"] {
         for schema in schema[part].as_array().into_iter().flatten() {
             write_addresses(value, schema, root);
@@ -240,6 +254,7 @@ fn nul(value: &Value, path: &mut Vec<Value>) -> Option<ValidationIssue> {
                 nul(member, path)
             };
             path.pop();
+
             found
         }),
         _ => None,
@@ -250,6 +265,7 @@ fn nul(value: &Value, path: &mut Vec<Value>) -> Option<ValidationIssue> {
 /// with the matching tag, or else the one with the fewest issues.
 fn flattened(schema: &Value, error: &jsonschema::ValidationError<'_>) -> Vec<ValidationIssue> {
     use jsonschema::error::ValidationErrorKind as Kind;
+
     let context = match error.kind() {
         Kind::OneOfNotValid { context } | Kind::AnyOf { context } => context,
         Kind::AdditionalProperties { unexpected } => {
@@ -257,6 +273,7 @@ fn flattened(schema: &Value, error: &jsonschema::ValidationError<'_>) -> Vec<Val
         }
         _ => return vec![issue(error)],
     };
+
     let tag_fits = |branch: &&Vec<jsonschema::ValidationError<'static>>| {
         !branch
             .iter()
@@ -290,6 +307,7 @@ fn unknown_members(
         let nearest = unknown::nearest(name, known());
         unknown::issue("member", name, at.clone(), nearest)
     });
+
     unexpected.collect()
 }
 
@@ -303,12 +321,14 @@ struct ClosedSchema {
 fn check<T: JsonSchema>() -> Result<Arc<ClosedSchema>, HttpError> {
     static CHECKS: LazyLock<RwLock<HashMap<String, Arc<ClosedSchema>>>> =
         LazyLock::new(RwLock::default);
+
     let id = T::schema_id().into_owned();
     if let Ok(checks) = CHECKS.read()
         && let Some(check) = checks.get(&id)
     {
         return Ok(check.clone());
     }
+
     let mut schema = schemars::schema_for!(T).to_value();
     unknown::close(&mut schema);
     let validator = jsonschema::options()
@@ -320,6 +340,7 @@ fn check<T: JsonSchema>() -> Result<Arc<ClosedSchema>, HttpError> {
     if let Ok(mut checks) = CHECKS.write() {
         checks.insert(id, check.clone());
     }
+
     Ok(check)
 }
 
@@ -336,6 +357,7 @@ fn instance_path(error: &jsonschema::ValidationError<'_>) -> Vec<Value> {
 /// Translates a schema error into the API's wording.
 fn issue(error: &jsonschema::ValidationError<'_>) -> ValidationIssue {
     use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+
     let mut path = instance_path(error);
     let received = type_name(error.instance());
     let (code, expected, received, message) = match error.kind() {
@@ -358,6 +380,7 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> ValidationIssue {
                     .join(" or "),
             };
             let message = format!("Expected {expected}, received {received}");
+
             ("invalid_type", expected, received.to_owned(), message)
         }
         Kind::Enum { options } => {
@@ -373,6 +396,7 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> ValidationIssue {
                 Some(AddressProblem::Malformed) | None => format!("Invalid {format}"),
                 Some(problem) => problem.to_string(),
             };
+
             (
                 "invalid_string",
                 format.clone(),
@@ -391,6 +415,7 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> ValidationIssue {
             )
         }
     };
+
     ValidationIssue {
         code: code.into(),
         expected,
@@ -425,6 +450,7 @@ impl<T: DeserializeOwned> FromRequestParts<App> for ValidQuery<T> {
                 "Invalid query parameter: text must not contain U+0000",
             ));
         }
+
         match Query::<T>::from_request_parts(parts, app).await {
             Ok(Query(query)) => Ok(Self(query)),
             Err(error) => Err(HttpError::bad_request(format!(
@@ -520,6 +546,7 @@ pub fn page_and_limit(
             "limit must be 1 to {maximum}"
         )));
     }
+
     Ok((page, limit))
 }
 
@@ -560,6 +587,7 @@ impl<T: DeserializeOwned + JsonSchema, F: JsonSchema> FromRequest<App> for JsonO
         if is_form {
             return Ok(Self::Form(MultipartForm::from_request(request, app).await?));
         }
+
         let ValidJson(json) = ValidJson::from_request(request, app).await?;
         Ok(Self::Json(json))
     }
@@ -572,10 +600,12 @@ impl<T: JsonSchema, F: JsonSchema> OperationInput for JsonOrForm<T, F> {
         for schema in [&json, &form] {
             unknown::close_documented(context, schema);
         }
+
         let mut both = body("application/json", json, example);
         both.content
             .extend(body("multipart/form-data", form, form_example).content);
         set_body(context, operation, both);
+
         for status in [400, 413, 415, 422] {
             openapi::error(operation, status);
         }
@@ -598,6 +628,7 @@ impl<T: JsonSchema> FromRequest<App> for MultipartForm<T> {
         let network = limits::counted_address(app, &parts);
         let mut request = Request::from_parts(parts, body);
         refuse_announced_excess(request.headers())?;
+
         // Parts are read in pieces, each with its own limit below.
         DefaultBodyLimit::disable().apply(&mut request);
         let multipart = Multipart::from_request(request, app)
@@ -608,6 +639,7 @@ impl<T: JsonSchema> FromRequest<App> for MultipartForm<T> {
         let owner = app.transfers.upload(credential.as_deref(), org);
         let form = Self::read(multipart, app, owner).await?;
         let _ = notes.body.set(form.digest());
+
         Ok(form)
     }
 }
@@ -647,6 +679,7 @@ impl<T: JsonSchema> MultipartForm<T> {
         };
         let known = unknown::parts_of::<T>();
         let mut spooled: Option<DocumentUpload> = None;
+
         let mut text_bytes = 0;
         while let Some(mut part) = multipart.next_field().await.map_err(broken)? {
             let name = part.name().unwrap_or_default().to_owned();
@@ -661,6 +694,7 @@ impl<T: JsonSchema> MultipartForm<T> {
                 spooled = Some(spool(part, app, &mut share).await?);
                 continue;
             }
+
             let mut bytes = BytesMut::new();
             while let Some(piece) = part.chunk().await.map_err(broken)? {
                 text_bytes += piece.len();
@@ -669,21 +703,25 @@ impl<T: JsonSchema> MultipartForm<T> {
                 }
                 bytes.extend_from_slice(&piece);
             }
+
             let text = String::from_utf8(bytes.to_vec())
                 .ok()
                 .filter(|text| !text.contains('\0'))
                 .ok_or_else(|| HttpError::bad_request(format!("{name} is not UTF-8 text")))?;
             form.texts.insert(name, text);
+
             if form.texts.len() > TEXT_PARTS {
                 return Err(HttpError::bad_request(format!(
                     "Form has more than {TEXT_PARTS} parts"
                 )));
             }
         }
+
         form.file = spooled.map(|upload| DocumentUpload {
             file: upload.file.counted(share),
             ..upload
         });
+
         Ok(form)
     }
 
@@ -716,6 +754,7 @@ async fn spool(
         |error: std::io::Error| HttpError::from(ServiceError::from(FilesError::Spool(error)));
     let folder = app.config.spool_folder();
     let mut spool = SpoolWriter::new(&folder).await.map_err(lost)?;
+
     let (mut excess, mut checked_at) = (0, None);
     while let Some(piece) = part.chunk().await.map_err(broken)? {
         // The disk fills by other uploads too.
@@ -723,6 +762,7 @@ async fn spool(
         if checked_at.replace(step) != Some(step) {
             disk::keep_reserve(&folder).map_err(lost)?;
         }
+
         if spool.size() + piece.len() as u64 > UPLOAD_LIMIT {
             // Discards the excess, as in `read_limited`.
             excess += piece.len();
@@ -737,12 +777,15 @@ async fn spool(
                 )
                 .retry_after(RETRY));
             }
+
             spool.write(&piece).await.map_err(lost)?;
         }
     }
+
     if excess > 0 {
         return Err(too_large("file", UPLOAD_LIMIT));
     }
+
     Ok(DocumentUpload {
         content_type,
         file_name,
@@ -767,6 +810,7 @@ impl<T: JsonSchema> OperationInput for MultipartForm<T> {
             operation,
             body("multipart/form-data", schema, example),
         );
+
         for status in [400, 413, 415, 422] {
             openapi::error(operation, status);
         }

@@ -51,6 +51,7 @@ fn admit_address(app: &App, credential: LimitedCredential, parts: &Parts) -> Res
     let Some(address) = counted_address(app, parts) else {
         return Ok(());
     };
+
     count(app, LimitedCredential::Address, address.clone())?;
     match credential {
         // These need no credential, so that their own limits count by address too.
@@ -73,6 +74,7 @@ fn count(app: &App, credential: LimitedCredential, key: String) -> Result<(), Ht
         LimitedCredential::Refused => REFUSALS,
         LimitedCredential::Unknown => UNKNOWN,
     };
+
     let counted = app.access.windows.take(credential, key, limit);
     counted.map_err(exceeded)
 }
@@ -118,6 +120,7 @@ impl CredentialLookup {
             network: counted_address(app, parts),
             turn: None,
         };
+
         if let Some(credential) = credential {
             admit_address(app, credential, parts)?;
         }
@@ -132,9 +135,11 @@ impl CredentialLookup {
         check_network(app, lookup.network.as_deref())?;
         let network = lookup.network.as_deref().unwrap_or_default();
         lookup.turn = Some(app.access.stranger_turn(network).await?);
+
         // Requests of the same network that waited together may have used up its limit.
         check_network(app, lookup.network.as_deref())?;
         lookup.core.store = app.core.store.for_strangers();
+
         Ok(lookup)
     }
 

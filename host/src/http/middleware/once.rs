@@ -54,6 +54,7 @@ impl FromRequestParts<App> for IdempotencyKeyHeader {
                     .to_owned(),
             ),
         };
+
         Ok(Self {
             key,
             target: format!("{} {}", parts.method, parts.uri.path()),
@@ -75,6 +76,7 @@ impl OperationInput for IdempotencyKeyHeader {
         operation
             .parameters
             .extend(parameters.into_iter().map(ReferenceOr::Item));
+
         for status in [400, 409, 422] {
             crate::http::openapi::error(operation, status);
         }
@@ -163,6 +165,7 @@ impl IdempotencyKeyHeader {
             },
         };
         let answering = Arc::new(ResponseRecorder::new(receipt.clone(), status, body));
+
         let spare = (app.clone(), receipt.clone());
         let (app, caller) = (app.clone(), caller.clone());
         let task = async move {
@@ -175,6 +178,7 @@ impl IdempotencyKeyHeader {
             )
             .await
         };
+
         let body = match tokio::spawn(traces::along(task)).await {
             Ok(settled) => settled?,
             // A panic decides nothing about the request, so a retry may run.
@@ -183,6 +187,7 @@ impl IdempotencyKeyHeader {
                 return Err(HttpError::internal(panicked.to_string()));
             }
         };
+
         Ok(axum::Json(body).into_response())
     }
 
@@ -226,6 +231,7 @@ async fn settle(
                     tracing::warn!(%error, "idempotent answer could not be stored");
                 }
             }
+
             Err(error)
         }
     }
@@ -240,5 +246,6 @@ fn replay(status: u16, body: String) -> Response {
         ),
         (REPLAYED, HeaderValue::from_static("true")),
     ];
+
     (status, headers, body).into_response()
 }

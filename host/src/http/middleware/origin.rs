@@ -23,6 +23,7 @@ pub fn origin(app: &App, parts: &Parts) -> RequestOrigin {
     let client = peer.map(|ConnectInfo(peer)| {
         client(peer.ip(), &forwarded.join(","), &app.config.trusted_proxies)
     });
+
     RequestOrigin {
         ip: client.map(|client| client.to_string()),
         user_agent: user_agent.map(|text| text.chars().take(400).collect()),
@@ -37,11 +38,13 @@ fn client(peer: IpAddr, forwarded: &str, trusted: &[IpNet]) -> IpAddr {
         if !trusted.iter().any(|network| network.contains(&client)) {
             break;
         }
+
         match hop.trim().parse::<IpAddr>() {
             Ok(hop) => client = hop.to_canonical(),
             Err(_) => break,
         }
     }
+
     client
 }
 

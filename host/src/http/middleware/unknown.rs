@@ -48,6 +48,7 @@ pub fn issue(
         Some(nearest) => format!("Unknown {what}: {name}; did you mean {nearest}?"),
         None => format!("Unknown {what}: {name}"),
     };
+
     ValidationIssue {
         code: code.into(),
         expected: format!("a known {what}"),
@@ -76,6 +77,7 @@ pub fn close(schema: &mut Value) {
                     // Maps declare their additional members themselves and stay open.
                     .or_insert(Value::Bool(false));
             }
+
             for (keyword, value) in members {
                 match keyword.as_str() {
                     "properties" | "$defs" => {
@@ -100,10 +102,12 @@ pub fn close_documented(context: &mut GenContext, schema: &Schema) {
         if seen.contains(&name) {
             continue;
         }
+
         if let Some(definition) = context.schema.definitions_mut().get_mut(&name) {
             close(definition);
             open.extend(references(definition));
         }
+
         seen.push(name);
     }
 }
@@ -125,18 +129,21 @@ fn references(schema: &Value) -> Vec<String> {
 /// Returns the part names of a form.
 pub fn parts_of<T: JsonSchema>() -> Arc<[String]> {
     static KNOWN: LazyLock<RwLock<HashMap<String, Arc<[String]>>>> = LazyLock::new(RwLock::default);
+
     let id = T::schema_id().into_owned();
     if let Ok(known) = KNOWN.read()
         && let Some(names) = known.get(&id)
     {
         return names.clone();
     }
+
     let schema = schemars::schema_for!(T);
     let members = schema.get("properties").and_then(Value::as_object);
     let names: Arc<[String]> = members.into_iter().flat_map(Map::keys).cloned().collect();
     if let Ok(mut known) = KNOWN.write() {
         known.insert(id, names.clone());
     }
+
     names
 }
 
@@ -161,6 +168,7 @@ impl QueryParameterIndex {
             let key = (method.to_uppercase(), format!("{prefix}{path}"));
             (key, names.collect())
         });
+
         Self(known.collect())
     }
 }
@@ -193,6 +201,7 @@ pub fn check_query(parts: &Parts) -> Result<(), HttpError> {
     else {
         return Ok(());
     };
+
     let mut names = url::form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name);
     match names.find(|name| !known.iter().any(|known| known == name)) {
         Some(name) => Err(refusal("query parameter", &name, known)),

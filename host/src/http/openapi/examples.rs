@@ -19,6 +19,7 @@ pub fn add(operation: &mut Value, schemas: &Value) {
         else {
             continue;
         };
+
         if media["schema"].is_object() && media.get("example").is_none() {
             media["example"] = value(&media["schema"], "", schemas, 0);
         }
@@ -41,10 +42,12 @@ fn value(schema: &Value, name: &str, schemas: &Value, depth: usize) -> Value {
     if let Some(stated) = stated.into_iter().find(|stated| !stated.is_null()) {
         return stated.clone();
     }
+
     if let Some(named) = schema["$ref"].as_str() {
         let named = named.trim_start_matches("#/components/schemas/");
         return value(&schemas[named], name, schemas, depth);
     }
+
     let choices = schema["anyOf"].as_array().or(schema["oneOf"].as_array());
     if let Some(choice) = choices
         .into_iter()
@@ -60,6 +63,7 @@ fn value(schema: &Value, name: &str, schemas: &Value, depth: usize) -> Value {
             _ => chosen,
         };
     }
+
     let kinds = schema["type"].as_array();
     let kind = kinds
         .and_then(|kinds| kinds.first())
@@ -88,6 +92,7 @@ fn object(schema: &Value, schemas: &Value, depth: usize) -> Value {
     let members: Map<String, Value> = shown
         .map(|(name, member)| (name.clone(), value(member, name, schemas, depth + 1)))
         .collect();
+
     members.into()
 }
 
@@ -101,6 +106,7 @@ fn text(schema: &Value, name: &str) -> String {
     if schema["format"] == "date-time" || name.ends_with("_at") || matches!(name, "at" | "since") {
         return "2026-11-21T09:30:00.000Z".to_owned();
     }
+
     let text = match name {
         _ if name.ends_with("hash") || name == "sha256" => return "5f".repeat(32),
         _ if name.ends_with("email") || name.ends_with("_by") => "kim@elm.example",
@@ -116,6 +122,7 @@ fn text(schema: &Value, name: &str) -> String {
         "purpose" => "Audit",
         other => other,
     };
+
     text.to_owned()
 }
 
@@ -138,6 +145,7 @@ mod tests {
                 "page": { "type": "integer", "minimum": 1 },
             },
         });
+
         let signer = json!({ "email": "kim@elm.example", "role": "Buyer" });
         let example = json!({
             "envelope_id": format!("env_{ID}"), "at": "2026-11-21T09:30:00.000Z", "page": 1,

@@ -123,6 +123,7 @@ pub fn finished(document: &OpenApi) -> Value {
         .map(|(name, description)| json!({ "name": name, "description": description }))
         .collect();
     let readers = readers(&document["paths"]);
+
     let schemas = document["components"]["schemas"].clone();
     let mut statuses = BTreeSet::new();
     for_each_operation(&mut document["paths"], |path, method, operation| {
@@ -130,30 +131,36 @@ pub fn finished(document: &OpenApi) -> Value {
         shared_errors(operation, &mut statuses);
         headers(operation);
         examples::add(operation, &schemas);
+
         if method == "post"
             && let Some(readers) = readers.get(path)
         {
             links(operation, readers);
         }
     });
+
     for_each_operation(&mut document["webhooks"], |_, _, operation| {
         examples::add(operation, &schemas);
         let summary = operation["summary"].clone();
         operation["description"] = summary;
         operation["security"] = json!([]);
     });
+
     let components = &mut document["components"];
     for (name, schema) in components["schemas"].as_object_mut().into_iter().flatten() {
         members::describe(name, schema);
         logged::mark(name, schema, &schemas);
     }
+
     for status in statuses {
         components["responses"][name_of(status)] = error_answer(status);
     }
+
     for (name, _, description, kind) in HEADERS {
         components["headers"][name] =
             json!({ "description": description, "schema": { "type": kind } });
     }
+
     prune(&mut document);
     document
 }
@@ -183,11 +190,13 @@ fn typed(value: &mut Value) {
                     }
                 }
             }
+
             for name in ["items", "additionalProperties"] {
                 if members.get(name) == Some(&Value::Bool(true)) {
                     members.insert(name.to_owned(), json!({}));
                 }
             }
+
             let is_schema = members.contains_key("type");
             let properties = members.get_mut("properties").filter(|_| is_schema);
             for (_, schema) in properties
@@ -199,6 +208,7 @@ fn typed(value: &mut Value) {
                     *schema = json!({ "description": "Any JSON value." });
                 }
             }
+
             members.values_mut().for_each(typed);
         }
         Value::Array(items) => items.iter_mut().for_each(typed),
@@ -240,6 +250,7 @@ fn callers(operation: &mut Value) {
             }
         }
     };
+
     let summary = operation["summary"].as_str().unwrap_or_default();
     operation["description"] = format!("{summary}. {text}").into();
     if let Some((name, listed)) = named {
@@ -259,6 +270,7 @@ fn shared_errors(operation: &mut Value, statuses: &mut BTreeSet<u16>) {
         let Some(status) = status.parse().ok().filter(|status: &u16| *status >= 400) else {
             continue;
         };
+
         if answer["content"]["application/json"]["schema"]["$ref"] == "#/components/schemas/Error" {
             *answer = json!({ "$ref": format!("#/components/responses/{}", name_of(status)) });
             statuses.insert(status);
@@ -286,10 +298,12 @@ fn error_answer(status: u16) -> Value {
         503 => json!({ "error": "The database cannot be reached" }),
         _ => json!({ "error": meaning(status) }),
     };
+
     let mut headers = json!({ "X-Request-Id": header("RequestId") });
     if matches!(status, 409 | 429 | 503) {
         headers["Retry-After"] = header("RetryAfter");
     }
+
     json!({
         "description": meaning(status),
         "headers": headers,
@@ -319,6 +333,7 @@ fn headers(operation: &mut Value) {
     let shown: Map<String, Value> = shown
         .map(|(name, sent, ..)| ((*sent).to_owned(), header(name)))
         .collect();
+
     let answers = operation["responses"].as_object_mut();
     for (status, answer) in answers.into_iter().flatten() {
         if status.starts_with('2') {
@@ -334,6 +349,7 @@ fn readers(paths: &Value) -> BTreeMap<String, Vec<String>> {
         let Some((of, rest)) = path.split_once("/{id}") else {
             continue;
         };
+
         if let Some(id) = item["get"]["operationId"]
             .as_str()
             .filter(|_| !rest.contains('{'))
@@ -344,6 +360,7 @@ fn readers(paths: &Value) -> BTreeMap<String, Vec<String>> {
                 .push(id.to_owned());
         }
     }
+
     readers
 }
 
@@ -357,11 +374,13 @@ fn links(operation: &mut Value, readers: &[String]) {
     let Some((_, answer)) = made else {
         return;
     };
+
     let example = answer["content"]["application/json"]["example"]["data"].as_object();
     let mut members = example.into_iter().flat_map(Map::keys);
     let Some(member) = members.find(|name| name.ends_with("_id")).cloned() else {
         return;
     };
+
     for reader in readers {
         let id = format!("$response.body#/data/{member}");
         answer["links"][reader] = json!({ "operationId": reader, "parameters": { "id": id } });
@@ -379,6 +398,7 @@ fn prune(document: &mut Value) {
     ] {
         references(part, &components["schemas"], &mut used);
     }
+
     if let Some(schemas) = document["components"]["schemas"].as_object_mut() {
         schemas.retain(|name, _| used.contains(name));
     }
@@ -395,6 +415,7 @@ fn references(part: &Value, schemas: &Value, used: &mut BTreeSet<String>) {
             {
                 references(&schemas[name], schemas, used);
             }
+
             members
                 .values()
                 .for_each(|member| references(member, schemas, used));

@@ -43,6 +43,7 @@ pub fn mark(name: &str, schema: &mut Value, schemas: &Value) {
         }
         mark(name, value, schemas);
     }
+
     for part in ["items", "anyOf", "oneOf", "allOf"] {
         match schema.get_mut(part) {
             Some(Value::Array(parts)) => parts.iter_mut().for_each(|one| mark(name, one, schemas)),
@@ -74,12 +75,14 @@ fn listed(value: &Value, schemas: &Value, values: &mut Vec<String>) {
     if let Some(name) = reference(value) {
         return listed(&schemas[name], schemas, values);
     }
+
     let listed_here = value["enum"].as_array().into_iter().flatten();
     values.extend(
         listed_here
             .chain(value.get("const"))
             .filter_map(|one| one.as_str().map(str::to_owned)),
     );
+
     for part in alternatives(value)
         .into_iter()
         .flatten()
@@ -101,9 +104,11 @@ fn is_closed(value: &Value, schemas: &Value) -> bool {
             .peekable();
         return texts.peek().is_some() && texts.all(|part| is_closed(part, schemas));
     }
+
     if value.get("items").is_some() {
         return is_closed(&value["items"], schemas);
     }
+
     let is_id = value["pattern"]
         .as_str()
         .is_some_and(|pattern| pattern.ends_with("{25}$"));
@@ -146,12 +151,14 @@ impl LoggedOperations {
             known: HashMap::new(),
         };
         let error = reader.named(ERROR);
+
         let mut of = HashMap::new();
         let paths = document.paths.iter().flat_map(|paths| paths.iter());
         for (path, item) in paths {
             let ReferenceOr::Item(item) = item else {
                 continue;
             };
+
             for (method, operation) in item.iter() {
                 let body = operation
                     .request_body
@@ -163,6 +170,7 @@ impl LoggedOperations {
                     .filter(|(status, _)| matches!(status, StatusCode::Code(200..=299)))
                     .filter_map(|(_, answer)| answer.as_item())
                     .find_map(|answer| answer.content.get("application/json"));
+
                 let mut members = |media: Option<&aide::openapi::MediaType>| {
                     let schema = media?.schema.as_ref()?;
                     Some(Arc::new(reader.members("", schema.json_schema.as_value())))
@@ -171,9 +179,11 @@ impl LoggedOperations {
                     request: members(request),
                     answer: members(answer),
                 };
+
                 of.insert((method.to_uppercase(), format!("{prefix}{path}")), bodies);
             }
         }
+
         Self { of, error }
     }
 
@@ -206,11 +216,13 @@ impl SchemaReader<'_> {
         if let Some(known) = self.known.get(name) {
             return known.clone();
         }
+
         // A schema that contains itself keeps nothing of the inner one.
         self.known.insert(name.to_owned(), Arc::default());
         let schemas = self.schemas;
         let read = Arc::new(self.members(name, &schemas[name]));
         self.known.insert(name.to_owned(), read.clone());
+
         read
     }
 
@@ -219,6 +231,7 @@ impl SchemaReader<'_> {
         if let Some(name) = reference(schema) {
             return LoggedMembers::clone(&self.named(name));
         }
+
         let types = &schema["type"];
         let mut read = LoggedMembers {
             number: ["integer", "number"]
@@ -235,14 +248,18 @@ impl SchemaReader<'_> {
                 listed(value, self.schemas, &mut values);
                 inner.keep_texts(&KeptTexts::Closed(values));
             }
+
             read.members.insert(member.clone(), Arc::new(inner));
         }
+
         if let Some(items) = schema.get("items") {
             read.items = Some(Arc::new(self.members(name, items)));
         }
+
         for part in alternatives(schema).into_iter().flatten() {
             read.merge(&self.members(name, part));
         }
+
         read
     }
 }
@@ -276,9 +293,11 @@ mod tests {
         for name in ["colour", "other", "sent_at"] {
             assert_eq!(members[name][MARK], true, "{name}");
         }
+
         for name in ["message", "free", "copies"] {
             assert_eq!(members[name].get(MARK), None, "{name}");
         }
+
         let copies = &members["copies"]["items"]["properties"];
         assert_eq!(
             (&copies["role"][MARK], copies["note"].get(MARK)),

@@ -367,6 +367,7 @@ pub fn describe(schema: &str, value: &mut Value) {
                     member["description"] = json!(text);
                 }
             }
+
             members.values_mut().for_each(|one| describe(schema, one));
         }
         Value::Array(items) => items.iter_mut().for_each(|one| describe(schema, one)),

@@ -84,6 +84,7 @@ pub fn error(operation: &mut Operation, status: u16) {
         content: content("application/json", schema, None),
         ..Response::default()
     };
+
     operation
         .responses
         .get_or_insert_default()
@@ -134,6 +135,7 @@ fn description(limits: &RateLimitSettings) -> String {
         ("an address reading /ledger/…", limits.ledger),
         ("an address, over all of these", limits.address),
     ];
+
     let limits: Vec<String> = limits
         .into_iter()
         .filter(|(_, limit)| *limit > 0)
@@ -150,6 +152,7 @@ fn description(limits: &RateLimitSettings) -> String {
             limits.join(", ")
         );
     }
+
     text
 }
 
@@ -168,6 +171,7 @@ pub fn head(base_url: &str, limits: &RateLimitSettings) -> OpenApi {
             ] },
         },
     });
+
     let mut api = OpenApi {
         info: Info {
             title: "holdfast".into(),
@@ -190,6 +194,7 @@ pub fn head(base_url: &str, limits: &RateLimitSettings) -> OpenApi {
         }],
         ..OpenApi::default()
     };
+
     let components = api.components.get_or_insert_default();
     components
         .schemas
@@ -198,6 +203,7 @@ pub fn head(base_url: &str, limits: &RateLimitSettings) -> OpenApi {
         "ValidationIssue".into(),
         schema_object(event_schemas::inlined::<ValidationIssue>()),
     );
+
     components.security_schemes.insert(
         "apiKey".into(),
         ReferenceOr::Item(SecurityScheme::ApiKey {
@@ -207,6 +213,7 @@ pub fn head(base_url: &str, limits: &RateLimitSettings) -> OpenApi {
             extensions: Default::default(),
         }),
     );
+
     components.security_schemes.insert(
         "bearer".into(),
         ReferenceOr::Item(SecurityScheme::Http {
@@ -216,6 +223,7 @@ pub fn head(base_url: &str, limits: &RateLimitSettings) -> OpenApi {
             extensions: Default::default(),
         }),
     );
+
     components.security_schemes.insert(
         "embed".into(),
         ReferenceOr::Item(SecurityScheme::Http {
@@ -225,6 +233,7 @@ pub fn head(base_url: &str, limits: &RateLimitSettings) -> OpenApi {
             extensions: Default::default(),
         }),
     );
+
     event_schemas::add(&mut api);
     api
 }

@@ -131,6 +131,7 @@ impl Asset {
             (header::CONTENT_TYPE, self.content_type),
             (header::CACHE_CONTROL, lifetime),
         ];
+
         (headers, self.bytes.clone()).into_response()
     }
 }
@@ -155,6 +156,7 @@ pub fn routes() -> Router<App> {
             get(move |RawQuery(query): RawQuery| async move { asset.answer(query.as_deref()) }),
         )
     };
+
     // Browsers request this path for pages that name no icon, such as a PDF.
     let icon = get(async || ([(header::CONTENT_TYPE, "image/svg+xml")], ICON));
     ASSETS

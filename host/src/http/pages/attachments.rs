@@ -39,6 +39,7 @@ async fn show(
     let (Some(submitter), None) = (visit.room_submitter(), visit.closed()) else {
         return unknown_link(visit.texts);
     };
+
     let form = match readable(&app, &visit, submitter).await {
         Ok(Some(form)) => form,
         Ok(None) => return unknown_link(visit.texts),
@@ -47,6 +48,7 @@ async fn show(
     let Ok(index) = name.parse::<usize>() else {
         return download(&app, &visit, &form, &name).await;
     };
+
     match form.fields.get(index).filter(|field| takes_file(field)) {
         Some(field) => choice(&visit, index, &field.name),
         None => unknown_link(visit.texts),
@@ -65,6 +67,7 @@ fn choice(visit: &SignerVisit, index: usize, label: &str) -> Response {
         }
         p { a href={ (path) "#field-" (index) } { (texts.text("signing-back")) } }
     };
+
     visit.look.notice(StatusCode::OK, label, None, body)
 }
 
@@ -88,11 +91,13 @@ async fn upload(
     let (Some(submitter), None) = (visit.room_submitter(), visit.closed()) else {
         return unknown_link(visit.texts);
     };
+
     let (parts, body) = request.into_parts();
     let (copies, token) = (LimitedCredential::Copies, visit.token.reveal());
     if let Err(refused) = limits::admit(&app, copies, token, &parts) {
         return refused.into_response();
     }
+
     let by_script = is_by_script(&parts.headers);
     let request = Request::from_parts(parts, body);
     let form = match readable(&app, &visit, submitter).await {
@@ -103,6 +108,7 @@ async fn upload(
     let Some(field) = field.map(|field| field.name.clone()) else {
         return unknown_link(visit.texts);
     };
+
     let mut sent = match MultipartForm::<AttachmentForm>::from_request(request, &app).await {
         Ok(sent) => sent,
         Err(error) => return error.into_response(),
@@ -117,9 +123,11 @@ async fn upload(
             Err(FormError::Invalid([why].into()))
         }
     };
+
     if done.is_ok() && visit.signer.status != SignerStatus::Started {
         follow(&app, &visit, None).await;
     }
+
     match done {
         Ok(name) if by_script => {
             // A condition may be about the file.
@@ -159,9 +167,11 @@ async fn download(app: &App, visit: &SignerVisit, form: &SigningForm, sha256: &s
         let Some(file) = files.iter().find(may_see) else {
             return Ok(None);
         };
+
         let bytes = room.attached(file).await?;
         Ok::<_, ServiceError>(Some((file.file.clone(), bytes)))
     };
+
     match read.await {
         Ok(Some((file, bytes))) => {
             let headers = [
@@ -173,6 +183,7 @@ async fn download(app: &App, visit: &SignerVisit, form: &SigningForm, sha256: &s
                 (header::CACHE_CONTROL, "no-store".to_owned()),
                 (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
             ];
+
             (headers, Body::from(bytes)).into_response()
         }
         Ok(None) => unknown_link(visit.texts),

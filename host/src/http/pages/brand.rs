@@ -49,6 +49,7 @@ async fn style(
             color.text()
         )
     });
+
     let headers = [
         (header::CONTENT_TYPE, "text/css; charset=utf-8"),
         (header::CACHE_CONTROL, "public, max-age=300"),
@@ -64,6 +65,7 @@ async fn logo(
     let Some(logo) = brand(&app, &org, request).await?.logo else {
         return Ok(StatusCode::NOT_FOUND.into_response());
     };
+
     let headers = [
         (header::CONTENT_TYPE, logo.file_type.as_str()),
         (header::CACHE_CONTROL, "public, max-age=300"),

@@ -100,6 +100,7 @@ async fn picture(
         (header::CONTENT_TYPE, "image/png"),
         (header::CACHE_CONTROL, "private, max-age=3600"),
     ];
+
     Ok((headers, Body::from(picture)).into_response())
 }
 
@@ -111,20 +112,24 @@ async fn open(State(app): State<App>, request: Request) -> Response {
     let Ok(FormBody(form)) = form.await else {
         return embed::refused(&parts.headers, None);
     };
+
     let opened = async {
         let counted = Some(LimitedCredential::BuilderSession);
         let lookup = CredentialLookup::begin(&app, counted, &form.token, &parts).await?;
         let session = builder::session(lookup.core(), &app.access, &form.token).await?;
         lookup.settle(&app, session.is_some())?;
+
         let Some(session) = session else {
             let issuer = builder::issuer(&app, &app.access, &form.token).await?;
             return Ok(embed::refused(&parts.headers, issuer));
         };
+
         let organization = builder::organization(&app, &session).await?;
         let texts = texts_for(&parts.headers, organization.settings.language);
         let look = PageLook::of(organization, texts);
         Ok::<_, HttpError>(page(look, &session, &form.token))
     };
+
     opened.await.unwrap_or_else(IntoResponse::into_response)
 }
 
@@ -272,6 +277,7 @@ fn page(look: PageLook, session: &FieldBuilderSession, token: &str) -> Response 
         }
         (script_texts(texts, assets::BUILDER))
     };
+
     look.page(StatusCode::OK, title, None, "builder", body)
 }
 
@@ -336,5 +342,6 @@ pub fn preview_page(look: PageLook, title: &str, path: &str, made: &FormPreview)
         preview: true,
         unseen: false,
     };
+
     look.page(StatusCode::OK, title, None, "signing", shown.markup())
 }

@@ -65,6 +65,7 @@ async fn checked(app: &App, visit: &SignerVisit, given: &str) -> Result<Response
         network: &visit.network,
     };
     let check = access_codes::check(app, &visit.envelope, &visit.signer, entry).await?;
+
     Ok(match check {
         CodeCheck::Right(pass) => {
             let mut response = Redirect::to(visit.path()).into_response();
@@ -108,6 +109,7 @@ fn page(app: &App, visit: &SignerVisit, prompt: CodePrompt, wrong: Option<&str>)
         } => texts.with(phone, [("digits", last_digits(number))]),
         signer => texts.with(mail, [("address", masked(&signer.email))]),
     };
+
     let sends = visit.signer.access.is_sent();
     let document = [("document", visit.envelope.name.as_str())];
     let body = html! {
@@ -129,6 +131,7 @@ fn page(app: &App, visit: &SignerVisit, prompt: CodePrompt, wrong: Option<&str>)
             }
         }
     };
+
     let status = match (prompt, wrong) {
         (CodePrompt::Locked(_), _) => StatusCode::FORBIDDEN,
         (_, Some(_)) => StatusCode::UNPROCESSABLE_ENTITY,

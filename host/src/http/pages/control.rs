@@ -49,6 +49,7 @@ impl FromRequestParts<App> for StatementVisit {
         let (id, code) = id_and_code(parts).ok_or_else(|| unknown_link(plain))?;
         let found = obligor::find(app, &id, &code).await;
         let found = found.map_err(|error| HttpError::from(error).into_response())?;
+
         // Only real links are counted: guesses would fill the table of the counts.
         let shown = found.ok_or_else(|| unknown_link(plain))?;
         limits::admit(app, LimitedCredential::SigningLink, &code, parts)
@@ -74,6 +75,7 @@ async fn show(visit: StatementVisit) -> Response {
         ..
     } = shown;
     let dates = organization.settings.dates.clone();
+
     let look = PageLook::of(organization, texts);
     let controller = statement.controller.name.as_str();
     let fact = |name: &'static str, value: &str| entry(&texts.text(name), html! { (value) });
@@ -145,6 +147,7 @@ async fn show(visit: StatementVisit) -> Response {
             }
         }
     };
+
     let title = texts.text("statement-title");
     look.page(StatusCode::OK, &title, None, "signing", body)
 }
@@ -153,6 +156,7 @@ async fn pdf(State(app): State<App>, visit: StatementVisit, request: Request) ->
     if let Some(refused) = over_limit(&app, &visit, request) {
         return refused;
     }
+
     match obligor::pdf(&app, &visit.shown).await {
         Ok(pdf) => {
             let name = visit.texts.text("statement-title");
@@ -166,6 +170,7 @@ async fn json(State(app): State<App>, visit: StatementVisit, request: Request) -
     if let Some(refused) = over_limit(&app, &visit, request) {
         return refused;
     }
+
     let issued = match obligor::issued(&app, &app.vault, &visit.shown).await {
         Ok(issued) => issued,
         Err(error) => return HttpError::from(error).into_response(),
@@ -176,6 +181,7 @@ async fn json(State(app): State<App>, visit: StatementVisit, request: Request) -
         (header::CONTENT_DISPOSITION, attachment(&name, &name)),
         (header::CACHE_CONTROL, "no-store".to_owned()),
     ];
+
     (headers, serde_json::json!(issued).to_string()).into_response()
 }
 

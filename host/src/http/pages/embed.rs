@@ -53,6 +53,7 @@ pub async fn shell(headers: HeaderMap) -> Response {
         }
         (script_texts(texts, assets::EMBED))
     };
+
     look.page(StatusCode::OK, &title, None, "embed", body)
 }
 
@@ -74,6 +75,7 @@ async fn sign(
             None => Ok::<_, ServiceError>(None),
         }
     };
+
     match link.await {
         Ok(Some(url)) => Redirect::to(&url).into_response(),
         Ok(None) => expired(&app, &headers, &form.token).await,
@@ -100,6 +102,7 @@ pub fn refused(headers: &HeaderMap, issuer: Option<Organization>) -> Response {
         framing: FramePolicy::Anybody,
         ..look
     };
+
     let title = texts.text("embed-expired-title");
     let body = html! {
         @if look.name.is_some() { header.top { (look.masthead()) } }
@@ -108,6 +111,7 @@ pub fn refused(headers: &HeaderMap, issuer: Option<Organization>) -> Response {
             p { (texts.text("embed-expired")) }
         }
     };
+
     look.page(
         StatusCode::UNAUTHORIZED,
         &title,
@@ -132,6 +136,7 @@ async fn vault(
         Ok(vault_page(&app, &opened, record, &form.token, texts))
     };
     let shown: Result<Response, ServiceError> = shown.await;
+
     shown.unwrap_or_else(|error| HttpError::from(error).into_response())
 }
 
@@ -182,6 +187,7 @@ fn vault_page(
             (details(texts, envelope, &record.compliance))
         }
     };
+
     let (title, ready) = (&envelope.name, Some(EmbedMessage::Ready));
     look.page(StatusCode::OK, title, ready, "signing", body)
 }
@@ -211,6 +217,7 @@ async fn copy(
             None => Ok::<_, ServiceError>(None),
         }
     };
+
     match link.await {
         Ok(Some(link)) => Redirect::to(&link.url).into_response(),
         Ok(None) => expired(&app, &headers, &form.token).await,
@@ -235,6 +242,7 @@ async fn element(State(app): State<App>) -> Response {
         serde_json::json!(origins),
         include_str!("assets/element.js")
     );
+
     let headers = [
         (header::CONTENT_TYPE, "text/javascript; charset=utf-8"),
         (header::CACHE_CONTROL, "max-age=3600"),
@@ -271,6 +279,7 @@ mod tests {
             let said = said(status, false);
             assert!(said.contains(words), "{said}");
         }
+
         let damaged = said(EnvelopeStatus::Vaulted, true);
         let words = "The last check found that what is stored of this record is not what was put into the vault. Ask Maple.";
         assert!(damaged.contains(words), "{damaged}");

@@ -55,6 +55,7 @@ impl FromRequestParts<App> for Visit {
         let (id, code) = id_and_code(parts).ok_or_else(|| unknown_link(plain))?;
         let failed = |error: ServiceError| HttpError::from(error).into_response();
         let view = views::find(app, &id, &code).await.map_err(failed)?;
+
         // Only real links are counted: guesses would fill the table of the counts.
         let view = view.ok_or_else(|| unknown_link(plain))?;
         limits::admit(app, LimitedCredential::SigningLink, &code, parts)
@@ -79,6 +80,7 @@ async fn show(State(app): State<App>, visit: Visit) -> Response {
             Err(error) => HttpError::from(error).into_response(),
         };
     }
+
     let read = async {
         let Some(record) = views::shown(&app, &app.management, &visit.view).await? else {
             return Ok(None);
@@ -86,9 +88,11 @@ async fn show(State(app): State<App>, visit: Visit) -> Response {
         let Some(document) = record.envelope.record.copy.clone() else {
             return Ok(None);
         };
+
         let pages = pages::facts(&app, &app.pages, &document).await?;
         Ok::<_, ServiceError>(Some((record, pages)))
     };
+
     match read.await {
         Ok(Some((record, pages))) => shown(visit, &record, &pages),
         Ok(None) => over(visit),
@@ -111,6 +115,7 @@ fn closed(visit: Visit, document: &str) -> Response {
             button type="submit" { (texts.text("inspect-open")) }
         }
     };
+
     PageLook::of(visit.organization, texts).notice(StatusCode::OK, document, None, text)
 }
 
@@ -139,6 +144,7 @@ fn shown(visit: Visit, record: &ShownRecord, pages: &[PageFacts]) -> Response {
         ..
     } = visit;
     let dates = organization.settings.dates.clone();
+
     let sender = organization.display_name().to_owned();
     let look = PageLook::of(organization, texts);
     let until = texts.moment(&dates, view.expires_at);
@@ -148,6 +154,7 @@ fn shown(visit: Visit, record: &ShownRecord, pages: &[PageFacts]) -> Response {
         controlled_since,
         seen,
     } = record;
+
     let fact = |name: &'static str, value: &str| entry(&texts.text(name), html! { (value) });
     let body: Markup = html! {
         header.top {
@@ -178,6 +185,7 @@ fn shown(visit: Visit, record: &ShownRecord, pages: &[PageFacts]) -> Response {
             div.reader { (sheets(texts, &path, "", pages)) }
         }
     };
+
     look.page(StatusCode::OK, &envelope.name, None, "signing", body)
 }
 
@@ -199,6 +207,7 @@ async fn page(
             None => Ok(unknown_link(visit.texts)),
         }
     };
+
     let answer = read.await;
     answer.unwrap_or_else(|error| HttpError::from(error).into_response())
 }
@@ -210,6 +219,7 @@ async fn copy(State(app): State<App>, visit: Visit, request: Request) -> Respons
     if let Err(refused) = limits::admit(&app, copies, &visit.code, &parts) {
         return refused.into_response();
     }
+
     match inspection::copy_for(&app, &app.vault, &visit.view).await {
         Ok((name, pdf)) => saved(&name, pdf.len() as u64, Body::from(pdf)),
         Err(ServiceError::NotFound(_)) => over(visit),

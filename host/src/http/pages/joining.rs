@@ -43,10 +43,12 @@ impl FromRequestParts<App> for JoinVisit {
         let (id, code) = id_and_code(parts).ok_or_else(|| unknown_link(plain))?;
         let found = invitations::find(app, &id, &code).await;
         let found = found.map_err(|error| HttpError::from(error).into_response())?;
+
         // Only real links are counted: guesses would fill the table of the counts.
         let shown = found.ok_or_else(|| unknown_link(plain))?;
         limits::admit(app, LimitedCredential::SigningLink, &code, parts)
             .map_err(IntoResponse::into_response)?;
+
         Ok(Self {
             texts: texts_for(&parts.headers, shown.organization.settings.language),
             path: format!("{PATH}/{id}/{code}"),
@@ -77,6 +79,7 @@ async fn show(visit: JoinVisit) -> Response {
     if visit.shown.expired {
         return visit.over();
     }
+
     let texts = visit.texts;
     let body = html! {
         p { (texts.with("join-hint", visit.values())) }
@@ -84,6 +87,7 @@ async fn show(visit: JoinVisit) -> Response {
             button type="submit" { (texts.text("join-button")) }
         }
     };
+
     let title = texts.with("join-title", visit.values());
     let look = PageLook::of(visit.shown.organization, texts);
     look.notice(StatusCode::OK, &title, None, body)
@@ -106,6 +110,7 @@ async fn join(State(app): State<App>, visit: JoinVisit) -> Response {
         }
         p { strong { (texts.text("join-keep")) } }
     };
+
     let title = texts.with("join-done-title", visit.values());
     let look = PageLook::of(visit.shown.organization, texts);
     look.notice(StatusCode::OK, &title, None, body)

@@ -29,6 +29,7 @@ pub async fn recognise(
     if !visit.signer.challenged {
         return Ok(None);
     }
+
     let (envelope, signer) = (&visit.envelope, &visit.signer);
     let cookie = visit.browser.as_deref();
     let given = kba::recognise(app, envelope, signer, cookie, &visit.origin).await?;
@@ -42,6 +43,7 @@ pub async fn recognise(
         let cookie = format!(
             "{BROWSER}={value}; Path={path}; Max-Age={life}; HttpOnly; SameSite=Lax{secure}"
         );
+
         HeaderValue::from_str(&cookie).ok()
     }))
 }
@@ -86,6 +88,7 @@ pub async fn go_on(app: &App, visit: &SignerVisit, given: IdentitySubmission) ->
         },
         _ => None,
     };
+
     // After a pass, the document is shown by a new request, so that a reload does not resend the
     // form.
     with_cookie(answer(app, visit, gate), cookie)
@@ -127,6 +130,7 @@ fn page(visit: &SignerVisit, shown: &IdentityPage, now: Timestamp) -> Response {
             ("identity-unavailable-title", unavailable(visit, *again))
         }
     };
+
     let body = html! {
         p { (visit.texts.with("identity-before", [("document", visit.envelope.name.as_str())])) }
         @if let Some(notice) = shown.notice {
@@ -134,6 +138,7 @@ fn page(visit: &SignerVisit, shown: &IdentityPage, now: Timestamp) -> Response {
         }
         (body)
     };
+
     let status = if shown.problems.is_empty() {
         StatusCode::OK
     } else {

@@ -42,6 +42,7 @@ pub fn texts_for(headers: &HeaderMap, organization: Locale) -> Texts {
 /// Hands a script the texts that it names, as data that the browser does not run.
 pub fn script_texts(texts: Texts, script: &str) -> Markup {
     const CALL: &str = "text(\"";
+
     let calls = script.match_indices(CALL).filter(|(at, _)| {
         // Not the end of a longer name such as `getContext`.
         let before = script[..*at].chars().next_back();
@@ -51,6 +52,7 @@ pub fn script_texts(texts: Texts, script: &str) -> Markup {
     let texts: serde_json::Map<String, serde_json::Value> = named
         .map(|(key, _)| (key.to_owned(), texts.pattern(key).into()))
         .collect();
+
     // The element ends at the first `</script>`.
     let json = serde_json::Value::Object(texts)
         .to_string()
@@ -189,12 +191,14 @@ impl PageLook {
                 }
             }
         };
+
         let headers = [
             (header::CONTENT_TYPE, "text/html; charset=utf-8"),
             (header::CACHE_CONTROL, "no-store"),
             (header::REFERRER_POLICY, "no-referrer"),
             (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         ];
+
         let policy = [(header::CONTENT_SECURITY_POLICY, self.policy())];
         (status, headers, policy, markup.into_string()).into_response()
     }
@@ -218,6 +222,7 @@ impl PageLook {
             Some(origin) => format!("{library}; frame-src {origin}"),
             None => library,
         };
+
         format!(
             "default-src 'none'; style-src 'self'; font-src 'self'; {library}; \
              img-src 'self' data: blob:; form-action {}; base-uri 'none'; \

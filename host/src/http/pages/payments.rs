@@ -43,6 +43,7 @@ async fn pay(State(app): State<App>, visit: SignerVisit) -> Response {
         Ok(_) => return Redirect::to(visit.path()).into_response(),
         Err(error) => return HttpError::from(error).into_response(),
     }
+
     let signer = &visit.signer;
     let position = Some(signer.position);
     let asked = payments::intent(&app, &visit.envelope, &signer.email, position).await;
@@ -61,6 +62,7 @@ async fn pay(State(app): State<App>, visit: SignerVisit) -> Response {
     ) else {
         return Redirect::to(visit.path()).into_response();
     };
+
     let back = format!("{}/{}", app.config.signing_url(), visit.token.reveal());
     if let Some(page) = &intent.payment_url {
         let query = url::form_urlencoded::Serializer::new(String::new())
@@ -68,6 +70,7 @@ async fn pay(State(app): State<App>, visit: SignerVisit) -> Response {
             .finish();
         return Redirect::to(&format!("{page}?{query}")).into_response();
     }
+
     let texts = visit.texts;
     let amount = texts.amount(amount, currency);
     let title = texts.text("payment-title");
@@ -78,6 +81,7 @@ async fn pay(State(app): State<App>, visit: SignerVisit) -> Response {
         };
         return visit.look.notice(StatusCode::OK, &title, None, body);
     }
+
     let body = html! {
         header.top {
             (visit.look.masthead())
@@ -96,6 +100,7 @@ async fn pay(State(app): State<App>, visit: SignerVisit) -> Response {
             p { a href=(visit.path()) { (texts.text("payment-back")) } }
         }
     };
+
     let body = html! { (body) (script_texts(texts, assets::PAYMENT)) };
     let look = PageLook {
         library: intent.script.as_deref().and_then(origin_of),
@@ -142,6 +147,7 @@ impl FromRequestParts<App> for SandboxVisit {
             .ok_or_else(unknown)?;
         app.sandbox(Slot::Payment, Some(&intent.org))
             .map_err(|_| unknown())?;
+
         let organization = dispatch::organization(app, &intent.org).await;
         let organization = organization.map_err(|_| unknown())?;
         let query = Query::<ReturnQuery>::from_request_parts(parts, app).await;
@@ -166,6 +172,7 @@ impl SandboxVisit {
             framing: FramePolicy::Anybody,
             ..PageLook::of(self.organization.clone(), texts)
         };
+
         let body = html! {
             @if paid {
                 p { (texts.text("payment-paid")) " " strong { (amount) } }
@@ -182,6 +189,7 @@ impl SandboxVisit {
                 }
             }
         };
+
         let (title, happening) = if paid {
             ("payment-received-title", Some(EmbedMessage::Ready))
         } else {

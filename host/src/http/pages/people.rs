@@ -32,6 +32,7 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
     let Some((title, text)) = words(response.status()) else {
         return response;
     };
+
     let told = response.extensions().get::<ErrorReasons>();
     let told = told.filter(|_| of_console && is_told(response.status()));
     let (title, text) = match told {
@@ -41,6 +42,7 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
         ),
         None => (texts.text(title), html! { p { (texts.text(text)) } }),
     };
+
     let look = look_of(&app, link, texts).await;
     let error = Some(EmbedMessage::Error);
     let mut page = look.notice(response.status(), &title, error, text);
@@ -48,6 +50,7 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
         page.headers_mut()
             .insert(header::RETRY_AFTER, after.clone());
     }
+
     // The log line and the metrics read the error from the extensions.
     *page.extensions_mut() = response.extensions().clone();
     page
@@ -64,9 +67,11 @@ fn is_shown(app: &App, request: &Request) -> bool {
     if accept.contains("text/html") && !framed && !path.starts_with(API) {
         return true;
     }
+
     let Some((_, rest)) = link_of(app, path) else {
         return false;
     };
+
     accept != "application/json" && !rest.starts_with("pages/")
 }
 
@@ -83,10 +88,12 @@ async fn look_of(app: &App, link: Option<(LinkToken, String)>, texts: Texts) -> 
     let Some((token, _)) = link else {
         return PageLook::plain(texts);
     };
+
     // A guess that was refused must not reach the database here.
     if !app.access.accepted.contains(token.hash().as_str()) {
         return PageLook::plain(texts);
     }
+
     match visits::find(app, &token).await {
         Ok(Some(visitor)) => PageLook::of(visitor.organization, texts),
         _ => PageLook::plain(texts),

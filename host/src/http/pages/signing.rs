@@ -64,6 +64,7 @@ async fn show(State(app): State<App>, visit: SignerVisit) -> Response {
     if let Some(page) = kba::closed(&app, &visit, visit.origin.ip.clone()).await {
         return page;
     }
+
     match kba::recognise(&app, &visit).await {
         Ok(cookie) => kba::with_cookie(opened(&app, visit).await, cookie),
         Err(error) => HttpError::from(error).into_response(),
@@ -87,6 +88,7 @@ async fn note_seen(app: &App, visit: &SignerVisit, submitter: i64) -> Result<(),
     if visit.signer.status != SignerStatus::Pending {
         return Ok(());
     }
+
     let (org, person) = (&visit.envelope.org, &visit.signer.email);
     let opened = app.room().open(org, submitter, person, &visit.origin).await;
     match opened {
@@ -142,6 +144,7 @@ impl SubmittedForm {
         let by_script = is_by_script(&parts.headers);
         let request = Request::from_parts(parts, body);
         let pairs = FormBody::<Vec<(String, String)>>::from_request(request, app).await;
+
         // A checkbox sends a hidden `false` before its own `true`: the last wins.
         let mut values: BTreeMap<String, String> = pairs.ok()?.0.into_iter().collect();
         let mut action = values.remove("action").unwrap_or_default();
@@ -149,10 +152,12 @@ impl SubmittedForm {
             values.insert(field.to_owned(), String::new());
             action = "save".into();
         }
+
         let detached = action.strip_prefix("detach:").map(str::to_owned);
         if detached.is_some() {
             action = "detach".into();
         }
+
         let attaching = action.strip_prefix("attach:").map(str::to_owned);
         Some(Self {
             action,
@@ -210,6 +215,7 @@ impl ConsentTick {
         let Some(value) = sent.consent.as_deref() else {
             return Ok(Self::Absent);
         };
+
         let sha256 = visit.consent.sha256();
         if value != sha256 {
             return Ok(Self::OfAnotherText);
@@ -242,6 +248,7 @@ impl ConsentTick {
         if visit.require_access && delivered.first(&DeliveredItem::Pdf).is_none() {
             return Err(Message::new("problem-open-pdf"));
         }
+
         Ok(GivenConsent {
             version: visit.consent.text.version.clone(),
             locale: visit.consent.locale,
@@ -261,6 +268,7 @@ async fn given_consent(
 ) -> Result<(ConsentTick, Result<GivenConsent, Message>), ServiceError> {
     let tick = ConsentTick::of(app, visit, submitter, sent).await?;
     let mut page_count = 0;
+
     // Only a consent that is recorded needs it.
     if tick.is_valid() && sent.action == "finish" {
         let room = app.room();
@@ -306,18 +314,21 @@ async fn submit(State(app): State<App>, visit: SignerVisit, request: Request) ->
             None => code::ask(&app, &visit).await,
         };
     }
+
     if let Some(page) = visit.closed() {
         return page;
     }
     let Some(sent) = SubmittedForm::read(&app, request).await else {
         return visit.notice_of_end(StatusCode::BAD_REQUEST, "incomplete-title", "incomplete");
     };
+
     match is_open(&app, &visit.envelope, &visit.signer).await {
         Ok(true) => {}
         // Forms of the identity check are posted to the same path.
         Ok(false) => return kba::go_on(&app, &visit, sent.about_identity()).await,
         Err(error) => return HttpError::from(error).into_response(),
     }
+
     match kba::recognise(&app, &visit).await {
         Ok(cookie) => kba::with_cookie(submitted(&app, visit, sent).await, cookie),
         Err(error) => HttpError::from(error).into_response(),
@@ -334,9 +345,11 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
     if sent.action == "seen" {
         return StatusCode::NO_CONTENT.into_response();
     }
+
     if sent.action == "delegate" {
         return delegated(app, visit, submitter, sent).await;
     }
+
     let (tick, consent) = match given_consent(app, &visit, submitter, &sent).await {
         Ok(read) => read,
         Err(error) => return HttpError::from(error).into_response(),
@@ -344,12 +357,14 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
 
     let done = act(app, &visit, submitter, &sent, consent).await;
     let ended = sent.action == "finish" || sent.action == "decline";
+
     // A save changes the envelope only the first time, when the signer becomes `started`.
     if ended {
         follow(app, &visit, Some(submitter)).await;
     } else if done.is_ok() && visit.signer.status != SignerStatus::Started {
         follow(app, &visit, None).await;
     }
+
     match done {
         Ok(saved) if sent.by_script => Json(for_script(visit.texts, &saved)).into_response(),
         Ok(_) if sent.action == "finish" => visit.again(app).await.signed_page(true),
@@ -425,6 +440,7 @@ async fn act(
                 &sent.origin,
             )
             .await?;
+
             Ok(SavedForm::default())
         }
         "decline" if sent.reason.is_empty() => {
@@ -457,6 +473,7 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
         let why = Message::with_limit("problem-too-long", corrections::LONGEST_NAME);
         problems.insert(DELEGATION[0].into(), why);
     }
+
     let stored = corrections::stored_address(email);
     let email = stored.as_deref().unwrap_or_default();
     if email.is_empty() {
@@ -464,10 +481,12 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
     } else if email.eq_ignore_ascii_case(&visit.signer.email) {
         problems.insert(DELEGATION[1].into(), Message::new("delegate-own-address"));
     }
+
     let needs_phone = visit.signer.needs_phone();
     if needs_phone && identity::read("phone", phone, app.clock.now()).is_err() {
         problems.insert(DELEGATION[2].into(), Message::new("delegate-phone-missing"));
     }
+
     if !problems.is_empty() {
         let outcome = FormFeedback {
             entered: sent.values,
@@ -476,12 +495,14 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
         };
         return render(app, &visit, submitter, outcome).await;
     }
+
     let change = SignerChange {
         name,
         email,
         phone: needs_phone.then_some(phone),
         reason: None,
     };
+
     match corrections::delegate(app, &visit.envelope, &visit.signer, &change).await {
         Ok(()) => {
             let body = html! { p { (visit.texts.with("delegated", [("name", name)])) } };
@@ -521,8 +542,10 @@ pub(super) async fn follow(app: &App, visit: &SignerVisit, finished: Option<i64>
                 .await
                 .map_err(|error| ServiceError::Internal(error.to_string()))?;
         }
+
         reconcile(app, &visit.envelope).await.map(drop)
     };
+
     if let Err(error) = followed.await {
         tracing::warn!(%error, "envelope update after a signer's action is left to the worker");
     }
@@ -533,6 +556,7 @@ async fn renew(State(app): State<App>, visit: SignerVisit) -> Response {
     if !visit.expired {
         return back(&visit);
     }
+
     let texts = visit.texts;
     match visits::renew(&app, &visit.envelope, &visit.signer).await {
         Ok(LinkRenewal::Mailed) => {
@@ -568,6 +592,7 @@ async fn note_disclosure(
     if !visit.is_seen {
         return Ok(());
     }
+
     let consent = &visit.consent;
     let text = KeptDisclosure {
         sha256: consent.sha256(),
@@ -575,6 +600,7 @@ async fn note_disclosure(
         locale: consent.locale.as_str().to_owned(),
         body: consent.body(),
     };
+
     let reader = visit.reader(submitter);
     Ok(app.room().disclosure_shown(reader, &text).await?)
 }
@@ -593,9 +619,11 @@ pub(super) async fn render(
             // Drawing starts while the page sizes are still being read.
             pages::draw_first(app, &app.pages, form.document.clone());
         }
+
         let pages = pages::shown_facts(app, &app.pages, &form.document).await?;
         Ok::<_, ServiceError>((form, pages))
     };
+
     let (form, pages) = match read.await {
         Ok(read) => read,
         Err(error) => return HttpError::from(error).into_response(),
@@ -606,9 +634,11 @@ pub(super) async fn render(
     if let Some(other) = &form.waits_for {
         return visit.not_yet(StatusCode::OK, Some(other));
     }
+
     if let Err(error) = note_disclosure(app, visit, submitter).await {
         return HttpError::from(error).into_response();
     }
+
     let shown = SigningPage {
         path: visit.path(),
         look: &visit.look,
@@ -632,11 +662,13 @@ pub(super) async fn render(
         preview: false,
         unseen: visit.signer.status == SignerStatus::Pending,
     };
+
     let status = if outcome.problems.is_empty() {
         StatusCode::OK
     } else {
         StatusCode::UNPROCESSABLE_ENTITY
     };
+
     let (title, ready) = (&visit.envelope.name, Some(EmbedMessage::Ready));
     visit
         .look

@@ -67,6 +67,7 @@ impl PageQuery {
         let Some((page, kind)) = parsed else {
             return Ok(unknown_link(texts));
         };
+
         let current = self
             .v
             .is_some_and(|version| version == version_of(document));
@@ -91,6 +92,7 @@ impl PageQuery {
                         json!({ "text": line.text, "x": area.x, "y": area.y, "w": area.w, "h": area.h })
                     })
                     .collect();
+
                 kept("application/json", Body::from(json!(lines).to_string()))
             }
             _ => unknown_link(texts),
@@ -124,6 +126,7 @@ async fn page(
     let (Some(submitter), None) = (visit.room_submitter(), visit.closed()) else {
         return unknown_link(visit.texts);
     };
+
     let read = async {
         match readable(&app, &visit, submitter).await? {
             Some(form) => {
@@ -137,6 +140,7 @@ async fn page(
             None => Ok(unknown_link(visit.texts)),
         }
     };
+
     let answer = read.await;
     answer.unwrap_or_else(|error| HttpError::from(error).into_response())
 }
@@ -161,6 +165,7 @@ async fn look(
     let (Some(submitter), None) = (visit.room_submitter(), visit.closed()) else {
         return unknown_link(visit.texts);
     };
+
     let drawn = async {
         let Some(form) = readable(&app, &visit, submitter).await? else {
             return Ok(unknown_link(visit.texts));
@@ -168,6 +173,7 @@ async fn look(
         let Some(field) = form.fields.get(asked.field) else {
             return Ok(unknown_link(visit.texts));
         };
+
         let style = asked.style.as_deref().and_then(Handwriting::parse);
         let style = style.or(form.submitter.signature_style);
         let drawn = app.room().look(&form, field, &asked.value, style).await?;
@@ -179,6 +185,7 @@ async fn look(
             }
         })
     };
+
     let answer = drawn.await;
     answer.unwrap_or_else(|error| HttpError::from(error).into_response())
 }
@@ -207,6 +214,7 @@ fn kept(content_type: &'static str, body: Body, with_version: bool) -> Response 
         (header::CACHE_CONTROL, lifetime),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
+
     (headers, body).into_response()
 }
 
@@ -233,6 +241,7 @@ pub fn saved(name: &str, size: u64, body: Body) -> Response {
         ),
         (header::CACHE_CONTROL, "no-store".to_owned()),
     ];
+
     (headers, body).into_response()
 }
 
@@ -241,6 +250,7 @@ async fn copy(State(app): State<App>, visit: SignerVisit, request: Request) -> R
     if let Some(refused) = refused_download(&app, &visit, request) {
         return refused;
     }
+
     match copies::signers_copy(&app, &app.vault, &visit.envelope).await {
         Ok(copy) => {
             let body = Body::from_stream(copy.pieces);
@@ -260,12 +270,14 @@ async fn document(State(app): State<App>, visit: SignerVisit, request: Request) 
     let (Some(submitter), None) = (visit.room_submitter(), visit.closed()) else {
         return unknown_link(visit.texts);
     };
+
     let read = async {
         match readable(&app, &visit, submitter).await? {
             Some(_) => documents::unsigned(&app, &visit.envelope).await.map(Some),
             None => Ok(None),
         }
     };
+
     match read.await {
         Ok(Some(pdf)) => {
             note(&app, &visit, submitter, &DeliveredItem::Pdf).await;
@@ -284,6 +296,7 @@ async fn first_page(State(app): State<App>, visit: SignerVisit, request: Request
     let Some(copy) = visit.envelope.record.copy.clone() else {
         return unknown_link(visit.texts);
     };
+
     match pages::picture(&app, &app.pages, &copy.into(), 1, pages::WIDTHS[0]).await {
         Ok(picture) => kept("image/png", Body::from(picture), false),
         Err(error) => HttpError::from(error).into_response(),
@@ -295,6 +308,7 @@ async fn certificate(State(app): State<App>, visit: SignerVisit, request: Reques
     if let Some(refused) = refused_download(&app, &visit, request) {
         return refused;
     }
+
     match completion::certificate(&app, &visit.envelope, Some(visit.texts.locale())).await {
         Ok(pdf) => {
             let certificate = visit.texts.text("certificate-name");

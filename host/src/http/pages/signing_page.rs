@@ -231,6 +231,7 @@ impl SigningPage<'_> {
             let placed = field.areas.iter().copied().zip(options);
             placed.filter(|(area, _)| area.page == page).collect()
         };
+
         let earlier = self.form.document.entries();
         let earlier = earlier.flat_map(|entry| {
             let here = entry.areas.iter().filter(|area| area.page == page);
@@ -281,6 +282,7 @@ impl SigningPage<'_> {
                 value.is_some_and(|value| !value.is_empty() && value != "false")
             })
             .count();
+
         let texts = self.texts;
         let progress = texts.with("signing-progress", [("done", done), ("total", total)]);
         html! {
@@ -314,6 +316,7 @@ impl SigningPage<'_> {
                 self.problems.get(name)?,
             ))
         });
+
         html! {
             @if !self.problems.is_empty() {
                 div.problems role="alert" tabindex="-1" {
@@ -363,6 +366,7 @@ impl SigningPage<'_> {
             }
             _ => self.value_of(field),
         };
+
         let id = format!("field-{index}");
         let texts = self.texts;
         let control = FieldControl {
@@ -382,6 +386,7 @@ impl SigningPage<'_> {
                 @if field.is_locked() { span.required.fixed { " " (texts.text("signing-fixed")) } }
             },
         };
+
         html! {
             div.step.field.invalid[wrong.is_some()] data-index=(index) data-kind=(field.field_type)
                 data-title=(field.name) hidden[self.is_hidden(field)]
@@ -549,6 +554,7 @@ impl SigningPage<'_> {
                 (self.problem(name, wrong))
             }
         };
+
         let open = DELEGATION
             .iter()
             .any(|name| self.problems.contains_key(*name));
@@ -620,6 +626,7 @@ fn label_size(label: &str, width: f64, height: f64) -> f64 {
     let size = (width * 0.9 / widths.sum::<f64>())
         .min(height * 0.8)
         .min(18.0);
+
     (size * 10.0).round() / 10.0
 }
 
@@ -748,6 +755,7 @@ impl FieldControl<'_> {
         let href = self
             .file
             .map(|file| format!("{}/attachments/{}", self.path, file.sha256));
+
         html! {
             label for=(id) { (self.label) }
             p.attached hidden[self.file.is_none()] {
@@ -770,6 +778,7 @@ impl FieldControl<'_> {
         let (field, id) = (self.field, self.id);
         let most = field.rules.max_length.as_deref().unwrap_or("4000");
         let kind = field.field_type.as_str();
+
         // A date control drops a value that is not a date, so such a value gets a text control.
         let is_date = !field.is_locked()
             && (self.value.is_empty() || self.value.parse::<jiff::civil::Date>().is_ok());

@@ -58,6 +58,7 @@ fn shown(record: PublicRecord, headers: &HeaderMap) -> Response {
         is_converted,
     } = record;
     let dates = organization.settings.dates.clone();
+
     let texts = texts_for(headers, organization.settings.language);
     let look = PageLook::of(organization, texts);
     let hashes: Vec<(String, &str)> = [
@@ -77,6 +78,7 @@ fn shown(record: PublicRecord, headers: &HeaderMap) -> Response {
     .into_iter()
     .filter_map(|(name, hash)| Some((texts.text(name), hash?)))
     .collect();
+
     let body = html! {
         header.top { (look.masthead()) h1 { (envelope.name) } p { (texts.with("verify-record", [("id", envelope.id.as_str())])) } }
         main.vault.verification {
@@ -105,6 +107,7 @@ fn shown(record: PublicRecord, headers: &HeaderMap) -> Response {
             (script_texts(texts, assets::VERIFICATION))
         }
     };
+
     look.page(StatusCode::OK, &envelope.name, None, "verification", body)
 }
 
@@ -136,6 +139,7 @@ mod tests {
     #[test]
     fn the_page_says_where_the_authoritative_copy_is() {
         use EnvelopeStatus::{Vaulted, VaultedOut};
+
         for (status, is_converted, words) in [
             (
                 Vaulted,

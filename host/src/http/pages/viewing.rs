@@ -62,6 +62,7 @@ impl FromRequestParts<App> for ReaderVisit {
             .and_then(|Path(segments)| LinkToken::parse(segments.get("token")?))
             .ok_or_else(|| unknown_link(plain))?;
         let failed = |error: HttpError| error.into_response();
+
         let counted = Some(LimitedCredential::SigningLink);
         let lookup = CredentialLookup::begin(app, counted, token.reveal(), parts).await;
         let lookup = lookup.map_err(failed)?;
@@ -75,6 +76,7 @@ impl FromRequestParts<App> for ReaderVisit {
             envelope,
             signers,
         } = reader.ok_or_else(|| unknown_link(plain))?;
+
         let path = format!("{}/view/{}", app.config.signing_path(), token.reveal());
         let texts = texts_for(&parts.headers, organization.settings.language);
         Ok(Self {
@@ -103,6 +105,7 @@ impl ReaderVisit {
         let Some(submission) = room_submission(&self.envelope) else {
             return Ok(None);
         };
+
         let shown = app.room().shown(&self.envelope.org, submission).await;
         Ok(shown.map(Some)?)
     }
@@ -116,6 +119,7 @@ async fn show(State(app): State<App>, visit: ReaderVisit) -> Response {
         let pages = pages::shown_facts(&app, &app.pages, &document).await?;
         Ok::<_, ServiceError>(Some((document, pages)))
     };
+
     match read.await {
         Ok(Some((document, pages))) => {
             let body = body(&visit, &document, &pages);
@@ -140,6 +144,7 @@ fn closed(visit: &ReaderVisit) -> Response {
         let title = texts.text("link-expired-title");
         return visit.look.notice(StatusCode::GONE, &title, None, body);
     }
+
     // Another signing provider keeps the document, but the copy is here.
     if status.is_signed() {
         let body = html! {
@@ -149,6 +154,7 @@ fn closed(visit: &ReaderVisit) -> Response {
             .look
             .notice(StatusCode::OK, &visit.envelope.name, None, body);
     }
+
     let closed = ("nothing-to-sign-title", "nothing-to-sign");
     let (title, text) = end_of(status).unwrap_or(closed);
     let text = html! { p { (texts.text(text)) } };
@@ -214,6 +220,7 @@ fn standing(texts: Texts, signer: &Signer) -> String {
         SignerStatus::Completed => "reading-signed",
         SignerStatus::Declined => "reading-declined",
     };
+
     texts.with(
         key,
         [("name", signer.name.as_str()), ("role", &signer.role)],
@@ -241,6 +248,7 @@ async fn renew(State(app): State<App>, visit: ReaderVisit) -> Response {
     if !visit.expired {
         return Redirect::to(&visit.path).into_response();
     }
+
     let texts = visit.texts;
     let (status, title, text) =
         match visits::renew_reader(&app, &visit.envelope, &visit.recipient).await {
@@ -253,6 +261,7 @@ async fn renew(State(app): State<App>, visit: ReaderVisit) -> Response {
             Ok(LinkRenewal::NotYet | LinkRenewal::Closed) => return closed(&visit),
             Err(error) => return HttpError::from(error).into_response(),
         };
+
     let body = html! { p { (texts.text(text)) } };
     let title = texts.text(title);
     visit.look.notice(status, &title, None, body)
@@ -268,6 +277,7 @@ async fn copy(State(app): State<App>, visit: ReaderVisit, request: Request) -> R
     if visit.expired || !visit.envelope.status.is_signed() {
         return unknown_link(visit.texts);
     }
+
     match copies::signers_copy(&app, &app.vault, &visit.envelope).await {
         Ok(copy) => {
             let body = Body::from_stream(copy.pieces);
@@ -292,6 +302,7 @@ mod tests {
                 "Buyer".into(),
             )
         };
+
         for (status, words) in [
             (SignerStatus::Pending, "has not opened it"),
             (SignerStatus::Viewed, "has opened it"),

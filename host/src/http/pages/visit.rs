@@ -73,12 +73,14 @@ impl FromRequestParts<App> for SignerVisit {
             .and_then(|Path(segments)| LinkToken::parse(segments.get("token")?))
             .ok_or_else(|| unknown_link(unknown))?;
         let failed = |error: HttpError| error.into_response();
+
         let counted = Some(LimitedCredential::SigningLink);
         let lookup = CredentialLookup::begin(app, counted, token.reveal(), parts).await;
         let lookup = lookup.map_err(failed)?;
         let found = visits::find(lookup.core(), &token).await;
         let found = found.map_err(|error| failed(error.into()))?;
         lookup.settle(app, found.is_some()).map_err(failed)?;
+
         match found {
             Some(visitor) => {
                 let pass = cookie(parts, code::PASS);
@@ -87,6 +89,7 @@ impl FromRequestParts<App> for SignerVisit {
                 if locked && !is_open_to_all(app, parts, &token) {
                     return Err(unknown_link(unknown));
                 }
+
                 let organization = visitor.organization.settings.language;
                 let browser = languages(&parts.headers);
                 let locale = Locale::chosen(visitor.signer.locale, browser, organization);
@@ -112,6 +115,7 @@ impl SignerVisit {
         let path = format!("{}/{}", app.config.signing_path(), token.reveal());
         let back = visitor.envelope.sending.return_url.clone();
         let back = back.filter(|url| settings.permits_return_to(url));
+
         Self {
             token: token.clone(),
             browser: None,
@@ -214,6 +218,7 @@ impl SignerVisit {
             SignerStatus::Declined => return Some(self.declined_page()),
             SignerStatus::Pending | SignerStatus::Viewed | SignerStatus::Started => {}
         }
+
         let is_open = self.envelope.status.is_out_for_signing();
         let (title, text) = match end_of(self.envelope.status) {
             Some(end) => end,
@@ -221,6 +226,7 @@ impl SignerVisit {
             None if is_open => return None,
             None => ("nothing-to-sign-title", "nothing-to-sign"),
         };
+
         Some(self.notice_of_end(StatusCode::OK, title, text))
     }
 
@@ -259,6 +265,7 @@ impl SignerVisit {
             _ => ("signed-title", "signed-document"),
         };
         let title = if thanks { "signed-thanks" } else { title };
+
         let body = html! {
             p { (texts.with(sentence, [("document", self.envelope.name.as_str())])) }
             @if let Some(amount) = self.owes.as_ref().filter(|_| !self.expired) {
@@ -292,6 +299,7 @@ impl SignerVisit {
                 (self.way_back("completed"))
             }
         };
+
         self.notice(StatusCode::OK, title, EmbedMessage::Completed, body)
     }
 
@@ -442,6 +450,7 @@ mod tests {
                 (title.into(), sentence.into())
             );
         }
+
         for going_on in [
             EnvelopeStatus::Sent,
             EnvelopeStatus::Viewed,

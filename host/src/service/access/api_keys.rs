@@ -166,7 +166,9 @@ pub async fn create(
         last_used_at: None,
         revision: 0,
     };
+
     let mut tx = core.store.begin().await?;
+
     // The lock serializes concurrent creates, so that the limit holds.
     organizations::lock(&mut tx, org).await?;
     let keys = of_organization(&mut tx, org).await?;
@@ -175,6 +177,7 @@ pub async fn create(
             "The organization has {MOST} active keys; deactivate one"
         )));
     }
+
     let issued = issue(&mut tx, &record, &caller.actor, now).await?;
     answer.commit(tx, &issued).await?;
     Ok(issued)
@@ -196,6 +199,7 @@ pub async fn change(
         ..record
     };
     update(&mut tx, &record, &caller.actor, core.clock.now()).await?;
+
     tx.commit().await?;
     Ok(ApiKeyView::from(&record))
 }

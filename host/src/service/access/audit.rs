@@ -59,6 +59,7 @@ impl AuditChains {
             COMPONENTS => &self.components,
             _ => return None,
         };
+
         Some(LedgerPosition {
             chain: chain.clone(),
             sequence: sequence.parse().ok()?,
@@ -80,6 +81,7 @@ pub async fn list(
             ServiceError::Malformed("starting_after is no id of an entry".into())
         })?),
     };
+
     let mut connection = core.store.read().await?;
     let both = [chains.credentials.as_str(), chains.components.as_str()];
     let org = &caller.org;
@@ -100,5 +102,6 @@ pub async fn list(
             details: entry.details,
         }
     });
+
     Ok(entries.collect())
 }

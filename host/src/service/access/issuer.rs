@@ -107,6 +107,7 @@ impl TokenIssuer {
         };
         let claims = jwt::read_foreign(token, header.alg, &key, &expected, now)?;
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
+
         Some(WebUser {
             org: OrgId::parse(text(&self.settings.org_claim)?)?,
             email: text(&self.settings.email_claim)?.to_owned(),
@@ -134,6 +135,7 @@ impl TokenIssuer {
         {
             return found;
         }
+
         let turn = match &found {
             Some(_) => match self.asking.try_lock() {
                 Ok(turn) => turn,
@@ -142,11 +144,13 @@ impl TokenIssuer {
             },
             None => self.asking.lock().await,
         };
+
         // Another request may have refreshed the keys while this one waited.
         if !younger(self.keys.read().await.asked, KEYS_PAUSE) {
             let answer = self.fetch().await;
             let mut keys = self.keys.write().await;
             keys.asked = Some(Instant::now());
+
             match answer {
                 Ok(set) => {
                     keys.set = Some(Arc::new(set));
@@ -155,6 +159,7 @@ impl TokenIssuer {
                 Err(error) => tracing::warn!(%error, "issuer keys could not be fetched"),
             }
         }
+
         drop(turn);
         let keys = self.keys.read().await;
         keys.set.as_ref().and_then(|set| find(set, header))
@@ -174,6 +179,7 @@ pub async fn discover(
     let issuer = issuer.trim_end_matches('/');
     let url = format!("{issuer}/.well-known/openid-configuration");
     let discovered: DiscoveryDocument = read_json(http.get(url)).await?;
+
     // Required by OpenID Connect Discovery 1.0, section 4.3.
     if discovered.issuer.trim_end_matches('/') == issuer {
         Ok(discovered)
@@ -189,6 +195,7 @@ pub async fn read_json<T: DeserializeOwned>(
     let response = request.timeout(ISSUER_TIMEOUT).send().await?;
     let mut response = response.error_for_status()?;
     let mut body = Vec::new();
+
     // Read in pieces, so that the limit holds without a Content-Length.
     while let Some(piece) = response.chunk().await? {
         if body.len() + piece.len() > ISSUER_BYTES {
@@ -196,6 +203,7 @@ pub async fn read_json<T: DeserializeOwned>(
         }
         body.extend_from_slice(&piece);
     }
+
     Ok(serde_json::from_slice(&body)?)
 }
 

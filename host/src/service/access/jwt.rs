@@ -41,6 +41,7 @@ pub fn read_expired<C: DeserializeOwned>(keys: &[Key], audience: &str, token: &s
         let key = DecodingKey::from_secret(key);
         jsonwebtoken::decode::<C>(token, &key, &validation).ok()
     });
+
     Some(claims?.claims)
 }
 
@@ -75,6 +76,7 @@ pub fn read_foreign(
     validation.set_audience(&[expected.audience]);
     validation.set_issuer(expected.issuers);
     validation.required_spec_claims = HashSet::from(["exp", "aud", "iss"].map(str::to_owned));
+
     // `exp` and `nbf` are checked below, against the clock that the service reads.
     validation.validate_exp = false;
     let key = DecodingKey::from_jwk(key).ok()?;
@@ -82,6 +84,7 @@ pub fn read_foreign(
     let time = |name: &str| token.claims.get(name).and_then(Value::as_f64);
     let (now, leeway) = (now as f64, LEEWAY_SECONDS as f64);
     let is_over = time("exp")? + leeway <= now;
+
     let is_early = time("nbf").is_some_and(|from| from > now + leeway);
     (!is_over && !is_early).then_some(token.claims)
 }

@@ -99,15 +99,18 @@ pub async fn api_key(
     let Some(key) = ApiKey::parse(text) else {
         return Ok(None);
     };
+
     let mut connection = core.store.read().await?;
     let hash = key.hash();
     let record = key_rows::by_hash(&mut connection, &hash).await?;
     let record = record.filter(|record| record.active).map(Arc::new);
+
     // Without a record, this removes a deactivated key from the cache.
     access.known_keys.remember(&hash, record.as_ref());
     if let Some(record) = &record {
         note_use(core, access, record);
     }
+
     Ok(record)
 }
 
@@ -177,12 +180,14 @@ pub async fn flush_key_usage(core: &Core, access: &AccessState) -> Result<(), Se
     if seen.is_empty() {
         return Ok(());
     }
+
     let written = write_key_usage(core, &seen).await;
     if written.is_err() {
         for (key, at) in &seen {
             access.key_usage.note(key, *at);
         }
     }
+
     written
 }
 
@@ -281,6 +286,7 @@ pub fn issue_bearer(
         iat: now.as_seconds(),
         exp: expires_at.as_seconds(),
     };
+
     let text = jwt::issue(keys, &claims)?;
     Ok(IssuedToken {
         id,
@@ -310,6 +316,7 @@ pub async fn bearer(
     let Ok(header) = jsonwebtoken::decode_header(token) else {
         return Ok(None);
     };
+
     let user = match (header.alg, &access.issuer) {
         (Algorithm::HS256, _) => own(core, access, token).await?,
         (Algorithm::RS256 | Algorithm::ES256, Some(issuer)) => {
@@ -321,8 +328,10 @@ pub async fn bearer(
     let Some(user) = user else {
         return Ok(None);
     };
+
     // What the organization says about its user counts more than an older token.
     let mut connection = core.store.read().await?;
+
     // An account at an issuer stays the same user under another address.
     let bound = match &user.identity {
         Some(identity) => user_rows::by_identity(&mut connection, &user.org, identity).await?,
@@ -335,10 +344,12 @@ pub async fn bearer(
             user_rows::by_address(&mut connection, &user.org, &email).await?
         }
     };
+
     drop(connection);
     let Some(known) = known else {
         return Ok(Some(user));
     };
+
     // Or the address belongs to somebody else at the issuer now.
     if known.status == UserStatus::Ended || is_other_account(&known, &user) {
         return Ok(None);
@@ -348,6 +359,7 @@ pub async fn bearer(
     {
         return Ok(None);
     }
+
     Ok(Some(WebUser {
         role: known.role,
         email: known.email,
@@ -390,6 +402,7 @@ impl BeginningCredential {
         let Some(sealed) = sealed else {
             return Ok(true);
         };
+
         let opened = core.cipher.open(sealed, BEGUN);
         let opened: Option<Self> = opened.and_then(|text| serde_json::from_str(&text).ok());
         match opened {
@@ -410,11 +423,13 @@ impl BeginningCredential {
             let key = key_rows::by_id(&mut connection, &id).await?;
             return Ok(key.is_some_and(|key| key.active && key.org == *org));
         }
+
         if let Some(email) = self.by.strip_prefix("user:") {
             let email = users::address(email);
             let user = user_rows::by_address(&mut connection, org, &email).await?;
             return Ok(user.is_none_or(|user| user.status != UserStatus::Ended));
         }
+
         Ok(true)
     }
 }
@@ -438,16 +453,19 @@ async fn own(
     let Some(claims) = jwt::read::<BearerClaims>(&access.bearer_keys, AUDIENCE, token, now) else {
         return Ok(None);
     };
+
     let issued_at = Timestamp::from_millis(claims.iat.saturating_mul(1000));
     if issued_at + core.config.auth.max_token_ttl + LEEWAY < now {
         return Ok(None);
     }
+
     if let Some(id) = &claims.jti {
         let mut connection = core.store.read().await?;
         if tokens::is_revoked(&mut connection, &claims.org_id, id).await? {
             return Ok(None);
         }
     }
+
     Ok(Some(WebUser {
         org: claims.org_id,
         email: claims.email,

@@ -131,9 +131,11 @@ fn answered(
     let (Some((open, code)), true) = (used.challenge.split_at_checked(END + NONCE), is_ours) else {
         return Err(PasskeyProblem::Challenge);
     };
+
     let code = std::str::from_utf8(code).unwrap_or_default();
     let (end, nonce) = open.split_at(END);
     let end: [u8; END] = end.try_into().map_err(|_| PasskeyProblem::Challenge)?;
+
     let is_known = is_link(core, &purpose.text(), &BASE64URL.encode(open), code)?;
     if is_known && i64::from_be_bytes(end) > core.clock.now().as_millis() {
         Ok(BASE64URL.encode(nonce))
@@ -159,6 +161,7 @@ fn read(public_key: &str) -> Option<(KeyKind, Vec<u8>)> {
         RSA => KeyKind::Rsa,
         _ => return None,
     };
+
     Some((kind, info.subject_public_key.as_bytes()?.to_vec()))
 }
 
@@ -214,11 +217,13 @@ pub async fn add(core: &Core, user: &User, new: NewPasskey) -> Result<Passkey, P
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     spend(&mut tx, &user.org, &nonce, now).await?;
+
     // The lock serializes additions, so that the limit holds.
     organizations::lock(&mut tx, &user.org).await?;
     if rows::list(&mut tx, user).await?.len() >= MOST {
         return Err(PasskeyProblem::TooMany);
     }
+
     let passkey = Passkey {
         id: PasskeyId::new(),
         org: user.org.clone(),
@@ -230,10 +235,12 @@ pub async fn add(core: &Core, user: &User, new: NewPasskey) -> Result<Passkey, P
         created_at: now,
         used_at: None,
     };
+
     match rows::insert(&mut tx, &passkey).await {
         Err(StoreError::Conflict) => return Err(PasskeyProblem::Duplicate),
         inserted => inserted?,
     }
+
     note(&mut tx, user, "passkey.added", &passkey, now).await?;
     tx.commit().await?;
     Ok(passkey)
@@ -253,9 +260,11 @@ pub async fn remove(core: &Core, user: &User, id: &str) -> Result<(), PasskeyPro
     if signs {
         return Err(PasskeyProblem::Signs);
     }
+
     if rows::delete(&mut tx, user, Some(&passkey.id)).await? > 0 {
         note(&mut tx, user, "passkey.removed", &passkey, now).await?;
     }
+
     tx.commit().await?;
     Ok(())
 }
@@ -330,21 +339,26 @@ pub async fn sign_in(
     if BASE64URL.decode(&assertion.credential_id).is_err() {
         return Err(unknown);
     }
+
     // Strangers cause no write.
     let mut connection = core.store.read().await?;
     let passkey = rows::of_credential(&mut connection, &assertion.credential_id).await?;
     drop(connection);
+
     let Some(passkey) = passkey else {
         return Err(unknown);
     };
+
     let answer = verified(core, &passkey, assertion, &Purpose::SignIn)?;
     let mut tx = core.store.begin().await?;
+
     // The access of the user may be ending.
     organizations::lock(&mut tx, &passkey.org).await?;
     let again = rows::of_credential(&mut tx, &assertion.credential_id).await?;
     let Some(passkey) = again else {
         return Err(unknown);
     };
+
     let user = users::get(&mut tx, &passkey.org, &passkey.user).await?;
     let user = user.filter(|user| user.status == UserStatus::Active);
     let user = user.ok_or(unknown)?;
@@ -353,6 +367,7 @@ pub async fn sign_in(
     if settings.as_ref().is_some_and(OrgSettings::requires_sign_on) {
         return Err(PasskeyProblem::Issuer(passkey.org));
     }
+
     accept(core, &mut tx, &passkey, &answer).await?;
     let by = json!({ "passkey_id": passkey.id });
     let new = NewSession {
@@ -360,6 +375,7 @@ pub async fn sign_in(
         ..NewSession::of(core, origin, by)
     };
     let secret = sessions::begin(core, &mut tx, user, new).await?;
+
     tx.commit().await.map_err(ServiceError::from)?;
     Ok(secret)
 }
@@ -380,6 +396,7 @@ pub async fn confirm(
 ) -> Result<(), PasskeyProblem> {
     let (user, now) = (&signed_in.user, core.clock.now());
     let mut tx = core.store.begin().await?;
+
     // First, as the end of an access does.
     organizations::lock(&mut tx, &user.org).await?;
     let found = rows::list(&mut tx, user).await?;
@@ -389,12 +406,14 @@ pub async fn confirm(
     let passkey = found.ok_or(PasskeyProblem::Unknown)?;
     let answer = verified(core, &passkey, assertion, &Purpose::Confirm(signed_in))?;
     accept(core, &mut tx, &passkey, &answer).await?;
+
     users::confirm_session(&mut tx, &signed_in.session, now).await?;
     let organization = organizations::get(&mut tx, &user.org).await?;
     let settings = organization.map(|organization| organization.settings);
     if proves(&passkey, settings.as_ref()) {
         users::prove(&mut tx, &user.org, &user.id, now).await?;
     }
+
     tx.commit().await.map_err(ServiceError::from)?;
     Ok(())
 }
@@ -411,11 +430,13 @@ pub async fn may_sign(
 ) -> Result<bool, StoreError> {
     let is_ours = site(core).is_some_and(|site| site.origin == used.origin);
     let passkey = rows::of_credential(tx, &assertion.credential_id).await?;
+
     // The signature covers the key, and not the id of the credential.
     let is_named = |one: &Passkey| one.org == *org && party_key(one).as_ref() == Some(key);
     let Some(passkey) = passkey.filter(is_named) else {
         return Ok(false);
     };
+
     let user = users::get(tx, org, &passkey.user).await?;
     let may = |user: &User| user.status == UserStatus::Active && user.role.may(Permission::Control);
     Ok(is_ours && user.as_ref().is_some_and(may))

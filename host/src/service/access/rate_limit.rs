@@ -122,27 +122,33 @@ pub async fn take(
     if let Some(allowance) = access.rate_limits.with(key, now, take_here) {
         return Ok(allowance);
     }
+
     let turn = access.rate_limits.turn(key);
+
     // Waits no longer than for a database connection.
     let turn = tokio::time::timeout(ACQUIRE_TIMEOUT, turn.lock());
     let _turn = turn
         .await
         .map_err(|_| StoreError::from(sqlx::Error::PoolTimedOut))?;
+
     // The previous holder of the lock may have leased enough for this request.
     if let Some(allowance) = access.rate_limits.with(key, now, take_here) {
         return Ok(allowance);
     }
+
     let share = access
         .rate_limits
         .with(key, now, |window| window.share(limit));
     let mut tx = core.store.committing().begin().await?;
     let shared = rate_windows::lease(&mut tx, key, share, now, now - WINDOW).await?;
     tx.commit().await?;
+
     Ok(access.rate_limits.with(key, now, |window| {
         // Another node has started a new window in the meantime.
         if window.started_at != shared.started_at {
             *window = LeasedWindow::new(shared.started_at);
         }
+
         window.grant(share, shared.leased, limit);
         window
             .take(limit)
@@ -169,6 +175,7 @@ impl RateLimits {
         if windows.len() > MOST {
             windows.retain(|_, kept| kept.window.started_at + WINDOW > now);
         }
+
         let kept = windows.entry(key.id.clone()).or_insert_with(|| KeyWindow {
             window: LeasedWindow::new(now),
             turn: Arc::default(),
@@ -176,6 +183,7 @@ impl RateLimits {
         if kept.window.started_at + WINDOW <= now {
             kept.window = LeasedWindow::new(now);
         }
+
         work(&mut kept.window)
     }
 
@@ -214,9 +222,11 @@ mod tests {
             assert!(!window.take(100).unwrap().exceeded);
         }
         assert!(window.take(100).is_none());
+
         // Another node leased 80 in the meantime.
         window.grant(10, 100, 100);
         assert_eq!(window.take(100).unwrap().remaining, 9);
+
         for _ in 0..9 {
             assert!(!window.take(100).unwrap().exceeded);
         }
@@ -232,6 +242,7 @@ mod tests {
             window.grant(share, window.leased + share, 100);
             shares.push(share);
         }
+
         assert_eq!(shares[..7], [1, 1, 2, 4, 8, 10, 9]);
         assert_eq!(shares[shares.len() - 3..], [1, 1, 1]);
         assert_eq!(shares.iter().sum::<i64>(), 100);

@@ -72,6 +72,7 @@ pub async fn request_link(
     let mut connection = core.store.read().await?;
     let users = rows::with_address(&mut connection, &users::address(email)).await?;
     drop(connection);
+
     for user in users {
         let mut tx = core.store.begin().await?;
         // Two requests at once would send two mails.
@@ -79,6 +80,7 @@ pub async fn request_link(
         send_requested(core, &mut tx, &user, leads_to, network).await?;
         tx.commit().await?;
     }
+
     Ok(())
 }
 
@@ -114,6 +116,7 @@ async fn send_requested(
     } else {
         users::send_link(tx, user, LINK, leads_to, now).await?
     };
+
     Ok(rows::insert_requested_mail(tx, user, &link, network, now).await?)
 }
 
@@ -159,11 +162,13 @@ pub async fn offered(
     if !is_link(core, "sign-in", id.as_str(), code)? {
         return Ok(None);
     }
+
     let now = core.clock.now();
     let mut connection = core.store.read().await?;
     let Some(link) = rows::link(&mut connection, &id).await? else {
         return Ok(None);
     };
+
     let user = rows::get(&mut connection, &link.org, &link.user).await?;
     let organization = organizations::get(&mut connection, &link.org).await?;
     Ok(user.zip(organization).map(|(user, organization)| {
@@ -187,21 +192,25 @@ pub async fn sign_in(
     if !offered.is_open || offered.leads_to_issuer() {
         return Ok(None);
     }
+
     let (link, now) = (&offered.link, core.clock.now());
     let mut tx = core.store.begin().await?;
     organizations::lock(&mut tx, &link.org).await?;
     if !rows::use_link(&mut tx, link, now).await? {
         return Ok(None);
     }
+
     // The user may have lost access meanwhile.
     let user = rows::get(&mut tx, &link.org, &link.user).await?;
     let Some(user) = user.filter(|user| user.status != UserStatus::Ended) else {
         return Ok(None);
     };
+
     rows::end_links(&mut tx, &user, now).await?;
     let by = json!({ "link_id": link.id });
     let secret = begin(core, &mut tx, user, NewSession::of(core, origin, by)).await?;
     tx.commit().await?;
+
     Ok(Some(secret))
 }
 
@@ -211,13 +220,16 @@ pub async fn prove(core: &Core, offered: &OfferedSignIn) -> Result<(), ServiceEr
     if !offered.is_open {
         return Ok(());
     }
+
     let (link, now) = (&offered.link, core.clock.now());
     let mut tx = core.store.begin().await?;
     organizations::lock(&mut tx, &link.org).await?;
+
     if rows::use_link(&mut tx, link, now).await? {
         rows::prove(&mut tx, &link.org, &link.user, now).await?;
         tx.commit().await?;
     }
+
     Ok(())
 }
 
@@ -264,6 +276,7 @@ pub(super) async fn begin(
         },
         ..user
     };
+
     rows::update(tx, &user).await?;
     let secret = LinkToken::generate(user.org.bucket());
     let session = Session {
@@ -278,6 +291,7 @@ pub(super) async fn begin(
         browser: new.origin.user_agent,
         issuer: new.issuer,
     };
+
     rows::insert_session(tx, &session, &secret.hash()).await?;
     let details = json!({
         "user_id": user.id, "session_id": session.id, "address": session.address,
@@ -286,6 +300,7 @@ pub(super) async fn begin(
     let actor = format!("user:{}", user.email);
     let action = "user.signed_in";
     credentials::record_by(tx, Some(&user.org), &actor, action, details, now).await?;
+
     Ok(secret)
 }
 
@@ -294,21 +309,25 @@ pub async fn signed_in(core: &Core, secret: &str) -> Result<Option<SignedIn>, Se
     let Some(secret) = LinkToken::parse(secret) else {
         return Ok(None);
     };
+
     let now = core.clock.now();
     let mut connection = core.store.read().await?;
     let found = rows::session_of(&mut connection, &secret, now).await?;
     drop(connection);
+
     let Some((session, user)) = found else {
         return Ok(None);
     };
     if session.seen_at + core.config.console.idle <= now || !is_admitted(core, &session).await? {
         return Ok(None);
     }
+
     if session.seen_at + SEEN <= now {
         let mut tx = core.store.begin().await?;
         rows::seen(&mut tx, &session, now).await?;
         tx.commit().await?;
     }
+
     Ok(Some(SignedIn {
         session,
         user,
@@ -324,6 +343,7 @@ pub async fn again(core: &Core, before: &SignedIn) -> Result<Option<SignedIn>, S
     let Some(user) = user.filter(|user| user.status == UserStatus::Active) else {
         return Ok(None);
     };
+
     let seen_after = now - core.config.console.idle;
     let open = rows::sessions(&mut connection, &user, now, seen_after).await?;
     drop(connection);
@@ -334,6 +354,7 @@ pub async fn again(core: &Core, before: &SignedIn) -> Result<Option<SignedIn>, S
     if !is_admitted(core, &session).await? {
         return Ok(None);
     }
+
     Ok(Some(SignedIn {
         session,
         user,
@@ -382,6 +403,7 @@ pub async fn end(core: &Core, user: &User, only: Option<&SessionId>) -> Result<(
         let action = "session.ended";
         credentials::record_by(&mut tx, Some(&user.org), &actor, action, details, now).await?;
     }
+
     Ok(tx.commit().await?)
 }
 

@@ -112,6 +112,7 @@ impl ChangeSingleSignOn {
                 why,
             )])
         };
+
         let words = self.scopes.iter().flatten().chain(&self.acr_values);
         let is_word = |word: &String| {
             !word.is_empty()
@@ -122,6 +123,7 @@ impl ChangeSingleSignOn {
             let why = "Scopes and acr values are words without spaces";
             return Err(refused("scopes", why.into()));
         }
+
         if self.client_id.trim().is_empty() || self.client_id.len() > 200 {
             return Err(refused("client_id", "A client has an id".into()));
         }
@@ -133,6 +135,7 @@ impl ChangeSingleSignOn {
         {
             return Err(refused("client_secret", "The secret is too long".into()));
         }
+
         if self.roles.len() > 100 || self.acr_values.len() > 20 {
             return Err(refused("roles", "Too many values".into()));
         }
@@ -140,6 +143,7 @@ impl ChangeSingleSignOn {
             let why = "Nobody could sign in: name groups with their roles, or a default role";
             return Err(refused("roles", why.into()));
         }
+
         let settings = SingleSignOn {
             issuer: self.issuer,
             client_id: self.client_id,
@@ -152,6 +156,7 @@ impl ChangeSingleSignOn {
             since: None,
             set_by: None,
         };
+
         Endpoints::of(core, &settings)
             .await
             .map_err(|why| refused("issuer", why.to_string()))?;
@@ -162,6 +167,7 @@ impl ChangeSingleSignOn {
             None if same => None,
             other => Some(other.flatten().filter(|secret| !secret.is_empty())),
         };
+
         Ok(CheckedSignOn { settings, secret })
     }
 }
@@ -224,6 +230,7 @@ impl Endpoints {
             let url = Url::parse(text);
             checked(url.map_err(|_| SignOnProblem::Untrusted("an endpoint is no URL"))?)
         };
+
         checked(settings.issuer.clone())?;
         let document = discover(&core.http, settings.issuer.as_str()).await?;
         let missing = || SignOnProblem::Untrusted("it has no endpoint for sign-ins");
@@ -254,6 +261,7 @@ impl Endpoints {
             ("redirect_uri", redirect.as_str()),
             ("code_verifier", verifier),
         ];
+
         let mut request = core.http.post(self.token.clone());
         let known = &self.document.token_endpoint_auth_methods_supported;
         let posts = known.iter().any(|one| one == "client_secret_post")
@@ -271,6 +279,7 @@ impl Endpoints {
             }
             None => form.push(("client_id", client)),
         }
+
         Ok(read_json(request.form(&form)).await?)
     }
 }
@@ -297,6 +306,7 @@ impl SignOnOf {
         let organization = organization.ok_or(SignOnProblem::Unknown)?;
         let settings = organization.settings.single_sign_on.clone();
         let settings = settings.ok_or(SignOnProblem::Unknown)?;
+
         let context = secret_context(org.as_str());
         let secret = match sealed {
             Some(sealed) => {
@@ -306,6 +316,7 @@ impl SignOnOf {
             }
             None => None,
         };
+
         Ok(Self {
             organization,
             settings,
@@ -375,6 +386,7 @@ pub async fn begin(
         next: next.map(str::to_owned),
         confirms: confirms.map(|one| (one.user.id.clone(), one.session.id.clone())),
     };
+
     let challenge = BASE64URL.encode(Sha256::digest(&pending.verifier));
     let scope = ["openid"].into_iter();
     let scope = scope.chain(known.settings.scopes.iter().map(String::as_str));
@@ -392,6 +404,7 @@ pub async fn begin(
             ("code_challenge", &challenge),
             ("code_challenge_method", "S256"),
         ]);
+
         if let Some(signed_in) = confirms {
             // The answer then has `auth_time`.
             query.extend_pairs([("max_age", "0"), ("login_hint", &signed_in.user.email)]);
@@ -400,6 +413,7 @@ pub async fn begin(
             }
         }
     }
+
     let cookie = core.cipher.encrypt(&json!(pending).to_string(), COOKIE);
     Ok(BegunSignOn { url, cookie })
 }
@@ -436,9 +450,11 @@ pub async fn finish(
     if !is_ours || begun + LIFE <= core.clock.now() {
         return Err(SignOnProblem::Over);
     }
+
     let known = SignOnOf::read(core, &pending.org).await?;
     let endpoints = Endpoints::of(core, &known.settings).await?;
     let issuer = endpoints.document.issuer.as_str();
+
     let names_itself = endpoints
         .document
         .authorization_response_iss_parameter_supported;
@@ -447,10 +463,12 @@ pub async fn finish(
         None if names_itself => return Err(SignOnProblem::Untrusted("no issuer")),
         _ => {}
     }
+
     if let Some(error) = &answer.error {
         let error = error.chars().filter(|one| one.is_ascii_graphic());
         return Err(SignOnProblem::Refused(error.take(100).collect()));
     }
+
     let code = answer.code.as_deref();
     let code = code.ok_or(SignOnProblem::Untrusted("no code"))?;
     let tokens = endpoints.exchange(core, &known, code, &pending.verifier);
@@ -463,20 +481,24 @@ pub async fn finish(
         &pending,
     )
     .await?;
+
     let is_missing = |name: &str| !claims.contains_key(name);
     if (is_missing("email") || is_missing(&known.settings.groups_claim))
         && let (Some(url), Some(token)) = (&endpoints.user_info, &tokens.access_token)
     {
         let request = core.http.get(url.clone()).bearer_auth(token);
         let further: Map<String, Value> = read_json(request).await?;
+
         // OpenID Connect Core 1.0, section 5.3.4.
         if further.get("sub") != claims.get("sub") {
             return Err(SignOnProblem::Untrusted("user information of another user"));
         }
+
         for (name, value) in further {
             claims.entry(name).or_insert(value);
         }
     }
+
     let user = SignedOnUser::of(&claims, issuer, &known.settings)?;
     match &pending.confirms {
         Some((id, session)) => {
@@ -510,6 +532,7 @@ async fn identity(
     ) {
         return Err(untrusted("the ID token has no public signature"));
     }
+
     let keys: JwkSet = read_json(core.http.get(endpoints.keys.clone())).await?;
     let key = find(&keys, &header).ok_or(untrusted("the key of the ID token is unknown"))?;
     let expected = ExpectedToken {
@@ -520,6 +543,7 @@ async fn identity(
     let claims = jwt::read_foreign(token, header.alg, &key, &expected, now);
     let claims = claims.ok_or(untrusted("the ID token is not valid"))?;
     let text = |name: &str| claims.get(name).and_then(Value::as_str);
+
     let several = claims.get("aud").and_then(Value::as_array);
     let azp = text("azp");
     if several.is_some_and(|all| all.len() > 1) && azp.is_none()
@@ -527,6 +551,7 @@ async fn identity(
     {
         return Err(untrusted("the ID token is for another client"));
     }
+
     if text("nonce") == Some(pending.nonce.as_str()) {
         Ok(claims)
     } else {
@@ -562,6 +587,7 @@ impl SignedOnUser {
         if !is_address(&email) || is_unverified {
             return Err(SignOnProblem::NoAddress);
         }
+
         let groups = match claims.get(&settings.groups_claim) {
             Some(Value::Array(groups)) => {
                 let names = groups.iter().filter_map(Value::as_str);
@@ -570,6 +596,7 @@ impl SignedOnUser {
             Some(Value::String(group)) => vec![group.clone()],
             _ => Vec::new(),
         };
+
         Ok(Self {
             identity: IssuerIdentity {
                 issuer: issuer.to_owned(),
@@ -601,6 +628,7 @@ async fn sign_in(
         IssuerSignIn::Ended => return Err(SignOnProblem::Ended),
         IssuerSignIn::OtherAccount => return Err(SignOnProblem::OtherAccount),
     };
+
     // A session at the issuer can be days old, and another person at the browser could use it.
     let confirmed_at = match user.auth_time {
         Some(at) if known.settings.confirms(user.acr.as_deref()) => {
@@ -616,6 +644,7 @@ async fn sign_in(
         proves: false,
     };
     let secret = sessions::begin(core, &mut tx, found, new).await?;
+
     tx.commit().await.map_err(ServiceError::from)?;
     Ok(secret)
 }
@@ -635,6 +664,7 @@ async fn confirm(
     if !is_fresh || !known.settings.confirms(user.acr.as_deref()) {
         return Err(SignOnProblem::Weak);
     }
+
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let users = rows::list(&mut tx, &known.organization.id).await?;
@@ -644,12 +674,14 @@ async fn confirm(
     };
     let found = found.filter(|found| found.id == *id);
     let found = found.ok_or(SignOnProblem::OtherUser)?;
+
     let seen_after = now - core.config.console.idle;
     let open = rows::sessions(&mut tx, found, now, seen_after).await?;
     let is_named = |one: &&Session| one.id == *session;
     let open = open.iter().find(is_named).ok_or(SignOnProblem::Over)?;
     rows::confirm_session(&mut tx, open, now).await?;
     tx.commit().await.map_err(ServiceError::from)?;
+
     Ok(())
 }
 
@@ -660,13 +692,16 @@ pub async fn end_url(core: &Core, signed_in: &SignedIn) -> Option<Url> {
     let known = SignOnOf::read(core, &signed_in.user.org).await.ok()?;
     let endpoints = Endpoints::of(core, &known.settings).await.ok()?;
     let mut url = endpoints.end_session?;
+
     if endpoints.document.issuer != *issuer {
         return None;
     }
+
     let back = format!("{}/console/sign-in", core.config.console_url());
     url.query_pairs_mut().extend_pairs([
         ("client_id", known.settings.client_id.as_str()),
         ("post_logout_redirect_uri", &back),
     ]);
+
     Some(url)
 }

@@ -141,9 +141,11 @@ pub async fn invite(
     if manager.role.is_some() {
         changes::permit_role(core, &mut tx, &manager.caller.org, new.role).await?;
     }
+
     let by = manager.caller.actor.clone();
     let invited = invite_in(&mut tx, manager, new, by, core.clock.now()).await?;
     tx.commit().await?;
+
     Ok(invited)
 }
 
@@ -155,6 +157,7 @@ pub fn checked_address(text: &str) -> Result<String, ServiceError> {
     if let Ok(email) = mail_address::parse(&address(text)) {
         return Ok(email);
     }
+
     Err(ServiceError::Invalid(vec![ValidationIssue::new(
         "invalid_string",
         &["email"],
@@ -182,6 +185,7 @@ pub async fn invite_in(
             "The organization has {MOST} users"
         )));
     }
+
     let user = match users.into_iter().find(|user| user.email == email) {
         Some(user) if user.status == UserStatus::Ended => {
             manager.is_other(&user)?;
@@ -193,6 +197,7 @@ pub async fn invite_in(
                 ..user
             };
             rows::update(tx, &again).await?;
+
             again
         }
         Some(_) => {
@@ -212,10 +217,12 @@ pub async fn invite_in(
                 identity: None,
                 proved_at: None,
             };
+
             rows::insert(tx, &user).await?;
             user
         }
     };
+
     let link = send_link(tx, &user, INVITATION, None, now).await?;
     note(tx, manager, "user.invited", None, &user, now).await?;
     Ok((UserView::from(&user), link))
@@ -251,14 +258,17 @@ pub async fn invite_again(
             retry_after: 60,
         });
     }
+
     if user.status == UserStatus::Ended {
         let message = "The user has no access any more: invite the address anew";
         return Err(ServiceError::Conflict(message.into()));
     }
+
     rows::end_links(&mut tx, &user, now).await?;
     let link = send_link(&mut tx, &user, INVITATION, None, now).await?;
     note(&mut tx, manager, "user.link_sent", None, &user, now).await?;
     tx.commit().await?;
+
     Ok((UserView::from(&user), link))
 }
 
@@ -271,6 +281,7 @@ pub async fn change(
 ) -> Result<UserView, ServiceError> {
     let org = &manager.caller.org;
     let mut tx = core.store.begin().await?;
+
     // A review that begins before counts, and is made void; a later one sees the change.
     components::lock_changes(&mut tx).await?;
     organizations::lock(&mut tx, org).await?;
@@ -280,6 +291,7 @@ pub async fn change(
     if manager.role.is_some() && change.role != user.role {
         changes::permit_role(core, &mut tx, org, change.role).await?;
     }
+
     let user = change_in(&mut tx, manager, &user.id, change.role, core.clock.now()).await?;
     tx.commit().await?;
     Ok(user)
@@ -302,11 +314,13 @@ pub async fn change_in(
         ..before.clone()
     };
     rows::update(tx, &user).await?;
+
     // An old link would sign in with the new role.
     rows::end_links(tx, &user, now).await?;
     if user.role != before.role {
         component_changes::void_approvals_of(tx, &user.org, &actor(&user)).await?;
     }
+
     still_owned(tx, &before).await?;
     note(tx, manager, "user.changed", Some(&before), &user, now).await?;
     Ok(UserView::from(&user))
@@ -329,6 +343,7 @@ pub async fn move_identity_in(
         identity: None,
         ..before.clone()
     };
+
     // First, because an account belongs to one user at a time.
     rows::update(tx, &after).await?;
     rows::end_sessions(tx, &after, None).await?;
@@ -338,6 +353,7 @@ pub async fn move_identity_in(
     let Some(into) = into else {
         return Ok(());
     };
+
     let target = find(tx, org, into.as_str()).await?;
     manager.may_give(target.role)?;
     let bound = User {
@@ -345,6 +361,7 @@ pub async fn move_identity_in(
         ..target.clone()
     };
     rows::update(tx, &bound).await?;
+
     note(tx, manager, "user.bound", Some(&target), &bound, now).await?;
     end_in(tx, manager, &after, now).await
 }
@@ -357,6 +374,7 @@ pub async fn end(
 ) -> Result<UserView, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+
     // A review that begins before counts, and is made void; a later one sees the change.
     components::lock_changes(&mut tx).await?;
     organizations::lock(&mut tx, &manager.caller.org).await?;
@@ -364,6 +382,7 @@ pub async fn end(
     manager.is_other(&user)?;
     manager.may_give(user.role)?;
     end_in(&mut tx, manager, &user, now).await?;
+
     tx.commit().await?;
     let ended = User {
         status: UserStatus::Ended,
@@ -385,9 +404,11 @@ async fn end_in(
     rows::update(tx, &user).await?;
     rows::end_links(tx, &user, now).await?;
     rows::end_sessions(tx, &user, None).await?;
+
     passkeys::delete(tx, &user, None).await?;
     component_changes::void_approvals_of(tx, &user.org, &actor(&user)).await?;
     still_owned(tx, before).await?;
+
     Ok(note(tx, manager, "user.ended", Some(before), &user, now).await?)
 }
 
@@ -425,6 +446,7 @@ pub(super) fn holder<'a>(
     let Some(user) = users.iter().find(|user| user.email == email) else {
         return AccountHolder::Nobody;
     };
+
     match &user.identity {
         Some(other) if other.issuer == identity.issuer => AccountHolder::OtherAccount,
         _ => AccountHolder::Named(user),
@@ -455,6 +477,7 @@ pub(super) async fn signed_on(
         caller: &caller,
         role: None,
     };
+
     let (user, is_bound) = match holder(&users, identity, email) {
         AccountHolder::Bound(user) => (Some(user.clone()), true),
         AccountHolder::Named(user) => (Some(user.clone()), false),
@@ -468,6 +491,7 @@ pub(super) async fn signed_on(
                 "The organization has {MOST} users"
             )));
         }
+
         let user = User {
             id: UserId::new(),
             org: org.clone(),
@@ -482,13 +506,16 @@ pub(super) async fn signed_on(
             // There is nobody yet whom the issuer could impersonate.
             proved_at: Some(now),
         };
+
         rows::insert(tx, &user).await?;
         note(tx, &manager, "user.provisioned", None, &user, now).await?;
         return Ok(IssuerSignIn::Granted(Box::new(user)));
     };
+
     if user.status == UserStatus::Ended {
         return Ok(IssuerSignIn::Ended);
     }
+
     let mut user = user;
     if !is_bound {
         let before = user.clone();
@@ -496,19 +523,23 @@ pub(super) async fn signed_on(
         rows::update(tx, &user).await?;
         note(tx, &manager, "user.bound", Some(&before), &user, now).await?;
     }
+
     if user.role == role {
         return Ok(IssuerSignIn::Granted(Box::new(user)));
     }
+
     let is_owner = |one: &&User| one.role == Role::Owner && one.status != UserStatus::Ended;
     if is_owner(&&user) && users.iter().filter(is_owner).count() == 1 {
         // An organization always has an owner.
         return Ok(IssuerSignIn::Granted(Box::new(user)));
     }
+
     let before = user.clone();
     let user = User { role, ..user };
     rows::update(tx, &user).await?;
     component_changes::void_approvals_of(tx, org, &actor(&user)).await?;
     note(tx, &manager, "user.changed", Some(&before), &user, now).await?;
+
     Ok(IssuerSignIn::Granted(Box::new(user)))
 }
 
@@ -536,6 +567,7 @@ pub(super) async fn bind(
         caller: &caller,
         role: None,
     };
+
     let bound = User {
         identity: Some(identity.clone()),
         ..user.clone()
@@ -543,6 +575,7 @@ pub(super) async fn bind(
     let now = core.clock.now();
     note(&mut tx, &manager, "user.bound", Some(user), &bound, now).await?;
     tx.commit().await?;
+
     Ok(true)
 }
 
@@ -584,6 +617,7 @@ pub(super) async fn send_link(
         used_at: None,
         leads_to: leads_to.map(str::to_owned),
     };
+
     rows::insert_link(tx, &link).await?;
     mail_link(tx, user, &link.id, now).await?;
     Ok(link.id)
@@ -618,6 +652,7 @@ async fn note(
     let details = json!({
         "user_id": user.id, "email": user.email, "before": before.map(state), "after": state(user),
     });
+
     let actor = &manager.caller.actor;
     credentials::record_by(tx, Some(&user.org), actor, action, details, now).await
 }

@@ -154,11 +154,13 @@ mod tests {
         let windows = LocalWindows::default();
         let take = || windows.take(LimitedCredential::WebToken, "token".into(), 2);
         assert_eq!(take(), Ok(()));
+
         for number in 0..2 * MOST {
             let _ = windows.take(LimitedCredential::Unknown, number.to_string(), 2);
         }
         assert_eq!(take(), Ok(()));
         assert!(take().is_err());
+
         let unknown = &windows.0[LimitedCredential::Unknown as usize];
         unknown.run_pending_tasks();
         assert!(unknown.entry_count() <= MOST);

@@ -45,6 +45,7 @@ pub(super) async fn claim(
     if items.is_empty() {
         return Ok(Vec::new());
     }
+
     let ids: Vec<_> = items.iter().map(|item| item.customer.clone()).collect();
     let clients = customers::by_ids(&mut tx, &batch.org, &ids).await?;
     let mut parcels = Vec::new();
@@ -53,6 +54,7 @@ pub(super) async fn claim(
             Some(id) => envelope_store::get(&mut tx, &batch.org, id).await?,
             None => None,
         };
+
         // The envelope was sent by hand, or ended, before this attempt.
         if let Some(settled) = envelope
             .as_ref()
@@ -61,6 +63,7 @@ pub(super) async fn claim(
             bulk::settle(&mut tx, &item, &settled).await?;
             continue;
         }
+
         // The client's current data, not the data at the time the list was made.
         let client = clients.get(&item.customer);
         let email = client.and_then(|client| client.email.as_deref());
@@ -69,6 +72,7 @@ pub(super) async fn claim(
             bulk::settle(&mut tx, &item, &ItemOutcome::Skipped(why.into())).await?;
             continue;
         };
+
         let signers = signers(batch, master, client, email);
         let envelope = match envelope {
             Some(envelope) => envelope,
@@ -76,6 +80,7 @@ pub(super) async fn claim(
         };
         let role = master.roles.first().map(String::as_str).unwrap_or_default();
         let values = prefill::values(&master.fields, role, |datum| client.datum(datum));
+
         parcels.push(ClaimedItem {
             item,
             envelope,
@@ -83,6 +88,7 @@ pub(super) async fn claim(
             values,
         });
     }
+
     tx.commit().await?;
     Ok(parcels)
 }
@@ -117,6 +123,7 @@ fn signers(
     } else {
         vec![client]
     };
+
     people
         .into_iter()
         .zip(&master.roles)
@@ -141,14 +148,17 @@ async fn create(
     if let Some(source) = &batch.source_template {
         metadata.insert("source_template_id".into(), json!(source));
     }
+
     if let Some(source) = &batch.source_package {
         metadata.insert("source_package_id".into(), json!(source));
     }
+
     let origin = json!({ "batch_id": batch.id, "item_id": item.id });
     metadata.insert("bulk_send".into(), origin.clone());
     if !batch.tags.is_empty() {
         metadata.insert("tag_ids".into(), json!(batch.tags));
     }
+
     let payment = organization.settings.payment.as_ref();
     let days = u64::from(organization.settings.envelope_ttl_days);
     let new = Envelope::new(
@@ -175,6 +185,7 @@ async fn create(
         batch: Some(batch.id.clone()),
         ..new
     };
+
     let jurisdiction = organization.settings.chattel_paper_jurisdiction.as_ref();
     envelope.set_jurisdiction(jurisdiction);
     let begun = lifecycle::first_status_in_bulk(core, &envelope).await?;
@@ -184,6 +195,7 @@ async fn create(
     if let Some(payment) = payment {
         payments::insert(tx, &envelope, payment, false, now).await?;
     }
+
     begun.record(tx, &envelope, now).await?;
     let mut more = Map::from_iter([("bulk_send".to_owned(), origin)]);
     if let Some(terms) = &envelope.vault_terms {
@@ -191,10 +203,12 @@ async fn create(
         more.insert("vault_in_terms_accepted_at".into(), at);
         more.insert("vault_in_terms_accepted_by".into(), by);
     }
+
     events::record_created(tx, &envelope, &actor(batch), more, now).await?;
     for signer in signers {
         signer_store::insert(tx, &envelope, signer).await?;
     }
+
     Ok(envelope)
 }
 

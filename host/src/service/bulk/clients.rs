@@ -58,6 +58,7 @@ pub async fn set_clients(
         skipped_own_email: Vec::new(),
         rejected: Vec::new(),
     };
+
     let ids: Vec<CustomerId> = request
         .customer_ids
         .iter()
@@ -65,22 +66,26 @@ pub async fn set_clients(
         .collect();
     let known = customers::by_ids(&mut tx, &batch.org, &ids).await?;
     let mut items: Vec<BatchItem> = Vec::new();
+
     let mut seen = HashSet::new();
     for text in &request.customer_ids {
         if !seen.insert(text.as_str()) {
             continue;
         }
+
         let client = CustomerId::parse(text).and_then(|id| known.get(&id));
         let Some(client) = client else {
             added.rejected.push(text.clone());
             continue;
         };
+
         let skipped = batch.skips(client.email.as_deref());
         match skipped {
             Some(NO_EMAIL) => added.skipped_no_email.push(client.id.clone()),
             Some(_) => added.skipped_own_email.push(client.id.clone()),
             None => added.added += 1,
         }
+
         items.push(BatchItem {
             id: ItemId::new(),
             org: batch.org.clone(),
@@ -100,11 +105,14 @@ pub async fn set_clients(
             lease_epoch: 0,
         });
     }
+
     bulk::replace_items(&mut tx, &batch, &items, now).await?;
+
     // An empty list does not make the batch ready.
     if !items.is_empty() {
         batch.status = ready;
     }
+
     bulk::update(&mut tx, &batch, now).await?;
     answer.commit(tx, &added).await?;
     Ok(added)

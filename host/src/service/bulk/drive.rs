@@ -93,16 +93,19 @@ pub async fn drive(
                 "a batch runs without a master".into(),
             ));
         };
+
         let Some(turns) = turns(core, bulk, &batch).await else {
             // The provider is busy with other batches, or bulk send is disabled on this node.
             return Ok(NextStep::Again(core.clock.now() + TURN_WAIT));
         };
+
         let chunk = claim(core, &batch, master, turns.num_permits() as i64).await?;
         faults::pass("bulk claimed");
         if chunk.is_empty() {
             drop(turns);
             return wait_or_finish(core, &batch).await;
         }
+
         send(core, &batch, master, chunk, turns).await?;
         faults::pass("bulk settled");
         if Instant::now() >= until {
@@ -119,6 +122,7 @@ async fn turns(core: &Core, bulk: &BulkState, batch: &Batch) -> Option<OwnedSema
     if concurrency == 0 {
         return None;
     }
+
     let gate = bulk.gates.of(instance, concurrency);
     let wanted = concurrency.min(CHUNK) as u32;
     let free = tokio::time::timeout(SLICE, gate.acquire_many_owned(wanted));
@@ -129,6 +133,7 @@ async fn wait_or_finish(core: &Core, batch: &Batch) -> Result<NextStep, ServiceE
     let mut connection = core.store.read().await?;
     let due = bulk::next_due(&mut connection, batch).await?;
     drop(connection);
+
     let now = core.clock.now();
     match due {
         Some(at) => Ok(NextStep::Again(
@@ -172,7 +177,9 @@ async fn send(
             submission
         }
     }));
+
     drop(turns);
+
     // While the provider is slow, the leases must not expire: another worker would repeat the
     // calls.
     let renewals = async {
@@ -184,11 +191,13 @@ async fn send(
             }
         }
     };
+
     let submissions = tokio::select! {
         submissions = submit_all => submissions,
         never = renewals => never,
     };
     faults::pass("bulk submitted");
+
     settle(core, batch, chunk, submissions).await
 }
 
@@ -208,6 +217,7 @@ async fn submit(
         signers,
         values,
     } = parcel;
+
     let source = &master.provider_template;
     let clone = signing.clone_template(source, &envelope.name, item.id.as_str());
     let clone = clone.await.map_err(|error| match error {
@@ -216,6 +226,7 @@ async fn submit(
     })?;
     let named: Vec<Value> = signers.iter().map(envelopes::signer_view).collect();
     let what = json!([named, values, envelope.sending.preserve_signing_order]);
+
     let role = master.roles.first().cloned().unwrap_or_default();
     let request = dispatch::DispatchRequest {
         template: &clone.template_id,
@@ -223,6 +234,7 @@ async fn submit(
         values: vec![(role, values.clone())],
     };
     let id = dispatch::submit(core, &signing, envelope, request, signers).await;
+
     Ok(ProviderSubmission {
         id: id.map_err(SendFailure::Other)?,
         signing,
@@ -239,6 +251,7 @@ async fn settle(
     let now = core.clock.now();
     let mut lost_master = false;
     let mut outcomes = Vec::new();
+
     let mut tx = core.store.begin().await?;
     for (parcel, submission) in chunk.into_iter().zip(submissions) {
         if !bulk::holds(&mut tx, &parcel.item).await? {
@@ -249,6 +262,7 @@ async fn settle(
             }
             continue;
         }
+
         let outcome = match submission {
             Ok(submission) => sent(core, &mut tx, batch, &parcel, submission, now).await?,
             Err(SendFailure::Master) => {
@@ -258,16 +272,21 @@ async fn settle(
             Err(SendFailure::Other(error)) => not_sent(batch, &parcel.item, &error, now),
         };
         bulk::settle(&mut tx, &parcel.item, &outcome).await?;
+
         outcomes.push(outcome);
     }
+
     tx.commit().await?;
+
     // Counted after the commit, so that a failed transaction counts nothing.
     for outcome in outcomes.iter().filter(|_| !batch.org.is_test()) {
         core.metrics.bulk_items.get_or_create(&outcome.into()).inc();
     }
+
     if lost_master {
         lose_master(core, batch).await?;
     }
+
     Ok(())
 }
 
@@ -303,6 +322,7 @@ async fn sent(
         put_aside(tx, batch, &before, submission.id, now).await?;
         return Ok(outcome);
     }
+
     submission.signing.write(tx).await?;
     let decided = lifecycle::decide(core, &before, EnvelopeTrigger::Send).await?;
     let from = before.status;
@@ -315,8 +335,10 @@ async fn sent(
         },
         ..before
     };
+
     envelope_store::set_sent(tx, from, &sent).await?;
     decided.record(tx, &sent, now).await?;
+
     // The signers are replaced because only now they have ids at the provider.
     signer_store::forget(tx, &sent).await?;
     let mut signers = parcel.signers.clone();
@@ -324,6 +346,7 @@ async fn sent(
     for signer in &signers {
         signer_store::insert(tx, &sent, signer).await?;
     }
+
     dispatch::announce(tx, &sent, &signers, &[], &actor(batch), now).await?;
     Ok(ItemOutcome::Sent(now))
 }
@@ -355,10 +378,12 @@ fn not_sent(batch: &Batch, item: &BatchItem, error: &ServiceError, now: Timestam
         | ServiceError::NotConfigured(_) => "Signing provider is not configured",
         _ => "Signing provider could not be reached",
     };
+
     let attempt = usize::try_from(item.attempts).unwrap_or(usize::MAX);
     let (batch, item) = (batch.id.as_str(), item.id.as_str());
     let wait = RETRY_SECONDS.get(attempt);
     tracing::warn!(batch, item, %error, retried = wait.is_some(), "bulk item not sent");
+
     match wait {
         Some(seconds) => ItemOutcome::Later {
             at: now + Duration::from_secs(*seconds),

@@ -29,12 +29,15 @@ pub(super) async fn lose_master(core: &Core, batch: &Batch) -> Result<(), Servic
     if batch.status != BatchStatus::Running {
         return Ok(());
     }
+
     if let Some(master) = &mut batch.submitted {
         master.lost = true;
     }
+
     bulk::update(&mut tx, &batch, now).await?;
     let (from, to) = (ItemStatus::Pending, ItemStatus::Failed);
     bulk::move_items(&mut tx, &batch, from, to, Some(NO_MASTER), now).await?;
+
     Ok(tx.commit().await?)
 }
 
@@ -46,10 +49,12 @@ pub(super) async fn finish(core: &Core, batch: &Batch) -> Result<(), ServiceErro
     let Some(mut batch) = bulk::lock(&mut tx, &batch.org, &batch.id).await? else {
         return Ok(());
     };
+
     let counts = bulk::counts_of(&mut tx, &batch.org, &batch.id).await?;
     if batch.status != BatchStatus::Running || counts.unfinished() > 0 {
         return Ok(());
     }
+
     // A batch that has reached none of its clients counts as failed too.
     let lost = batch.submitted.as_ref().is_some_and(|master| master.lost);
     let trigger = if lost || counts.sent == 0 && counts.failed > 0 {
@@ -59,6 +64,7 @@ pub(super) async fn finish(core: &Core, batch: &Batch) -> Result<(), ServiceErro
     };
     batch.status =
         lifecycle::next_batch_status(core, &batch.org, Some(batch.status), trigger).await?;
+
     batch.updated_at = now;
     bulk::update(&mut tx, &batch, now).await?;
     let data = json!({ "batch_id": batch.id, "status": batch.status, "counts": counts });
@@ -66,6 +72,7 @@ pub(super) async fn finish(core: &Core, batch: &Batch) -> Result<(), ServiceErro
     let event = Event::of_organization(batch.org.clone(), ended, now, data);
     event_store::insert(&mut tx, &event);
     deliveries::fan_out(&mut tx, &event).await?;
+
     tx.commit().await?;
     tracing::info!(batch = %batch.id, status = %batch.status, sent = counts.sent, failed = counts.failed, "bulk batch ended");
     Ok(())
@@ -78,20 +85,25 @@ pub async fn tidy(core: &Core, org: &OrgId, id: &BatchId) -> Result<NextStep, Se
     let mut connection = core.store.read().await?;
     let batch = bulk::get(&mut connection, org, id).await?;
     drop(connection);
+
     let Some(batch) = batch.filter(|batch| batch.status == BatchStatus::Cancelled) else {
         return Ok(NextStep::Done);
     };
+
     let mut tx = core.store.begin().await?;
+
     // Pending items were cancelled with the batch, so these are the ones with an expired lease.
     let forsaken = bulk::claim(&mut tx, &batch, now, LEASE, CHUNK as i64).await?;
     for item in &forsaken {
         bulk::settle(&mut tx, item, &ItemOutcome::Cancelled).await?;
     }
+
     tx.commit().await?;
     let mut connection = core.store.read().await?;
     let abandoned = bulk::abandoned(&mut connection, org, id, CHUNK as i64).await?;
     let due = bulk::next_due(&mut connection, &batch).await?;
     drop(connection);
+
     let mut voided = 0;
     for envelope in &abandoned {
         let caller = Caller::system(org.clone());
@@ -104,9 +116,11 @@ pub async fn tidy(core: &Core, org: &OrgId, id: &BatchId) -> Result<NextStep, Se
             Err(error) => return Err(error),
         }
     }
+
     if voided > 0 || !forsaken.is_empty() {
         return Ok(NextStep::Again(now));
     }
+
     let later = now + LONGEST_WAIT;
     Ok(match due {
         Some(at) => NextStep::Again(at.clamp(now + SHORTEST_WAIT, later)),

@@ -243,6 +243,7 @@ pub async fn create(
     if let Some(selected) = &selected {
         check_priced(&selected.templates())?;
     }
+
     let kba_required = match &selected {
         Some(selected) => selected.kba_required(),
         None => request.kba_required,
@@ -250,6 +251,7 @@ pub async fn create(
     let status =
         lifecycle::next_batch_status(core, &caller.org, None, BatchTrigger::Create).await?;
     let now = core.clock.now();
+
     let id = |text: Option<String>| text.and_then(|text| TemplateId::parse(&text));
     let batch = Batch {
         id: BatchId::new(),
@@ -273,10 +275,12 @@ pub async fn create(
         created_at: now,
         updated_at: now,
     };
+
     let view = BatchView::of(&batch, &BatchCounts::default());
     let mut tx = core.store.begin().await?;
     bulk::insert(&mut tx, &batch).await?;
     answer.commit(tx, &view).await?;
+
     Ok(view)
 }
 
@@ -306,6 +310,7 @@ fn source(request: &CreateBatch) -> Result<TemplateSelection, ServiceError> {
             "Required",
         )])),
     };
+
     let mut source = TemplateSelection::default();
     match request.document_source {
         DocumentSource::Template => {
@@ -316,6 +321,7 @@ fn source(request: &CreateBatch) -> Result<TemplateSelection, ServiceError> {
         }
         DocumentSource::New => {}
     }
+
     Ok(source)
 }
 
@@ -336,13 +342,16 @@ pub async fn change(
         let master = master.ok_or_else(unknown)?;
         check_open(core, &batch).await?;
         check_priced(&[&master])?;
+
         if batch.kba_required && !master.kba_required {
             return Err(ServiceError::Conflict(
                 "The batch needs identity verification, which the template does not ask for".into(),
             ));
         }
+
         use_master(&mut batch, &master);
     }
+
     check_open(core, &batch).await?;
     if let Some(wanted) = request.kba_required
         && wanted != batch.kba_required
@@ -354,24 +363,30 @@ pub async fn change(
                     .into(),
             ));
         }
+
         batch.kba_required = wanted;
         batch.provider_instance = Some(core.signing_instance(&caller.org, wanted));
     }
+
     if let Some(name) = request.name {
         batch.name = name;
     }
+
     if let Some(tags) = request.tag_ids {
         batch.tags = tags;
     }
+
     batch.preserve_signing_order = request
         .preserve_signing_order
         .unwrap_or(batch.preserve_signing_order);
     batch.add_me_as_signer = request.add_me_as_signer.unwrap_or(batch.add_me_as_signer);
+
     if let Some(enabled) = request.auto_vault_enabled {
         // Switching unattended vaulting off also withdraws the consent to it.
         let terms = batch.terms.take().filter(|_| enabled);
         set_vaulting(&mut batch, enabled, terms);
     }
+
     write(tx, batch, now).await
 }
 
@@ -390,10 +405,12 @@ pub async fn consent(
     check_open(core, &batch).await?;
     set_vaulting(&mut batch, request.auto_vault_enabled, terms);
     batch.updated_at = now;
+
     bulk::update(&mut tx, &batch, now).await?;
     let counts = bulk::counts_of(&mut tx, &batch.org, &batch.id).await?;
     let view = BatchView::of(&batch, &counts);
     answer.commit(tx, &view).await?;
+
     Ok(view)
 }
 
@@ -463,11 +480,13 @@ pub async fn overview(
     let found = bulk::get(&mut connection, &caller.org, &id).await?;
     let batch = found.ok_or(UNKNOWN)?;
     let items = bulk::items(&mut connection, &batch.org, &batch.id).await?;
+
     // Counted from the items that are returned, so that both agree while the batch is running.
     let mut counts = BatchCounts::default();
     for item in &items {
         *counts.of(item.status) += 1;
     }
+
     Ok(BatchOverview {
         batch: BatchView::of(&batch, &counts),
         counts,
@@ -517,6 +536,7 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<DeletedBat
     let trigger = BatchTrigger::Delete;
     lifecycle::next_batch_status(core, &batch.org, Some(batch.status), trigger).await?;
     bulk::delete(&mut tx, &batch, now).await?;
+
     // A master from the library is kept.
     if let Some(master) = &batch.master
         && let Some(master) = templates::get(&mut tx, &batch.org, master).await?
@@ -527,6 +547,7 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<DeletedBat
     {
         template_service::remove(&mut tx, &master, now).await?;
     }
+
     tx.commit().await?;
     Ok(DeletedBatch {
         batch_id: batch.id,

@@ -27,11 +27,13 @@ pub async fn submit(
     let batch = get(core, caller, id).await?;
     let trigger = BatchTrigger::Submit;
     lifecycle::next_batch_status(core, &batch.org, Some(batch.status), trigger).await?;
+
     if core.config.bulk.concurrency == 0 {
         return Err(ServiceError::NotConfigured(
             "Bulk send is not configured".into(),
         ));
     }
+
     let master = check_setup(core, &batch).await?;
     check_parties(&batch, &master)?;
     check_signatures(core, &batch, &master).await?;
@@ -43,11 +45,13 @@ pub async fn submit(
         fields: master.fields.clone(),
         lost: false,
     };
+
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let mut now_is = bulk::lock(&mut tx, &batch.org, &batch.id)
         .await?
         .ok_or(UNKNOWN)?;
+
     // Submit exactly the state that was checked and that the provider has copied.
     let now_has = templates::get(&mut tx, &batch.org, &master.id).await?;
     let same_content = now_has
@@ -56,11 +60,13 @@ pub async fn submit(
         lifecycle::next_batch_status(core, &batch.org, Some(now_is.status), trigger).await?;
         return Err(StoreError::Conflict.into());
     }
+
     now_is.status =
         lifecycle::next_batch_status(core, &batch.org, Some(now_is.status), trigger).await?;
     now_is.submitted = Some(submitted);
     let view = run(&mut tx, now_is, now).await?;
     answer.commit(tx, &view).await?;
+
     Ok(view)
 }
 
@@ -74,6 +80,7 @@ async fn check_setup(core: &Core, batch: &Batch) -> Result<Template, ServiceErro
         None => None,
         Some(master) => templates::get(&mut connection, &batch.org, master).await?,
     };
+
     let counts = bulk::counts_of(&mut connection, &batch.org, &batch.id).await?;
     drop(connection);
     let mut issues = Vec::new();
@@ -92,6 +99,7 @@ async fn check_setup(core: &Core, batch: &Batch) -> Result<Template, ServiceErro
         )),
         Some(_) => {}
     }
+
     if counts.pending == 0 {
         issues.push(refuse(
             "no_client_with_email",
@@ -100,6 +108,7 @@ async fn check_setup(core: &Core, batch: &Batch) -> Result<Template, ServiceErro
             "No client has an email address to send to",
         ));
     }
+
     if batch.auto_vault_enabled && batch.terms.is_none() {
         issues.push(refuse(
             "terms_not_accepted",
@@ -108,6 +117,7 @@ async fn check_setup(core: &Core, batch: &Batch) -> Result<Template, ServiceErro
             "The terms of unattended vaulting have not been accepted",
         ));
     }
+
     match master {
         Some(master) if issues.is_empty() => Ok(master),
         _ => Err(ServiceError::Invalid(issues)),
@@ -133,6 +143,7 @@ fn check_parties(batch: &Batch, master: &Template) -> Result<(), ServiceError> {
     if parties == signers {
         return Ok(());
     }
+
     let issue = ValidationIssue::new(
         "party_count",
         &["master_template_id"],
@@ -140,6 +151,7 @@ fn check_parties(batch: &Batch, master: &Template) -> Result<(), ServiceError> {
         parties.to_string(),
         format!("The master template has {parties} parties for {signers} signers"),
     );
+
     Err(ServiceError::Invalid(vec![issue]))
 }
 
@@ -154,6 +166,7 @@ async fn check_signatures(
     if !organization.settings.refuse_unsigned_roles {
         return Ok(());
     }
+
     let unsigned = |role: &&str| !warnings::is_asked_to_sign(master, role);
     let issues: Vec<_> = master
         .roles()
@@ -186,6 +199,7 @@ async fn run(
     batch.updated_at = now;
     bulk::update(tx, &batch, now).await?;
     let counts = bulk::counts_of(tx, &batch.org, &batch.id).await?;
+
     let job = SendBatch {
         batch: batch.id.clone(),
     };
@@ -194,6 +208,7 @@ async fn run(
         let key = format!("{} {} {lane}", batch.id, batch.runs);
         jobs::insert(tx, &batch.org, &job, Some(&key), now).await?;
     }
+
     Ok(BatchView::of(&batch, &counts))
 }
 
@@ -212,8 +227,10 @@ pub async fn cancel(
         lifecycle::next_batch_status(core, &batch.org, Some(batch.status), trigger).await?;
     let (from, to) = (ItemStatus::Pending, ItemStatus::Cancelled);
     bulk::move_items(&mut tx, &batch, from, to, None, now).await?;
+
     batch.updated_at = now;
     bulk::update(&mut tx, &batch, now).await?;
+
     // Items that failed to be sent leave envelopes, which this job voids.
     let job = VoidBatch {
         batch: batch.id.clone(),
@@ -222,6 +239,7 @@ pub async fn cancel(
     let counts = bulk::counts_of(&mut tx, &batch.org, &batch.id).await?;
     let view = BatchView::of(&batch, &counts);
     answer.commit(tx, &view).await?;
+
     Ok(view)
 }
 
@@ -244,23 +262,28 @@ pub async fn retry(
             batch.status
         )));
     }
+
     if core.config.bulk.concurrency == 0 {
         return Err(ServiceError::NotConfigured(
             "Bulk send is not configured".into(),
         ));
     }
+
     let (failed, pending) = (ItemStatus::Failed, ItemStatus::Pending);
     let moved = bulk::move_items(&mut tx, &batch, failed, pending, None, now).await?;
     if moved == 0 {
         return Err(ServiceError::Conflict("No item of the batch failed".into()));
     }
+
     // The cause of the lost master may have been fixed.
     if let Some(master) = &mut batch.submitted {
         master.lost = false;
     }
+
     let (ready, trigger) = (Some(BatchStatus::Ready), BatchTrigger::Submit);
     batch.status = lifecycle::next_batch_status(core, &batch.org, ready, trigger).await?;
     let view = run(&mut tx, batch, now).await?;
     answer.commit(tx, &view).await?;
+
     Ok(view)
 }

@@ -59,14 +59,17 @@ impl ProgressStreams {
         if of_session >= OF_SESSION {
             return Err(StreamLimit::Session);
         }
+
         if open.len() >= STREAMS || own >= OF_ONE {
             return Err(StreamLimit::Shared);
         }
+
         let owner = StreamOwner {
             org: org.clone(),
             session: session.cloned(),
         };
         open.push(owner.clone());
+
         Ok(StreamSlot {
             streams: self.clone(),
             owner,
@@ -100,6 +103,7 @@ mod tests {
         assert_eq!(places.len(), OF_ONE);
         assert_eq!(enter(&own).err(), Some(StreamLimit::Shared));
         assert!(enter(&other).is_ok());
+
         places.pop();
         assert!(enter(&own).is_ok());
     }
@@ -113,6 +117,7 @@ mod tests {
         assert_eq!(places.len(), OF_SESSION);
         assert_eq!(enter(&one).err(), Some(StreamLimit::Session));
         assert!(enter(&other).is_ok());
+
         places.pop();
         assert!(enter(&one).is_ok());
     }

@@ -73,6 +73,7 @@ fn shown(core: &Core, activation: ComponentActivation) -> ActivationView {
         | Slot::Documents
         | Slot::Control => None,
     };
+
     let callback_url = match (&activation.org, &activation.config, calls_back) {
         (Some(org), Some(_), Some(kind)) => Some(format!(
             "{}/callbacks/{kind}/{}",
@@ -81,6 +82,7 @@ fn shown(core: &Core, activation: ComponentActivation) -> ActivationView {
         )),
         _ => None,
     };
+
     ActivationView {
         scope: ComponentScope::of(activation.org.as_ref()),
         activation_id: activation.id,
@@ -138,6 +140,7 @@ pub async fn slots(
     let desired = state::of_slots(core, owner).await?;
     let mut connection = core.store.read().await?;
     let org = owner.org.as_ref();
+
     let mut all = Vec::new();
     for slot in Slot::ALL {
         let mut history =
@@ -147,6 +150,7 @@ pub async fn slots(
                 components::activations(&mut connection, None, Some(slot), HISTORY).await?;
             history.extend(global);
         }
+
         history.sort_by(|one, other| other.id.cmp(&one.id));
         let instance = match (slot.is_provider(), org) {
             (true, Some(org)) => core.instance(slot, org),
@@ -154,6 +158,7 @@ pub async fn slots(
             (false, _) => String::new(),
         };
         let instance = InstanceReference::parse(&instance);
+
         let active = core.components.active();
         let now = core.clock.now();
         let component = component_at(core, &mut connection, owner, slot, &instance.name).await?;
@@ -164,6 +169,7 @@ pub async fn slots(
             let Some((live, _)) = active.at(slot, org, name, now) else {
                 continue;
             };
+
             if let Some(component) = components::get(&mut connection, org, &live.component).await? {
                 instances.push(InstanceView {
                     instance: name.to_owned(),
@@ -174,6 +180,7 @@ pub async fn slots(
                 });
             }
         }
+
         let broken = management.followed.broken();
         let of_slot =
             |one: &&BrokenActivation| history.iter().any(|known| known.id == one.activation);
@@ -191,6 +198,7 @@ pub async fn slots(
                 .collect(),
         });
     }
+
     Ok(all)
 }
 
@@ -224,7 +232,9 @@ async fn component_at(
     {
         return Ok(component);
     }
+
     let built_in = default_component(slot, instance, now)?;
+
     // As it was stored first, with the time of that.
     let kept = components::get(connection, None, &built_in.id).await?;
     Ok(kept.unwrap_or(built_in))
@@ -298,6 +308,7 @@ pub(super) async fn check(
              another one",
         )]));
     }
+
     let mut issues = Vec::new();
     if let Some(at) = request.effective_at
         && at < now
@@ -310,6 +321,7 @@ pub(super) async fn check(
             "What was decided before cannot be decided anew",
         ));
     }
+
     if request.config.is_some() && !is_own(slot, owner, &instance) {
         issues.push(ValidationIssue::new(
             "unrecognized_keys",
@@ -319,12 +331,15 @@ pub(super) async fn check(
             "Only a provider's instance of your own is set up here",
         ));
     }
+
     if let Some(config) = &request.config {
         issues.extend(config.issues(core.config.providers.allow_insecure));
     }
+
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
+
     let component = get(core, owner, &request.component_id).await?;
     if component.slot != slot {
         return Err(ServiceError::Semantic(format!(
@@ -338,6 +353,7 @@ pub(super) async fn check(
             component.identity
         )));
     }
+
     let config = request.config.as_ref();
     let sealed = config.map(|config| config.sealed(&core.cipher, owner.org.as_ref(), &instance));
     Ok(CheckedActivation {
@@ -394,11 +410,13 @@ pub(super) async fn make(
 ) -> Result<ActivationView, ServiceError> {
     let mut checked = check(core, owner, slot, request).await?;
     checked.may_be_older = matches!(consent, ChangeConsent::State { .. });
+
     // Loaded here first, so that a component that cannot be loaded is not activated.
     prepare(core, management, &checked.component).await?;
     let probe = probe(core, management, owner, &checked).await?;
     let mut tx = core.store.begin().await?;
     components::begin_change(&mut tx).await?;
+
     match consent {
         ChangeConsent::Alone => permit_alone(core, &mut tx, owner).await?,
         ChangeConsent::State {
@@ -417,8 +435,10 @@ pub(super) async fn make(
             }
         }
     }
+
     let activation = activate_in(core, &mut tx, owner, checked, None).await?;
     tx.commit().await?;
+
     // Applied on this node at once. Other nodes poll for it.
     refresh(core, management).await?;
     Ok(ActivationView {
@@ -448,6 +468,7 @@ pub(super) async fn activate_in(
     let (slot, effective_at) = (component.slot, effective_at.unwrap_or(now));
     let before = components::live_of(tx, owner.org.as_ref(), slot).await?;
     let before: Vec<&ComponentActivation> = counting(&before, &instance);
+
     let current = at(&before, now);
     if !may_be_older
         && let Some(current) = current
@@ -455,6 +476,7 @@ pub(super) async fn activate_in(
     {
         older(&active, &component)?;
     }
+
     let config = new_config
         .clone()
         .or_else(|| current.and_then(|current| current.config.clone()));
@@ -467,6 +489,7 @@ pub(super) async fn activate_in(
             "A new instance needs its settings",
         )]));
     }
+
     let activation = ComponentActivation {
         id: ActivationId::new(),
         org: owner.org.clone(),
@@ -480,11 +503,14 @@ pub(super) async fn activate_in(
         effective_at,
         rolled_back: None,
     };
+
     components::activate(tx, &activation, &component).await?;
+
     // Nodes load all live activations, so those beyond the rollback depth leave the set.
     for old in superseded(&before, now) {
         components::supersede(tx, old, now).await?;
     }
+
     if let (Some(config), Some(current)) = (&new_config, current)
         && effective_at <= now
     {
@@ -494,6 +520,7 @@ pub(super) async fn activate_in(
             components::set_config(tx, one, config).await?;
         }
     }
+
     let action = if effective_at > now {
         "component.scheduled"
     } else {
@@ -504,6 +531,7 @@ pub(super) async fn activate_in(
         "component": named(&component), "reason": activation.reason, "effective_at": effective_at,
     });
     add_change(&mut details, change);
+
     record(core, tx, owner, action, details).await?;
     Ok(activation)
 }
@@ -540,9 +568,11 @@ pub async fn roll_back(
         reason,
     };
     let rolled_back = roll_back_in(core, &mut tx, owner, going_back, None).await?;
+
     tx.commit().await?;
     let shown = shown(core, rolled_back);
     refresh(core, management).await?;
+
     Ok(shown)
 }
 
@@ -582,11 +612,13 @@ pub(super) async fn roll_back_in(
         ),
         None => at(&counting, now),
     };
+
     let Some(current) = found else {
         return Err(ServiceError::Conflict(
             "There is no activation to go back from".into(),
         ));
     };
+
     let rolled_back = RolledBack {
         at: now,
         by: owner.actor.clone(),
@@ -598,6 +630,7 @@ pub(super) async fn roll_back_in(
         "component_id": current.component, "reason": rolled_back.reason,
     });
     add_change(&mut details, change);
+
     record(core, tx, owner, "component.rolled_back", details).await?;
     Ok(ComponentActivation {
         rolled_back: Some(rolled_back),
@@ -670,12 +703,14 @@ pub(super) fn instance_of(
             message,
         )])
     };
+
     if !slot.is_provider() {
         return match named {
             None => Ok(String::new()),
             Some(_) => Err(refused("undefined", "Rules have no instances".into())),
         };
     }
+
     let name = named.unwrap_or(EMBEDDED);
     let letters = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.is_empty() || !name.bytes().all(letters) {
@@ -684,6 +719,7 @@ pub(super) fn instance_of(
             "Not an instance's name".into(),
         ));
     }
+
     let instances = core.config.providers.instances(slot);
     let configured = instances.is_some_and(|instances| instances.contains_key(name));
     if configured && owner.org.is_some() {
@@ -698,6 +734,7 @@ pub(super) fn instance_of(
             format!("{name} is not configured"),
         ));
     }
+
     Ok(name.to_owned())
 }
 

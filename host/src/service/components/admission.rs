@@ -58,6 +58,7 @@ pub fn place(
             "Uploads of components are switched off",
         ));
     }
+
     management
         .compiler
         .place(org)
@@ -83,6 +84,7 @@ pub async fn upload<E: From<ServiceError>>(
     let version = checked(&upload)?;
     let org = owner.org.as_ref();
     let mut connection = core.store.read().await.map_err(ServiceError::from)?;
+
     // Repeating an upload succeeds without compiling again.
     if let Some(known) = known(&mut connection, owner, &upload).await? {
         if !upload.bundles.given.is_empty() {
@@ -92,8 +94,10 @@ pub async fn upload<E: From<ServiceError>>(
             ))
             .into());
         }
+
         return Ok((known.into(), false));
     }
+
     quota::check_size(core, &mut connection, org, upload.file.size()).await?;
     let before = components::newest_named(&mut connection, org, &upload.name)
         .await
@@ -102,6 +106,7 @@ pub async fn upload<E: From<ServiceError>>(
         Some(before) => vectors_of(&mut connection, before).await?,
         None => VectorSet::default(),
     };
+
     drop(connection);
     let turn = management.compiler.turn(org).await;
     quota::check_compile_time(core, org).await?;
@@ -111,6 +116,7 @@ pub async fn upload<E: From<ServiceError>>(
         vectors: earlier,
     };
     let admitted = compiled_and_examined(core, management, owner, &upload, earlier, may).await;
+
     // Failed attempts are charged, too.
     quota::note_compile_time(core, org, began.elapsed()).await?;
     drop(turn);
@@ -119,6 +125,7 @@ pub async fn upload<E: From<ServiceError>>(
     if !reasons.is_empty() {
         return Err(ServiceError::NotAdmitted(reasons).into());
     }
+
     let component = Component {
         id: ComponentId::new(),
         org: owner.org.clone(),
@@ -131,6 +138,7 @@ pub async fn upload<E: From<ServiceError>>(
         uploaded_by: owner.actor.clone(),
         created_at: core.clock.now(),
     };
+
     let kept = AdmittedComponent {
         component,
         bytes,
@@ -139,6 +147,7 @@ pub async fn upload<E: From<ServiceError>>(
         attestations: admitted.attestations,
         before: before.map(|before| before.id),
     };
+
     Ok(keep(core, owner, &upload, kept).await?)
 }
 
@@ -196,9 +205,11 @@ async fn compiled_and_examined<E: From<ServiceError>>(
     let signatures = attestations::verified(core, owner, upload, &bytes).await?;
     let compiled = management.compiler.compile(bytes.clone()).await;
     let (inspected, native) = compiled.map_err(ServiceError::from)?;
+
     // The slot is known only after inspection, so its permission is checked here.
     may(inspected.slot)?;
     let signed_by = signatures.publisher(&core.config, inspected.slot)?;
+
     // Vectors are about functions of a slot: those of another are not asked.
     let vectors = match before.slot {
         Some(slot) if slot != inspected.slot => VectorSet::default(),
@@ -213,6 +224,7 @@ async fn compiled_and_examined<E: From<ServiceError>>(
         signed_by,
         attestations: signatures.kept,
     };
+
     Ok((bytes, admitted))
 }
 
@@ -232,15 +244,18 @@ async fn keep(
         before,
     } = admitted;
     let statements = json!(attestations);
+
     core.files
         .keep(&object_name(&component.identity.sha256), bytes)
         .await?;
     let mut tx = core.store.begin().await?;
     components::begin_change(&mut tx).await?;
+
     // Another upload of the same name and version may have been admitted since the first check.
     if let Some(known) = known(&mut tx, owner, upload).await? {
         return Ok((known.into(), false));
     }
+
     // Concurrent uploads may have used up the quota since the first check.
     let beside = vectors.size() + statements.to_string().len();
     let size = upload.file.size() + beside as u64;
@@ -255,22 +270,27 @@ async fn keep(
             upload.name
         )));
     }
+
     components::insert(&mut tx, &component).await?;
     let mut details = json!({ "component": named(&component) });
     if let Some(from) = &upload.from {
         details["from"] = json!(from);
     }
+
     if !vectors.vectors.is_empty() {
         components::insert_vectors(&mut tx, &component, &json!(vectors)).await?;
         details["vectors"] = json!(vectors.vectors.len());
     }
+
     if !attestations.is_empty() {
         components::insert_attestations(&mut tx, &component, &statements).await?;
         details["attestations"] = attestations.summary();
     }
+
     if !changed.is_empty() {
         details["changed_vectors"] = json!(changed);
     }
+
     record(core, &mut tx, owner, "component.uploaded", details).await?;
     tx.commit().await?;
     Ok((component.into(), true))
@@ -329,6 +349,7 @@ fn checked(upload: &ComponentUpload) -> Result<Version, ServiceError> {
             "Not a component's name",
         ));
     }
+
     if is_reserved_name(name) {
         issues.push(ValidationIssue::new(
             "reserved",
@@ -338,6 +359,7 @@ fn checked(upload: &ComponentUpload) -> Result<Version, ServiceError> {
             "A component that comes with the program has this name",
         ));
     }
+
     let version = Version::parse(&upload.version);
     if version.is_err() || upload.version.len() > 64 {
         issues.push(ValidationIssue::new(
@@ -348,6 +370,7 @@ fn checked(upload: &ComponentUpload) -> Result<Version, ServiceError> {
             "Not a semantic version",
         ));
     }
+
     match version {
         Ok(version) if issues.is_empty() => Ok(version),
         _ => Err(ServiceError::Invalid(issues)),
@@ -392,6 +415,7 @@ fn grown(
             ),
         )];
     }
+
     let same_major =
         Version::parse(&before.identity.version).is_ok_and(|before| before.major == version.major);
     let interface = |import: &String| import.split('@').next().unwrap_or_default().to_owned();

@@ -140,7 +140,9 @@ pub async fn verified(
         signature: upload.signature.clone(),
         bundles: upload.bundles.clone(),
     };
+
     let core = core.clone();
+
     // Hashes of a large file take their time.
     let verified = tokio::task::spawn_blocking(move || offered.verified(&core));
     verified
@@ -166,6 +168,7 @@ impl OfferedSignatures {
         };
         let mut reasons = std::mem::take(&mut self.bundles.problems);
         let given = std::mem::take(&mut self.bundles.given);
+
         let attached = std::mem::take(&mut self.bundles.attached);
         if given.len() > MOST {
             return Err(refused(format!("there are more than {MOST} bundles")));
@@ -175,6 +178,7 @@ impl OfferedSignatures {
         {
             return Err(refused("the manifest is that of another component"));
         }
+
         let given = given.into_iter().map(|bundle| (bundle, false));
         let attached = attached.into_iter().map(|bundle| (bundle, true));
         for (at, (bundle, is_attached)) in given.chain(attached).enumerate() {
@@ -192,6 +196,7 @@ impl OfferedSignatures {
                             kept.proven.issuer.as_deref().unwrap_or("nobody"),
                         )),
                     }
+
                     // What strangers attach in a registry is not kept where publishers are known.
                     let is_strange = is_attached && self.needed && kept.proven.publisher.is_none();
                     if !is_strange && found.kept.bundles.len() < MOST {
@@ -202,6 +207,7 @@ impl OfferedSignatures {
                 Err(error) => return Err(refused(format!("bundle {number}: {error}"))),
             }
         }
+
         if !self.needed || !found.publishers.is_empty() {
             return Ok(found);
         }
@@ -211,6 +217,7 @@ impl OfferedSignatures {
                  file in base64, or `bundles` of Sigstore",
             ));
         }
+
         Err(refused(reasons.join("; ")))
     }
 
@@ -224,6 +231,7 @@ impl OfferedSignatures {
         if STANDARD.decode(signature.trim()).is_err() {
             return Err(refused("the signature is not base64"));
         }
+
         let signatures = [signature];
         let signers = publishers::ed25519(publishers, &self.bytes, &signatures);
         if signers.is_empty() {
@@ -248,12 +256,14 @@ impl OfferedSignatures {
             .predicate_type
             .as_ref()
             .is_none_or(|kind| RELEASES.iter().any(|release| kind.starts_with(release)));
+
         let manifest = self.bundles.manifest.as_ref().filter(|_| about > 0);
         let kept = KeptBundle {
             proven,
             bundle: bundle.to_owned(),
             manifest: manifest.map(|manifest| String::from_utf8_lossy(manifest).into_owned()),
         };
+
         Ok((kept, is_release))
     }
 }
@@ -316,6 +326,7 @@ pub async fn list(
     let Some(kept) = kept else {
         return Ok(Vec::new());
     };
+
     // Statements can be long.
     let views = tokio::task::spawn_blocking(move || {
         let kept: KeptAttestations = serde_json::from_value(kept)?;
@@ -326,6 +337,7 @@ pub async fn list(
                 .collect(),
         )
     });
+
     let failed = |error: &dyn std::fmt::Display| {
         ServiceError::Internal(format!("attestations of {id}: {error}"))
     };
@@ -342,6 +354,7 @@ impl From<KeptBundle> for AttestationView {
             logged_at,
             predicate_type,
         } = kept.proven;
+
         Self {
             publisher,
             identity,

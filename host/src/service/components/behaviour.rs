@@ -66,7 +66,9 @@ pub fn evidence(report: BehaviourDiff) -> GeneratedComparison {
     );
     let decides = |one: &FunctionDiff| !one.outcomes.is_empty();
     let repeats = report.functions.iter().any(decides);
+
     let functions = report.functions.into_iter();
+
     // A certificate repeats the checks.
     let functions = functions.filter(|one| decides(one) || !repeats);
     let groups = functions.flat_map(|one| one.groups).take(MAX_KEPT);
@@ -104,6 +106,7 @@ pub async fn diff(
             "For {slot} no facts can be generated"
         )));
     }
+
     let org = &caller.org;
     quota::check_compile_time(core, Some(org)).await?;
     let against = match &request.against {
@@ -121,6 +124,7 @@ pub async fn diff(
             before.identity, before.slot, after.identity
         )));
     }
+
     let vectors = [
         vectors_of(&mut connection, &before).await?,
         vectors_of(&mut connection, &after).await?,
@@ -136,6 +140,7 @@ pub async fn diff(
         threads: 1,
         time: Some(TIME),
     };
+
     drop(connection);
     let turn = RUNS.clone().acquire_owned().await;
     let before = artifact(core, management, &before).await?;
@@ -149,6 +154,7 @@ pub async fn diff(
         Ok::<_, ComponentError>(behaviour::compare(&before, &after, &plan))
     });
     let compared = compared.await;
+
     quota::note_compile_time(core, Some(org), began.elapsed()).await?;
     let mut report = compared.map_err(|error| ServiceError::Internal(error.to_string()))??;
     let groups = report.functions.iter_mut().flat_map(|one| &mut one.groups);
@@ -157,6 +163,7 @@ pub async fn diff(
             example.given.clear();
         }
     }
+
     Ok(report)
 }
 
@@ -173,6 +180,7 @@ async fn recorded(
             _ => Map::new(),
         },
     };
+
     let all = DecisionWindow::default();
     let (function, calls) = match slot {
         Slot::Compliance => {
@@ -200,6 +208,7 @@ async fn recorded(
         }
         _ => return Ok(BTreeMap::new()),
     };
+
     Ok(BTreeMap::from([(function.to_owned(), calls)]))
 }
 

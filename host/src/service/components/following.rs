@@ -91,16 +91,20 @@ pub async fn keep_defaults(core: &Core) -> Result<(), ServiceError> {
         let mut connection = core.store.read().await?;
         let there = components::get(&mut connection, None, &component.id).await?;
         drop(connection);
+
         if there.is_some() {
             continue;
         }
+
         core.files
             .keep(&object_name(&component.identity.sha256), artifact.bytes())
             .await?;
         let mut tx = core.store.begin().await?;
         components::insert(&mut tx, &component).await?;
+
         tx.commit().await?;
     }
+
     Ok(())
 }
 
@@ -160,6 +164,7 @@ pub async fn artifact(
             ComponentArtifact::uploaded(component.slot, name, version, bytes)
         }
     };
+
     // Looking for native code reads the disk.
     let looking = core.clone();
     let (artifact, compiled) = tokio::task::spawn_blocking(move || {
@@ -176,6 +181,7 @@ pub async fn artifact(
             .keep_native(artifact.slot, &artifact.identity, native)
             .await?;
     }
+
     Ok(artifact)
 }
 
@@ -219,6 +225,7 @@ impl ActivationFollower {
         if loading::is_at_hand(core, component.slot, &component.identity) {
             return;
         }
+
         let (core, management) = (core.clone(), management.clone());
         tokio::spawn(async move {
             let _turn = AHEAD_TURN.acquire().await;
@@ -246,11 +253,13 @@ fn places(live: Vec<(ComponentActivation, ComponentIdentity)>) -> Vec<Activation
             .or_default()
             .push((activation, identity));
     }
+
     for place in places.values_mut() {
         place.sort_by(|(one, _), (other, _)| {
             (one.effective_at, &one.id).cmp(&(other.effective_at, &other.id))
         });
     }
+
     places.into_values().collect()
 }
 
@@ -266,15 +275,19 @@ pub async fn refresh(core: &Core, management: &Arc<ComponentManager>) -> Result<
     if known && !(again && look.at.is_none_or(|at| at.elapsed() >= AGAIN)) {
         return Ok(());
     }
+
     let mut uploaded = Vec::new();
     if !known {
         look.places = places(components::live(&mut connection).await?);
         uploaded = components::newest(&mut connection, AHEAD).await?;
     }
+
     drop(connection);
+
     // Recomputed even without changes: a component may have finished loading.
     look.at = Some(Instant::now());
     let mut activations = ActivationTable::default();
+
     let mut broken = Vec::new();
     for place in &look.places {
         take_over(
@@ -287,16 +300,19 @@ pub async fn refresh(core: &Core, management: &Arc<ComponentManager>) -> Result<
         )
         .await;
     }
+
     core.components.switch(activations);
     core.metrics.components_broken.set(broken.len() as i64);
     management.followed.broken.store(Arc::new(broken));
     if !known {
         live_shadow::follow(core, management).await?;
     }
+
     look.revision = Some(revision);
     for component in uploaded {
         ActivationFollower::compile_ahead(core, management, component);
     }
+
     Ok(())
 }
 
@@ -320,10 +336,12 @@ async fn take_over(
         if starting && activation.org.is_none() && !core.components.has(slot, identity) {
             loading::settle(core, management, slot, identity).await;
         }
+
         if let LoadProgress::AtHand = loading::progress(core, management, slot, identity) {
             to.take(activation, identity);
             continue;
         }
+
         if let Some(why) = management.followed.loading.failure(slot, identity) {
             broken.push(BrokenActivation {
                 org: activation.org.clone(),
@@ -332,6 +350,7 @@ async fn take_over(
                 why,
             });
         }
+
         let at_hand = |identity: &ComponentIdentity| {
             core.components.has(slot, identity) || loading::is_at_hand(core, slot, identity)
         };
@@ -352,6 +371,7 @@ pub async fn follow(core: Core, management: Arc<ComponentManager>, stop: Cancell
         if let Err(error) = refresh(&core, &management).await {
             tracing::error!(%error, "activations could not be read");
         }
+
         tokio::select! {
             () = stop.cancelled() => {}
             () = tokio::time::sleep(period) => {}

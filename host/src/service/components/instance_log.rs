@@ -55,15 +55,18 @@ pub async fn flush(core: &Core) -> Result<(), ServiceError> {
     if lines.is_empty() {
         return Ok(());
     }
+
     let mut tx = core.store.begin().await?;
     let mut instances = BTreeMap::new();
     for line in &lines {
         instance_log::insert(&mut tx, line).await?;
         instances.insert((&line.org, line.slot.as_str(), &line.instance), line);
     }
+
     for line in instances.into_values() {
         instance_log::keep_newest(&mut tx, line, KEPT).await?;
     }
+
     Ok(tx.commit().await?)
 }
 
@@ -96,6 +99,7 @@ pub async fn list(
             "{slot} has no instances that write a log"
         )));
     }
+
     flush(core).await?;
     let mut connection = core.store.read().await?;
     let found = instance_log::list(&mut connection, org, slot, instance, after, limit).await?;

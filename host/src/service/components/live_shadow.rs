@@ -170,6 +170,7 @@ impl LiveShadows {
         if running.is_empty() {
             return;
         }
+
         if let Some(running) = running.get(&(slot, org.clone()))
             && running.asked.try_send(asked()).is_err()
         {
@@ -184,10 +185,12 @@ pub async fn follow(core: &Core, management: &Arc<ComponentManager>) -> Result<(
     let wanted = shadows::running(&mut connection).await?;
     drop(connection);
     let before = core.shadows.running.load_full();
+
     let mut running = HashMap::new();
     for shadow in wanted {
         let place = (shadow.slot, shadow.org.clone());
         let known = before.get(&place).filter(|known| known.id == shadow.id);
+
         // A closed channel means that its task ended, for example as loading failed: retry.
         let known = known.filter(|known| !known.asked.is_closed());
         let one = known
@@ -195,6 +198,7 @@ pub async fn follow(core: &Core, management: &Arc<ComponentManager>) -> Result<(
             .unwrap_or_else(|| begin(core, management, shadow));
         running.insert(place, one);
     }
+
     core.shadows.running.store(Arc::new(running));
     Ok(())
 }
@@ -207,6 +211,7 @@ fn begin(core: &Core, management: &Arc<ComponentManager>, shadow: ShadowRun) -> 
         asked,
         left_out: AtomicI64::new(0),
     });
+
     // Weak, because a task that holds its own sender would never end.
     let weak = Arc::downgrade(&running);
     let (core, management) = (core.clone(), management.clone());
@@ -218,6 +223,7 @@ fn begin(core: &Core, management: &Arc<ComponentManager>, shadow: ShadowRun) -> 
                 return;
             }
         };
+
         // Only some parts of `core`: all of it would hold this task's own sender, and the task
         // would never end.
         let Core {
@@ -227,6 +233,7 @@ fn begin(core: &Core, management: &Arc<ComponentManager>, shadow: ShadowRun) -> 
             clock,
             ..
         } = core;
+
         let work = ShadowTask {
             store,
             files,
@@ -236,12 +243,14 @@ fn begin(core: &Core, management: &Arc<ComponentManager>, shadow: ShadowRun) -> 
             id: shadow.id,
             candidate,
         };
+
         let left_out = move || {
             let running = weak.upgrade();
             running.map_or(0, |running| running.left_out.swap(0, Ordering::Relaxed))
         };
         work.run(questions, left_out).await;
     });
+
     running
 }
 
@@ -267,6 +276,7 @@ async fn candidate(
             other => return Err(not_live(other)),
         })
     };
+
     tokio::task::spawn_blocking(load)
         .await
         .map_err(|error| ServiceError::Internal(error.to_string()))?
@@ -303,9 +313,11 @@ impl ShadowTask {
                         .ok()
                 }
             };
+
             let Some((mut counts, found)) = compared else {
                 continue;
             };
+
             counts.left_out = left_out();
             self.metrics
                 .shadow_compared
@@ -313,9 +325,11 @@ impl ShadowTask {
             self.metrics
                 .shadow_differing
                 .inc_by(counts.differing.unsigned_abs());
+
             self.metrics
                 .shadow_failed
                 .inc_by(counts.failed.unsigned_abs());
+
             if let Err(error) = self.note(&counts, &found).await {
                 tracing::warn!(%error, "shadow comparison could not be recorded");
             }
@@ -330,6 +344,7 @@ impl ShadowTask {
         let now = self.clock.now();
         let mut tx = self.store.begin().await?;
         shadows::count(&mut tx, &self.org, &self.id, counts).await?;
+
         for one in found {
             let found = (
                 one.record_id.as_str(),
@@ -339,6 +354,7 @@ impl ShadowTask {
             );
             shadows::insert_difference(&mut tx, &self.org, &self.id, found, KEPT, now).await?;
         }
+
         Ok(tx.commit().await?)
     }
 }
@@ -367,8 +383,10 @@ fn compare(
             }
             _ => continue,
         };
+
         note(&mut counts, &mut all, &one, &after);
     }
+
     (counts, all)
 }
 
@@ -384,6 +402,7 @@ async fn compare_placed(
         let ShadowQuestion::Placement { document, fields } = &one.question else {
             continue;
         };
+
         let pdf = match files.get(document).await {
             Ok(pdf) => pdf,
             Err(error) => {
@@ -392,8 +411,10 @@ async fn compare_placed(
             }
         };
         let after = asked_to_place(rules, pdf, fields.clone()).await;
+
         note(&mut counts, &mut all, &one, &after);
     }
+
     Some((counts, all))
 }
 
@@ -456,6 +477,7 @@ pub async fn start(
     if !live.contains(&slot) {
         return Err(not_live(slot));
     }
+
     let component = get(core, owner, &request.component_id).await?;
     if component.slot != slot {
         return Err(ServiceError::Semantic(format!(
@@ -463,6 +485,7 @@ pub async fn start(
             component.identity, component.slot
         )));
     }
+
     // Compiled here, so that an unusable candidate fails the request.
     artifact(core, management, &component).await?;
     let now = core.clock.now();
@@ -477,8 +500,10 @@ pub async fn start(
         ended_at: None,
         counts: ShadowCounts::default(),
     };
+
     let mut tx = core.store.begin().await?;
     rows::begin_change(&mut tx).await?;
+
     // One candidate per slot: ends the running one.
     shadows::end(&mut tx, org, slot, now).await?;
     shadows::insert(&mut tx, &shadow).await?;
@@ -486,6 +511,7 @@ pub async fn start(
     record(core, &mut tx, owner, "component.shadow_started", details).await?;
     tx.commit().await?;
     crate::service::components::refresh(core, management).await?;
+
     view(core, owner, org, slot).await
 }
 
@@ -502,10 +528,12 @@ pub async fn stop(
     if !shadows::end(&mut tx, org, slot, core.clock.now()).await? {
         return Err(ServiceError::NotFoundText("No candidate is running".into()));
     }
+
     let details = serde_json::json!({ "slot": slot });
     record(core, &mut tx, owner, "component.shadow_ended", details).await?;
     tx.commit().await?;
     crate::service::components::refresh(core, management).await?;
+
     view(core, owner, org, slot).await
 }
 
@@ -522,6 +550,7 @@ pub async fn view(
         .ok_or_else(|| ServiceError::NotFoundText("No candidate has run".into()))?;
     let differences = shadows::differences(&mut connection, org, &shadow.id, SHOWN).await?;
     drop(connection);
+
     let candidate = get(core, owner, shadow.component.as_str()).await?;
     Ok(LiveShadow {
         slot,

@@ -86,6 +86,7 @@ pub(super) fn progress(
     if core.components.has(slot, identity) {
         return LoadProgress::AtHand;
     }
+
     let known = management
         .followed
         .loading
@@ -120,6 +121,7 @@ pub(super) async fn on_demand(
     if waited.is_err() {
         return Err(ComponentError::absent(identity, "it is still being loaded"));
     }
+
     match management.followed.loading.failure(slot, identity) {
         Some(why) => Err(ComponentError::absent(identity, why)),
         None => Ok(()),
@@ -156,9 +158,11 @@ fn begin(
         Some(LoadState::Failed { why, .. }) => Some(why.clone()),
         None => None,
     };
+
     let (end, ended) = watch::channel(false);
     states.insert(place.clone(), LoadState::Underway(ended.clone(), before));
     drop(states);
+
     // A task of its own: loading continues when the caller stops waiting.
     let (core, management) = (core.clone(), management.clone());
     tokio::spawn(async move {
@@ -171,9 +175,11 @@ fn begin(
                 states.insert(place, failed(&error))
             }
         };
+
         drop(states);
         let _ = end.send(true);
     });
+
     LoadProgress::Underway(ended)
 }
 
@@ -188,6 +194,7 @@ fn failed(error: &ServiceError) -> LoadState {
         ServiceError::Files(_) => ("its bytes cannot be read".to_owned(), AGAIN),
         _ => ("it cannot be loaded at the moment".to_owned(), AGAIN),
     };
+
     LoadState::Failed {
         why,
         again_at: Instant::now() + wait,
@@ -204,10 +211,12 @@ pub(super) async fn load(
     let turn = management.followed.loading.turns.acquire().await;
     let (loading, wanted) = (core.clone(), identity.clone());
     let kept = tokio::task::spawn_blocking(move || loading.components.add_kept(slot, &wanted));
+
     // Missing or unusable native code is compiled again below.
     if let Ok(Some(Ok(()))) = kept.await {
         return Ok(());
     }
+
     // Compiling takes long: give up the turn, so that other components can be loaded.
     drop(turn);
     let mut connection = core.store.read().await?;
@@ -216,10 +225,12 @@ pub(super) async fn load(
     let component = component.ok_or(ServiceError::NotFound("Component"))?;
     let mut artifact = artifact(core, management, &component).await?;
     artifact.identity = identity.clone();
+
     let _turn = management.followed.loading.turns.acquire().await;
     let adding = core.clone();
     tokio::task::spawn_blocking(move || adding.components.add(&artifact))
         .await
         .map_err(|error| ServiceError::Internal(error.to_string()))??;
+
     Ok(())
 }

@@ -36,10 +36,12 @@ pub(super) async fn probe(
     let Some(org) = owner.org.as_ref().filter(|_| slot.is_provider()) else {
         return Ok(None);
     };
+
     let at = InstanceReference::own(org, &checked.instance);
     let Some(config) = settings_of(core, owner, checked) else {
         return Ok(None);
     };
+
     let lease = core.lease_with(slot, &at.to_string(), &config);
     let artifact = following::artifact(core, management, &checked.component).await?;
     let asked = async {
@@ -62,8 +64,10 @@ pub(super) async fn probe(
                 plugin.read_template(lease, UNKNOWN).await.map(drop)
             }
         };
+
         asked.map(Some)
     };
+
     let reason = match tokio::time::timeout(PATIENCE, asked).await {
         Ok(Ok(None)) => return Ok(None),
         Ok(Ok(Some(())) | Err(ProviderError::NotFound)) => None,
@@ -73,6 +77,7 @@ pub(super) async fn probe(
         Ok(Err(error)) => Some(error.to_string()),
         Err(_) => Some(format!("no answer in {} seconds", PATIENCE.as_secs())),
     };
+
     Ok(Some(ProviderProbe {
         ok: reason.is_none(),
         reason: reason.map(|reason| reason.chars().take(REASON).collect()),
@@ -96,5 +101,6 @@ pub(super) fn settings_of(
     );
     let present = present.and_then(|(live, _)| live.config.clone());
     let sealed = checked.config.clone().or(present)?;
+
     InstanceConfig::open(&sealed, &core.cipher, &at)
 }

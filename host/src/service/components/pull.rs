@@ -33,10 +33,12 @@ pub async fn pull(
     let mut registry = Registry::new(&core.config, &reference, login).map_err(refused)?;
     let spool = SpoolWriter::new(&core.config.spool_folder()).await;
     let mut spool = spool.map_err(FilesError::Spool)?;
+
     let (mut download, manifest) = registry.component(UPLOAD_LIMIT).await.map_err(refused)?;
     while let Some(piece) = download.piece().await.map_err(refused)? {
         spool.write(&piece).await.map_err(FilesError::Spool)?;
     }
+
     let attached = registry.attached().await;
     Ok(PulledFile {
         file: spool.finish().await.map_err(FilesError::Spool)?,

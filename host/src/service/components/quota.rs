@@ -23,6 +23,7 @@ pub(super) async fn check_size(
     let Some(org) = org else {
         return Ok(());
     };
+
     let quotas = &core.config.components;
     let (bytes, versions) = components::usage(connection, org).await?;
     if versions >= i64::from(quotas.quota_versions) {
@@ -31,6 +32,7 @@ pub(super) async fn check_size(
             quotas.quota_versions
         )));
     }
+
     let all = u64::try_from(bytes)
         .unwrap_or_default()
         .saturating_add(size);
@@ -40,6 +42,7 @@ pub(super) async fn check_size(
             quotas.quota_bytes
         )));
     }
+
     Ok(())
 }
 
@@ -51,6 +54,7 @@ pub(super) async fn check_compile_time(
     let Some(org) = org else {
         return Ok(());
     };
+
     let minutes = core.config.components.quota_compile_minutes;
     let since = core.clock.now() - HOUR;
     let mut connection = core.store.read().await?;
@@ -63,6 +67,7 @@ pub(super) async fn check_compile_time(
             retry_after: RETRY,
         });
     }
+
     Ok(())
 }
 

@@ -215,19 +215,23 @@ impl ReplayComparison {
             after: request.after.clone(),
         };
         let mut left = request.number();
+
         let deadline = Instant::now() + TIME;
         loop {
             if left <= 0 || Instant::now() > deadline {
                 self.next = window.after;
                 break;
             }
+
             let limit = left.min(PAGE);
             let mut connection = core.store.read().await?;
             let page = T::page(&mut connection, org, &window, limit).await?;
             drop(connection);
+
             let Some(last) = page.last() else {
                 break;
             };
+
             window.after = Some(last.id());
             left -= limit;
             let is_last = i64::try_from(page.len()).is_ok_and(|found| found < limit);
@@ -235,6 +239,7 @@ impl ReplayComparison {
             let task = tokio::task::spawn_blocking(move || {
                 page.iter().map(compare).collect::<Result<Vec<_>, _>>()
             });
+
             let compared = task
                 .await
                 .map_err(|error| ServiceError::Internal(error.to_string()))??;
@@ -244,10 +249,12 @@ impl ReplayComparison {
                 self.note(&one.record, &one.before, &one.after);
                 progress(self.compared);
             }
+
             if is_last {
                 break;
             }
         }
+
         Ok(())
     }
 
@@ -259,6 +266,7 @@ impl ReplayComparison {
         for difference in &found {
             self.groups.add(difference);
         }
+
         let all = found.len();
         found.retain(|difference| difference.before != difference.after);
         self.differing += u64::from(!found.is_empty());
@@ -354,6 +362,7 @@ pub async fn replay(
             comparison
                 .replay(core, org, request, &progress, compare)
                 .await?;
+
             identity
         }
         Slot::Lifecycle => {
@@ -364,6 +373,7 @@ pub async fn replay(
             comparison
                 .replay(core, org, request, &progress, compare)
                 .await?;
+
             identity
         }
         Slot::Control => {
@@ -374,6 +384,7 @@ pub async fn replay(
             comparison
                 .replay(core, org, request, &progress, compare)
                 .await?;
+
             identity
         }
         Slot::Placement => {
@@ -382,6 +393,7 @@ pub async fn replay(
             let all = templates::last_documents(&mut connection, org, records).await?;
             drop(connection);
             let active = core.placement(Some(org));
+
             let candidate = core.components.placement_from(&candidate)?;
             for (number, (template, document)) in (1..).zip(all) {
                 let pdf = core.files.get(&document).await?;
@@ -391,9 +403,11 @@ pub async fn replay(
                 let began = Instant::now();
                 let after = read(&candidate, pdf).await;
                 comparison.candidate += began.elapsed();
+
                 comparison.note(template.as_str(), &before, &after);
                 progress(number);
             }
+
             active.identity()?
         }
         Slot::Documents => {
@@ -402,6 +416,7 @@ pub async fn replay(
             let all = templates::last_documents(&mut connection, org, records).await?;
             drop(connection);
             let active = core.documents(Some(org));
+
             let candidate = core.components.documents_from(&candidate)?;
             for (number, (template, document)) in (1..).zip(all) {
                 let pdf = core.files.get(&document).await?;
@@ -411,9 +426,11 @@ pub async fn replay(
                 let began = Instant::now();
                 let after = written(&candidate, pdf).await;
                 comparison.candidate += began.elapsed();
+
                 comparison.note(template.as_str(), &before, &after);
                 progress(number);
             }
+
             active.identity()?
         }
         Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => {
@@ -423,6 +440,7 @@ pub async fn replay(
             )));
         }
     };
+
     let millis = |duration: Duration| duration.as_secs_f64() * 1e3;
     Ok(ShadowReport {
         component_id: component.id,
@@ -556,6 +574,7 @@ async fn read(rules: &Placement, pdf: Bytes) -> ComponentAnswer {
         Ok(text) => text,
         Err(error) => return failure(&error),
     };
+
     vec![
         AnswerPart::new("pages", json!(format!("{facts:?}"))),
         AnswerPart::new(
@@ -586,6 +605,7 @@ async fn written(rules: &Documents, pdf: Bytes) -> ComponentAnswer {
         Ok(Err(refused)) => json!(format!("{refused:?}")),
         Err(error) => return failure(&error),
     };
+
     let picture = match rules.page_image(pdf, 1, PICTURE).await {
         Ok(Ok(picture)) => json!(sha256(&picture.png)),
         Ok(Err(refused)) => json!(format!("{refused:?}")),
@@ -649,6 +669,7 @@ pub async fn replay_envelope(
     let evaluation = decisions::evaluation_of(&mut connection, org, id).await?;
     let acts = control::decisions_of(&mut connection, org, id).await?;
     drop(connection);
+
     let mut replayed = Vec::new();
     for record in moves {
         let rules = that_decided(core, management, &identity(&record.component)?).await?;
@@ -661,6 +682,7 @@ pub async fn replay_envelope(
             None => (String::new(), Value::Null),
         };
         let same = to == json!(record.to);
+
         replayed.push(ReplayedDecision {
             decision: what,
             component: record.component,
@@ -673,10 +695,12 @@ pub async fn replay_envelope(
             },
         });
     }
+
     for record in acts {
         let rules = that_decided(core, management, &identity(&record.component)?).await?;
         let rules = core.components.control_from(&rules)?;
         let (act, facts) = recorded_act(&record)?;
+
         // Only permitted acts are recorded.
         let same = rules.decide(act, &facts)? == rules_control::Decision::Allowed;
         replayed.push(ReplayedDecision {
@@ -691,9 +715,11 @@ pub async fn replay_envelope(
             },
         });
     }
+
     if let Some(record) = evaluation {
         replayed.push(recertified(core, management, org, id, record).await?);
     }
+
     Ok(replayed)
 }
 
@@ -713,6 +739,7 @@ async fn recertified(
         .iter()
         .rev()
         .find(|entry| CERTIFYING.contains(&entry.action.as_str()));
+
     // After a change of control, the certificate is that of other facts, perhaps by other rules.
     if let Some(entry) = entry.filter(|entry| entry.action == CERTIFIED) {
         record.component = entry.details["component"].clone();
@@ -726,6 +753,7 @@ async fn recertified(
         let told = entry.and_then(|entry| entry.details[what].as_str());
         told.unwrap_or_default().to_owned()
     };
+
     // Certificates from before second evaluations were recorded contain the rules' result alone.
     let (issued_at, issuer) = (text("issued_at"), text("issuer"));
     let (certificate, _) = if entry.is_some_and(|entry| entry.details["evaluations"].is_array()) {
@@ -738,6 +766,7 @@ async fn recertified(
         None => Bytes::new(),
     };
     let same = certificate.as_bytes() == kept;
+
     Ok(ReplayedDecision {
         decision: "certificate".into(),
         component: record.component,

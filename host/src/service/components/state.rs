@@ -91,6 +91,7 @@ pub fn parsed(owner: &ComponentOwner, text: &str) -> Result<DesiredState, Servic
     if text.len() > LONGEST {
         return Err(refused(format!("It has more than {LONGEST} bytes")));
     }
+
     let state: DesiredState =
         serde_saphyr::from_str(text).map_err(|error| refused(error.to_string()))?;
     if let Some(problem) = state.problem() {
@@ -100,6 +101,7 @@ pub fn parsed(owner: &ComponentOwner, text: &str) -> Result<DesiredState, Servic
         let whose = owner.org.as_ref().map_or("the installation", OrgId::as_str);
         return Err(refused(format!("It is not the state of {whose}")));
     }
+
     Ok(state)
 }
 
@@ -112,6 +114,7 @@ pub async fn current(
     let Some(stored) = rows::get(&mut connection, owner.org.as_ref()).await? else {
         return Ok(None);
     };
+
     let signers = signers(core, &mut connection, owner).await?;
     let state = parsed(owner, &stored.content)?;
     let mut components = Vec::new();
@@ -120,6 +123,7 @@ pub async fn current(
         let compared = compared(core, &mut connection, owner, desired, config).await?;
         components.push(compared.view);
     }
+
     Ok(Some(StateView {
         version: stored.version,
         sha256: sha256(stored.content.as_bytes()),
@@ -148,6 +152,7 @@ pub async fn apply(
     if !signed.dry_run {
         enough(&signers, &signatures)?;
     }
+
     let configs = configs(&state, &signed.secrets, signed.dry_run)?;
     let stored = if signed.dry_run {
         None
@@ -156,12 +161,14 @@ pub async fn apply(
         let approval = (&signers, signatures.as_slice());
         Some(set(core, owner, &state, signed, approval).await?)
     };
+
     let mut views = Vec::new();
     for desired in &state.components {
         let config = configs.get(&desired.place());
         let mut connection = core.store.read().await?;
         let mut found = compared(core, &mut connection, owner, desired, config).await?;
         drop(connection);
+
         if !signed.dry_run
             && found.view.status == DesiredStatus::Drifted
             && let Some(component) = &found.component
@@ -173,12 +180,15 @@ pub async fn apply(
                 config: config.cloned(),
                 instead_of: found.others.iter().map(|one| one.id.clone()).collect(),
             };
+
             change
                 .make(core, management, owner, officer, &mut found.view)
                 .await?;
         }
+
         views.push(found.view);
     }
+
     Ok(StateView {
         version: state.version,
         sha256: sha256(signed.state.as_bytes()),
@@ -235,6 +245,7 @@ async fn check_scheduled(
     if owner.org.is_none() {
         return Ok(());
     }
+
     let mut connection = core.store.read().await?;
     for desired in &state.components {
         let place = desired.place();
@@ -247,6 +258,7 @@ async fn check_scheduled(
             )));
         }
     }
+
     Ok(())
 }
 
@@ -269,6 +281,7 @@ async fn signers(
     let Some(org) = &owner.org else {
         return Ok(installation());
     };
+
     let organization = organizations::get(connection, org).await?;
     let own = organization.map(|found| found.settings.component_changes.state);
     Ok(own
@@ -300,9 +313,11 @@ fn verified(core: &Core, signers: &StateSigners, signed: &SignedState) -> Vec<St
             found.insert(name, bundle);
         }
     }
+
     for (name, signature) in publishers::ed25519(&signers.keys, &message, &signed.signatures) {
         found.insert(name.to_owned(), signature.to_owned());
     }
+
     let found = found.into_iter().filter_map(|(name, signature)| {
         let publisher = signers.keys.get(&name)?;
         let publisher = match (&publisher.key, &publisher.identity, &publisher.issuer) {
@@ -315,12 +330,14 @@ fn verified(core: &Core, signers: &StateSigners, signed: &SignedState) -> Vec<St
             },
             _ => return None,
         };
+
         Some(StateSignature {
             name,
             publisher,
             signature,
         })
     });
+
     found.collect()
 }
 
@@ -336,6 +353,7 @@ fn configs(
         let (Some(config), place) = (&desired.config, desired.place()) else {
             continue;
         };
+
         let given = secrets.get(&place);
         let missing = config
             .secrets
@@ -351,8 +369,10 @@ fn configs(
                     "The state refers to this secret",
                 ));
             }
+
             continue;
         }
+
         let named = given.into_iter().flatten();
         let secrets: BTreeMap<&String, &str> = named
             .filter(|(name, _)| config.secrets.contains_key(*name))
@@ -365,6 +385,7 @@ fn configs(
         if let Some(seconds) = config.timeout_seconds {
             value["timeout_seconds"] = json!(seconds);
         }
+
         match serde_json::from_value(value) {
             Ok(config) => {
                 configs.insert(place, config);
@@ -378,6 +399,7 @@ fn configs(
             )),
         }
     }
+
     if issues.is_empty() {
         Ok(configs)
     } else {
@@ -397,11 +419,13 @@ async fn set(
     let mut tx = core.store.begin().await?;
     components::lock_changes(&mut tx).await?;
     let now = core.clock.now();
+
     // Now no other change can come in between: a key may have lost its trust.
     if signers(core, &mut tx, owner).await? != *signers_before {
         let message = "Who signs states was changed meanwhile";
         return Err(ServiceError::Conflict(message.into()));
     }
+
     let before = rows::get(&mut tx, org).await?;
     match before {
         Some(before) if before.content == signed.state => return Ok(before),
@@ -413,6 +437,7 @@ async fn set(
         }
         _ => {}
     }
+
     let stored = StoredState {
         version: state.version,
         content: signed.state.clone(),
@@ -421,12 +446,14 @@ async fn set(
         set_at: now,
     };
     rows::put(&mut tx, org, &stored).await?;
+
     let details = json!({
         "version": state.version, "sha256": sha256(signed.state.as_bytes()), "state": signed.state,
         "signatures": signatures,
     });
     record(core, &mut tx, owner, "state.set", details).await?;
     tx.commit().await?;
+
     Ok(stored)
 }
 
@@ -468,6 +495,7 @@ async fn compared(
         let Some(wanted) = &desired.config else {
             return true;
         };
+
         let kept = sealed.and_then(|sealed| InstanceConfig::open(sealed, &core.cipher, &at));
         kept.is_some_and(|kept| match config {
             Some(config) => kept == *config,
@@ -475,6 +503,7 @@ async fn compared(
             None => is_like(&kept, wanted),
         })
     };
+
     let component = found(connection, owner, desired).await?;
     let live = components::live_of(connection, org, desired.slot).await?;
     let in_effect = activation::current(&live, instance, now);
@@ -483,6 +512,7 @@ async fn compared(
         .as_ref()
         .is_some_and(|active| active.sha256 == desired.sha256)
         && has_settings(in_effect.and_then(|one| one.config.as_deref()));
+
     let scheduled = live
         .iter()
         .filter(|one| one.instance == instance && one.effective_at > now);
@@ -495,6 +525,7 @@ async fn compared(
             is_component && is_on_date && has_settings(one.config.as_deref())
         });
     others.sort_by_key(|one| (one.effective_at, &one.id));
+
     let others: Vec<ComponentActivation> = others.into_iter().cloned().collect();
     let requests = match org {
         Some(org) => component_changes::open(connection, org, now).await?,
@@ -510,6 +541,7 @@ async fn compared(
         );
         is_it && has_settings(change.config.as_deref())
     });
+
     let status = match () {
         () if is_active && others.is_empty() => DesiredStatus::Active,
         () if !wanted.is_empty() && others.is_empty() => DesiredStatus::Scheduled,
@@ -517,6 +549,7 @@ async fn compared(
         () if request.is_some() => DesiredStatus::Requested,
         () => DesiredStatus::Drifted,
     };
+
     Ok(ComparedComponent {
         view: DesiredView {
             slot: desired.slot,
@@ -547,6 +580,7 @@ async fn active(
         let installation = components::live_of(connection, None, desired.slot).await?;
         id = activation::current(&installation, "", now).map(|one| one.component.clone());
     }
+
     match id {
         Some(id) => {
             let found = components::get(connection, org, &id).await?;
@@ -573,6 +607,7 @@ async fn found(
             return Ok(Some(found));
         }
     }
+
     Ok(None)
 }
 
@@ -599,6 +634,7 @@ impl PlannedActivation<'_> {
         let (desired, version) = (self.desired, self.state.version);
         let reason = || format!("Version {version} of the desired state");
         let reason = desired.reason.clone().unwrap_or_else(reason);
+
         // A date that has passed means from now on.
         let effective_at = desired.effective_at.filter(|at| *at > core.clock.now());
         let status = match effective_at {
@@ -614,6 +650,7 @@ impl PlannedActivation<'_> {
                 reason: Some(reason),
                 effective_at,
             };
+
             let consent = ChangeConsent::State {
                 version,
                 instead_of: self.instead_of,
@@ -621,8 +658,10 @@ impl PlannedActivation<'_> {
             let made = activation::make(core, management, owner, desired.slot, request, &consent);
             let made = made.await?.activation_id;
             became(view, status, Some(made));
+
             return Ok(());
         };
+
         let new = NewChange {
             change: ProposedChange::Activate {
                 slot: desired.slot,
@@ -636,14 +675,17 @@ impl PlannedActivation<'_> {
             compare: false,
             emergency: false,
         };
+
         let change = changes::create(core, management, officer, new).await?;
         view.change_id = Some(change.change_id.clone());
         view.status = DesiredStatus::Requested;
+
         if change.approvals_required == 0 {
             let id = change.change_id.as_str();
             let made = changes::apply(core, management, officer, id).await?;
             became(view, status, made.activation_id);
         }
+
         Ok(())
     }
 }

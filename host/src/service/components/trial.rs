@@ -82,10 +82,12 @@ pub async fn try_out(
         let why = "Only provider.signing has templates to try";
         return Err(ServiceError::Semantic(why.into()));
     }
+
     let (owner, org) = (ComponentOwner::from(caller), &caller.org);
     if request.config.is_none() {
         permit_alone(core, &mut *core.store.read().await?, &owner).await?;
     }
+
     let activation = ActivationRequest {
         component_id: request.component_id,
         config: request.config,
@@ -94,6 +96,7 @@ pub async fn try_out(
         effective_at: None,
     };
     let checked = activation::check(core, &owner, slot, activation).await?;
+
     let template = templates::get(core, caller, &request.template_id).await?;
     let document = template.document.as_ref();
     let document =
@@ -103,6 +106,7 @@ pub async fn try_out(
     let config = config.ok_or_else(|| {
         ServiceError::Semantic("The instance has no settings: send them as `config`".into())
     })?;
+
     let artifact = following::artifact(core, management, &checked.component).await?;
     let plugin = core
         .components
@@ -114,8 +118,10 @@ pub async fn try_out(
         document.size.unsigned_abs(),
     )
     .await?;
+
     let pdf = core.files.get(document).await?;
     let fields = provider_fields(&template.fields);
+
     // A repeated trial is another template.
     let external_id = format!("trial-{}", RequestId::new());
     let mut trial = TrialView {
@@ -130,6 +136,7 @@ pub async fn try_out(
         "component": named(&checked.component), "instance": checked.instance, "template_id": template.id,
         "external_id": trial.external_id,
     });
+
     // First, so that a template that a crash leaves at the vendor can be found.
     note(core, &owner, "component.trial", details.clone()).await?;
     let name = format!("Trial: {}", template.name);
@@ -137,6 +144,7 @@ pub async fn try_out(
     let created = created.await;
     let created = trial.note("create-template", created);
     drop(room);
+
     if let Some(created) = created {
         let read = plugin.read_template(lease(), &created.template_id).await;
         let read = trial.note("read-template", read);
@@ -145,11 +153,13 @@ pub async fn try_out(
         trial.note("archive-template", archived.await);
         trial.provider_template_id = Some(created.template_id);
     }
+
     trial.ok = trial.steps.iter().all(|step| step.ok)
         && trial.fields_at_provider == Some(trial.fields_sent);
     details["ok"] = json!(trial.ok);
     details["provider_template_id"] = json!(trial.provider_template_id);
     note(core, &owner, "component.tried", details).await?;
+
     Ok(trial)
 }
 

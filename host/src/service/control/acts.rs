@@ -45,12 +45,14 @@ pub async fn designate(
         named: Some(&to),
         ..Request::of(Act::Designate, caller)
     };
+
     let next = |control: ControlRecord| control.designated(to.clone());
     let done = ActDone::new(caller, EventType::ControlDesignated, json!({}));
     let says = Says {
         content: json!({ "controller": to }),
         signed: form.signed.as_ref(),
     };
+
     perform(core, id, ask, next, done, says, answer).await
 }
 
@@ -69,6 +71,7 @@ pub(super) async fn known_party(
     {
         return Ok(org);
     }
+
     Err(unknown_party(member, given))
 }
 
@@ -117,6 +120,7 @@ pub async fn decline(
         content: json!({ "reason": form.reason }),
         signed: form.signed.as_ref(),
     };
+
     perform(core, id, ask, ControlRecord::kept, done, says, answer).await
 }
 
@@ -147,6 +151,7 @@ async fn perform(
         signed: statements::require(core, &mut tx, &expected, says.signed).await?,
         ..done
     };
+
     let next = next(record.control.clone());
     let mut names = PartyNames::default();
     let settled = settle(
@@ -158,6 +163,7 @@ async fn perform(
         Some(&permitted),
         done,
     );
+
     let next = match settled.await {
         Ok(next) => next,
         Err(error) => {
@@ -167,5 +173,6 @@ async fn perform(
     };
     let view = record_view(&mut tx, &mut names, &record.envelope, &next).await?;
     answer.commit(tx, &view).await?;
+
     Ok(view)
 }

@@ -20,6 +20,7 @@ pub async fn attributes(
     if control.epoch == 0 {
         return Ok(Vec::new());
     }
+
     let entries = ledger::list(connection, Some(&envelope.org), &envelope.id).await?;
     let organization = organizations::get(connection, &envelope.org).await?;
     let originator = StatedParty {
@@ -28,6 +29,7 @@ pub async fn attributes(
     };
     let chain = chain(&originator, &entries);
     let mut attributes = vec![("control_chain".to_owned(), json!(chain).to_string())];
+
     let mut add = |name: &str, value: Option<String>| {
         attributes.extend(value.map(|value| (format!("control.{name}"), value)));
     };
@@ -43,6 +45,7 @@ pub async fn attributes(
         let pledgee = pledged.map(|entry| &entry.details["pledgee"]);
         let name = pledgee.and_then(|pledgee| pledgee["name"].as_str());
         add("pledgee", name.map(str::to_owned));
+
         // UCC §9-105(e)(2)(B): a power shared with the transferor is not exclusive.
         let transferor = chain.iter().rev().nth(1).map(|step| &step.organization_id);
         let pledgee = pledgee.and_then(|pledgee| pledgee["organization_id"].as_str());
@@ -52,5 +55,6 @@ pub async fn attributes(
             is_transferor.then(|| true.to_string()),
         );
     }
+
     Ok(attributes)
 }

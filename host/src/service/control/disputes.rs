@@ -187,6 +187,7 @@ impl DisputedRecords {
                 statement: statement.clone(),
             });
         }
+
         let claim = views.pop().ok_or_else(unknown)?;
         let record = views.pop().ok_or_else(unknown)?;
         Ok(OperatorDisputeView {
@@ -210,9 +211,11 @@ impl DisputedRecords {
     ) -> Result<(), ServiceError> {
         let now = core.clock.now();
         let dispute = &self.dispute;
+
         // In a fixed order, so that two steps do not wait for each other forever.
         let mut pair = [&self.record.0, &self.claim.0];
         pair.sort_by_key(|envelope| envelope.id.as_str());
+
         let mut names = PartyNames::default();
         for envelope in pair {
             if only.is_some_and(|only| *only != envelope.id) {
@@ -221,6 +224,7 @@ impl DisputedRecords {
             let Some(envelope) = envelopes::lock(tx, &envelope.org, &envelope.id).await? else {
                 continue;
             };
+
             let control = control::of_envelope(tx, &envelope).await?;
             let mut data = json!(names.control(tx, &control).await?);
             data["reference"] = json!(dispute.reference);
@@ -228,8 +232,10 @@ impl DisputedRecords {
             data["suspension"] = json!(dispute.suspension.as_ref().map(SuspensionView::from));
             let event = EventType::ControlDisputed;
             events::record(tx, &envelope, by, event.as_str(), data.clone(), now).await?;
+
             super::emit_to_all(tx, &envelope, control.parties(), event, &data, now).await?;
         }
+
         Ok(())
     }
 }
@@ -269,6 +275,7 @@ async fn locked(
     for envelope in pair {
         envelopes::lock(tx, &envelope.org, &envelope.id).await?;
     }
+
     let dispute = rows::lock(tx, &reference).await?.ok_or_else(unknown)?;
     Ok(DisputedRecords { dispute, ..records })
 }
@@ -301,6 +308,7 @@ pub async fn state(
         DisputeSide::Record => records.record.0.id.clone(),
         DisputeSide::Claim => records.claim.0.id.clone(),
     };
+
     let (place, step) = match side {
         DisputeSide::Record => (&mut records.dispute.statement, "stated_by_record"),
         DisputeSide::Claim => (&mut records.dispute.other_statement, "stated_by_claim"),
@@ -313,6 +321,7 @@ pub async fn state(
         let only = before.map(|_| &own);
         records.note(core, &mut tx, step, "system", only).await?;
     }
+
     let view = records.view(side);
     answer.commit(tx, &view).await?;
     Ok(view)
@@ -331,6 +340,7 @@ pub async fn list(core: &Core) -> Result<Vec<OperatorDisputeView>, ServiceError>
         };
         views.push(records.for_operators(&mut connection).await?);
     }
+
     Ok(views)
 }
 
@@ -380,6 +390,7 @@ pub async fn decide(
             if !rows::share_fingerprint(&mut tx, &records.dispute, claimant).await? {
                 return refused("The two records have nothing in common any more");
             }
+
             let approved = Some((operator.caller.actor.clone(), now));
             (
                 Some(ClaimSuspension {
@@ -395,10 +406,12 @@ pub async fn decide(
         (SuspensionStep::Lift, Some(_)) => (None, "suspension_lifted"),
         (SuspensionStep::Lift, None) => return refused("No suspension is requested or in force"),
     };
+
     records.dispute.suspension = next;
     rows::update(&mut tx, &records.dispute).await?;
     records.note(core, &mut tx, name, "operator", None).await?;
     let view = records.for_operators(&mut tx).await?;
     tx.commit().await?;
+
     Ok(view)
 }

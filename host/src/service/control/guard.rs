@@ -48,6 +48,7 @@ pub(super) async fn report_outranked(
     if envelope.is_upload() {
         return Ok(());
     }
+
     let party = control.pledgee().or(control.named.as_ref());
     let party = party.unwrap_or(&control.controller);
     let record = OwnedEnvelope {
@@ -56,6 +57,7 @@ pub(super) async fn report_outranked(
     };
     let mut connection = core.store.read().await?;
     let others = rows::other_records(&mut connection, control, control, party, true).await?;
+
     let mut found = Vec::new();
     for other in others.into_iter().filter(|other| other.outranked) {
         let claim = &other.record.envelope;
@@ -64,10 +66,12 @@ pub(super) async fn report_outranked(
             found.push(FoundConflict { record, other });
         }
     }
+
     drop(connection);
     for one in found {
         report(core, one).await?;
     }
+
     Ok(())
 }
 
@@ -95,12 +99,14 @@ pub async fn load_key(
             let new = cipher.encrypt(&hex::encode(random::<32>()), KEY_CONTEXT);
             let mut tx = store.begin().await?;
             rows::insert_key(&mut tx, &new).await?;
+
             // Another node may have been first.
             let sealed = rows::key(&mut tx).await?;
             tx.commit().await?;
             sealed
         }
     };
+
     let opened = sealed.and_then(|sealed| cipher.open(&sealed, KEY_CONTEXT));
     let bytes = opened.and_then(|text| hex::decode(text).ok());
     Ok(bytes.and_then(|bytes| bytes.try_into().ok()))
@@ -130,6 +136,7 @@ pub fn of_collateral(
     if collateral.is_empty() {
         return Ok(Vec::new());
     }
+
     let (mut texts, mut issues) = (Vec::new(), Vec::new());
     for (index, one) in collateral.iter().enumerate() {
         match one.normalized(originator) {
@@ -144,9 +151,11 @@ pub fn of_collateral(
             )),
         }
     }
+
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
+
     let key = key(core)?;
     let all = texts.iter();
     Ok(all
@@ -167,11 +176,13 @@ pub async fn permit_claims(
     if most == 0 || declared == 0 {
         return Ok(());
     }
+
     let known = rows::unsigned_claims(tx, org, now - CLAIM_PERIOD).await?;
     let declared = i64::try_from(declared).unwrap_or(i64::MAX);
     if known.saturating_add(declared) <= most {
         return Ok(());
     }
+
     Err(ServiceError::QuotaUsed {
         message: format!(
             "An organization declares collateral of {most} documents that were signed elsewhere in 30 days"
@@ -190,6 +201,7 @@ async fn register(
     if rows::has_document(tx, envelope).await? {
         return Ok(());
     }
+
     let stored = ledger::last_of(tx, &envelope.org, &envelope.id, "vault.stored").await?;
     let executed = stored
         .as_ref()
@@ -200,6 +212,7 @@ async fn register(
         .into_iter()
         .flatten()
         .map(|file| file.sha256.as_str());
+
     // Two people may sign the same words here, each in a ceremony of their own.
     let kind = if envelope.is_upload() {
         DOCUMENT
@@ -208,6 +221,7 @@ async fn register(
     };
     let key = key(core)?;
     let executed = executed.map(|hash| fingerprint(key, kind, hash));
+
     let copies = copies.map(|hash| fingerprint(key, DOCUMENT, hash));
     let all: Vec<Fingerprint> = executed.into_iter().chain(copies).collect();
     Ok(rows::insert(tx, &envelope.org, &envelope.id, &all).await?)
@@ -226,6 +240,7 @@ pub async fn check(
     if next == before {
         return Ok(());
     }
+
     let passes = next.controller != before.controller;
     let pledges = next.pledge.is_some() && next.pledge != before.pledge;
     let gains = next
@@ -233,20 +248,25 @@ pub async fn check(
         .as_ref()
         .or(passes.then_some(&next.controller))
         .or(next.pledgee().filter(|_| pledges));
+
     // A record that returns to its originator is no longer pledged.
     let Some(party) = gains.filter(|party| **party != next.org) else {
         return Ok(());
     };
+
     register(core, tx, envelope).await?;
     if passes || pledges {
         rows::lock(tx, next).await?;
     }
+
     let signed_here = !envelope.is_upload();
     let others = rows::other_records(tx, before, next, party, signed_here).await?;
+
     // Outranked claims are reported to both sides afterwards.
     let Some(other) = others.into_iter().find(|other| !other.outranked) else {
         return Ok(());
     };
+
     let record = OwnedEnvelope {
         org: next.org.clone(),
         envelope: next.envelope.clone(),
@@ -266,7 +286,9 @@ pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict
         EventType::ControlConflict
     };
     let now = core.clock.now();
+
     let mut tx = core.store.committing().begin().await?;
+
     // In a fixed order, so that two reports of the same pair do not wait for each other forever.
     let mut pair = [record.clone(), other.record.clone()];
     pair.sort_by(|left, right| left.envelope.as_str().cmp(right.envelope.as_str()));
@@ -274,10 +296,12 @@ pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict
     for one in &pair {
         locked.extend(envelopes::lock(&mut tx, &one.org, &one.envelope).await?);
     }
+
     for envelope in &locked {
         // The transaction of the refused act is gone, with the fingerprints of its document.
         register(core, &mut tx, envelope).await?;
     }
+
     let counted = rows::count_conflict(&mut tx, &record, &other.record.envelope, now).await?;
     let (reference, attempts) = counted;
     let mut names = PartyNames::default();
@@ -286,24 +310,29 @@ pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict
         if !own && attempts > 1 {
             continue;
         }
+
         let control = control::of_envelope(&mut tx, &envelope).await?;
         let mut data = json!(names.control(&mut tx, &control).await?);
         data["reference"] = json!(reference);
         data["kind"] = json!(other.kind);
         data["since"] = json!(other.since);
+
         if other.outranked {
             data["step"] = "outranked".into();
             data["suspension"] = Value::Null;
         }
+
         let told = data.clone();
         events::record(&mut tx, &envelope, "system", event.as_str(), told, now).await?;
         events::emit(&mut tx, &envelope, event, data.clone(), now).await?;
+
         for party in control.parties() {
             if *party != envelope.org {
                 events::emit_to_party(&mut tx, &envelope, party, event, &data, now).await?;
             }
         }
     }
+
     tx.commit().await?;
     Ok(ControlConflict {
         since: other.since,

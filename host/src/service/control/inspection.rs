@@ -151,9 +151,11 @@ impl Visitor<'_> {
                 let unknown = || ServiceError::NotFound("Record");
                 let envelope = envelopes::lock(tx, &sold.org, &sold.envelope).await?;
                 let envelope = envelope.ok_or_else(unknown)?;
+
                 // Under the lock: it may have got control again.
                 let now = transfers::sold_by(tx, &caller.org, &sold.envelope).await?;
                 let same = now.is_some_and(|now| now.transfer == sold.transfer);
+
                 let control = rows::of_envelope(tx, &envelope).await?;
                 if same {
                     Ok(LockedRecord { envelope, control })
@@ -183,6 +185,7 @@ pub async fn inspect(
     let LockedRecord { envelope, control } = record;
     let mut names = PartyNames::default();
     let record = record_view(&mut tx, &mut names, &envelope, &control).await?;
+
     let pledge = match &control.pledge {
         Some(live) => rows::pledge(&mut tx, &live.id).await?,
         None => None,
@@ -191,6 +194,7 @@ pub async fn inspect(
         Some(pledge) => Some(pledges::view(&mut tx, &mut names, pledge).await?),
         None => None,
     };
+
     let views = if control.controller == caller.org {
         view_rows::list(&mut tx, &control).await?
     } else {
@@ -201,6 +205,7 @@ pub async fn inspect(
         envelope: envelope.id.clone(),
     };
     let similar = similarity::list(&mut tx, &own).await?;
+
     tx.commit().await?;
     let seen = overview::record(core, management, &envelope).await?;
     let originator = Caller::system(envelope.org.clone());
@@ -243,6 +248,7 @@ pub(super) async fn note(
             (&view.controller, ask, format!("viewer:{}", view.email))
         }
     };
+
     let PermittedAct(decision) = permit(core, tx, envelope, control, ask).await?;
     let now = core.clock.now();
     let mut names = PartyNames::default();
@@ -250,6 +256,7 @@ pub(super) async fn note(
     data["party"] = json!(names.party(tx, party).await?);
     data["look"] = json!(look);
     data["purpose"] = json!(purpose);
+
     data["copy_id"] = json!(copy);
     let person = match visitor {
         Visitor::Person(view) => Some(view),
@@ -257,13 +264,16 @@ pub(super) async fn note(
     };
     data["view_id"] = json!(person.map(|view| &view.id));
     data["name"] = json!(person.map(|view| &view.name));
+
     data["email"] = json!(person.map(|view| &view.email));
     let mut entry = data.clone();
     entry["rules_component"] = decision.component.clone();
+
     // No decision of its own: looks would displace the acts in replays.
     let event = EventType::ControlViewed;
     events::record(tx, envelope, &actor, event.as_str(), entry, now).await?;
     emit_to_all(tx, envelope, control.parties(), event, &data, now).await?;
+
     Ok(())
 }
 
@@ -273,6 +283,7 @@ pub(super) fn checked(purpose: &str) -> Result<&str, ServiceError> {
     if !purpose.is_empty() && purpose.chars().count() <= PURPOSE {
         return Ok(purpose);
     }
+
     let expected = format!("1 to {PURPOSE} characters");
     Err(ServiceError::Invalid(vec![ValidationIssue::new(
         "out_of_range",
@@ -307,6 +318,7 @@ pub async fn copy(
 ) -> Result<Bytes, ServiceError> {
     let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Record"))?;
     let mut connection = core.store.read().await?;
+
     // A party that gets the record back inspects it as any other.
     let sold = match rows::of_party(&mut connection, &caller.org, &id).await? {
         Some(_) => None,
@@ -316,6 +328,7 @@ pub async fn copy(
         Some(sold) => envelopes::get(&mut connection, &sold.org, &sold.envelope).await?,
         None => None,
     };
+
     drop(connection);
     let envelope = match envelope {
         Some(envelope) => envelope,
@@ -327,6 +340,7 @@ pub async fn copy(
         Some(sold) => Visitor::Seller(caller, sold),
         None => Visitor::Party(caller),
     };
+
     hand_over(core, vault, &envelope, visitor, &caller.creator(), purpose).await
 }
 
@@ -342,12 +356,14 @@ pub async fn copy_for(
     if view.access != ViewAccess::Download {
         return Err(views::unknown());
     }
+
     let envelope = views::open_envelope(core, view).await?;
     let envelope = envelope.ok_or_else(views::unknown)?;
     let holder = format!("{} <{}>", view.name, view.email);
     let purpose = view.purpose.as_deref().unwrap_or("Inspection");
     let visitor = Visitor::Person(view);
     let pdf = hand_over(core, vault, &envelope, visitor, &holder, purpose).await?;
+
     Ok((envelope.name, pdf))
 }
 
@@ -363,6 +379,7 @@ async fn hand_over(
     if envelope.record.copy.is_none() {
         return Err(not_vaulted());
     }
+
     let (org, now) = (&envelope.org, core.clock.now());
     let (party, view) = match visitor {
         Visitor::Party(caller) | Visitor::Seller(caller, _) => (&caller.org, None),
@@ -378,6 +395,7 @@ async fn hand_over(
         purpose: purpose.to_owned(),
         made_at: now,
     };
+
     let sold_at = match visitor {
         Visitor::Seller(_, sold) if sold.copy == SellerCopy::Marked => Some(sold.sold_at),
         _ => None,
@@ -385,10 +403,12 @@ async fn hand_over(
     let pdf = watermarked(core, vault, envelope, &copy, sold_at).await?;
     let mut tx = core.store.begin().await?;
     let record = visitor.lock(core, &mut tx, envelope.id.as_str()).await?;
+
     let (look, id) = (Look::Copy, Some(&copy.id));
     note(core, &mut tx, &record, visitor, look, Some(purpose), id).await?;
     view_rows::insert_copy(&mut tx, &copy).await?;
     tx.commit().await?;
+
     Ok(pdf)
 }
 
@@ -414,18 +434,21 @@ async fn watermarked(
         ("purpose", &copy.purpose),
         ("id", copy.id.as_str()),
     ];
+
     let mut line = writer.texts.with("copy-line", values);
     if let Some(at) = sold_at {
         let moment = writer.moment(&at.to_string());
         line += " · ";
         line += &writer.texts.with("copy-sold", [("moment", moment)]);
     }
+
     let request = WatermarkRequest {
         line,
         at_head: false,
         hidden: copy.id.to_string(),
         marked_at: copy.made_at.to_string(),
     };
+
     let pdf = copies::signers_copy(core, vault, envelope).await?;
     copies::watermarked(core, envelope, pdf, request, SignatureHandling::Keep).await
 }
@@ -442,6 +465,7 @@ pub async fn handed_copy(core: &Core, caller: &Caller, id: &str) -> Result<CopyV
     if !is_party && ![&copy.org, &copy.party].contains(&&caller.org) {
         return Err(unknown());
     }
+
     let mut names = PartyNames::default();
     Ok(CopyView {
         party: names.party(&mut connection, &copy.party).await?,
@@ -473,6 +497,7 @@ pub async fn trace(
             }
         }
     }
+
     Err(ServiceError::Invalid(vec![ValidationIssue::new(
         "no_watermark",
         &["file"],

@@ -96,13 +96,16 @@ pub async fn invite(
     if caller.org.is_test() {
         return Err(ServiceError::NotInTest);
     }
+
     let issues = addressee_issues(&form.name, &form.email);
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
+
     let name = party_name::normalized(&form.name).unwrap_or_default();
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+
     // Two at the same moment count each other.
     organizations::lock(&mut tx, &caller.org).await?;
     if rows::was_invited(&mut tx, &caller.org).await? {
@@ -113,10 +116,12 @@ pub async fn invite(
         let why = format!("{MOST} invitations in seven days are the most");
         return Err(ServiceError::Conflict(why));
     }
+
     if organizations::is_name_taken(&mut tx, &name).await? {
         // Guesses of names get no more answers than invitations.
         rows::insert_refused(&mut tx, &caller.org, now).await?;
         tx.commit().await?;
+
         return Err(ServiceError::Invalid(vec![ValidationIssue::new(
             "name_taken",
             &["name"],
@@ -125,6 +130,7 @@ pub async fn invite(
             "Ask this party for the id of its organization",
         )]));
     }
+
     let invitation = PartyInvitation {
         id: InvitationId::new(),
         org: caller.org.clone(),
@@ -134,6 +140,7 @@ pub async fn invite(
         expires_at: now + TIME,
         joined: None,
     };
+
     rows::insert(&mut tx, &invitation).await?;
     let details = json!(InvitationView::from(&invitation));
     let action = "party.invited";
@@ -146,6 +153,7 @@ pub async fn invite(
         now,
     )
     .await?;
+
     let job = MailPartyInvitation {
         invitation: invitation.id.clone(),
     };
@@ -153,6 +161,7 @@ pub async fn invite(
     jobs::insert(&mut tx, &caller.org, &job, key, now).await?;
     let view = InvitationView::from(&invitation);
     answer.commit(tx, &view).await?;
+
     Ok(view)
 }
 
@@ -192,10 +201,12 @@ pub async fn find(
     if !is_link(core, "join", id.as_str(), given)? {
         return Ok(None);
     }
+
     let mut connection = core.store.read().await?;
     let Some(invitation) = rows::get(&mut connection, &id).await? else {
         return Ok(None);
     };
+
     let organization = organizations::get(&mut connection, &invitation.org).await?;
     Ok(organization.map(|organization| ShownInvitation {
         organization,
@@ -216,12 +227,14 @@ pub async fn join(core: &Core, id: &InvitationId) -> Result<Option<Membership>, 
     if !core.config.control.invitations {
         return Ok(None);
     }
+
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let invitation = rows::lock(&mut tx, id).await?;
     let Some(invitation) = invitation.filter(|invitation| invitation.expires_at > now) else {
         return Ok(None);
     };
+
     let actor = format!("invitation:{id}");
     let org = match &invitation.joined {
         Some(joined) => joined.org.clone(),
@@ -234,6 +247,7 @@ pub async fn join(core: &Core, id: &InvitationId) -> Result<Option<Membership>, 
         let Some(record) = record.filter(unused).filter(|_| joined.at + LOST > now) else {
             return Ok(None);
         };
+
         api_keys::replace_hash(&mut tx, &record.id, &key.hash()).await?;
         let details = json!({ "key_id": record.id });
         credentials::record_by(
@@ -245,9 +259,11 @@ pub async fn join(core: &Core, id: &InvitationId) -> Result<Option<Membership>, 
             now,
         )
         .await?;
+
         tx.commit().await?;
         return Ok(Some(Membership { org, key }));
     }
+
     let organization = Organization {
         id: org,
         name: invitation.name.clone(),
@@ -255,6 +271,7 @@ pub async fn join(core: &Core, id: &InvitationId) -> Result<Option<Membership>, 
         created_at: now,
     };
     organizations::insert(&mut tx, &organization).await?;
+
     let record = ApiKeyRecord {
         id: KeyId::new(),
         org: organization.id.clone(),
@@ -266,6 +283,7 @@ pub async fn join(core: &Core, id: &InvitationId) -> Result<Option<Membership>, 
         last_used_at: None,
         revision: 0,
     };
+
     api_keys::insert(&mut tx, &record, &key.hash(), now).await?;
     let details = json!({
         "key_id": record.id, "name": record.name, "scopes": record.scopes,
@@ -274,6 +292,7 @@ pub async fn join(core: &Core, id: &InvitationId) -> Result<Option<Membership>, 
     });
     let org = &organization.id;
     credentials::record_by(&mut tx, Some(org), &actor, "key.created", details, now).await?;
+
     let joined = JoinedParty {
         org: organization.id.clone(),
         key: record.id,
@@ -281,6 +300,7 @@ pub async fn join(core: &Core, id: &InvitationId) -> Result<Option<Membership>, 
     };
     rows::set_joined(&mut tx, &invitation, &joined).await?;
     let (inviter, org) = (invitation.org.clone(), joined.org.clone());
+
     let invitation = PartyInvitation {
         joined: Some(joined),
         ..invitation
@@ -288,6 +308,7 @@ pub async fn join(core: &Core, id: &InvitationId) -> Result<Option<Membership>, 
     let data = json!(InvitationView::from(&invitation));
     let event = Event::of_organization(inviter, EventType::ControlPartyJoined, now, data);
     events::insert(&mut tx, &event);
+
     deliveries::fan_out(&mut tx, &event).await?;
     tx.commit().await?;
     Ok(Some(Membership { org, key }))

@@ -101,6 +101,7 @@ pub async fn register(
     } else {
         None
     };
+
     statements::verify(core, &mut tx, &expected, &proof, &form.public_key).await?;
     let key = PartyKey {
         id: PartyKeyId::new(),
@@ -117,6 +118,7 @@ pub async fn register(
     {
         party_keys::forget_request(&mut tx, &caller.org, &passkey.id).await?;
     }
+
     match party_keys::insert(&mut tx, &key).await {
         Err(StoreError::Conflict) => {
             let (path, key) = (["public_key"], key.public_key.thumbprint());
@@ -126,6 +128,7 @@ pub async fn register(
         }
         inserted => inserted?,
     }
+
     let view = PartyKeyView::from(&key);
     let details = json!({
         "key_id": key.id, "thumbprint": view.thumbprint,
@@ -140,6 +143,7 @@ pub async fn register(
         now,
     )
     .await?;
+
     answer.commit(tx, &view).await?;
     Ok(view)
 }
@@ -162,6 +166,7 @@ pub async fn ask(
         requested_at: core.clock.now(),
     };
     let since = request.requested_at - WAITING;
+
     let mut tx = core.store.begin().await?;
     party_keys::request(&mut tx, &request, since).await?;
     Ok(tx.commit().await?)
@@ -193,15 +198,18 @@ pub async fn revoke(
         epoch: None,
         content: json!({}),
     };
+
     if key.revoked_at.is_some() {
         return Err(StatementProblem::Revoked.into());
     }
+
     let signed = statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?;
     let now = core.clock.now();
     let details = json!({ "signed": signed });
     let key = revoke_by(&mut tx, key, &caller.actor, details, now).await?;
     let view = PartyKeyView::from(&key);
     answer.commit(tx, &view).await?;
+
     Ok(view)
 }
 
@@ -228,6 +236,7 @@ async fn revoke_by(
     };
     details["key_id"] = json!(key.id);
     details["thumbprint"] = json!(key.public_key.thumbprint());
+
     note(tx, &key, EventType::ControlKeyRevoked, actor, details, now).await?;
     Ok(key)
 }

@@ -246,6 +246,7 @@ impl PartyNames {
                 name
             }
         };
+
         Ok(PartyView {
             organization_id: org.clone(),
             name,
@@ -265,6 +266,7 @@ impl PartyNames {
             None => (named, None),
             Some(_) => (None, named),
         };
+
         let pledgee = match control.pledgee() {
             Some(pledgee) => Some(self.party(connection, pledgee).await?),
             None => None,
@@ -297,12 +299,14 @@ pub async fn list(
         limit,
     )
     .await?;
+
     let (mut views, mut names) = (Vec::new(), PartyNames::default());
     for record in records {
         let envelope = envelopes::get(&mut connection, &record.org, &record.envelope).await?;
         let envelope = envelope.ok_or(ServiceError::NotFound("Record"))?;
         views.push(record_view(&mut connection, &mut names, &envelope, &record).await?);
     }
+
     Ok(views)
 }
 
@@ -349,6 +353,7 @@ async fn lock(
     let id = EnvelopeId::parse(id).ok_or_else(unknown)?;
     let org = originator(tx, caller, &id).await?;
     let envelope = envelopes::lock(tx, &org, &id).await?.ok_or_else(unknown)?;
+
     // Only under the lock: the caller may have lost its part in the meantime.
     let control = rows::of_envelope(tx, &envelope).await?;
     if control.parties().contains(&&caller.org) {
@@ -384,12 +389,14 @@ async fn permit(
         consents: request.consents,
         attributes: Vec::new(),
     };
+
     let rules = core.components.control(Some(&control.controller));
     let decided = rules.decide_for_change(request.act, &facts).await;
     let (org, record) = (&control.controller, envelope.id.as_str());
     core.shadows.decided(org, record, request.act, &facts, || {
         shadow::decision_answer(request.act, &decided)
     });
+
     match decided? {
         Decision::Allowed => Ok(PermittedAct(ControlDecision {
             id: DecisionId::new(),
@@ -427,18 +434,22 @@ fn parts(control: &ControlRecord, party: &OrgId) -> Vec<Party> {
     if control.org == *party {
         parts.push(Party::Originator);
     }
+
     if control.controller == *party {
         parts.push(Party::Controller);
     }
+
     if control.named.as_ref() == Some(party) {
         parts.push(match control.stage {
             ControlStage::Proposed | ControlStage::Accepted => Party::Buyer,
             _ => Party::Designee,
         });
     }
+
     if control.pledgee() == Some(party) {
         parts.push(Party::Pledgee);
     }
+
     parts
 }
 
@@ -451,6 +462,7 @@ async fn obstacles(
     if envelope.payment == Some(PaymentStatus::RequiresPayment) {
         obstacles.push(Obstacle::Unpaid);
     }
+
     if envelope.status.is_unfinished() {
         let signers = signers::list(connection, &envelope.org, &envelope.id).await?;
         let open = |status| status != SignerStatus::Completed;
@@ -461,6 +473,7 @@ async fn obstacles(
             obstacles.push(Obstacle::IdentityOpen);
         }
     }
+
     let checked = OwnedEnvelope {
         org: envelope.org.clone(),
         envelope: envelope.id.clone(),
@@ -468,6 +481,7 @@ async fn obstacles(
     if integrity::problems(connection, &checked).await?.is_some() {
         obstacles.push(Obstacle::Held);
     }
+
     Ok(obstacles)
 }
 
@@ -507,6 +521,7 @@ async fn settle(
 ) -> Result<ControlRecord, ServiceError> {
     let LockedRecord { envelope, control } = record;
     let now = core.clock.now();
+
     // Before the first change, because a transfer continues with its other records in this transaction.
     guard::check(core, tx, envelope, control, &next).await?;
     let passes = next.controller != control.controller;
@@ -514,13 +529,16 @@ async fn settle(
         controlled_since: if passes { now } else { next.controlled_since },
         ..next
     };
+
     let next = rows::put(tx, &next, now).await?;
     if passes {
         // Links to the authoritative copy were issued on the word of the previous controller.
         let (org, id) = (&envelope.org, &envelope.id);
         downloads::expire(tx, org, id, LinkedFile::Authoritative, now).await?;
+
         // A party that has control has sold nothing any more.
         transfers_rows::bought_back(tx, &next).await?;
+
         // The certificate of before speaks of another controller.
         let job = CertifyAnew {
             envelope: envelope.id.clone(),
@@ -528,20 +546,24 @@ async fn settle(
         let key = format!("{}:{}", envelope.id, next.epoch);
         jobs::insert(tx, &envelope.org, &job, Some(&key), now).await?;
     }
+
     let view = names.control(tx, &next).await?;
     let mut data = json!(view);
     if let (Value::Object(data), Value::Object(details)) = (&mut data, done.details) {
         data.extend(details);
     }
+
     let mut entry = data.clone();
     entry["party"] = json!(names.party(tx, &done.caller.org).await?);
     if let Some(signed) = done.signed {
         entry["signed"] = signed;
     }
+
     if let Some(PermittedAct(decision)) = permitted {
         entry["rules_component"] = decision.component.clone();
         rows::insert_decision(tx, &envelope.org, decision, now).await?;
     }
+
     let compared = [
         EventType::ControlDesignated,
         EventType::ControlAccepted,
@@ -550,15 +572,18 @@ async fn settle(
     if compared.contains(&done.event) {
         similar::queue(tx, &next, now).await?;
     }
+
     let action = done.event.as_str();
     events::record(tx, envelope, &done.caller.actor, action, entry, now).await?;
     if !done.emits {
         return Ok(next);
     }
+
     // One that left the record learns of it, too.
     let mut parties = control.parties();
     parties.extend(next.parties());
     emit_to_all(tx, envelope, parties, done.event, &data, now).await?;
+
     Ok(next)
 }
 

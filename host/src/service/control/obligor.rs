@@ -94,11 +94,13 @@ pub async fn issue(
     let sha256 = canonical_sha256(&json!(made));
     let mut tx = core.store.begin().await?;
     let record = lock(&mut tx, caller, id.as_str()).await?;
+
     // Under the lock: control may have passed while the statement was written.
     permitted(caller, &record)?;
     if record.control.epoch != epoch {
         return Err(ServiceError::Busy);
     }
+
     let (event, statement_id) = (EventType::ControlStated, &made.statement_id);
     let content = json!({
         "requested_by": form.requested_by, "document_hash": made.record.document_hash,
@@ -106,6 +108,7 @@ pub async fn issue(
     });
     let expected = statement(&record, caller, event, content);
     let signed = statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?;
+
     let LockedRecord { envelope, control } = &record;
     let stored = StoredStatement {
         id: statement_id.clone(),
@@ -116,6 +119,7 @@ pub async fn issue(
         controlled_since: control.controlled_since,
     };
     rows::insert(&mut tx, &stored).await?;
+
     let mut names = PartyNames::default();
     let mut data = json!(names.control(&mut tx, control).await?);
     data["party"] = json!(names.party(&mut tx, &caller.org).await?);
@@ -126,6 +130,7 @@ pub async fn issue(
     if let Some(signed) = signed {
         entry["signed"] = signed;
     }
+
     let now = core.clock.now();
     events::record(&mut tx, envelope, &caller.actor, event.as_str(), entry, now).await?;
     emit_to_all(&mut tx, envelope, control.parties(), event, &data, now).await?;
@@ -137,6 +142,7 @@ pub async fn issue(
         statement: made,
     };
     answer.commit(tx, &view).await?;
+
     Ok(view)
 }
 
@@ -163,6 +169,7 @@ fn permitted(caller: &Caller, record: &LockedRecord) -> Result<(), ServiceError>
             source: "UCC 9-406(c)".into(),
         }));
     }
+
     let held = envelope.record.authoritative.live().is_some();
     if held && control.stage != ControlStage::Released {
         Ok(())
@@ -187,6 +194,7 @@ async fn statement_of(
         control,
     };
     permitted(caller, &record)?;
+
     let epoch = record.control.epoch;
     let mut names = PartyNames::default();
     let originator = names.party(&mut connection, org).await?;
@@ -194,6 +202,7 @@ async fn statement_of(
         organization_id: originator.organization_id,
         name: originator.name,
     };
+
     let signers = signers::list(&mut connection, org, &envelope.id).await?;
     let issued_at = core.clock.now();
     let mut facts = facts::compliance_facts(&mut connection, envelope, issued_at).await?;
@@ -203,6 +212,7 @@ async fn statement_of(
     facts
         .attributes
         .extend(owner.map(|owner| (facts::RULES_OWNER.to_owned(), owner)));
+
     let entries = ledger::list(&mut connection, Some(org), &envelope.id).await?;
     let installation = log::installation(core, &mut connection).await?;
     drop(connection);
@@ -212,11 +222,13 @@ async fn statement_of(
     let (certificate, _) = asked.await?;
     let mut certificate: Value = serde_json::from_str(&certificate)
         .map_err(|error| ServiceError::Internal(format!("the certificate: {error}")))?;
+
     let entries = entries_of_chain(&entries);
     let chain = chain(&originator, &entries);
     let controller = chain
         .last()
         .filter(|last| last.organization_id == caller.org);
+
     // Control has passed in this moment.
     let controller = controller.cloned().ok_or(ServiceError::Busy)?;
     let id = ControlStatementId::new();
@@ -255,6 +267,7 @@ async fn statement_of(
         },
         entries,
     };
+
     Ok((statement, epoch))
 }
 
@@ -292,6 +305,7 @@ pub async fn issued(
     let (Some(issued), Some(log)) = (issued, ledger.log) else {
         return Err(ServiceError::Busy);
     };
+
     let mut chosen: Vec<i64> = statement
         .entries
         .iter()
@@ -300,10 +314,12 @@ pub async fn issued(
     chosen.push(issued.sequence);
     let mut inclusion = log.inclusion;
     inclusion.retain(|proof| chosen.contains(&proof.sequence));
+
     if inclusion.len() < chosen.len() {
         // The newest entry is placed within a second.
         return Err(ServiceError::Busy);
     }
+
     Ok(IssuedStatement {
         statement: stored.body.clone(),
         issued,
@@ -328,15 +344,18 @@ pub async fn find(
     if !views::is_link(core, "statement", id.as_str(), given)? {
         return Ok(None);
     }
+
     let mut connection = core.store.read().await?;
     let Some(stored) = rows::get(&mut connection, &id).await? else {
         return Ok(None);
     };
+
     let organization = organizations::get(&mut connection, &stored.party).await?;
     let envelope = envelopes::get(&mut connection, &stored.org, &stored.envelope).await?;
     let (Some(organization), Some(envelope)) = (organization, envelope) else {
         return Ok(None);
     };
+
     let control = control::of_envelope(&mut connection, &envelope).await?;
     let statement = serde_json::from_value(stored.body.clone())
         .map_err(|error| ServiceError::Internal(format!("the statement {id}: {error}")))?;

@@ -67,6 +67,7 @@ pub async fn pledge(
         ..Request::of(Act::Pledge, caller)
     };
     let permitted = permit(core, &mut tx, &record.envelope, &record.control, ask).await?;
+
     let file = record.envelope.record.authoritative.file();
     let content = json!({
         "pledgee": pledgee, "terms": form.terms, "document_hash": file.map(|file| &file.sha256),
@@ -83,6 +84,7 @@ pub async fn pledge(
         created_at: core.clock.now(),
         released_at: None,
     };
+
     rows::insert_pledge(&mut tx, &pledge).await?;
     let next = ControlRecord {
         pledge: Some(LivePledge {
@@ -91,6 +93,7 @@ pub async fn pledge(
         }),
         ..record.control.clone()
     };
+
     let mut names = PartyNames::default();
     let view = view(&mut tx, &mut names, &pledge).await?;
     let done = ActDone {
@@ -106,10 +109,12 @@ pub async fn pledge(
         Some(&permitted),
         done,
     );
+
     if let Err(error) = settled.await {
         drop(tx);
         return Err(guard::reported(core, error).await);
     }
+
     answer.commit(tx, &view).await?;
     faults::pass("pledged");
     Ok(view)
@@ -132,6 +137,7 @@ pub async fn release(
     if pledge.released_at.is_some() {
         return Err(super::out_of_order("The pledge was released"));
     }
+
     let record = lock(&mut tx, caller, pledge.envelope.as_str()).await?;
     let ask = Request::of(Act::ReleasePledge, caller);
     let permitted = permit(core, &mut tx, &record.envelope, &record.control, ask).await?;
@@ -140,6 +146,7 @@ pub async fn release(
     let signed = statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?;
     let now = core.clock.now();
     rows::end_pledge(&mut tx, &pledge, now).await?;
+
     let pledge = Pledge {
         released_at: Some(now),
         ..pledge
@@ -148,6 +155,7 @@ pub async fn release(
         pledge: None,
         ..record.control.clone()
     };
+
     let mut names = PartyNames::default();
     let view = view(&mut tx, &mut names, &pledge).await?;
     let done = ActDone {
@@ -164,6 +172,7 @@ pub async fn release(
         done,
     )
     .await?;
+
     answer.commit(tx, &view).await?;
     faults::pass("pledged");
     Ok(view)

@@ -42,7 +42,9 @@ pub async fn proofs(
         .into_iter()
         .filter(|record| record.document_hash.is_some())
         .collect();
+
     drop(connection);
+
     // The newest entries belong to the pool.
     log::catch_up(core, vault).await?;
     let list = list(core, &transfer, &offered).await?;
@@ -57,24 +59,29 @@ pub async fn proofs(
         }
         zip.finish()?.flush()
     };
+
     let folder = core.config.spool_folder();
     let written = SpooledFile::written(&folder, write);
     let read = async {
         let sender = sender;
         let text = serde_json::to_vec(&list).map_err(unwritable)?;
+
         // A send fails if the writer failed, which has the reason.
         let mut goes_on = sender.send((POOL.to_owned(), text.into())).await.is_ok();
         for record in &offered {
             if !goes_on {
                 break;
             }
+
             let file = record_of(core, caller, &transfer, record, size).await?;
             let name = record_file(file.envelope_id.as_str());
             let text = serde_json::to_vec(&file).map_err(unwritable)?;
             goes_on = sender.send((name, text.into())).await.is_ok();
         }
+
         Ok::<(), ServiceError>(())
     };
+
     let (written, read) = tokio::join!(written, read);
     read?;
     Ok(written.map_err(FilesError::Spool)?)
@@ -99,6 +106,7 @@ async fn list(
         state: record.state.to_string(),
         accepted: record.accepted,
     });
+
     let receipt = transfer.receipt.as_ref();
     Ok(PoolList {
         transfer_id: transfer.id.clone(),
@@ -132,10 +140,12 @@ async fn record_of(
     if let Some(end) = end_of_part(caller, transfer, &control, &entries) {
         entries.truncate(end);
     }
+
     let (org, id) = (&control.org, &record.envelope);
     let placed = log::last_inclusion(&mut connection, org, id, &entries, size).await?;
     let inclusion = placed.ok_or(ServiceError::Busy)?;
     entries.retain(|entry| entry.sequence <= inclusion.sequence);
+
     Ok(PoolRecordFile {
         envelope_id: record.envelope.clone(),
         org_id: control.org,
@@ -155,6 +165,7 @@ fn end_of_part(
     if control.parties().contains(&&caller.org) {
         return None;
     }
+
     let confirmed = EventType::ControlTransferConfirmed.as_str();
     let cancelled = EventType::ControlTransferCancelled.as_str();
     let own = entries.iter().rposition(|entry| {
@@ -167,5 +178,6 @@ fn end_of_part(
                 && entry.details["transfer_id"].as_str() == Some(transfer.id.as_str())
         })
     };
+
     own.or_else(this).map(|index| index + 1)
 }

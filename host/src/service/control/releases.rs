@@ -65,6 +65,7 @@ pub async fn require(
     if is_free(&control, envelope, form) {
         return Ok(());
     }
+
     drop(connection);
     let mut tx = core.store.begin().await?;
     let locked = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
@@ -75,10 +76,12 @@ pub async fn require(
             if control.stage == ControlStage::Released {
                 return Err(ServiceError::ConsentRequired(None));
             }
+
             let record = LockedRecord { envelope, control };
             let id = request(core, &mut tx, caller, &record, form).await?;
             tx.commit().await?;
             faults::pass("release requested");
+
             Err(ServiceError::ConsentRequired(Some(id)))
         }
         permitted => permitted.map(|_| ()),
@@ -106,10 +109,12 @@ pub async fn permit_release(
     if is_free(&control, envelope, form) {
         return Ok(None);
     }
+
     let open = match &control.release {
         Some(release) => rows::release(tx, release).await?,
         None => None,
     };
+
     // A consent covers the form that the controller has seen, and no other recipient.
     let in_state = |state| {
         open.as_ref().is_some_and(|open| {
@@ -117,9 +122,11 @@ pub async fn permit_release(
         })
     };
     let consented = in_state(ReleaseState::Consented);
+
     if control.stage == ControlStage::Released && control.controller != caller.org {
         permit_repeat(&control, open.as_ref(), form)?;
     }
+
     let act = match form.medium {
         ReleaseMedium::Paper if control.stage != ControlStage::Released => Act::ConvertToPaper,
         // A repeat leads to the same archive.
@@ -130,10 +137,12 @@ pub async fn permit_release(
         ..Request::of(act, caller)
     };
     let permitted = permit(core, tx, envelope, &control, ask).await?;
+
     let record = LockedRecord {
         envelope: envelope.clone(),
         control,
     };
+
     // For the originator, the controller has signed its consent.
     let by_itself = record.control.controller == caller.org;
     let signed = if by_itself && record.control.stage != ControlStage::Released {
@@ -143,6 +152,7 @@ pub async fn permit_release(
     } else {
         None
     };
+
     Ok(Some(ReleasePermit {
         record,
         permitted,
@@ -169,6 +179,7 @@ fn permit_repeat(
     if agreed.medium != form.medium {
         return Err(ServiceError::ConsentRequired(None));
     }
+
     if agreed.is_for_the_same(form) {
         Ok(())
     } else {
@@ -204,8 +215,10 @@ pub async fn released(
             };
             (ReleaseState::Refused, Some(answer))
         };
+
         rows::settle_release(tx, open, state, answer.as_ref()).await?;
     }
+
     let released_as = open.filter(|_| consented).map(|open| open.id);
     let next = ControlRecord {
         stage: ControlStage::Released,
@@ -216,6 +229,7 @@ pub async fn released(
     if medium == ReleaseMedium::Paper {
         details["medium"] = json!(medium);
     }
+
     let done = ActDone {
         signed,
         ..ActDone::new(caller, EventType::ControlReleased, details)
@@ -230,6 +244,7 @@ pub async fn released(
         done,
     )
     .await?;
+
     Ok(())
 }
 
@@ -263,6 +278,7 @@ pub async fn controlled(core: &Core, caller: &Caller, id: &str) -> Result<Envelo
             ServiceError::NotFound(_) => unknown(),
             error => error,
         })?;
+
     let control = rows::of_envelope(&mut *core.store.read().await?, &envelope).await?;
     if control.controller == caller.org {
         Ok(envelope)
@@ -306,6 +322,7 @@ async fn request(
         requested_at: now,
         answer: None,
     };
+
     rows::insert_release(tx, &asked).await?;
     let next = ControlRecord {
         release: Some(asked.id.clone()),
@@ -326,12 +343,14 @@ async fn request(
         done,
     )
     .await?;
+
     for to in people_who_consent(tx, &asked.controller).await? {
         let key = format!("{}:{to}", asked.id);
         let release = asked.id.clone();
         let mail = MailReleaseRequest { release, to };
         jobs::insert(tx, &asked.controller, &mail, Some(&key), now).await?;
     }
+
     Ok(asked.id)
 }
 
@@ -364,6 +383,7 @@ pub async fn consent(
         reason: None,
         signed: form.signed,
     };
+
     settled(
         core,
         caller,
@@ -390,6 +410,7 @@ pub async fn refuse(
         release: None,
         ..asked.record.control.clone()
     };
+
     settled(
         core,
         caller,
@@ -423,12 +444,14 @@ async fn asked(
     let request = rows::release(&mut tx, &id).await?.ok_or_else(unknown)?;
     let envelope = envelopes::lock(&mut tx, &request.org, &request.envelope).await?;
     let envelope = envelope.ok_or_else(unknown)?;
+
     // Again, under the lock.
     let request = rows::release(&mut tx, &id).await?.ok_or_else(unknown)?;
     let control = rows::of_envelope(&mut tx, &envelope).await?;
     if request.controller != caller.org && request.org != caller.org {
         return Err(unknown());
     }
+
     let ask = Request {
         // A consent can be withdrawn until the release is made.
         answers_release: Some(
@@ -440,6 +463,7 @@ async fn asked(
         ),
         ..Request::of(act, caller)
     };
+
     let permitted = permit(core, &mut tx, &envelope, &control, ask).await?;
     Ok(AskedRelease {
         tx,
@@ -476,6 +500,7 @@ async fn settled(
             json!({ "release_id": request.id, "reason": form.reason }),
         ),
     };
+
     let expected = statement(&record, caller, event, content);
     let signed = statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?;
     let given = ReleaseAnswer {
@@ -492,6 +517,7 @@ async fn settled(
         );
         jobs::insert(&mut tx, &request.org, &job, Some(key), given.at).await?;
     }
+
     rows::settle_release(&mut tx, &request, state, Some(&given)).await?;
     let request = ReleaseRequest {
         state,
@@ -513,6 +539,7 @@ async fn settled(
         done,
     )
     .await?;
+
     answer.commit(tx, &view).await?;
     faults::pass("answered");
     Ok(view)
@@ -540,6 +567,7 @@ pub async fn make(core: &Core, org: &OrgId, id: &ReleaseId) -> Result<(), Servic
     let Some(request) = request.filter(|request| request.state == ReleaseState::Consented) else {
         return Ok(());
     };
+
     let form: ReleaseForm = serde_json::from_value(request.form)
         .map_err(|error| ServiceError::Internal(format!("the form of {id}: {error}")))?;
     let caller = Caller {
@@ -548,5 +576,6 @@ pub async fn make(core: &Core, org: &OrgId, id: &ReleaseId) -> Result<(), Servic
         email: None,
         token: None,
     };
+
     vault_out::release_only(core, &caller, request.envelope.as_str(), form).await
 }

@@ -84,6 +84,7 @@ async fn queue_records(core: &Core, id: &TransferId) -> Result<(), ServiceError>
         RecordState::Confirmed,
     ];
     let records = transfers::records(&mut connection, &transfer, &states, None, i64::MAX).await?;
+
     drop(connection);
     for records in records.chunks(QUEUED) {
         let mut tx = core.store.begin().await?;
@@ -102,8 +103,10 @@ async fn queue_records(core: &Core, id: &TransferId) -> Result<(), ServiceError>
             )
             .await?;
         }
+
         tx.commit().await?;
     }
+
     Ok(())
 }
 
@@ -112,10 +115,12 @@ async fn compare_one(core: &Core, id: &EnvelopeId) -> Result<(), ServiceError> {
     let Some(record) = control::of_record(&mut connection, id).await? else {
         return Ok(());
     };
+
     let envelope = envelopes::get(&mut connection, &record.org, id).await?;
     let Some(envelope) = envelope.filter(|_| record.stage != ControlStage::Released) else {
         return Ok(());
     };
+
     let known = rows::signature(&mut connection, &envelope).await?;
     drop(connection);
     guard::report_outranked(core, &envelope, &record).await?;
@@ -126,6 +131,7 @@ async fn compare_one(core: &Core, id: &EnvelopeId) -> Result<(), ServiceError> {
     let Some(signature) = signature else {
         return Ok(());
     };
+
     let mut connection = core.store.read().await?;
     let candidates = rows::candidates(&mut connection, &record).await?;
     drop(connection);
@@ -134,10 +140,12 @@ async fn compare_one(core: &Core, id: &EnvelopeId) -> Result<(), ServiceError> {
         .map(|other| (signature.similarity(&other.signature), other))
         .collect();
     near.sort_by(|one, other| other.0.total_cmp(&one.0));
+
     let similarities: Vec<f64> = near.iter().map(|(similarity, _)| *similarity).collect();
     for (similarity, other) in near.iter().take(similarity::reported(&similarities)) {
         report(core, &record, other, *similarity).await?;
     }
+
     Ok(())
 }
 
@@ -146,6 +154,7 @@ async fn computed(core: &Core, envelope: &Envelope) -> Result<Option<Signature>,
     let Some(copy) = &envelope.record.copy else {
         return Ok(None);
     };
+
     let owner = WorkOwner::new(&envelope.org, envelope.id.as_str());
     let _room = admit(core, &owner, copy.size.unsigned_abs()).await?;
     let pdf = core.files.get(copy).await?;
@@ -153,6 +162,7 @@ async fn computed(core: &Core, envelope: &Envelope) -> Result<Option<Signature>,
         .components
         .embedded_placement(&envelope.org, core.store.priority())
         .for_owner(owner);
+
     let key = guard::key(core)?;
     let values = match reader.signature(pdf).await {
         Ok(Ok(values)) => values,
@@ -162,9 +172,11 @@ async fn computed(core: &Core, envelope: &Envelope) -> Result<Option<Signature>,
         Err(error) => return Err(error.into()),
     };
     let signature = values.and_then(|values| Signature::keyed(key, &values));
+
     let mut tx = core.store.begin().await?;
     rows::insert(&mut tx, envelope, signature.as_ref()).await?;
     tx.commit().await?;
+
     Ok(signature)
 }
 
@@ -184,19 +196,23 @@ async fn report(
         org: record.org.clone(),
         envelope: record.envelope.clone(),
     };
+
     let since = since(&mut tx, record).await?;
+
     // In a fixed order, so that two reports of the same pair do not wait for each other forever.
     let mut pair = [
         (&own, &other.record, other.since),
         (&other.record, &own, since),
     ];
     pair.sort_by(|(one, ..), (next, ..)| one.envelope.as_str().cmp(next.envelope.as_str()));
+
     let mut names = PartyNames::default();
     for (one, similar, since) in pair {
         let envelope = envelopes::lock(&mut tx, &one.org, &one.envelope).await?;
         let Some(envelope) = envelope else {
             return Ok(());
         };
+
         let found = FoundSimilar {
             reference: reference.clone(),
             percent,
@@ -205,6 +221,7 @@ async fn report(
         if !rows::found(&mut tx, one, &similar.envelope, &found).await? {
             return Ok(());
         }
+
         let control = control::of_envelope(&mut tx, &envelope).await?;
         let mut data = json!(names.control(&mut tx, &control).await?);
         data["reference"] = json!(reference);
@@ -220,8 +237,10 @@ async fn report(
             now,
         )
         .await?;
+
         emit_to_all(&mut tx, &envelope, control.parties(), event, &data, now).await?;
     }
+
     tx.commit().await?;
     Ok(())
 }

@@ -100,10 +100,12 @@ pub async fn require(
         }
         return Err(missing(core, tx, expected, "signed").await?);
     };
+
     let key = key_of(&keys, signed)?;
     if key.revoked_at.is_some() {
         return Err(StatementProblem::Revoked.into());
     }
+
     verify(core, tx, expected, signed, &key.public_key).await?;
     Ok(Some(evidence(signed, &key.public_key)))
 }
@@ -121,6 +123,7 @@ fn key_of<'a>(
         SignerName::Credential(id) => key.credential() == Some(*id),
     };
     let found = keys.iter().find(is_named);
+
     found.ok_or_else(|| invalid("your organization has no such key".into()))
 }
 
@@ -140,6 +143,7 @@ pub async fn verify(
     {
         return Err(StatementProblem::Revoked.into());
     }
+
     let read = serde_json::from_value(signed.statement.clone());
     let statement: Statement = read.map_err(|error| invalid(error.to_string()))?;
     let installation = log::installation(core, tx).await?;
@@ -154,12 +158,14 @@ pub async fn verify(
         ("subject", statement.subject != expected.subject),
         ("content", statement.content != expected.content),
     ];
+
     if let Some((member, _)) = differs.iter().find(|(_, differs)| *differs) {
         return Err(StatementProblem::Mismatch(member).into());
     }
     if statement.epoch != expected.epoch {
         return Err(StatementProblem::Outdated.into());
     }
+
     let (now, until) = (core.clock.now(), statement.expires_at);
     let issued = statement.issued_at;
     if until <= now || issued > now + AHEAD || until > issued + LONGEST_LIFE {
@@ -168,6 +174,7 @@ pub async fn verify(
     if !(16..=64).contains(&statement.nonce.len()) {
         return Err(invalid("the nonce has 16 to 64 characters".into()).into());
     }
+
     match party_keys::use_nonce(tx, expected.party, &statement.nonce, until, now).await {
         Err(StoreError::Conflict) => Err(StatementProblem::Replayed.into()),
         used => Ok(used?),
@@ -205,6 +212,7 @@ pub async fn missing(
         expires_at: now + life,
         installation: Some(log::installation(core, connection).await?),
     };
+
     let draft = Box::new(draft);
     Ok(StatementProblem::Missing { draft, member }.into())
 }

@@ -121,6 +121,7 @@ pub async fn tape(
     let transfer = transfer.ok_or_else(unknown)?;
     check_settled(&transfer)?;
     let columns = columns(options.columns.as_deref().unwrap_or_default())?;
+
     let chosen = chosen(&mut connection, &transfer, &options).await?;
     drop(connection);
 
@@ -133,6 +134,7 @@ pub async fn tape(
         }
         out.finish()
     };
+
     let folder = core.config.spool_folder();
     let written = SpooledFile::written(&folder, write);
     let read = async {
@@ -145,13 +147,16 @@ pub async fn tape(
             if options.exceptions && row.exceptions.is_empty() {
                 continue;
             }
+
             // A send fails if the writer failed, which has the reason.
             if sender.send(row).await.is_err() {
                 break;
             }
         }
+
         Ok::<(), ServiceError>(())
     };
+
     let (written, read) = tokio::join!(written, read);
     read?;
     Ok(written.map_err(FilesError::Spool)?)
@@ -187,11 +192,13 @@ fn columns(text: &str) -> Result<Vec<MetadataColumn>, ServiceError> {
                 "The column cannot be used",
             ));
         }
+
         columns.push(MetadataColumn {
             name: name.to_owned(),
             member: member.to_owned(),
         });
     }
+
     if columns.len() <= COLUMNS {
         Ok(columns)
     } else {
@@ -236,9 +243,11 @@ fn sample(records: Vec<TransferRecord>, count: u32, seed: &str) -> Vec<TransferR
     });
     let mut drawn: Vec<_> = drawn.collect();
     drawn.sort_by_key(|(hash, _)| *hash);
+
     drawn.truncate(usize::try_from(count).unwrap_or(usize::MAX));
     let mut chosen: Vec<TransferRecord> = drawn.into_iter().map(|(_, record)| record).collect();
     chosen.sort_by(|left, right| left.envelope.cmp(&right.envelope));
+
     chosen
 }
 
@@ -265,6 +274,7 @@ async fn row(
         controlled_since: None,
         metadata: Map::new(),
     };
+
     let control = match record.document_hash {
         Some(_) => rows::of_record(connection, &record.envelope).await?,
         None => None,
@@ -273,6 +283,7 @@ async fn row(
     let Some(control) = own else {
         return Ok(row);
     };
+
     let envelope = envelopes::get(connection, &control.org, &record.envelope).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Record"))?;
     let own = envelope.own_metadata();
@@ -281,6 +292,7 @@ async fn row(
     row.metadata = mapped
         .map(|column| (column.name.clone(), value(column).unwrap_or_default()))
         .collect();
+
     row.exceptions
         .extend(exceptions(connection, record, &envelope).await?);
     let missing = row.metadata.iter().filter(|(_, value)| value.is_null());
@@ -288,6 +300,7 @@ async fn row(
     row.exceptions.extend(missing);
     row.originator = Some(names.party(connection, &control.org).await?.name);
     row.controller = Some(names.party(connection, &control.controller).await?.name);
+
     row.stage = Some(control.stage);
     row.controlled_since = Some(control.controlled_since);
     row.created_at = Some(envelope.created_at);
@@ -295,6 +308,7 @@ async fn row(
     row.compliance_score = envelope.record.compliance_score;
     row.chattel_paper_jurisdiction = envelope.jurisdiction().map(str::to_owned);
     row.name = Some(envelope.name);
+
     Ok(row)
 }
 
@@ -308,10 +322,12 @@ async fn exceptions(
     if envelope.record.authoritative.live().is_none() {
         codes.push("record_not_vaulted".into());
     }
+
     let stored = envelope.record.document_hash.as_ref();
     if record.document_hash.is_some() && record.document_hash.as_ref() != stored {
         codes.push("another_document".into());
     }
+
     if envelope
         .record
         .compliance_score
@@ -319,6 +335,7 @@ async fn exceptions(
     {
         codes.push("not_compliant".into());
     }
+
     let checked = OwnedEnvelope {
         org: envelope.org.clone(),
         envelope: envelope.id.clone(),
@@ -326,9 +343,11 @@ async fn exceptions(
     if integrity::problems(connection, &checked).await?.is_some() {
         codes.push("record_held".into());
     }
+
     if !similarity::list(connection, &checked).await?.is_empty() {
         codes.push("similar_record".into());
     }
+
     // The reason of a refusal stands in the row already.
     codes.retain(|code| record.code.as_ref() != Some(code));
     Ok(codes)
@@ -348,11 +367,13 @@ impl<W: Write> TapeWriter<W> {
         if format == TapeFormat::JsonLines {
             return Ok(Self::JsonLines(out));
         }
+
         let columns: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         let mut out = Box::new(csv::Writer::from_writer(out));
         let own = columns.iter().map(|name| inert(name));
         let names = FIXED.iter().map(|name| (*name).to_owned()).chain(own);
         out.write_record(names)?;
+
         Ok(Self::Csv { out, columns })
     }
 
@@ -381,6 +402,7 @@ impl<W: Write> TapeWriter<W> {
                     row.stage.map(|stage| stage.to_string()).unwrap_or_default(),
                     time(row.controlled_since),
                 ];
+
                 let own = columns.iter().map(|name| match row.metadata.get(name) {
                     Some(Value::String(text)) => inert(text),
                     None | Some(Value::Null) => String::new(),
@@ -415,9 +437,11 @@ mod tests {
             [column("balance", "amount"), column("segment", "segment")]
         );
         assert!(columns("").unwrap().is_empty());
+
         for wrong in ["name:amount", "a:x,a:y", ":x", "a:"] {
             assert!(columns(wrong).is_err(), "{wrong}");
         }
+
         let many: Vec<String> = (0..51).map(|number| format!("m{number}")).collect();
         assert!(columns(&many.join(",")).is_err());
     }
@@ -433,11 +457,13 @@ mod tests {
             reason: None,
         };
         let pool: Vec<TransferRecord> = (0..100).map(|_| record()).collect();
+
         let ids = |records: Vec<TransferRecord>| -> Vec<EnvelopeId> {
             records.into_iter().map(|record| record.envelope).collect()
         };
         let one = ids(sample(pool.clone(), 10, "closing"));
         assert_eq!(one.len(), 10);
+
         let mut turned = pool.clone();
         turned.reverse();
         assert_eq!(ids(sample(turned, 10, "closing")), one);

@@ -116,9 +116,11 @@ pub async fn grant(
     check(&form, now)?;
     let ask = Request::of(Act::GrantView, caller);
     let permitted = permit(core, &mut tx, &record.envelope, &record.control, ask).await?;
+
     if record.envelope.record.copy.is_none() {
         return Err(super::not_vaulted());
     }
+
     let access = form.access.unwrap_or(ViewAccess::View);
     let content = json!({
         "name": form.name, "email": form.email, "access": access, "purpose": form.purpose,
@@ -127,6 +129,7 @@ pub async fn grant(
     let event = EventType::ControlViewGranted;
     let expected = statement(&record, caller, event, content);
     let signed = statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?;
+
     let view = View {
         id: ViewId::new(),
         org: record.envelope.org.clone(),
@@ -142,6 +145,7 @@ pub async fn grant(
         revoked_at: None,
         opened_at: None,
     };
+
     views::insert(&mut tx, &view).await?;
     let shown = ViewView::from(&view);
     let done = ActDone {
@@ -150,11 +154,13 @@ pub async fn grant(
     };
     let (names, next) = (&mut PartyNames::default(), record.control.clone());
     settle(core, &mut tx, names, &record, next, Some(&permitted), done).await?;
+
     let job = MailView { view: view.id };
     let key = Some(job.view.as_str());
     jobs::insert(&mut tx, &caller.org, &job, key, now).await?;
     answer.commit(tx, &shown).await?;
     faults::pass("view");
+
     Ok(shown)
 }
 
@@ -173,6 +179,7 @@ pub(super) fn addressee_issues(name: &str, email: &str) -> Vec<ValidationIssue> 
             message,
         ));
     }
+
     if !is_address(email) {
         let (expected, message) = ("an e-mail address", "The link goes to this address");
         issues.push(ValidationIssue::new(
@@ -183,6 +190,7 @@ pub(super) fn addressee_issues(name: &str, email: &str) -> Vec<ValidationIssue> 
             message,
         ));
     }
+
     issues
 }
 
@@ -202,9 +210,11 @@ fn check(form: &ViewForm, now: Timestamp) -> Result<(), ServiceError> {
             message,
         ));
     }
+
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
+
     form.purpose
         .as_deref()
         .map_or(Ok(()), |purpose| checked(purpose).map(drop))
@@ -226,11 +236,13 @@ pub async fn revoke(
     let record = lock(&mut tx, caller, view.envelope.as_str()).await?;
     let ask = Request::of(Act::RevokeView, caller);
     let permitted = permit(core, &mut tx, &record.envelope, &record.control, ask).await?;
+
     // Again, under the lock.
     let view = views::get(&mut tx, &id).await?.ok_or_else(unknown)?;
     if view.revoked_at.is_some() {
         return Err(super::out_of_order("The view was revoked"));
     }
+
     let event = EventType::ControlViewRevoked;
     let expected = statement(&record, caller, event, json!({ "view_id": view.id }));
     let signed = statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?;
@@ -244,10 +256,12 @@ pub async fn revoke(
         signed,
         ..ActDone::new(caller, event, json!({ "view": shown }))
     };
+
     let (names, next) = (&mut PartyNames::default(), record.control.clone());
     settle(core, &mut tx, names, &record, next, Some(&permitted), done).await?;
     answer.commit(tx, &shown).await?;
     faults::pass("view");
+
     Ok(shown)
 }
 
@@ -319,6 +333,7 @@ pub(super) async fn lock_open(
     let envelope = envelopes::lock(tx, &view.org, &view.envelope).await?;
     let envelope = envelope.ok_or_else(unknown)?;
     let control = rows::of_envelope(tx, &envelope).await?;
+
     // The row again, under the lock.
     let view = views::get(tx, &view.id).await?.ok_or_else(unknown)?;
     if is_open(&view, &control, core.clock.now()) {
@@ -344,16 +359,19 @@ pub async fn open(core: &Core, view: &View) -> Result<bool, ServiceError> {
         Err(ServiceError::NotFound(_)) => return Ok(false),
         Err(error) => return Err(error),
     };
+
     // Under the lock: a repeated request is the same look.
     let view = views::get(&mut tx, &view.id).await?.ok_or_else(unknown)?;
     if is_opened(core, &view) {
         return Ok(true);
     }
+
     let (visitor, look) = (Visitor::Person(&view), Look::Document);
     let purpose = view.purpose.as_deref();
     inspection::note(core, &mut tx, &record, visitor, look, purpose, None).await?;
     views::opened(&mut tx, &view, core.clock.now()).await?;
     tx.commit().await?;
+
     Ok(true)
 }
 
@@ -372,12 +390,14 @@ pub async fn shown(
     let Some(envelope) = open_envelope(core, view).await? else {
         return Ok(None);
     };
+
     let mut connection = core.store.read().await?;
     let control = rows::of_envelope(&mut connection, &envelope).await?;
     let shown = PartyNames::default()
         .control(&mut connection, &control)
         .await?;
     drop(connection);
+
     Ok(Some(ShownRecord {
         seen: overview::record(core, management, &envelope).await?,
         control: shown,

@@ -66,6 +66,7 @@ pub async fn evaluate(
         None => in_force_at_release(&mut connection, &envelope).await?,
         Some(RulesAsOf::Now) => None,
     };
+
     drop(connection);
     let view = judge(core, management, caller, &facts, at_release).await?;
     Ok((envelope, view))
@@ -85,10 +86,12 @@ pub async fn evaluate_at_release(
         before.status = EnvelopeStatus::Vaulted;
         before.record.authoritative = AuthoritativeCopy::Live(archived.clone());
     }
+
     let mut connection = core.store.read().await?;
     let facts = facts::compliance_facts(&mut connection, &before, released_at).await?;
     let at_release = in_force_at_release(&mut connection, envelope).await?;
     drop(connection);
+
     judge(core, management, caller, &facts, at_release).await
 }
 
@@ -112,6 +115,7 @@ async fn judge(
         })?;
         rules = core.components.compliance_from(&decided)?;
     }
+
     let component = rules.identity()?;
     let ComplianceJudgement {
         evaluation,
@@ -122,6 +126,7 @@ async fn judge(
     core.shadows.evaluated(&caller.org, record, facts, || {
         shadow::evaluation_answer(&evaluation)
     });
+
     Ok(ComplianceView {
         compliant: evaluation.compliant,
         score: evaluation.score,
@@ -151,12 +156,14 @@ async fn in_force_at_release(
     if envelope.status != EnvelopeStatus::VaultedOut {
         return Ok(None);
     }
+
     let entries = ledger::list(connection, Some(&envelope.org), &envelope.id).await?;
     let named = |action: &str, member: &str| {
         let entry = entries.iter().rev().find(|entry| entry.action == action)?;
         serde_json::from_value(entry.details[member].clone()).ok()
     };
     let released = named(EventType::VaultReleased.as_str(), "rules_component");
+
     Ok(released.or_else(|| named("compliance.evaluated", "component")))
 }
 

@@ -48,6 +48,7 @@ impl VaultConsent {
             );
             return Err(ServiceError::Invalid(vec![issue]));
         }
+
         Ok(Some(VaultTerms {
             accepted_at: now,
             accepted_by: caller.creator(),
@@ -86,6 +87,7 @@ pub async fn of_envelope(
     let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
     let envelope = envelope.ok_or_else(unknown)?;
     check_unvaulted(&envelope)?;
+
     let consented = Envelope {
         auto_vault: Some(request.auto_vault_enabled),
         vault_terms: terms.clone(),
@@ -96,17 +98,21 @@ pub async fn of_envelope(
         Some(_) => "vault_consent.accepted",
         None => "vault_consent.withdrawn",
     };
+
     let details = json!({ "auto_vault_enabled": request.auto_vault_enabled });
     events::record(&mut tx, &consented, &caller.actor, action, details, now).await?;
+
     // Completed before the consent: nothing else would start the vaulting.
     if terms.is_some() && consented.status == EnvelopeStatus::Completed {
         vault_in::queue(&mut tx, &consented, None, now).await?;
     }
+
     // Withdrawal cancels automatic vaulting, but not vaulting that a caller requested.
     if terms.is_none() && vault::forget_unattended_intent(&mut tx, &consented).await? {
         let key = consented.id.as_str();
         jobs::remove::<VaultEnvelope>(&mut tx, &consented.org, key).await?;
     }
+
     let shown = EnvelopeConsent {
         envelope_id: consented.id,
         auto_vault_enabled: request.auto_vault_enabled,
@@ -114,16 +120,19 @@ pub async fn of_envelope(
         vault_in_terms_accepted_by: terms.map(|terms| terms.accepted_by),
     };
     answer.commit(tx, &shown).await?;
+
     Ok(shown)
 }
 
 fn check_unvaulted(envelope: &Envelope) -> Result<(), ServiceError> {
     use EnvelopeStatus::{Completed, Pending, Preparing, Sent, Uploaded, Viewed};
+
     if envelope.is_upload() {
         return Err(ServiceError::Conflict(
             "A paper envelope is vaulted only when asked".into(),
         ));
     }
+
     match envelope.status {
         Pending | Uploaded | Preparing | Sent | Viewed | Completed => Ok(()),
         status => Err(ServiceError::Conflict(format!(

@@ -120,6 +120,7 @@ pub async fn consents(
     if envelope.is_upload() {
         return Ok(consents);
     }
+
     for signer in signers {
         let submitter = submitters.iter().find(|one| is_of(one, signer));
         let given = given(connection, envelope, submitter).await?;
@@ -134,6 +135,7 @@ pub async fn consents(
             consented_at: submitter.and_then(|submitter| submitter.consented_at),
         });
     }
+
     Ok(consents)
 }
 
@@ -162,6 +164,7 @@ async fn given(
     if consent.shown_at.is_none() && consent.version == SIMULATED {
         return Ok(Err(MissingConsent::Simulated));
     }
+
     let kept = disclosures::body(connection, &envelope.org, &consent.sha256).await?;
     Ok(match kept {
         Some(_) => Ok(consent.clone()),
@@ -199,11 +202,13 @@ pub async fn note(
         }
         None => None,
     };
+
     // The other members of the consent are attributes that the signing room reports.
     if let Some(consent) = submitter.and_then(|submitter| submitter.consent) {
         details["consent_shown_at"] = json!(consent.shown_at);
         details["consent_demonstrated"] = json!(consent.demonstrated);
     }
+
     Ok(())
 }
 

@@ -157,6 +157,7 @@ pub async fn create(
         &organization,
         now,
     );
+
     let payment = payment(&request, &organization)?;
     let collateral = request.collateral.as_deref().unwrap_or_default();
     let collateral = guard::of_collateral(core, &caller.org, collateral)?;
@@ -165,6 +166,7 @@ pub async fn create(
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
     let begun = lifecycle::first_status(core, &envelope).await?;
     envelope.status = begun.status;
+
     let (mut signers, recipients) = match &template {
         Some(template) => {
             dispatch::check_fit(core, template, request.prefilled_data.as_ref()).await?;
@@ -183,6 +185,7 @@ pub async fn create(
         }
         None => (Vec::new(), Vec::new()),
     };
+
     let mut signing = None;
     if let Some(template) = &template {
         kba::check_step(core, &caller.org, template.kba_required).await?;
@@ -192,6 +195,7 @@ pub async fn create(
         let submission = dispatch::submit(core, at, &envelope, asked, &mut signers).await?;
         envelope.sending.submission = Some(submission);
     }
+
     let id = envelope.id.clone();
     let submitted = (
         envelope.sending.provider_instance.clone(),
@@ -207,17 +211,20 @@ pub async fn create(
         payment,
         collateral,
     };
+
     let unsigned = template
         .as_ref()
         .map(|template| warnings::of_unsigned_roles(template, &plan.signers))
         .unwrap_or_default();
     let saved = save(core, caller, plan, &request, unsigned, now, answer).await;
+
     // The submission exists at the provider, but no envelope names it: withdraw it.
     if saved.is_err()
         && let (Some(instance), Some(submission)) = submitted
     {
         dispatch::withdraw_unless_named(core, &caller.org, &id, &instance, &submission).await;
     }
+
     saved
 }
 
@@ -257,15 +264,18 @@ fn check_metadata(metadata: Option<&Map<String, Value>>) -> Result<(), ServiceEr
     let Some(metadata) = metadata else {
         return Ok(());
     };
+
     let issue = |path: &[&str], expected: &str, received: String| {
         let message = "metadata holds facts about the contract";
         ValidationIssue::new("invalid_metadata", path, expected, received, message)
     };
+
     let mut issues = Vec::new();
     if metadata.len() > METADATA_MEMBERS {
         let expected = format!("at most {METADATA_MEMBERS} members");
         issues.push(issue(&["metadata"], &expected, metadata.len().to_string()));
     }
+
     for (name, value) in metadata {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
         if !(1..=40).contains(&name.len()) || !name.bytes().all(plain) {
@@ -275,6 +285,7 @@ fn check_metadata(metadata: Option<&Map<String, Value>>) -> Result<(), ServiceEr
             let expected = "another name: this one is taken";
             issues.push(issue(&["metadata", name], expected, name.clone()));
         }
+
         let fits = match value {
             Value::String(text) => text.chars().count() <= METADATA_TEXT,
             Value::Number(_) | Value::Bool(_) => true,
@@ -286,6 +297,7 @@ fn check_metadata(metadata: Option<&Map<String, Value>>) -> Result<(), ServiceEr
             issues.push(issue(&["metadata", name], &expected, String::new()));
         }
     }
+
     if issues.is_empty() {
         Ok(())
     } else {
@@ -312,6 +324,7 @@ fn payment(
             format!("{} is no currency to pay in", requested.currency),
         )]));
     };
+
     // The organization's fee applies only in its own currency, and is capped at the amount.
     let same = standing.filter(|standing| standing.currency == currency);
     let fee = same.and_then(|standing| standing.platform_fee_cents);
@@ -347,9 +360,11 @@ fn draft(
         // Used when the envelope is sent. Partners do not see it.
         metadata.insert("prefilled_data".into(), Value::Object(values.clone()));
     }
+
     if let Some(own) = &request.metadata {
         metadata.insert(OWN_METADATA.into(), Value::Object(own.clone()));
     }
+
     let customer = CustomerId::new();
     let name = request.envelope_name.clone();
     let new = Envelope::new(
@@ -360,6 +375,7 @@ fn draft(
         caller.creator(),
         now,
     );
+
     let own = organization.settings.chattel_paper_jurisdiction.as_ref();
     let mut envelope = Envelope {
         external_id: request.external_id.clone(),
@@ -377,12 +393,14 @@ fn draft(
         expires_at: (kind == EnvelopeKind::Esign).then(|| now + Duration::from_secs(days * 86_400)),
         ..new
     };
+
     envelope.set_jurisdiction(request.chattel_paper_jurisdiction.as_ref().or(own));
     if let Some(statement) = request.paper_original.clone()
         && kind == EnvelopeKind::Paper
     {
         envelope.set_paper_original(&statement.of(caller, now));
     }
+
     envelope
 }
 
@@ -406,24 +424,29 @@ async fn save(
         payment,
         collateral,
     } = plan;
+
     let mut tx = core.store.begin().await?;
     if let Some(signing) = &signing {
         signing.write(&mut tx).await?;
         parties::arrange(core, &mut tx, &envelope, &mut signers).await?;
     }
+
     let email = &request.customer_email;
     let name = &request.customer_name;
     let customer = customers::upsert_by_email(&mut tx, &caller.org, email, name, now).await?;
     envelope.customer = customer.id;
     envelopes::insert(&mut tx, &envelope).await?;
+
     if let Some(payment) = &payment {
         let own = request.payment.is_some();
         payments::insert(&mut tx, &envelope, payment, own, now).await?;
     }
+
     if envelope.is_upload() {
         let (org, declared) = (&envelope.org, collateral.len());
         guard::permit_claims(core, &mut tx, org, declared, now).await?;
     }
+
     fingerprints::insert(&mut tx, &envelope.org, &envelope.id, &collateral).await?;
     begun.record(&mut tx, &envelope, now).await?;
     let actor = caller.actor.as_str();
@@ -433,14 +456,17 @@ async fn save(
     for signer in &signers {
         signers::insert(&mut tx, &envelope, signer).await?;
     }
+
     for recipient in &recipients {
         signers::insert_recipient(&mut tx, &envelope, recipient).await?;
     }
+
     let mut sign_url = None;
     if let (Some(first), Some(_)) = (signers.first(), &envelope.sending.submission) {
         dispatch::announce(&mut tx, &envelope, &signers, &recipients, actor, now).await?;
         sign_url = Some(links::make(core, &mut tx, &envelope, first, links::EMBED_LIFE).await?);
     }
+
     let mut warnings = warnings::of_envelope(request, envelope.kind, customer.is_new);
     warnings.extend(unsigned);
     let created = CreatedEnvelope {
@@ -449,5 +475,6 @@ async fn save(
         warnings,
     };
     answer.commit(tx, &created).await?;
+
     Ok(created)
 }

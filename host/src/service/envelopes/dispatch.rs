@@ -59,6 +59,7 @@ pub fn plan(
             "Template has no fields to sign".into(),
         ));
     };
+
     let requested = match (&wanted.signers, &wanted.customer) {
         (Some(requested), _) => requested.clone(),
         (None, Some((email, name))) => vec![RequestedSigner {
@@ -76,6 +77,7 @@ pub fn plan(
         }],
         (None, None) => Vec::new(),
     };
+
     let signers = parties::planned(
         &core.cipher,
         &template.org,
@@ -84,6 +86,7 @@ pub fn plan(
         core.clock.now(),
     )?;
     messaging::check(core, &template.org, &signers)?;
+
     let recipients = parties::recipients(wanted.recipients.clone(), &signers);
     let mut issues = parties::unsupported(template, &signers, &recipients);
     let known = roles.join(", ");
@@ -111,6 +114,7 @@ pub fn plan(
             ));
         }
     }
+
     let with_fields = signers.iter();
     let with_fields = with_fields.filter(|signer| !parties::is_without_fields(template, signer));
     if with_fields.count() > roles.len() {
@@ -122,6 +126,7 @@ pub fn plan(
             format!("The template has {} roles", roles.len()),
         ));
     }
+
     for role in &roles {
         if !signers.iter().any(|signer| signer.role == *role) {
             issues.push(ValidationIssue::new(
@@ -133,6 +138,7 @@ pub fn plan(
             ));
         }
     }
+
     if wanted.refuse_unsigned_roles {
         for (index, signer) in warnings::unsigned_roles(template, &signers) {
             issues.push(ValidationIssue::new(
@@ -144,6 +150,7 @@ pub fn plan(
             ));
         }
     }
+
     if let Some(payer) = wanted.payer
         && payer != FIRST_PAYER
         && !roles.contains(&payer)
@@ -156,6 +163,7 @@ pub fn plan(
             format!("The template has no role {payer}"),
         ));
     }
+
     for (name, value) in wanted.prefilled.into_iter().flatten() {
         let mut named = template.fields.iter().filter(|field| field.name == *name);
         let (code, expected, message) = match named.next() {
@@ -179,6 +187,7 @@ pub fn plan(
                 None => continue,
             },
         };
+
         let path = ["prefilled_data", name];
         issues.push(ValidationIssue::new(
             code,
@@ -188,9 +197,11 @@ pub fn plan(
             message,
         ));
     }
+
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
+
     Ok((signers, recipients))
 }
 
@@ -221,6 +232,7 @@ pub async fn check_fit(
         .iter()
         .map(|(field, value)| FieldEntry { field, value })
         .collect();
+
     let room = core.room();
     let pages = room.page_facts(&template.org, document).await?;
     let dates = organization(core, &template.org)
@@ -231,6 +243,7 @@ pub async fn check_fit(
     let misfits = room
         .misfits(&template.org, &pages, &entries, (None, dates))
         .await?;
+
     let issues: Vec<_> = misfits
         .into_iter()
         .map(|misfit| unfit(&["prefilled_data", &misfit.field], &misfit))
@@ -311,6 +324,7 @@ impl<'a> DispatchRequest<'a> {
             })
             .collect()
         };
+
         let roles = template.roles().into_iter();
         Self {
             template: template.provider_template.as_deref().unwrap_or_default(),
@@ -341,6 +355,7 @@ pub async fn submit(
         let found = request.values.iter().find(|(name, _)| name == role);
         found.map(|(_, values)| values.clone()).unwrap_or_default()
     };
+
     // An approver without fields is added to the signing room later (`parties::arrange`).
     let has_fields = |signer: &&Signer| {
         signer.kind != SignerKind::Approver
@@ -362,6 +377,7 @@ pub async fn submit(
             })
             .collect(),
     };
+
     let submission = signing.create_submission(submission).await?;
     for signer in &mut *signers {
         signer.provider_submitter = submission
@@ -370,13 +386,16 @@ pub async fn submit(
             .find(|submitter| submitter.role.eq_ignore_ascii_case(&signer.role))
             .map(|submitter| submitter.submitter_id.clone());
     }
+
     let invited = |signer: &Signer| signer.provider_submitter.is_some();
+
     // A signer without a submitter could never sign, so the submission is useless.
     if !signers.iter().filter(has_fields).all(invited) {
         withdraw(core, signing, &submission.submission_id).await;
         let why = "a signer is missing from the submission".into();
         return Err(ProviderError::Rejected(why).into());
     }
+
     Ok(submission.submission_id)
 }
 
@@ -414,11 +433,13 @@ pub async fn announce(
     for signer in invited_now(envelope, signers) {
         mails::invite(tx, envelope, signer, now).await?;
     }
+
     for recipient in recipients {
         if recipient.kind == RecipientKind::Viewer {
             mails::invite(tx, envelope, recipient, now).await?;
         }
     }
+
     Ok(())
 }
 
@@ -462,6 +483,7 @@ pub async fn withdraw_unless_named(
         // Unknown: a submission that an envelope may name must not be withdrawn.
         Err(_) => true,
     };
+
     if !named && let Ok(signing) = provider(core, org, instance) {
         withdraw(core, &signing, submission).await;
     }
@@ -495,10 +517,12 @@ pub async fn withdraw_stray(
     if envelope.sending.submission.as_ref() == Some(&stray.submission) {
         return Ok(NextStep::Done);
     }
+
     // A sending in progress may have found this submission by its external id.
     if envelope.sending.submission.is_none() && envelope.status == EnvelopeStatus::Preparing {
         return Ok(NextStep::Again(core.clock.now() + STRAY_WAIT));
     }
+
     let signing = provider(core, org, &stray.instance)?;
     archive(core, &signing, &stray.submission).await?;
     Ok(NextStep::Done)

@@ -47,8 +47,10 @@ async fn file(core: &Core, envelope: &Envelope) -> Result<Option<StoredFile>, Se
             let why = "The signing provider keeps the document as it was sent";
             return Err(ServiceError::Conflict(why.into()));
         }
+
         return Ok(template.and_then(|template| template.document));
     }
+
     Ok(envelope.upload.clone())
 }
 
@@ -84,6 +86,7 @@ pub async fn attach(
         let why = Message::with_limit("problem-attachment-size", FILE_MIB);
         return Err(FormError::Invalid([(field.to_owned(), why)].into()));
     }
+
     let owner = WorkOwner::new(&envelope.org, envelope.id.as_str());
     let admitted = admit(app, &owner, upload.file.size()).await;
     let _room = admitted.map_err(|_| FormError::Busy)?;
@@ -91,5 +94,6 @@ pub async fn attach(
         bytes: upload.file.read().await.map_err(FilesError::Spool)?,
         name: upload.file_name,
     };
+
     app.room().attach(&envelope.org, signer, field, file).await
 }

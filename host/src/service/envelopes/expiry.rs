@@ -61,11 +61,13 @@ pub async fn extend(
             let why = "The envelope never expires";
             return Err(ServiceError::Conflict(why.into()));
         }
+
         let status = envelope.status;
         return Err(ServiceError::Conflict(format!(
             "Cannot extend an envelope with status: {status}"
         )));
     };
+
     let until = request.expires_at;
     if until <= present.max(now) || until > now + LONGEST {
         return Err(ServiceError::Invalid(vec![ValidationIssue::new(
@@ -76,6 +78,7 @@ pub async fn extend(
             "The new expiry has to be later than the present one, and within five years",
         )]));
     }
+
     envelopes::set_expiry(&mut tx, &envelope, until, now).await?;
     let details = json!({ "from": present, "to": until });
     let action = "envelope.extended";
@@ -86,6 +89,7 @@ pub async fn extend(
         ..envelope
     };
     answer.commit(tx, &extended).await?;
+
     Ok(extended)
 }
 
@@ -101,6 +105,7 @@ pub async fn sweep(core: &Core, only: Option<&OrgId>) -> Result<usize, ServiceEr
         let due =
             envelopes::expiring(&mut connection, core.clock.now(), after.as_ref(), AT_ONCE).await?;
         drop(connection);
+
         let wanted = |org: &OrgId| only.is_none_or(|only| only == org);
         for envelope in due.iter().filter(|envelope| wanted(&envelope.org)) {
             // A failure must not block the envelopes behind it.
@@ -112,6 +117,7 @@ pub async fn sweep(core: &Core, only: Option<&OrgId>) -> Result<usize, ServiceEr
                 }
             }
         }
+
         after = match due.into_iter().last() {
             Some(last) => Some(last),
             None => return Ok(expired),
@@ -132,9 +138,11 @@ async fn expire_unless_signed(
     let Some(envelope) = found else {
         return Ok(false);
     };
+
     if envelope.sending.submission.is_some() {
         signing::reconcile(core, &envelope).await?;
     }
+
     expire(core, org, id).await
 }
 
@@ -144,20 +152,24 @@ async fn expire(core: &Core, org: &OrgId, id: &EnvelopeId) -> Result<bool, Servi
     let Some(envelope) = envelopes::lock(&mut tx, org, id).await? else {
         return Ok(false);
     };
+
     let signers = signers::list(&mut tx, org, id).await?;
     let mut signers = signers.iter();
     let signed = |signer: &Signer| signer.status == SignerStatus::Completed;
+
     // All have signed: the executed document is about to be processed.
     let all_signed = signers.len() > 0 && signers.all(signed);
     if all_signed || envelope.expires_at.is_none_or(|at| at > now) {
         return Ok(false);
     }
+
     match end(core, &mut tx, &envelope, "system", now).await {
         Ok(()) => {}
         // The envelope ended or completed in the meantime.
         Err(ServiceError::Refused(_)) => return Ok(false),
         Err(error) => return Err(error),
     }
+
     tx.commit().await?;
     Ok(true)
 }
@@ -176,6 +188,7 @@ pub async fn end(
     let data = json!({ "expired_at": now });
     let expired = EventType::EnvelopeExpired;
     events::record_and_emit(tx, envelope, actor, expired, data, now).await?;
+
     // Archived by a job, because the provider may be unreachable now.
     if envelope.sending.submission.is_some() {
         let job = ArchiveSubmission {
@@ -183,6 +196,7 @@ pub async fn end(
         };
         jobs::insert(tx, &envelope.org, &job, None, now).await?;
     }
+
     Ok(())
 }
 

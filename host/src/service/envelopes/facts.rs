@@ -62,6 +62,7 @@ pub async fn compliance_facts(
     let signers = signers::list(connection, &envelope.org, &envelope.id).await?;
     let entries = ledger::list(connection, Some(&envelope.org), &envelope.id).await?;
     let custodians = signers::custodians(connection, &envelope.org, &envelope.id).await?;
+
     // Only passed attempts identify a signer; failed ones are in the ledger.
     let mut passed = kba::list(connection, &envelope.org, &envelope.id).await?;
     passed.retain(|session| {
@@ -69,15 +70,18 @@ pub async fn compliance_facts(
             // The signer may have been replaced since by another person, who did not pass.
             && signers.iter().any(|signer| session.is_of(signer))
     });
+
     let mut attributes = provenance(connection, envelope, &passed).await?;
     attributes.extend(chain::attributes(connection, envelope).await?);
     attributes.extend(about_the_record(envelope, &entries));
+
     if let Some(jurisdiction) = envelope.jurisdiction() {
         attributes.push((JURISDICTION.to_owned(), jurisdiction.to_owned()));
         attributes.push((ASKED_AT.to_owned(), asked_at.to_string()));
         // Calendars of earlier releases choose the law by it.
         attributes.push((CREATED_AT.to_owned(), envelope.created_at.to_string()));
     }
+
     if !signers.is_empty() {
         let people = signers
             .iter()
@@ -85,6 +89,7 @@ pub async fn compliance_facts(
         let people = people.collect::<Vec<Value>>();
         attributes.push((SIGNERS.to_owned(), json!(people).to_string()));
     }
+
     if !passed.is_empty() {
         let checks = passed
             .iter()
@@ -92,12 +97,14 @@ pub async fn compliance_facts(
         let checks = checks.collect::<Vec<Value>>();
         attributes.push((IDENTITY_CHECKS.to_owned(), json!(checks).to_string()));
     }
+
     attributes.extend(metadata(envelope));
     attributes.extend(consumer::attribute(connection, envelope, &signers).await?);
     let identity_verifications = passed
         .into_iter()
         .filter_map(identity_verification)
         .collect();
+
     Ok(compliance::EnvelopeFacts {
         envelope_id: envelope.id.to_string(),
         envelope_name: envelope.name.clone(),
@@ -151,10 +158,12 @@ async fn provenance(
         && collected.is_some_and(|(instance, _)| instance == EMBEDDED)
         || passed.iter().any(|session| session.instance == EMBEDDED);
     let rebound = kba::rebound(connection, org, id).await?;
+
     let mut marks = Vec::new();
     if pretended {
         marks.push((SANDBOX.to_owned(), json!(true).to_string()));
     }
+
     if !rebound.is_empty() {
         let rebound: Vec<_> = rebound
             .into_iter()
@@ -162,6 +171,7 @@ async fn provenance(
             .collect();
         marks.push((IDENTITY_REBOUND.to_owned(), json!(rebound).to_string()));
     }
+
     Ok(marks)
 }
 
@@ -202,6 +212,7 @@ fn signed_documents(signers: &[Signer]) -> Vec<compliance::SignedDocument> {
         if listed.any(|listed| same_address(&listed.signer_email, &signer.email)) {
             continue;
         }
+
         let with_address = signers
             .iter()
             .filter(|other| same_address(&other.email, &signer.email));
@@ -215,6 +226,7 @@ fn signed_documents(signers: &[Signer]) -> Vec<compliance::SignedDocument> {
             });
         }
     }
+
     documents
 }
 
@@ -254,10 +266,12 @@ fn identity_check(check: &KbaSession, signers: &[Signer]) -> Option<Value> {
         "ip_address": check.ip,
         "session_id": check.provider_session,
     });
+
     // The sandbox asked no person.
     if check.instance == EMBEDDED {
         fact["sandbox"] = true.into();
     }
+
     Some(fact)
 }
 
@@ -276,6 +290,7 @@ fn about_the_record(
     } else {
         envelope.kind
     };
+
     // A document that its author certified against any change is neither marked nor sealed.
     let is_unmarked = last(EventType::VaultStored)
         .is_some_and(|stored| stored.details["seal_certificate_hash"].is_null());
@@ -300,6 +315,7 @@ fn about_the_record(
         (MARK, is_unmarked.then(|| UNMARKED.to_owned())),
         (RELEASED_AT, released.map(|entry| entry.at.to_string())),
     ];
+
     let attributes = attributes.into_iter();
     attributes.filter_map(|(name, value)| Some((name.to_owned(), value?)))
 }

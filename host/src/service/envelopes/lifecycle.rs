@@ -70,11 +70,13 @@ async fn ask(
     let facts = facts(envelope);
     let led_to = rules.envelope_for_change(from, trigger, &facts).await;
     let (org, record) = (&envelope.org, envelope.id.as_str());
+
     // Candidates are compared with the rules' own result, before the payment check below.
     core.shadows.moved(org, record, from, trigger, &facts, || {
         shadow::move_answer(from, trigger, &led_to)
     });
     let status = led_to?;
+
     // Enforced by the host as well, so that an organization's own rules cannot vault or
     // release an unpaid contract.
     if envelope.payment == Some(envelope::PaymentStatus::RequiresPayment) && is_custody(trigger) {
@@ -83,6 +85,7 @@ async fn ask(
             message: "Payment has not been completed".into(),
         }));
     }
+
     Ok(LifecycleDecision {
         status,
         made: LifecycleMove {

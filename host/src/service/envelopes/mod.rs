@@ -176,6 +176,7 @@ async fn voiding(
     if sent(&envelope) {
         return Err(StoreError::Conflict.into());
     }
+
     // Refuse early, before the submission at the provider is archived.
     lifecycle::next_status(core, &envelope, EnvelopeTrigger::Void).await?;
     archive_submission(core, &envelope).await?;
@@ -189,10 +190,12 @@ async fn voiding(
         EnvelopeTrigger::Void,
     )
     .await?;
+
     // Checked again under the lock: a sending may have finished since the first read.
     if sent(&envelope) {
         return Err(StoreError::Conflict.into());
     }
+
     let status = decided.status;
     envelopes::set_status(&mut tx, &envelope, status, now).await?;
     decided.record(&mut tx, &envelope, now).await?;
@@ -205,12 +208,14 @@ async fn voiding(
         now,
     )
     .await?;
+
     mails::withdrawn(&mut tx, &envelope, now).await?;
     let voided = Envelope {
         status,
         updated_at: now,
         ..envelope
     };
+
     Ok((tx, voided))
 }
 
@@ -253,6 +258,7 @@ pub async fn signing_links(
     let mut tx = core.store.begin().await?;
     let fetch = EnvelopeTrigger::SigningLinks;
     let (envelope, _) = lifecycle::lock_for(core, &mut tx, &caller.org, &id, fetch).await?;
+
     // The page of a signer has the copy.
     inspection::permit_copy(&mut tx, caller, &envelope).await?;
     let mut fetched = Vec::new();
@@ -260,6 +266,7 @@ pub async fn signing_links(
         let url = links::make(core, &mut tx, &envelope, &signer, links::EMBED_LIFE).await?;
         fetched.push(SignerLink { signer, url });
     }
+
     let details = json!({ "signers": fetched.len() });
     let now = core.clock.now();
     events::record(
@@ -271,6 +278,7 @@ pub async fn signing_links(
         now,
     )
     .await?;
+
     tx.commit().await?;
     Ok(fetched)
 }

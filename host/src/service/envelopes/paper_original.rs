@@ -47,6 +47,7 @@ impl PaperStatement {
                 why,
             )])
         };
+
         let statement: Self = serde_json::from_str(text)
             .map_err(|_| wrong("This is no statement about a paper original".into()))?;
         let is_long =
@@ -56,6 +57,7 @@ impl PaperStatement {
                 "where is a text of 1 to {LONGEST_PLACE} characters"
             )));
         }
+
         Ok(statement)
     }
 
@@ -92,6 +94,7 @@ pub async fn state(
             "The envelope is signed here and has no paper original".into(),
         ));
     }
+
     if envelope.status != EnvelopeStatus::Uploaded {
         return Err(ServiceError::Conflict(format!(
             "Cannot state the paper original of an envelope with status: {}",
@@ -105,6 +108,7 @@ pub async fn state(
     let details = json!({ "paper_original": envelope.paper_original() });
     events::record(&mut tx, &envelope, &caller.actor, STATED, details, now).await?;
     answer.commit(tx, &envelope).await?;
+
     Ok(envelope)
 }
 
@@ -117,6 +121,7 @@ mod tests {
         let kept = PaperStatement::parse(r#"{"state":"kept","where":"safe 2"}"#).unwrap();
         assert_eq!(kept.state, PaperOriginalState::Kept);
         assert_eq!(kept.place.as_deref(), Some("safe 2"));
+
         for text in [
             "",
             "kept",

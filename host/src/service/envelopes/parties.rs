@@ -112,10 +112,12 @@ pub fn planned(
             }
         })
         .collect();
+
     signers.sort_by_key(|signer| signer.turn);
     for (signer, position) in signers.iter_mut().zip(0..) {
         signer.position = position;
     }
+
     Ok(signers)
 }
 
@@ -125,6 +127,7 @@ fn check_order(requested: &[RequestedSigner], preserved: bool) -> Result<(), Ser
     let Some(first) = given.first() else {
         return Ok(());
     };
+
     let (expected, message) = if !preserved {
         (
             "no order without preserve_signing_order",
@@ -138,6 +141,7 @@ fn check_order(requested: &[RequestedSigner], preserved: bool) -> Result<(), Ser
     } else {
         return Ok(());
     };
+
     let (path, first) = (["signers", "order"], first.to_string());
     let issue = ValidationIssue::new("signing_order", &path, expected, first, message);
     Err(ServiceError::Invalid(vec![issue]))
@@ -164,10 +168,12 @@ fn check_passcodes(requested: &[RequestedSigner]) -> Result<(), ServiceError> {
             ),
             _ => continue,
         };
+
         let path = ["signers", &index.to_string(), "passcode"];
         let issue = ValidationIssue::new(code, &path, expected, "", message);
         return Err(ServiceError::Invalid(vec![issue]));
     }
+
     Ok(())
 }
 
@@ -181,6 +187,7 @@ fn phones(
         let told = signer
             .notify_by
             .is_some_and(|by| by != SignerChannel::Email);
+
         let path = ["signers", &index.to_string(), "phone"];
         match &signer.phone {
             Some(text) => phone(text, &path, now).map(Some),
@@ -188,6 +195,7 @@ fn phones(
             None => Ok(None),
         }
     };
+
     requested.iter().enumerate().map(number).collect()
 }
 
@@ -234,6 +242,7 @@ fn check_locales(requested: &[RequestedSigner]) -> Result<(), ServiceError> {
             )
         })
     });
+
     let unknown: Vec<ValidationIssue> = unknown.collect();
     if unknown.is_empty() {
         Ok(())
@@ -248,6 +257,7 @@ fn check_witnesses(requested: &[RequestedSigner], preserved: bool) -> Result<(),
         let order = requested.get(index).and_then(|signer| signer.order);
         order.unwrap_or(i64::try_from(index).unwrap_or(i64::MAX))
     };
+
     let signs = |signer: &RequestedSigner| matches!(signer.kind, None | Some(SignerKind::Signer));
     for (index, witness) in requested.iter().enumerate() {
         let mut others = requested.iter().enumerate();
@@ -263,6 +273,7 @@ fn check_witnesses(requested: &[RequestedSigner], preserved: bool) -> Result<(),
             )]));
         }
     }
+
     Ok(())
 }
 
@@ -292,6 +303,7 @@ pub fn unsupported(
     if provider == EMBEDDED {
         return Vec::new();
     }
+
     let turns: BTreeSet<i64> = signers.iter().map(|signer| signer.turn).collect();
     let viewer = |recipient: &Recipient| recipient.kind == RecipientKind::Viewer;
     let mut issues = Vec::new();
@@ -304,16 +316,20 @@ pub fn unsupported(
             format!("Signing provider {provider} has no {what}"),
         ));
     };
+
     if turns.len() < signers.len() {
         refuse("signers", "order", "groups in the signing order");
     }
+
     if recipients.iter().any(viewer) {
         refuse("recipients", RecipientKind::Viewer.as_str(), "viewers");
     }
+
     if !answers::unsupported(provider, &template.fields).is_empty() {
         let what = "rules about answers and no files of signers";
         refuse("template_id", template.id.as_str(), what);
     }
+
     issues
 }
 
@@ -353,6 +369,7 @@ pub async fn arrange(
     let Some(submission) = room_submission(envelope) else {
         return Ok(());
     };
+
     let places: Vec<SubmitterPlace<'_>> = signers
         .iter()
         .map(|signer| SubmitterPlace {
@@ -367,11 +384,13 @@ pub async fn arrange(
             turn: signer.turn,
         })
         .collect();
+
     let room = core.room();
     let ids = room.arrange(tx, &envelope.org, submission, &places).await?;
     for (signer, id) in signers.iter_mut().zip(ids) {
         signer.provider_submitter = Some(id.to_string());
     }
+
     Ok(())
 }
 
@@ -414,6 +433,7 @@ mod tests {
         let passcode = Some(SignerAccess::Passcode);
         assert!(planned(vec![buyer(passcode, None)], true).is_err());
         assert!(planned(vec![buyer(None, Some("4711"))], true).is_err());
+
         let planned = planned(vec![buyer(passcode, Some("471147"))], true).unwrap();
         assert!(!planned[0].passcode.as_ref().unwrap().contains("4711"));
     }
@@ -429,6 +449,7 @@ mod tests {
         let places = planned
             .iter()
             .map(|signer| (signer.role.as_str(), signer.position, signer.turn));
+
         let expected = [("Buyer", 0, 1), ("Co-buyer", 1, 1), ("Lender", 2, 2)];
         assert_eq!(places.collect::<Vec<_>>(), expected);
     }

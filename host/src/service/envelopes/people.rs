@@ -68,6 +68,7 @@ pub fn notes(
     if !others.is_empty() {
         notes.push(PersonNote::SharesAddress(others));
     }
+
     if is_sender(envelope, entries, signer) {
         notes.push(PersonNote::SendersAddress);
     }
@@ -83,6 +84,7 @@ pub fn notes(
                 if before == signer.id.as_str() {
                     continue;
                 }
+
                 notes.push(if entry.actor.starts_with("signer:") {
                     PersonNote::NamedBy(previous)
                 } else {
@@ -101,6 +103,7 @@ pub fn notes(
             _ => {}
         }
     }
+
     notes
 }
 
@@ -141,6 +144,7 @@ pub fn act_in_words(
     let Some(at) = signer.completed_at else {
         return texts.text("vault-unsigned");
     };
+
     let key = match signer.signed_at() {
         Some(_) => "vault-signed-at",
         None if signer.kind == SignerKind::Approver => "person-approved-at",
@@ -230,6 +234,7 @@ mod tests {
                 json!({ "signer": about(&bob), "reason": "5.1.1", "bounce": "6a09" }),
             ),
         ];
+
         let of = |person: &Signer| notes(&envelope("key:key_1"), &people, &entries, person);
         assert_eq!(of(&ann)[1..], [PersonNote::NamedBy("Cy".into())]);
         assert_eq!(
@@ -293,13 +298,16 @@ mod tests {
         let said = |person: &Signer| act_in_words(Texts::default(), person, |_| "today".into());
         let mut person = signer("Ann", "ann@example.com");
         assert_eq!(said(&person), "Signed today");
+
         person.execution = Some(SignatureExecution::NotAsked);
         assert_eq!(
             said(&person),
             "Completed the form today; no signature was asked"
         );
+
         person.kind = SignerKind::Approver;
         assert_eq!(said(&person), "Approved today");
+
         person.completed_at = None;
         assert_eq!(said(&person), "Has not signed");
     }

@@ -74,16 +74,20 @@ pub async fn send(
     request.selection.check()?;
     let id = envelope_service::get(core, caller, id).await?.id;
     let selected = request.selection.read(core, caller).await?;
+
     // Serializes sends in this process, so that two of them do not create two submissions.
     let lock = vault.locks.of(&id);
     let _one_at_a_time = lock.lock().await;
+
     // Read again under the lock: another caller may have changed or sent it meanwhile.
     let envelope = envelope_service::get(core, caller, id.as_str()).await?;
+
     // Ask the rules before anything is rendered or sent to the provider.
     let mut asked = envelope.clone();
     if let Some(id) = selected.as_ref().and_then(SelectedTemplates::any) {
         asked.template = Some(id.clone());
     }
+
     lifecycle::next_status(core, &asked, EnvelopeTrigger::Send).await?;
     let template = document(core, pages, caller, &envelope, selected.as_ref()).await?;
     let template = dispatch::ready(core, template).await?;
@@ -91,6 +95,7 @@ pub async fn send(
         .prefilled_data
         .clone()
         .or_else(|| kept_values(&envelope));
+
     let mut sent = Envelope {
         template: Some(template.id.clone()),
         sending: SentDocument {
@@ -108,6 +113,7 @@ pub async fn send(
         },
         ..envelope.clone()
     };
+
     let ordered = sent.sending.preserve_signing_order;
     dispatch::check_fit(core, &template, prefilled.as_ref()).await?;
     let (mut signers, recipients) = planned(
@@ -119,11 +125,13 @@ pub async fn send(
         prefilled.as_ref(),
     )
     .await?;
+
     if sent.sending.kba_required && !sent.sending.send_email {
         return Err(ServiceError::Semantic(
             "A document with identity verification cannot be signed in person".into(),
         ));
     }
+
     kba::check_step(core, &caller.org, sent.sending.kba_required).await?;
     note_source(&mut sent, selected.as_ref());
     let named: Vec<Value> = signers.iter().map(envelope_service::signer_view).collect();
@@ -136,6 +144,7 @@ pub async fn send(
     ]);
     let external_id = dispatch::external_id(&sent.id, &what);
     let asked = dispatch::DispatchRequest::of(&template, external_id, prefilled.as_ref());
+
     let signing = provider(core, &caller.org, &template.provider_instance)?;
     let submission = dispatch::submit(core, &signing, &sent, asked, &mut signers).await?;
     sent.sending.submission = Some(submission.clone());
@@ -144,11 +153,13 @@ pub async fn send(
         signers,
         recipients,
     };
+
     let saved = save(core, caller, &envelope, &signing, sent, people, answer).await;
     if saved.is_err() {
         let (org, instance) = (&caller.org, &template.provider_instance);
         dispatch::withdraw_unless_named(core, org, &envelope.id, instance, &submission).await;
     }
+
     saved
 }
 
@@ -166,11 +177,13 @@ async fn document(
         Some(several) => return document_to_send(core, pages, caller, envelope, several).await,
         None => {}
     }
+
     if let Some(id) = &envelope.template {
         let mut connection = core.store.read().await?;
         let built = templates::get(&mut connection, &envelope.org, id).await?;
         return built.ok_or(ServiceError::NotFound("Template"));
     }
+
     document_of(core, pages, caller, envelope, None, None, None).await
 }
 
@@ -190,9 +203,11 @@ async fn planned(
     let customer = customers::get(&mut connection, &envelope.org, &envelope.customer).await?;
     let payment = payments::get(&mut connection, &envelope.org, &envelope.id).await?;
     drop(connection);
+
     // The organization's default payer need not exist in every template, so only the
     // envelope's own payment is checked.
     let payment = payment.filter(|payment| payment.own);
+
     // Turns that only repeat the positions are no groups: the order may be dropped on sending.
     let grouped = kept.iter().any(|signer| signer.turn != signer.position + 1);
     let kept: Vec<RequestedSigner> = kept
@@ -214,6 +229,7 @@ async fn planned(
             consumer: signer.consumer,
         })
         .collect();
+
     let others = others.into_iter().map(|recipient| RequestedRecipient {
         email: recipient.email,
         name: recipient.name,
@@ -235,6 +251,7 @@ async fn planned(
         payer: payment.as_ref().map(|payment| payment.asked.payer.as_str()),
         refuse_unsigned_roles: organization.settings.refuse_unsigned_roles,
     };
+
     dispatch::plan(core, template, &wanted)
 }
 
@@ -261,6 +278,7 @@ fn note_source(sent: &mut Envelope, selected: Option<&SelectedTemplates>) {
         None if sent.upload.is_some() => "upload",
         None => "new",
     };
+
     sent.metadata
         .insert("document_source".into(), source.into());
 }
@@ -291,37 +309,44 @@ async fn save(
     let mut tx = core.store.begin().await?;
     let locked = envelopes::lock(&mut tx, &before.org, &before.id).await?;
     let locked = locked.ok_or(ServiceError::NotFound("Envelope"))?;
+
     // The document, the template or another part changed since it was submitted.
     let same = |now: &Envelope| {
         now.upload == before.upload
             && now.template == before.template
             && now.updated_at == before.updated_at
     };
+
     let asked = Envelope {
         template: sent.template.clone(),
         ..locked.clone()
     };
     let decided = lifecycle::decide(core, &asked, EnvelopeTrigger::Send).await?;
+
     if !same(&locked) {
         return Err(ServiceError::Conflict(
             "The envelope was changed meanwhile; send it again".into(),
         ));
     }
+
     sent.status = decided.status;
     sent.updated_at = now;
     signing.write(&mut tx).await?;
     parties::arrange(core, &mut tx, &sent, &mut signers).await?;
     envelopes::set_sent(&mut tx, locked.status, &sent).await?;
     decided.record(&mut tx, &sent, now).await?;
+
     // Replaces the signers planned on creation.
     signers::forget(&mut tx, &sent).await?;
     kba::mark_challenged(&mut tx, &sent, caller.email.as_deref(), &mut signers).await?;
     for signer in &signers {
         signers::insert(&mut tx, &sent, signer).await?;
     }
+
     for recipient in &recipients {
         signers::insert_recipient(&mut tx, &sent, recipient).await?;
     }
+
     let actor = &caller.actor;
     dispatch::announce(&mut tx, &sent, &signers, &recipients, actor, now).await?;
     let sign_url = match signers.first() {
@@ -334,5 +359,6 @@ async fn save(
         warnings,
     };
     answer.commit(tx, &created).await?;
+
     Ok(created)
 }

@@ -119,6 +119,7 @@ pub async fn upload(
         }
         None => store(core, &envelope.org, &envelope.id, file_type, &upload).await?,
     };
+
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let replace = EnvelopeTrigger::Upload;
@@ -126,16 +127,19 @@ pub async fn upload(
         lifecycle::lock_for(core, &mut tx, &caller.org, &envelope.id, replace).await?;
     envelope.upload = Some(file.clone());
     envelope.existing_signatures = checked.signatures;
+
     if let Some(statement) = paper {
         if !envelope.is_upload() {
             return Err(ServiceError::Conflict(
                 "The envelope is signed here and has no paper original".into(),
             ));
         }
+
         envelope.set_paper_original(&statement.of(caller, now));
         envelope.updated_at = now;
         envelopes::set_metadata(&mut tx, &envelope).await?;
     }
+
     let attached = AttachedFile {
         file: &file,
         repair: checked.repair.as_ref(),
@@ -149,6 +153,7 @@ pub async fn upload(
         warnings: checked.warnings,
     };
     answer.commit(tx, &stored).await?;
+
     Ok(stored)
 }
 
@@ -190,12 +195,15 @@ pub async fn attach(
     if !envelope.existing_signatures.is_empty() {
         details["existing_signatures"] = json!(envelope.existing_signatures);
     }
+
     if let Some(repair) = repair {
         details["rewritten"] = json!(repair);
     }
+
     if envelope.is_upload() {
         details["paper_original"] = json!(envelope.paper_original());
     }
+
     events::record(
         tx,
         envelope,
@@ -205,6 +213,7 @@ pub async fn attach(
         now,
     )
     .await?;
+
     Ok(())
 }
 
@@ -221,6 +230,7 @@ fn checked_type(
             let names: Vec<&str> = allowed.iter().map(|kind| kind.as_str()).collect();
             ServiceError::UnsupportedType(format!("File must be one of: {}", names.join(", ")))
         })?;
+
     let declared = declared.and_then(|declared| declared.split(';').next());
     match declared.map(str::trim) {
         // Clients send these when they do not know the type.
@@ -250,6 +260,7 @@ pub async fn settled(
         .for_owner(owner.clone());
     let mut pdf = upload.clone();
     let (mut reasons, mut given_up) = (Vec::new(), Vec::new());
+
     let mut is_reduced = false;
     if let Some(password) = password {
         let unlocked = documents.unlock(pdf, password.to_owned()).await??;
@@ -257,12 +268,14 @@ pub async fn settled(
         is_reduced = true;
         reasons.push("its protection by a password is removed".to_owned());
     }
+
     if gives_up {
         let flatten = SignatureHandling::Flatten;
         let level = documents
             .signatures(pdf.clone())
             .await??
             .certification_level;
+
         // Others permit what is written here.
         if level == Some(1)
             && let Some(plain) = documents.write_anew(pdf.clone(), flatten).await??
@@ -278,6 +291,7 @@ pub async fn settled(
         pdf = repaired.pdf.into();
         reasons.push(repaired.reason);
     }
+
     let mut warnings = settled.warnings;
     if password.is_some() {
         warnings.push(sources::SourceWarning {
@@ -285,6 +299,7 @@ pub async fn settled(
             message: "The protection of the document by a password is removed".to_owned(),
         });
     }
+
     let active = warnings.iter().find(|warning| is_active(warning));
     if let Some(active) = active {
         match organizations::read(core, org)
@@ -300,10 +315,12 @@ pub async fn settled(
                     is_reduced = true;
                     reasons.push("its scripts and actions are removed".to_owned());
                 }
+
                 let left = documents.settle(pdf.clone()).await??.warnings;
                 if let Some(active) = left.iter().find(|warning| is_active(warning)) {
                     return Err(refused_content(active));
                 }
+
                 warnings.retain(|warning| !is_active(warning));
                 warnings.push(sources::SourceWarning {
                     code: "actions_removed".to_owned(),
@@ -320,6 +337,7 @@ pub async fn settled(
         reason: reasons.join("; "),
         given_up,
     });
+
     Ok(SettledUpload {
         pdf,
         repair,
@@ -365,6 +383,7 @@ fn source_warning(warning: sources::SourceWarning) -> Warning {
         "open_action",
         "layers_differ",
     ];
+
     let known = CODES.into_iter().find(|code| *code == warning.code);
     Warning::new(known.unwrap_or("document"), &["file"], warning.message)
 }
@@ -384,6 +403,7 @@ pub async fn check_readable(
             if upload.password.is_none() {
                 reader.inspect(bytes.clone()).await??;
             }
+
             let SettledUpload {
                 pdf,
                 repair,
@@ -397,9 +417,11 @@ pub async fn check_readable(
                 (upload.password.as_deref(), false),
             )
             .await?;
+
             let reduced = is_reduced.then_some(pdf);
             let bytes = reduced.clone().unwrap_or(bytes);
             keeps_limits(&reader, bytes.clone()).await?;
+
             // The built-in components: an upload does not wait for those of an organization.
             let (components, priority) = (&core.components, core.store.priority());
             let documents = components.embedded_documents(org, priority);
@@ -407,6 +429,7 @@ pub async fn check_readable(
             let reader = components.embedded_placement(org, priority);
             let reader = reader.for_owner(owner.clone());
             let signatures = existing_signatures(core, &documents, bytes.clone()).await?;
+
             copies::check_vaultable(&documents, &reader, bytes, core.clock.now()).await?;
             Ok(CheckedUpload {
                 signatures,
@@ -521,6 +544,7 @@ mod tests {
         assert_eq!(checked(pdf, Some("application/x-pdf")), Ok(FileType::Pdf));
         assert!(checked(b"\x89PNG\r\n\x1a\n", Some("application/x-pdf")).is_err());
         assert_eq!(checked(pdf, None), Ok(FileType::Pdf));
+
         assert!(checked(pdf, Some("image/png")).is_err());
         assert!(checked(b"MZ", Some("application/pdf")).is_err());
     }

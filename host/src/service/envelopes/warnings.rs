@@ -28,6 +28,7 @@ pub fn of_roles(template: &Template) -> Vec<Warning> {
         let message = "The template has no fields: nothing can be signed";
         return vec![Warning::new("no_fields", &["fields"], message)];
     }
+
     let signs = |role: &str| {
         let mut own = template.fields.iter().filter(|field| field.role == role);
         own.any(|field| field.is_signature() && field.required)
@@ -46,6 +47,7 @@ pub fn of_roles(template: &Template) -> Vec<Warning> {
         let message = format!("Role {role} has no required signature or initials field");
         warnings.push(Warning::new("no_required_signature", &["fields"], message));
     }
+
     warnings
 }
 
@@ -102,6 +104,7 @@ pub async fn of_anchors(
     if seconds.is_empty() {
         return Vec::new();
     }
+
     let (indexes, seconds): (Vec<usize>, Vec<_>) = seconds.into_iter().unzip();
     let once: Vec<u32> = match rules.place(pdf.clone(), seconds).await {
         Ok(Ok(_)) => Vec::new(),
@@ -110,6 +113,7 @@ pub async fn of_anchors(
         }
         Ok(Err(_)) | Err(_) => return Vec::new(),
     };
+
     let mut searched: BTreeMap<(&str, Option<u32>), Vec<Area>> = BTreeMap::new();
     let mut warnings = Vec::new();
     for (position, index) in (0..).zip(indexes) {
@@ -122,6 +126,7 @@ pub async fn of_anchors(
         if once.contains(&position) {
             continue;
         }
+
         let wanted = (anchor_text.as_str(), *page);
         if !searched.contains_key(&wanted) && searched.len() < SEARCHES {
             let found = rules.occurrences(pdf.clone(), anchor_text.clone(), *page);
@@ -129,6 +134,7 @@ pub async fn of_anchors(
             let others = found.into_iter().skip(1).map(area).collect();
             searched.insert(wanted, others);
         }
+
         let path = ["fields", &index.to_string(), "placement", "anchor_text"];
         let message = format!("“{anchor_text}” occurs more than once: the first match was used");
         warnings.push(Warning {
@@ -136,6 +142,7 @@ pub async fn of_anchors(
             ..Warning::new("ambiguous_anchor", &path, message)
         });
     }
+
     warnings
 }
 
@@ -176,6 +183,7 @@ pub fn of_tags(tags: &[placement::ResolvedField]) -> Vec<Warning> {
                 message,
             ));
         }
+
         if several && !written("role") {
             let message = format!(
                 "The tag of {} names no role: {} fills it",
@@ -184,6 +192,7 @@ pub fn of_tags(tags: &[placement::ResolvedField]) -> Vec<Warning> {
             warnings.push(Warning::new("tag_without_role", &["file"], message));
         }
     }
+
     warnings
 }
 
@@ -197,6 +206,7 @@ pub fn of_envelope(request: &CreateEnvelope, kind: EnvelopeKind, new: bool) -> V
         let path = &path[..1 + usize::from(named.is_some())];
         warnings.push(Warning::new("secured_party_missing", path, message));
     }
+
     if new {
         let message = format!(
             "No customer had {} before: one was created",
@@ -208,6 +218,7 @@ pub fn of_envelope(request: &CreateEnvelope, kind: EnvelopeKind, new: bool) -> V
             message,
         ));
     }
+
     if kind == EnvelopeKind::Paper {
         let unused = [
             ("template_id", request.template_id.is_some()),
@@ -216,10 +227,12 @@ pub fn of_envelope(request: &CreateEnvelope, kind: EnvelopeKind, new: bool) -> V
             ("recipients", request.recipients.is_some()),
             ("allow_delegation", request.allow_delegation.is_some()),
         ];
+
         for (member, _) in unused.into_iter().filter(|(_, given)| *given) {
             let message = format!("{member} has no effect on a paper envelope");
             warnings.push(Warning::new("member_without_effect", &[member], message));
         }
     }
+
     warnings
 }

@@ -27,18 +27,22 @@ pub async fn recognise(
     let mut connection = core.store.read().await?;
     let known = kba::browsers(&mut connection, envelope, signer).await?;
     drop(connection);
+
     if is_known(&known, cookie.as_ref(), origin) {
         return Ok(None);
     }
+
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
+
     // Checked again under the envelope's lock, so that parallel first requests record one browser.
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     let known = kba::browsers(&mut tx, &envelope, signer).await?;
     if is_known(&known, cookie.as_ref(), origin) {
         return Ok(None);
     }
+
     let given = LinkToken::generate(envelope.org.bucket());
     let browser = kba::SignerBrowser {
         hash: given.hash(),
@@ -46,6 +50,7 @@ pub async fn recognise(
         rebound_at: (!known.is_empty()).then_some(now),
     };
     kba::add_browser(&mut tx, &envelope, signer, &browser).await?;
+
     if browser.rebound_at.is_some() {
         let details = json!({
             "signer": envelope_service::signer_view(signer),
@@ -55,6 +60,7 @@ pub async fn recognise(
         let actor = format!("signer:{}", signer.email);
         events::record(&mut tx, &envelope, &actor, REBOUND, details, now).await?;
     }
+
     tx.commit().await?;
     Ok(Some(given))
 }

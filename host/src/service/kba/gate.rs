@@ -160,6 +160,7 @@ pub async fn gate(
     if !signer.challenged {
         return Ok(IdentityGate::Open);
     }
+
     let challenge = IdentityCheck::of(core, envelope, signer).await?;
     let shown = match challenge.standing() {
         SignerStanding::Passed => return Ok(IdentityGate::Open),
@@ -177,6 +178,7 @@ pub async fn gate(
             IdentityPrompt::Identity(fields)
         }
     };
+
     Ok(IdentityGate::Shown(IdentityPage::new(shown)))
 }
 
@@ -190,6 +192,7 @@ pub async fn go_on(
     if !signer.challenged {
         return Ok(IdentityGate::Open);
     }
+
     let challenge = IdentityCheck::of(core, envelope, signer).await?;
     match challenge.standing() {
         SignerStanding::Passed => Ok(IdentityGate::Open),
@@ -268,6 +271,7 @@ impl<'a> IdentityCheck<'a> {
             .name
             .rsplit_once(' ')
             .unwrap_or((&self.signer.name, ""));
+
         Ok(declared
             .into_iter()
             .map(|field| IdentityInput {
@@ -317,6 +321,7 @@ impl<'a> IdentityCheck<'a> {
             let asked = IdentityPrompt::Unavailable { again: false };
             return Ok(IdentityGate::Shown(IdentityPage::new(asked)));
         }
+
         // Without identity fields, the form answers an attempt that has expired.
         let about_them = fields
             .iter()
@@ -331,6 +336,7 @@ impl<'a> IdentityCheck<'a> {
                 ..IdentityPage::new(IdentityPrompt::Identity(fields))
             }));
         }
+
         let now = self.core.clock.now();
         let mut problems = BTreeMap::new();
         let mut identity = Vec::new();
@@ -342,14 +348,17 @@ impl<'a> IdentityCheck<'a> {
                 }
                 continue;
             }
+
             match identity::read(&field.name, text, now) {
                 Ok(value) => identity.push((field.name.clone(), value)),
                 Err(why) => drop(problems.insert(field.name.clone(), why)),
             }
         }
+
         if !fields.is_empty() && !given.consent {
             problems.insert("consent".into(), Message::new("identity-consent-needed"));
         }
+
         if !problems.is_empty() {
             // Entered values go back to the browser they came from and are stored nowhere.
             let typed = |field: IdentityInput| IdentityInput {
@@ -362,6 +371,7 @@ impl<'a> IdentityCheck<'a> {
                 problems,
             }));
         }
+
         let begun = self.start(identity, given.ip).await?;
         Ok(match notice {
             Some(notice) => with(begun, notice),
@@ -394,9 +404,11 @@ impl<'a> IdentityCheck<'a> {
             expires_at: now + TIME_LIMIT,
             ended_at: None,
         };
+
         let provider = self.provider(&session.instance)?;
         let mut tx = self.core.store.begin().await?;
         let (org, id) = (&self.envelope.org, &self.envelope.id);
+
         // The envelope's lock serializes parallel starts, so that the limits hold.
         envelopes::lock(&mut tx, org, id).await?;
         let sessions = kba::of_signer(&mut tx, self.envelope, self.signer).await?;
@@ -418,6 +430,7 @@ impl<'a> IdentityCheck<'a> {
             SignerStanding::Unavailable | SignerStanding::Failed { .. } | SignerStanding::Fresh => {
             }
         }
+
         kba::insert(&mut tx, &session).await?;
         tx.commit().await?;
         identity.push(("email".into(), self.signer.email.clone()));
@@ -441,6 +454,7 @@ impl<'a> IdentityCheck<'a> {
                         [("code", Message::new("identity-enter-code"))],
                     ));
                 }
+
                 vec![("code".to_owned(), code.to_owned())]
             }
             IdentityPrompt::Questions { questions, .. } => {
@@ -457,6 +471,7 @@ impl<'a> IdentityCheck<'a> {
                         .collect();
                     return Ok(incomplete(asked, problems));
                 }
+
                 questions
                     .iter()
                     .filter_map(|question| Some((question.id.clone(), answer(question)?)))
@@ -464,16 +479,19 @@ impl<'a> IdentityCheck<'a> {
             }
             _ => return Ok(IdentityGate::Shown(IdentityPage::new(asked))),
         };
+
         let kept = self.kept(&session)?;
         let sealed = session.sealed.clone();
         let provider = self.provider(&session.instance)?;
         let mut tx = self.core.store.begin().await?;
+
         // Compare-and-swap of the step: of two identical submissions, one reaches the provider.
         let taken = kba::step(&mut tx, &session, KbaStep::Answering, sealed.as_deref()).await?;
         tx.commit().await?;
         if !taken {
             return Ok(IdentityGate::Shown(IdentityPage::new(IdentityPrompt::Busy)));
         }
+
         let progress = match session.step {
             KbaStep::Code => {
                 let code = answers.first().map_or("", |(_, code)| code);
@@ -481,6 +499,7 @@ impl<'a> IdentityCheck<'a> {
             }
             _ => provider.submit_answers(&kept.state, answers).await,
         };
+
         let before = session.step;
         let session = KbaSession {
             step: KbaStep::Answering,
@@ -494,11 +513,13 @@ impl<'a> IdentityCheck<'a> {
             let mut tx = self.core.store.begin().await?;
             kba::step(&mut tx, &session, before, sealed.as_deref()).await?;
             tx.commit().await?;
+
             return Ok(IdentityGate::Shown(IdentityPage {
                 notice: Some(IdentityNotice::TryLater),
                 ..IdentityPage::new(asked)
             }));
         }
+
         let codes = match &progress {
             Ok(progress) if progress.step == provider::Step::CodeWrong => kept.wrong_codes + 1,
             _ => kept.wrong_codes,
@@ -555,6 +576,7 @@ impl<'a> IdentityCheck<'a> {
                 return Ok(with(shown, IdentityNotice::TimeIsOver));
             }
         };
+
         let kept = SealedSessionState {
             state: progress.state,
             questions,
@@ -562,6 +584,7 @@ impl<'a> IdentityCheck<'a> {
         };
         let text = json!(kept).to_string();
         let sealed = self.core.cipher.encrypt(&text, session.id.as_str());
+
         let mut tx = self.core.store.begin().await?;
         let moved = kba::step(&mut tx, &session, step, Some(&sealed)).await?;
         tx.commit().await?;
@@ -575,6 +598,7 @@ impl<'a> IdentityCheck<'a> {
             // The session has expired, or another request has ended it.
             (false, _) => return self.as_it_is(Some(IdentityNotice::TimeIsOver)).await,
         };
+
         Ok(IdentityGate::Shown(IdentityPage {
             notice,
             ..IdentityPage::new(asked)
@@ -605,12 +629,14 @@ impl<'a> IdentityCheck<'a> {
         };
         let (core, envelope, signer) = (self.core, self.envelope, self.signer);
         outcome::record(core, envelope, signer, &session, KbaStatus::Ended, None).await?;
+
         // A provider's refusal may quote the signer's input, which must not be logged.
         let why = match &error {
             ProviderError::Rejected(_) => "refused".to_owned(),
             other => other.to_string(),
         };
         tracing::warn!(kba = %session.id, why, "identity provider call failed");
+
         match notice {
             IdentityNotice::NotAccepted | IdentityNotice::TooMany => {
                 self.as_it_is(Some(notice)).await
@@ -631,6 +657,7 @@ impl<'a> IdentityCheck<'a> {
             SignerStanding::Failed { left } => IdentityPrompt::Again { left },
             SignerStanding::Fresh => IdentityPrompt::Identity(now.fields().await?),
         };
+
         Ok(IdentityGate::Shown(IdentityPage {
             notice,
             ..IdentityPage::new(asked)
@@ -642,6 +669,7 @@ fn standing(sessions: &[KbaSession], now: Timestamp) -> SignerStanding<'_> {
     if has_passed(sessions) {
         return SignerStanding::Passed;
     }
+
     let open =
         |session: &&KbaSession| session.status == KbaStatus::Open && session.expires_at > now;
     if let Some(session) = sessions.iter().rev().find(open) {
@@ -650,6 +678,7 @@ fn standing(sessions: &[KbaSession], now: Timestamp) -> SignerStanding<'_> {
     if sessions.len() >= BEGINNINGS_IN_ALL {
         return SignerStanding::Exhausted;
     }
+
     let recent: Vec<&KbaSession> = sessions
         .iter()
         .filter(|session| session.started_at > now - WINDOW)
@@ -658,6 +687,7 @@ fn standing(sessions: &[KbaSession], now: Timestamp) -> SignerStanding<'_> {
         .iter()
         .filter(|session| session.status == KbaStatus::Failed)
         .collect();
+
     // The limit is free again when the oldest of the last `limit` attempts leaves the window.
     let over = |times: Vec<Timestamp>, limit: usize| {
         let oldest = times.len().checked_sub(limit)?;
@@ -668,6 +698,7 @@ fn standing(sessions: &[KbaSession], now: Timestamp) -> SignerStanding<'_> {
     if let Some(until) = over(failed_at, FAILURES).or_else(|| over(begun_at, BEGINNINGS)) {
         return SignerStanding::Locked(until);
     }
+
     let last = sessions
         .iter()
         .rev()
@@ -769,8 +800,10 @@ mod tests {
     fn three_failures_in_a_day_block_further_attempts() {
         let mut failed = vec![session(KbaStatus::Failed, 1000)];
         assert_eq!(stands(&failed, 1100), "2 left");
+
         failed.push(session(KbaStatus::Failed, 2000));
         assert_eq!(stands(&failed, 2100), "1 left");
+
         failed.push(session(KbaStatus::Failed, 3000));
         assert_eq!(
             stands(&failed, 3100),

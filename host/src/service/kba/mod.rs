@@ -44,11 +44,13 @@ pub async fn check_step(core: &Core, org: &OrgId, kba_required: bool) -> Result<
     if !kba_required {
         return Ok(());
     }
+
     let instance = core.instance(Slot::Kba, org);
     provider(core, org, &instance)?
         .required_identity()
         .await
         .map_err(|error| ServiceError::OtherProvider(Slot::Kba, ProviderError::from(error)))?;
+
     Ok(())
 }
 
@@ -156,6 +158,7 @@ pub async fn results(
     let envelope = envelope_service::get(core, caller, id).await?;
     let mut connection = core.store.read().await?;
     let sessions = kba::list(&mut connection, &envelope.org, &envelope.id).await?;
+
     // Another person can have taken the place since. The ledger names the one who answered.
     let entries = ledger::list(&mut connection, Some(&envelope.org), &envelope.id).await?;
     let told = |session: KbaSession| {
@@ -167,6 +170,7 @@ pub async fn results(
             let value = answered.and_then(|entry| entry.details["signer"][member].as_str());
             value.unwrap_or_default().to_owned()
         };
+
         Some(KbaResult {
             kba_id: session.id.to_string(),
             occurred_at: session.ended_at?,
@@ -182,6 +186,7 @@ pub async fn results(
             price_cents: session.price_cents,
         })
     };
+
     let known = sessions
         .into_iter()
         .filter(|session| is_result(session.status));

@@ -34,10 +34,12 @@ pub(super) async fn record(
     let first = status == KbaStatus::Passed
         && kba::bill(&mut tx, session, &signer.name, &now.month()).await?;
     let price = if first { PRICE_CENTS } else { 0 };
+
     // Ended by another request: dropping the transaction also takes back the bill.
     if !kba::end(&mut tx, session, status, provider_session, price, now).await? {
         return Ok(());
     }
+
     if is_result(status) {
         let who = envelope_service::signer_view(signer);
         let mut details = json!({
@@ -49,11 +51,13 @@ pub(super) async fn record(
             "ip_address": session.ip,
             "price_cents": price,
         });
+
         sandbox::mark(&mut details, &session.instance);
         let actor = format!("signer:{}", signer.email);
         events::record(&mut tx, &envelope, &actor, ACTION, details, now).await?;
         let data = json!({ "signer": who, "status": status });
         events::emit(&mut tx, &envelope, EventType::KbaVerified, data, now).await?;
     }
+
     Ok(tx.commit().await?)
 }

@@ -175,15 +175,18 @@ pub async fn send(
     if !links::is_current(&mut tx, envelope, signer).await? {
         return Err(ServiceError::NotFound("Signer"));
     }
+
     let mut state = access_codes::get(&mut tx, envelope, signer).await?;
     let failures = access_codes::failures_of(&mut tx, envelope, signer, network).await?;
     if let Some(until) = locked(&state, &failures, now) {
         return Ok(CodeRequest::Locked(until));
     }
+
     let soon = state.sent.as_ref().map(|(_, at)| *at + COOL_DOWN);
     if let Some(next) = soon.filter(|next| *next > now) {
         return Ok(CodeRequest::Later(next));
     }
+
     let window = state.first_sent_at.map(|first| first + SEND_WINDOW);
     let is_flooded = state.sends >= MOST_SENDS && window.is_some_and(|end| end > now);
     let last = state.sent.take();
@@ -193,16 +196,19 @@ pub async fn send(
     {
         return Ok(CodeRequest::Later(*sent_at + CODE_LIFE));
     }
+
     match window.filter(|end| *end > now) {
         Some(_) => state.sends += 1,
         None => (state.sends, state.first_sent_at) = (1, Some(now)),
     }
+
     let new = || core.cipher.encrypt(&new_code(), &code_context(envelope));
     let code = last.map_or_else(new, |(code, _)| code);
     state.sent = Some((code, now));
     access_codes::put(&mut tx, envelope, signer, &state).await?;
     mails::access_code(&mut tx, envelope, signer, now).await?;
     tx.commit().await?;
+
     Ok(CodeRequest::Sent)
 }
 
@@ -260,15 +266,18 @@ pub async fn check(
         network,
     } = entry;
     let now = core.clock.now();
+
     let mut tx = core.store.begin().await?;
     if !links::is_current(&mut tx, envelope, signer).await? {
         return Err(ServiceError::NotFound("Signer"));
     }
+
     let mut state = access_codes::get(&mut tx, envelope, signer).await?;
     let mut failures = access_codes::failures_of(&mut tx, envelope, signer, network).await?;
     if let Some(until) = locked(&state, &failures, now) {
         return Ok(CodeCheck::Locked(until));
     }
+
     let expected = match signer.access {
         SignerAccess::EmailCode | SignerAccess::SmsCode => {
             let sealed = valid(&state, now);
@@ -279,9 +288,11 @@ pub async fn check(
             sealed.and_then(|sealed| open_passcode(&core.cipher, &envelope.org, sealed))
         }
     };
+
     let Some(expected) = expected else {
         return Ok(CodeCheck::Outdated);
     };
+
     let details = json!({
         "signer": envelope_service::contact_view(signer),
         "method": signer.access,
@@ -299,6 +310,7 @@ pub async fn check(
             ..state
         };
         access_codes::put(&mut tx, envelope, signer, &cleared).await?;
+
         access_codes::forget_failures(&mut tx, envelope, signer).await?;
         events::record(&mut tx, envelope, &actor, CONFIRMED, details, now).await?;
         tx.commit().await?;
@@ -312,6 +324,7 @@ pub async fn check(
         let text = serde_json::to_string(&pass);
         let text = text.map_err(|error| ServiceError::Internal(error.to_string()))?;
         let sealed = core.cipher.encrypt(&text, &pass_context(envelope));
+
         return Ok(CodeCheck::Right(sealed));
     }
 
@@ -326,6 +339,7 @@ pub async fn check(
             locked_until,
         };
     }
+
     if state.failures >= MOST_FAILURES_OF_ALL {
         locked_until = locked_until.max(Some(now + lock(state.locks)));
         state = CodeState {
@@ -336,13 +350,16 @@ pub async fn check(
             ..state
         };
     }
+
     if locked_until.is_some() {
         let failed = EventType::SignerAccessFailed;
         events::record_and_emit(&mut tx, envelope, &actor, failed, details, now).await?;
     }
+
     access_codes::put(&mut tx, envelope, signer, &state).await?;
     access_codes::put_failures(&mut tx, envelope, signer, network, &failures).await?;
     tx.commit().await?;
+
     Ok(locked_until.map_or(CodeCheck::Wrong, CodeCheck::Locked))
 }
 

@@ -58,6 +58,7 @@ impl CallbackLimits {
             taken: 0,
             in_hand: Arc::new(Semaphore::new(IN_HAND)),
         });
+
         let age = now.saturating_duration_since(window.began);
         if age >= WINDOW {
             (window.began, window.taken) = (now, 0);
@@ -65,8 +66,10 @@ impl CallbackLimits {
             let left = (WINDOW - age).as_secs_f64().ceil();
             return Err(CallbackRejection::TooMany(left as u32));
         }
+
         let permit = window.in_hand.clone().try_acquire_owned();
         let permit = permit.map_err(|_| CallbackRejection::Busy)?;
+
         // Rejected callbacks do not use up the minute's limit.
         window.taken += 1;
         Ok(permit)
@@ -85,6 +88,7 @@ mod tests {
         for _ in 0..20 {
             assert_eq!(take("oak", now), Ok(()));
         }
+
         let later = now + Duration::from_secs(45);
         assert_eq!(take("oak", later), Err(CallbackRejection::TooMany(15)));
         assert_eq!(take("elm", later), Ok(()));

@@ -34,12 +34,15 @@ pub fn completed_fields(
                 "signer_id": signer.map(|signer| &signer.id),
             });
             bytes += field.to_string().len();
+
             if fields.len() == FIELDS_LIMIT || bytes > FIELDS_BYTES {
                 return (fields, true);
             }
+
             fields.push(field);
         }
     }
+
     (fields, false)
 }
 
@@ -100,6 +103,7 @@ mod tests {
             ]),
             &[],
         );
+
         let values: Vec<&Value> = fields.iter().map(|field| &field["value"]).collect();
         assert_eq!(
             values,

@@ -82,6 +82,7 @@ pub async fn correct(
     };
     let changed = change_signer(core, &mut tx, &envelope, &signer, &change, &caller.actor).await?;
     answer.commit(tx, &changed).await?;
+
     Ok(changed)
 }
 
@@ -108,6 +109,7 @@ pub async fn delegate(
         .await?
         .into_iter();
     let now = all.find(|other| other.position == signer.position);
+
     // Two delegations at the same moment: only the signer on record may name another.
     let now = now.filter(|now| now.email == signer.email);
     let signer = now.ok_or(ServiceError::NotFound("Signer"))?;
@@ -115,6 +117,7 @@ pub async fn delegate(
         let why = "The sender does not allow another person to sign in your place";
         return Err(ServiceError::Conflict(why.into()));
     }
+
     let actor = format!("signer:{}", signer.email);
     change_signer(core, &mut tx, &envelope, &signer, change, &actor).await?;
     Ok(tx.commit().await?)
@@ -138,6 +141,7 @@ async fn change_signer(
         let why = format!("{} has already signed", before.email);
         return Err(ServiceError::Conflict(why));
     }
+
     let (name, email) = (change.name.trim(), change.email.trim());
     let is_name = !name.is_empty()
         && name.chars().count() <= LONGEST_NAME
@@ -151,6 +155,7 @@ async fn change_signer(
             "This is no name of a person",
         )]));
     }
+
     let now = core.clock.now();
     let is_another_person = !email.eq_ignore_ascii_case(&before.email);
     let phone = match change.phone {
@@ -168,6 +173,7 @@ async fn change_signer(
             "The signer has this name, address and number already",
         )]));
     }
+
     let submitter = before.provider_submitter.as_ref();
     let submitter = submitter.and_then(|id| id.parse().ok());
     let (Some(_), Some(submitter)) = (room_submission(envelope), submitter) else {
@@ -176,11 +182,13 @@ async fn change_signer(
                 .into(),
         ));
     };
+
     let correction = SubmitterCorrection {
         name,
         email,
         is_another_person,
     };
+
     let room = core.room();
     match room.correct(tx, &envelope.org, submitter, correction).await {
         Ok(()) => {}
@@ -191,6 +199,7 @@ async fn change_signer(
         Err(FormError::Store(error)) => return Err(error.into()),
         Err(error) => return Err(ServiceError::Internal(error.to_string())),
     }
+
     let mut after = Signer {
         name: name.to_owned(),
         email: email.to_owned(),
@@ -204,11 +213,13 @@ async fn change_signer(
         after.consumer = None;
         after.challenged = kba::is_challenged(tx, envelope, email).await?;
     }
+
     signers::update(tx, envelope, &after).await?;
     signers::expire_links(tx, envelope, before, now).await?;
     if after.phone != before.phone {
         access_codes::forget(tx, envelope, &after).await?;
     }
+
     // A read of the submission that began before this change must not be applied after it.
     store::provider_poll::looked(tx, envelope, false, now).await?;
     record(tx, envelope, before, &after, change.reason, actor, now).await?;
@@ -217,6 +228,7 @@ async fn change_signer(
     if turn.any(|now| now.position == after.position) {
         mails::invite(tx, envelope, &after, now).await?;
     }
+
     Ok(after)
 }
 

@@ -136,11 +136,13 @@ pub async fn issue(
     let trigger = widget.trigger();
     let known = envelopes::lock(&mut tx, &caller.org, &id).await?;
     let known = known.ok_or_else(not_found)?;
+
     // Widgets cannot show identity questions (specification, "KBA"). Checked before the
     // lifecycle rules, so that the error is the same in every status.
     if widget == Widget::Sign && known.sending.kba_required {
         return Err(ServiceError::KbaRequired);
     }
+
     let (envelope, _) = lifecycle::lock_for(core, &mut tx, &caller.org, &id, trigger).await?;
     if widget == Widget::Sign {
         let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
@@ -148,12 +150,14 @@ pub async fn issue(
             return Err(unknown_signer(&request.user_email));
         }
     }
+
     let now = core.clock.now();
     let token = signed(core, access, caller, &envelope, &request, now)?;
     let details = json!({ "widget_type": widget, "user_email": request.user_email });
     let action = "embed_token.issued";
     events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
     answer.commit(tx, &token).await?;
+
     Ok(token)
 }
 
@@ -188,6 +192,7 @@ fn signed(
         exp: expires_at.as_seconds(),
         begun: BeginningCredential::sealed(core, caller),
     };
+
     let token = jwt::issue(&access.embed_keys, &claims)?;
     Ok(EmbedToken {
         // The token is in the fragment, which browsers do not send to servers.
@@ -229,10 +234,12 @@ async fn read(
     let Some(claims) = claims.filter(|claims| fits(claims.widget_type)) else {
         return Ok(None);
     };
+
     let begun = claims.begun.as_deref();
     if !BeginningCredential::is_sealed_in_force(core, &claims.org_id, begun).await? {
         return Ok(None);
     }
+
     let mut connection = core.store.read().await?;
     let envelope = envelopes::get(&mut connection, &claims.org_id, &claims.envelope_id).await?;
     Ok(envelope.map(|envelope| OpenedEmbedToken {
@@ -264,18 +271,21 @@ pub async fn signing_link(
 ) -> Result<Option<String>, ServiceError> {
     let envelope = &opened.envelope;
     let mut tx = core.store.begin().await?;
+
     // The lock keeps a correction from expiring links between the read and the new link.
     envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
     let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
     let Some(signer) = who_signs(envelope, &signers, &opened.email) else {
         return Ok(None);
     };
+
     let url = links::make(core, &mut tx, envelope, signer, links::EMBED_LIFE).await?;
     let (actor, now) = (opened.caller().actor, core.clock.now());
     let details = json!({ "signers": 1, "widget_type": Widget::Sign });
     let action = "signing_links.fetched";
     events::record(&mut tx, envelope, &actor, action, details, now).await?;
     tx.commit().await?;
+
     Ok(Some(url))
 }
 

@@ -73,5 +73,6 @@ async fn issue(
         expires_at: now + life,
     };
     signers::insert_link(connection, &token, &target, now).await?;
+
     Ok(token)
 }

@@ -82,6 +82,7 @@ pub async fn callback(
         }
         Err(seen::CallbackError::Malformed(why)) => return Err(CallbackError::Malformed(why)),
     };
+
     Ok(catch_up(core, instance, &submission).await?)
 }
 
@@ -107,6 +108,7 @@ pub async fn reconcile(
         let Some(look) = look(core, envelope).await? else {
             return Ok(None);
         };
+
         match apply(core, envelope, &look).await {
             // A concurrent read was recorded first, so this one may be out of date: read again.
             Err(ServiceError::Store(StoreError::Conflict)) => {}
@@ -114,6 +116,7 @@ pub async fn reconcile(
             Ok(()) => return Ok(Some(look.submission)),
         }
     }
+
     Err(StoreError::Conflict.into())
 }
 
@@ -127,6 +130,7 @@ async fn look(core: &Core, envelope: &Envelope) -> Result<Option<SubmissionRead>
     let Some((instance, submission)) = envelope.submitted() else {
         return Ok(None);
     };
+
     let mut connection = core.store.read().await?;
     let before = store::provider_poll::looked_at(&mut connection, envelope).await?;
     drop(connection);
@@ -163,6 +167,7 @@ pub async fn destination(
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))?;
     let signers = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
+
     drop(connection);
     let Some(signer) = signers
         .iter()
@@ -173,19 +178,23 @@ pub async fn destination(
     if signer.email != visitor.email {
         return Ok(LinkDestination::PassedOn);
     }
+
     if !envelope.status.is_out_for_signing()
         || submission.archived
         || signer.status == SignerStatus::Completed
     {
         return Ok(LinkDestination::Closed);
     }
+
     let mut turn = envelope_service::invited_now(&envelope, &signers);
     if let Some(first) = turn.clone().next()
         && !turn.any(|now| now.position == signer.position)
     {
         return Ok(LinkDestination::NotYourTurn(first.name.clone()));
     }
+
     let page = seen_of(&submission, signer).map(|seen| seen.signing_url.clone());
+
     // The browser is redirected there, so other schemes are refused.
     match page.filter(|page| page.starts_with("https://") || page.starts_with("http://")) {
         Some(page) => Ok(LinkDestination::Page(page)),
@@ -207,6 +216,7 @@ pub async fn confirm_signers(core: &Core, envelope: &Envelope) -> Result<i64, Se
     if envelope.status != EnvelopeStatus::Completed {
         return Err(StoreError::Conflict.into());
     }
+
     let template = sent_template(&mut tx, &envelope).await?;
     for mut signer in signers::list(&mut tx, &envelope.org, &envelope.id).await? {
         let role = &signer.role;
@@ -217,6 +227,7 @@ pub async fn confirm_signers(core: &Core, envelope: &Envelope) -> Result<i64, Se
                 "The signing provider no longer says that {role} has signed"
             )));
         };
+
         let open = unexecuted(template.as_ref(), &signer, seen);
         if !open.is_empty() {
             let open = open.join(", ");
@@ -224,16 +235,20 @@ pub async fn confirm_signers(core: &Core, envelope: &Envelope) -> Result<i64, Se
                 "{role} has not signed: the document was completed without {open}"
             )));
         }
+
         note_delegation(&mut tx, &envelope, &mut signer, seen, &look, now).await?;
+
         // A form that was completed before this was recorded.
         if signer.execution.is_none() {
             signer.execution = Some(execution(template.as_ref(), &signer, seen));
             signers::update(&mut tx, &envelope, &signer).await?;
         }
     }
+
     store::provider_poll::looked(&mut tx, &envelope, look.submission.archived, now).await?;
     let sequence = ledger::last_sequence(&mut tx, &envelope.org, &envelope.id).await?;
     tx.commit().await?;
+
     Ok(sequence)
 }
 
@@ -259,20 +274,25 @@ async fn apply(
     if !envelope.status.is_out_for_signing() {
         return Ok(());
     }
+
     let mut signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
     let turn_before: Vec<i64> = envelope_service::invited_now(&envelope, &signers)
         .map(|signer| signer.position)
         .collect();
+
     let mut new_to_it = Vec::new();
     for signer in &mut signers {
         let Some(seen) = seen_of(submission, signer) else {
             continue;
         };
+
         if note_delegation(&mut tx, &envelope, signer, seen, look, now).await? {
             new_to_it.push(signer.position);
         }
+
         follow(core, &mut tx, &mut envelope, signer, seen, now).await?;
     }
+
     let archived = submission.archived;
     let archived_since = store::provider_poll::looked(&mut tx, &envelope, archived, now).await?;
     if let Some(declined) = signers
@@ -299,6 +319,7 @@ async fn apply(
             }
         }
     }
+
     Ok(tx.commit().await?)
 }
 
@@ -322,6 +343,7 @@ async fn note_delegation(
     if store::provider_poll::looked_at(tx, envelope).await? != look.before {
         return Err(StoreError::Conflict);
     }
+
     tracing::warn!(envelope = %envelope.id, role = signer.role, "signer was replaced at the provider");
     let previous = envelope_service::signer_view(signer);
     signer.id = SignerId::new();
@@ -330,16 +352,19 @@ async fn note_delegation(
         "" => seen.email.clone(),
         name => name.to_owned(),
     };
+
     let details = json!({
         "role": signer.role, "from": previous["email"], "to": signer.email,
         "signer": envelope_service::signer_view(signer), "previous": previous,
     });
     events::record(tx, envelope, "provider", "signer.delegated", details, now).await?;
+
     // Neither the telephone nor an identity check of the previous signer is the new one's.
     signer.phone = None;
     signer.consumer = None;
     signer.challenged = kba::is_challenged(tx, envelope, &signer.email).await?;
     signers::update(tx, envelope, signer).await?;
+
     // Links issued so far went to the previous signer.
     signers::expire_links(tx, envelope, signer, now).await?;
     Ok(true)
@@ -359,17 +384,20 @@ async fn note_archived(
     if now < since + patience {
         return Ok(());
     }
+
     let action = "submission.archived";
     let entries = ledger::list(tx, Some(&envelope.org), &envelope.id).await?;
     if entries.iter().any(|entry| entry.action == action) {
         return Ok(());
     }
+
     tracing::error!(
         envelope = %envelope.id,
         "submission of an open envelope is archived at the provider: it cannot be signed"
     );
     let details = json!({ "seen_since": since });
     events::record(tx, envelope, "provider", action, details, now).await?;
+
     Ok(())
 }
 
@@ -393,6 +421,7 @@ async fn follow(
     if progress(after) <= progress(before) {
         return Ok(());
     }
+
     if after == SignerStatus::Completed {
         let template = sent_template(tx, envelope).await?;
         let open = unexecuted(template.as_ref(), signer, seen);
@@ -403,22 +432,27 @@ async fn follow(
             after = SignerStatus::Started;
         }
     }
+
     // `after` may have been lowered to `Started` above.
     if progress(after) <= progress(before) {
         return Ok(());
     }
+
     signer.status = after;
     if after == SignerStatus::Completed {
         let at = seen.completed_at.as_deref().and_then(Timestamp::parse);
         signer.completed_at = Some(at.unwrap_or(now));
     }
+
     if after == SignerStatus::Declined {
         signer.decline_reason = Some(seen.decline_reason.clone().unwrap_or_default());
     }
+
     signers::update(tx, envelope, signer).await?;
     if envelope.status == EnvelopeStatus::Sent {
         advance(core, tx, envelope, EnvelopeTrigger::View, now).await?;
     }
+
     // Emit skipped steps, too: a signer who has completed has also viewed and started.
     let steps = [
         (SignerStatus::Viewed, EventType::SignerViewed),
@@ -435,14 +469,17 @@ async fn follow(
                 details["signature"] = json!(signer.execution);
                 details["kind"] = json!(signer.kind);
             }
+
             note_origin(&mut details, seen, status);
             if status == SignerStatus::Completed {
                 consumer::note(tx, envelope, signer, &mut details).await?;
             }
+
             events::record(tx, envelope, &actor, event_type.as_str(), details, now).await?;
             events::emit(tx, envelope, event_type, data, now).await?;
         }
     }
+
     Ok(())
 }
 
@@ -467,6 +504,7 @@ fn unexecuted(template: Option<&Template>, signer: &Signer, seen: &seen::Submitt
     let is_empty = |value: &seen::SignedValue| {
         value.value.is_empty() || (value.field_type == "checkbox" && value.value == "false")
     };
+
     // A field that a condition may hide is left to the form, which applies the condition.
     let may_be_hidden =
         |name: &str| own().any(|field| field.name == name && field.rules.condition.is_some());
@@ -483,12 +521,14 @@ fn unexecuted(template: Option<&Template>, signer: &Signer, seen: &seen::Submitt
         .filter(|value| is_empty(value) && is_required(&value.name))
         .map(|value| value.name.clone())
         .collect();
+
     let signatures = signatures(template, signer, seen);
 
     if !executes_any(&signatures, seen) {
         let shown = signatures.iter().filter(|name| !may_be_hidden(name));
         open.extend(shown.map(|name| (*name).to_owned()));
     }
+
     open.into_iter().collect()
 }
 
@@ -551,12 +591,14 @@ async fn note_unexecuted(
     {
         return Ok(());
     }
+
     tracing::warn!(
         envelope = %envelope.id,
         role = signer.role,
         "provider completed a signer without a signature"
     );
     events::record(tx, envelope, "provider", action, details, now).await?;
+
     Ok(())
 }
 
@@ -573,6 +615,7 @@ fn note_origin(details: &mut Value, seen: &seen::Submitter, status: SignerStatus
                 }
                 _ => false,
             };
+
             if kept {
                 // The list of files is JSON; every other attribute is text.
                 let list = match name.as_str() {
@@ -643,16 +686,19 @@ async fn complete(
         "fields": fields,
         "fields_truncated": fields_truncated,
     });
+
     let details = json!({ "completed_at": now, "signers": signers.len() });
     let action = EventType::EnvelopeCompleted.as_str();
     events::record(tx, envelope, "system", action, details, now).await?;
     events::emit(tx, envelope, EventType::EnvelopeCompleted, data, now).await?;
     let organization = organizations::get(tx, &envelope.org).await?;
     let mut tell_at = now;
+
     let standing = organization.is_some_and(|organization| organization.settings.auto_vault);
     if envelope.is_vaulted_unattended(standing) {
         vault_in::queue(tx, envelope, None, now).await?;
         tell_at = now + mails::VAULT_HEAD_START;
     }
+
     Ok(mails::completed(tx, envelope, tell_at).await?)
 }

@@ -34,6 +34,7 @@ pub fn provider(core: &Core, org: &OrgId, instance: &str) -> Result<SigningProvi
     lease.room = records
         .clone()
         .map(|records| records as Arc<dyn RoomRecords>);
+
     Ok(SigningProvider {
         plugin: core.components.signing(Some(org), instance),
         lease,

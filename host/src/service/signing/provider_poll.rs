@@ -42,6 +42,7 @@ async fn look(core: &Core, due: OwnedEnvelope) {
         let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
         signing::reconcile(core, &envelope).await.map(drop)
     };
+
     match looked.await {
         Ok(()) => drop(core.metrics.provider_polls.inc()),
         Err(error) => {

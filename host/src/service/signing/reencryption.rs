@@ -17,6 +17,7 @@ pub async fn reencrypt(store: &Store, cipher: &AtRestCipher) -> Result<usize, Se
         let mut connection = store.read().await?;
         let kept = sealed::list(&mut connection, place).await?;
         drop(connection);
+
         for text in kept {
             if let Some(new) = cipher.reencrypted(&text.sealed, &context(place, &text)) {
                 let mut tx = store.begin().await?;
@@ -26,6 +27,7 @@ pub async fn reencrypt(store: &Store, cipher: &AtRestCipher) -> Result<usize, Se
             }
         }
     }
+
     Ok(resealed)
 }
 
@@ -42,6 +44,7 @@ pub async fn count(store: &Store, cipher: &AtRestCipher) -> Result<usize, Servic
         };
         older += kept.iter().filter(other).count();
     }
+
     Ok(older)
 }
 

@@ -52,6 +52,7 @@ pub async fn remind(
     for signer in &chosen {
         mails::remind(&mut tx, &envelope, signer, now).await?;
     }
+
     let emails: Vec<String> = chosen.iter().map(|signer| signer.email.clone()).collect();
     let data = json!({ "reminded": emails });
     let (actor, sent) = (caller.actor.as_str(), EventType::EnvelopeReminderSent);
@@ -61,6 +62,7 @@ pub async fn remind(
         reminded: emails,
     };
     answer.commit(tx, &reminded).await?;
+
     Ok(reminded)
 }
 
@@ -74,6 +76,7 @@ fn chosen<'a>(
     let Some(email) = email else {
         return Ok(turn);
     };
+
     let refuse = |code: &str, expected: &str, message: String| {
         let issue = ValidationIssue::new(code, &["signer_email"], expected, email, message);
         Err(ServiceError::Invalid(vec![issue]))
@@ -87,6 +90,7 @@ fn chosen<'a>(
         .copied()
         .filter(|signer| signer.status != SignerStatus::Completed)
         .collect();
+
     if named.is_empty() {
         let message = format!("The envelope has no signer {email}");
         return refuse("unknown_signer", "a signer of the envelope", message);
@@ -95,6 +99,7 @@ fn chosen<'a>(
         let message = format!("{email} has already signed");
         return refuse("already_signed", "a signer who has not signed", message);
     }
+
     let now: Vec<&Signer> = turn
         .into_iter()
         .filter(|signer| {
@@ -107,5 +112,6 @@ fn chosen<'a>(
         let message = format!("It is not {email}'s turn to sign yet");
         return refuse("not_their_turn", "the signer whose turn it is", message);
     }
+
     Ok(now)
 }

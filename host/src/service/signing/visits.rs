@@ -43,6 +43,7 @@ pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<LinkVisitor>,
     let Some(target) = signers::link(&mut connection, token).await? else {
         return Ok(None);
     };
+
     let organization = organizations::get(&mut connection, &target.org).await?;
     let envelope = envelopes::get(&mut connection, &target.org, &target.envelope).await?;
     let signers = signers::list(&mut connection, &target.org, &target.envelope).await?;
@@ -51,6 +52,7 @@ pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<LinkVisitor>,
     };
     let still_to_sign = signers.iter().filter(open);
     let still_to_sign = still_to_sign.map(|other| other.name.clone()).collect();
+
     let signer = signers
         .into_iter()
         .find(|signer| signer.position == target.position);
@@ -58,6 +60,7 @@ pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<LinkVisitor>,
     else {
         return Ok(None);
     };
+
     drop(connection);
     let due = payments::due(core, &envelope).await?;
     let owed = due.filter(|due| due.position == Some(signer.position));
@@ -90,12 +93,14 @@ pub async fn find_reader(
     let Some(target) = signers::link(&mut connection, token).await? else {
         return Ok(None);
     };
+
     let (org, id) = (&target.org, &target.envelope);
     let recipients = signers::recipients(&mut connection, org, id).await?;
     let mut recipients = recipients.into_iter();
     let Some(recipient) = recipients.find(|one| one.position == target.position) else {
         return Ok(None);
     };
+
     let organization = organizations::get(&mut connection, org).await?;
     let envelope = envelopes::get(&mut connection, org, id).await?;
     let signers = signers::list(&mut connection, org, id).await?;
@@ -124,15 +129,18 @@ pub async fn renew_reader(
     if !(signed || reads) {
         return Ok(LinkRenewal::Closed);
     }
+
     let position = reader.position;
     if !signers::claim_renewal(&mut tx, envelope, position, now - COOL_DOWN, now).await? {
         return Ok(LinkRenewal::TooSoon);
     }
+
     if signed {
         mails::copy_again(&mut tx, envelope, reader, now).await?
     } else {
         mails::invite_again(&mut tx, envelope, reader, now).await?
     }
+
     tx.commit().await?;
     Ok(LinkRenewal::Mailed)
 }
@@ -156,15 +164,18 @@ pub async fn renew(
             _ => LinkRenewal::Closed,
         });
     }
+
     // The row records the time of the last mail, so that the limit holds across nodes.
     if !signers::claim_renewal(&mut tx, envelope, signer.position, now - COOL_DOWN, now).await? {
         return Ok(LinkRenewal::TooSoon);
     }
+
     if signed {
         mails::copy_again(&mut tx, envelope, signer, now).await?
     } else {
         mails::invite_again(&mut tx, envelope, signer, now).await?
     }
+
     tx.commit().await?;
     Ok(LinkRenewal::Mailed)
 }

@@ -42,6 +42,7 @@ pub(super) async fn check(
             placement_issue(issue)
         }));
     }
+
     for index in only_conditional(fields) {
         let field = &fields[index];
         let index = index.saturating_sub(known).to_string();
@@ -56,6 +57,7 @@ pub(super) async fn check(
             ),
         ));
     }
+
     issues.extend(unfit_defaults(core, org, pdf, fields, known).await?);
     issues.extend(hidden_signatures(core, pdf, &fields[known..]).await?);
     let attached = fields.iter().filter(|field| field.field_type == ATTACHMENT);
@@ -69,9 +71,11 @@ pub(super) async fn check(
             format!("A template has at most {ATTACHMENTS} fields for files"),
         ));
     }
+
     if count > 0 || fields.iter().any(|field| field.rules.overflow.is_some()) {
         issues.extend(appendix(core, org, pdf).await?);
     }
+
     if issues.is_empty() {
         Ok(())
     } else {
@@ -90,6 +94,7 @@ async fn hidden_signatures(
     if memchr::memmem::find(pdf, b"/ByteRange").is_none() {
         return Ok(None);
     }
+
     let area = |area: &crate::domain::field::Area| Area {
         page: area.page,
         x: area.x,
@@ -107,6 +112,7 @@ async fn hidden_signatures(
         },
         continuation: None,
     };
+
     let signatures = fields.iter().filter(|field| field.is_signature());
     let tried = core
         .documents(None)
@@ -160,6 +166,7 @@ async fn unfit_defaults(
             &misfit,
         ))
     });
+
     Ok(issues.collect())
 }
 
@@ -172,10 +179,12 @@ fn wrong_default((index, field): (usize, &Field)) -> Option<ValidationIssue> {
     {
         return None;
     }
+
     let mut expected = entry::expected(&field.field_type).to_owned();
     if is_date {
         expected += &format!(", or {DAY_OF_SIGNING} for the day of signing");
     }
+
     let message = format!("Field {} takes {expected}", field.name);
     Some(ValidationIssue::new(
         "invalid_value",
@@ -228,6 +237,7 @@ pub(super) fn options(fields: &[Field]) -> Vec<ValidationIssue> {
     let wrong = all.filter(|(_, field)| {
         is_choice(field) && (field.options.is_empty() || field.options.iter().any(is_blank))
     });
+
     wrong
         .map(|(index, field)| {
             ValidationIssue::new(
@@ -258,11 +268,13 @@ async fn appendix(
             message,
         )
     };
+
     if facts.signatures > 0 {
         let message = "Files of signers and long texts become pages of the document, and a document with \
                        digital signatures cannot get pages: it would lose its signatures";
         return Ok(Some(refused("a signed document", message)));
     }
+
     let merged = core.documents(None).merge(vec![pdf.clone()]).await?;
     Ok(merged.err().map(|error| {
         let message = "Files of signers and long texts become pages of the document, and this document \
@@ -283,30 +295,36 @@ pub(super) async fn drop_unusable(
     for issue in unsupported(provider, fields) {
         warnings.push(without_effect(&issue.message));
     }
+
     if !warnings.is_empty() {
         for field in fields.iter_mut() {
             field.rules = FieldRules::default();
         }
     }
+
     while fields.iter().any(|field| !field.rules.is_empty()) {
         let found = rules
             .check(fields.iter().map(ruled_field).collect())
             .await?;
         let before = warnings.len();
+
         for issue in found {
             let index = usize::try_from(issue.field_index).unwrap_or(usize::MAX);
             let (Some(field), [name]) = (fields.get_mut(index), issue.path.as_slice()) else {
                 continue;
             };
+
             if field.rules.remove(name) {
                 let tag = format!("In the tag of {}: {name} has no effect", field.name);
                 warnings.push(without_effect(&format!("{tag}: {}", issue.message)));
             }
         }
+
         if warnings.len() == before {
             break;
         }
     }
+
     for index in only_conditional(fields) {
         let field = &mut fields[index];
         field.rules.condition = None;
@@ -315,6 +333,7 @@ pub(super) async fn drop_unusable(
             "{tag}: it is no choice whether to sign"
         )));
     }
+
     Ok(warnings)
 }
 

@@ -48,14 +48,17 @@ pub async fn of_templates(
                 "Template {name} has no document"
             )));
         };
+
         documents.push(document);
     }
+
     let size: i64 = documents.iter().map(|document| document.size).sum();
     if size.unsigned_abs() > UPLOAD_LIMIT {
         return Err(ServiceError::Semantic(format!(
             "Together the templates are larger than {UPLOAD_LIMIT} bytes"
         )));
     }
+
     let fields = match sources {
         [only] => only.fields.clone(),
         several => {
@@ -67,25 +70,30 @@ pub async fn of_templates(
                     u32::try_from(pages).unwrap_or(u32::MAX),
                 ));
             }
+
             merged_fields(&parts)
         }
     };
+
     if fields.len() > FIELDS {
         return Err(ServiceError::Semantic(format!(
             "Together the templates have more than {FIELDS} fields"
         )));
     }
+
     let _room = admit(core, &WorkOwner::new(&caller.org, ""), size.unsigned_abs()).await?;
     let mut pdfs = Vec::new();
     for document in documents {
         pdfs.push(core.files.get(document).await?);
     }
+
     let pdf = if pdfs.len() == 1 {
         pdfs.remove(0)
     } else {
         let documents = core.documents(Some(&caller.org));
         documents.merge(pdfs).await??.into()
     };
+
     keep(core, caller, composition, Some((pdf, None)), fields).await
 }
 
@@ -103,6 +111,7 @@ pub async fn of_upload(
     )
     .await?;
     let bytes = core.files.get(upload).await?;
+
     let kind = FileType::parse(&upload.content_type);
     let kind = kind.ok_or_else(|| ServiceError::Internal("an upload of no known type".into()))?;
     let (fields, pdf, placed) = match picture(kind, &bytes) {
@@ -119,6 +128,7 @@ pub async fn of_upload(
             (tagged.fields, tagged.pdf, Some(tagged.placed))
         }
     };
+
     keep(core, caller, composition, Some((pdf, placed)), fields).await
 }
 
@@ -152,6 +162,7 @@ async fn keep(
     if let Some((pdf, _)) = &document {
         answers::check(core, (&caller.org, &instance), pdf, &fields, 0).await?;
     }
+
     let now = core.clock.now();
     let mut template = Template {
         kba_required: composition.kba_required,
@@ -160,6 +171,7 @@ async fn keep(
         fields,
         ..Template::new(caller.org.clone(), composition.name, instance, now)
     };
+
     let mut placed = None;
     if let Some((pdf, by_tags)) = document {
         placed = by_tags;
@@ -169,6 +181,7 @@ async fn keep(
             .put(area, &caller.org, id, pdf, "application/pdf");
         template.document = Some(put.await?);
     }
+
     let mut tx = core.store.begin().await?;
     match templates::insert(&mut tx, &template).await {
         Ok(()) => {
@@ -187,6 +200,7 @@ async fn keep(
         }
         Err(error) => return Err(error.into()),
     }
+
     Ok(template)
 }
 
@@ -233,9 +247,11 @@ fn merged_fields(parts: &[(&[Field], u32)]) -> Vec<Field> {
                 ..field.clone()
             };
             field.rules.rename(renamed);
+
             field.name = own_name(&field, &known);
             field
         };
+
         // A field that gets another name changes the rules that name it, and with them perhaps the names
         // of further fields.
         let mut renamed: Vec<(&str, String)> = Vec::new();
@@ -248,11 +264,14 @@ fn merged_fields(parts: &[(&[Field], u32)]) -> Vec<Field> {
             if next == renamed {
                 break;
             }
+
             renamed = next;
         }
+
         merged.extend(fields.iter().map(|field| made(field, &renamed)));
         before = before.saturating_add(*pages);
     }
+
     merged
 }
 
@@ -265,6 +284,7 @@ fn own_name(field: &Field, known: &[Field]) -> String {
             .filter(same_name)
             .any(|other| !says_the_same(other, field))
     };
+
     let numbered = (2..).map(|number| format!("{} ({number})", field.name));
     std::iter::once(field.name.clone())
         .chain(numbered)
@@ -352,6 +372,7 @@ mod tests {
                 ..field("Fee", "Buyer", 1)
             },
         ];
+
         let merged = merged_fields(&[(&first, 1), (&second, 1)]);
         let rules = &merged[2].rules;
         assert_eq!(rules.condition.as_deref(), Some("Amount (2):100"));
@@ -378,10 +399,12 @@ mod tests {
                 },
             ]
         };
+
         let (first, second) = (part("100"), part("200"));
         let merged = merged_fields(&[(&first, 1), (&second, 1)]);
         let names: Vec<&str> = merged.iter().map(|field| field.name.as_str()).collect();
         assert_eq!(names, ["Fee", "Amount", "Fee (2)", "Amount (2)"]);
+
         let formula = merged[2].rules.formula.as_deref();
         assert_eq!(formula, Some("[Amount (2)] * 0.1"));
     }

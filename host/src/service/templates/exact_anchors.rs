@@ -20,6 +20,7 @@ pub(super) async fn placement_requests(
     let mut requested: Vec<placement::FieldRequest> =
         fields.iter().map(placement_request).collect();
     let mut known: HashMap<(&str, Option<u32>), Vec<wordings::Wording>> = HashMap::new();
+
     let mut issues = Vec::new();
     for (index, (field, request)) in fields.iter().zip(&mut requested).enumerate() {
         let FieldPlacement::Anchor {
@@ -31,6 +32,7 @@ pub(super) async fn placement_requests(
         else {
             continue;
         };
+
         let placement::Position::Anchor(anchor) = &mut request.position else {
             continue;
         };
@@ -42,12 +44,14 @@ pub(super) async fn placement_requests(
                     "At most {SEARCHED_ANCHORS} different anchors of a request can be exact"
                 )));
             }
+
             let found = rules.wordings(pdf.clone(), anchor_text.clone(), *page);
             let found = found.await??.ok_or_else(|| {
                 ServiceError::Semantic(
                     "The placement component in use cannot compare anchors exactly".into(),
                 )
             })?;
+
             known.insert(wanted, found);
         }
 
@@ -56,11 +60,13 @@ pub(super) async fn placement_requests(
         if found.is_empty() {
             continue;
         }
+
         match exact_occurrence(found, anchor.occurrence.unwrap_or(1)) {
             Some(number) => anchor.occurrence = Some(number),
             None => issues.push(not_written_so(index, anchor, found)),
         }
     }
+
     if issues.is_empty() {
         Ok(requested)
     } else {
@@ -83,6 +89,7 @@ fn not_written_so(
 ) -> ValidationIssue {
     /// Wordings that the message quotes.
     const QUOTED: usize = 3;
+
     let exact = found.iter().filter(|wording| wording.exact).count();
     let others = found.iter().filter(|wording| !wording.exact);
     let others: Vec<String> = others
@@ -106,6 +113,7 @@ fn not_written_so(
             received,
         )
     };
+
     let path = ["fields", &field.to_string(), "placement", member];
     let message = format!(
         "exactly “{}” occurs {exact} times; written otherwise: {}",
@@ -116,5 +124,6 @@ fn not_written_so(
             others.join(", ")
         }
     );
+
     ValidationIssue::new(code, &path, &expected, &received, message)
 }

@@ -178,6 +178,7 @@ pub async fn create(
     );
     let settled = settled(core, &caller.org, &owner, pdf, options).await?;
     let pdf = settled.pdf;
+
     let placement = core.placement(Some(&caller.org)).for_owner(owner.clone());
     let instance = core.signing_instance(&caller.org, request.kba_required);
     let TaggedDocument {
@@ -197,6 +198,7 @@ pub async fn create(
         }
         None => from_tags(core, &placement, (&caller.org, &instance), pdf).await?,
     };
+
     warnings.extend(settled.warnings);
     let (facts, reader) = check_signable(core, owner, pdf.clone()).await?;
     answers::check(core, (&caller.org, &instance), &pdf, &fields, 0).await?;
@@ -210,6 +212,7 @@ pub async fn create(
             "application/pdf",
         )
         .await?;
+
     // Release the memory reservation before the provider call, which may be slow.
     drop(room);
     let signing = provider(core, &caller.org, &instance)?;
@@ -230,6 +233,7 @@ pub async fn create(
         provider_stale: false,
         ..Template::new(caller.org.clone(), request.name, instance, now)
     };
+
     let mut tx = core.store.begin().await?;
     signing.write(&mut tx).await?;
     templates::insert(&mut tx, &template).await?;
@@ -238,10 +242,12 @@ pub async fn create(
     warnings.extend(warnings::of_roles(&template));
     let created = CreatedTemplate { template, warnings };
     answer.commit(tx, &created).await?;
+
     if request.fields.is_some() {
         let template = &created.template;
         shadow_placement(core, template, &placed, &template.fields);
     }
+
     Ok(created)
 }
 
@@ -275,6 +281,7 @@ pub async fn add_fields(
         placed,
     } = resolve(core, &placement, &template, &request).await?;
     let warnings = warnings::of_anchors(&placement, &document.bytes, &request.fields).await;
+
     // Release the memory reservation before the provider call, which may be slow.
     drop(document);
     let signing = provider(core, &caller.org, &template.provider_instance)?;
@@ -282,6 +289,7 @@ pub async fn add_fields(
         .add_fields(&at_provider, &provider_fields(&added))
         .await?;
     let all = [template.fields.clone(), added.clone()].concat();
+
     let mut tx = core.store.begin().await?;
     signing.write(&mut tx).await?;
     let now = core.clock.now();
@@ -293,6 +301,7 @@ pub async fn add_fields(
         warnings,
     };
     answer.commit(tx, &shown).await?;
+
     shadow_placement(core, &template, &placed, &shown.fields);
     Ok(shown)
 }
@@ -310,6 +319,7 @@ pub async fn dry_run(
         fields, document, ..
     } = resolve(core, &rules, &template, &request).await?;
     let mut known: HashMap<(&str, Option<u32>), Vec<Area>> = HashMap::new();
+
     let mut occurrences = Vec::new();
     for (field_index, field) in request.fields.iter().enumerate() {
         let FieldPlacement::Anchor {
@@ -318,6 +328,7 @@ pub async fn dry_run(
         else {
             continue;
         };
+
         let wanted = (anchor_text.as_str(), *page);
         if !known.contains_key(&wanted) {
             if known.len() == SEARCHED_ANCHORS {
@@ -325,16 +336,19 @@ pub async fn dry_run(
                     "A dry run looks for at most {SEARCHED_ANCHORS} different anchors"
                 )));
             }
+
             let pdf = document.bytes.clone();
             let found = rules.occurrences(pdf, anchor_text.clone(), *page).await??;
             known.insert(wanted, found.into_iter().map(area).collect());
         }
+
         occurrences.push(AnchorOccurrences {
             field_index,
             anchor_text: anchor_text.clone(),
             matches: known.get(&wanted).cloned().unwrap_or_default(),
         });
     }
+
     Ok(DryRun {
         template: template.id,
         fields,
@@ -369,6 +383,7 @@ async fn resolve(
     else {
         return Err(ServiceError::Conflict("Template has no document".into()));
     };
+
     let owner = WorkOwner::new(&template.org, template.id.as_str());
     let room = admit(core, &owner, document.size.unsigned_abs()).await?;
     let document = HeldDocument {
@@ -380,10 +395,12 @@ async fn resolve(
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
+
     let all = [template.fields.clone(), fields.clone()].concat();
     let known = template.fields.len();
     let at = (&template.org, template.provider_instance.as_str());
     answers::check(core, at, &document.bytes, &all, known).await?;
+
     Ok(Resolution {
         fields,
         document,
@@ -435,6 +452,7 @@ pub async fn draft(
         pricing_table: request.pricing_table,
         ..Template::new(caller.org.clone(), request.name, instance, now)
     };
+
     let mut tx = core.store.begin().await?;
     templates::insert(&mut tx, &template).await?;
     let created = CreatedTemplate {
@@ -442,6 +460,7 @@ pub async fn draft(
         warnings: Vec::new(),
     };
     answer.commit(tx, &created).await?;
+
     Ok(created)
 }
 
@@ -469,11 +488,13 @@ pub async fn change(
     if let Some(name) = request.name {
         template.name = name;
     }
+
     template.external_id = request.external_id.or(template.external_id);
     template.updated_at = core.clock.now();
     let mut tx = core.store.begin().await?;
     templates::rename(&mut tx, &template, template.updated_at).await?;
     tx.commit().await?;
+
     Ok(template)
 }
 
@@ -524,6 +545,7 @@ pub async fn archive(core: &Core, org: &OrgId, id: &TemplateId) -> Result<NextSt
     let template = templates::find(&mut connection, org, id).await?;
     let in_use = templates::is_out_for_signing(&mut connection, org, id).await?;
     drop(connection);
+
     let Some(template) = template else {
         return Ok(NextStep::Done);
     };
@@ -531,6 +553,7 @@ pub async fn archive(core: &Core, org: &OrgId, id: &TemplateId) -> Result<NextSt
         let wait = core.config.sweep_interval.unwrap_or(ARCHIVE_WAIT);
         return Ok(NextStep::Again(core.clock.now() + wait));
     }
+
     if let Some(at_provider) = &template.provider_template {
         let signing = provider(core, org, &template.provider_instance)?;
         match signing.archive_template(at_provider).await {
@@ -540,6 +563,7 @@ pub async fn archive(core: &Core, org: &OrgId, id: &TemplateId) -> Result<NextSt
             Err(error) => return Err(error.into()),
         }
     }
+
     Ok(NextStep::Done)
 }
 
@@ -564,9 +588,11 @@ pub async fn synced(core: &Core, mut template: Template) -> Result<Template, Ser
         let (true, Some(document)) = (template.provider_stale, &template.document) else {
             return Ok(template);
         };
+
         let owner = WorkOwner::new(&template.org, template.id.as_str());
         let room = admit(core, &owner, document.size.unsigned_abs()).await?;
         let pdf = core.files.get(document).await?;
+
         // Release the memory reservation before the provider call, which may be slow.
         drop(room);
         let signing = provider(core, &template.org, &template.provider_instance)?;
@@ -575,17 +601,21 @@ pub async fn synced(core: &Core, mut template: Template) -> Result<Template, Ser
         let sent = signing
             .create_template(&name, id.as_str(), pdf, &fields)
             .await?;
+
         let mut tx = core.store.begin().await?;
         signing.write(&mut tx).await?;
         if !templates::note_synced(&mut tx, &template, &sent.template_id).await? {
             // The template changed during the call, so the provider has an older version.
             templates::note_stale(&mut tx, &template).await?;
         }
+
         template = templates::get(&mut tx, &template.org, &id)
             .await?
             .ok_or(ServiceError::NotFound("Template"))?;
+
         tx.commit().await?;
     }
+
     Err(ServiceError::Conflict(
         "The template keeps being changed; try again".into(),
     ))
@@ -602,12 +632,14 @@ async fn place(
     let placed = placed.map_err(place_error)?;
     let decision = decided(rules, None, facts, &placed)?;
     let placed = placed.into_iter().map(resolved);
+
     // The component keeps the order of the request.
     let with_rules = |(field, asked): (Field, &RequestedField)| Field {
         options: asked.options.clone(),
         rules: asked.rules.clone(),
         ..field
     };
+
     let placed: Vec<Field> = placed.zip(fields).map(with_rules).collect();
     match answers::options(&placed) {
         issues if issues.is_empty() => Ok((unreserved(placed)?, decision)),
@@ -692,6 +724,7 @@ pub(super) async fn from_tags(
 ) -> Result<TaggedDocument, ServiceError> {
     let tags = rules.tags(pdf.clone()).await?.map_err(place_error)?;
     let mut warnings = warnings::of_tags(&tags);
+
     // Without tags, the document stays as it is.
     let document = (!tags.is_empty()).then(|| sha256(&pdf));
     let placed = decided(rules, document, json!({}), &tags)?;
@@ -704,6 +737,7 @@ pub(super) async fn from_tags(
             placed,
         });
     }
+
     let mut fields = unreserved(tags.into_iter().map(resolved).collect())?;
     let unusable = answers::drop_unusable(core, (org, provider), &mut fields).await?;
     warnings.splice(0..0, unusable);
@@ -759,6 +793,7 @@ pub(super) fn placement_request(field: &RequestedField) -> placement::FieldReque
             h: *h,
         }),
     };
+
     placement::FieldRequest {
         name: field.name.clone(),
         field_type: field.field_type.as_str().into(),

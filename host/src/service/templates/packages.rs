@@ -107,6 +107,7 @@ impl PackageMembers {
             provider_instance: template.provider_instance.clone(),
             deleted: template.deleted_at.is_some(),
         };
+
         PackageView {
             package_id: self.package.id.clone(),
             name: self.package.name.clone(),
@@ -137,12 +138,14 @@ pub async fn create(
     };
     let members = usable(core, caller, package).await?;
     let copies = missing_copies(core, &members).await?;
+
     let view = members.view(core);
     let mut tx = core.store.begin().await?;
     packages::insert(&mut tx, &members.package).await?;
     for copy in &copies {
         templates::insert(&mut tx, copy).await?;
     }
+
     answer.commit(tx, &view).await?;
     Ok(view)
 }
@@ -161,6 +164,7 @@ pub async fn change(
     if let Some(name) = request.name {
         after.name = name;
     }
+
     let members = match &request.template_ids {
         None => PackageMembers::read(core, caller, after).await?,
         Some(ids) => {
@@ -172,11 +176,13 @@ pub async fn change(
         None => Vec::new(),
         Some(_) => missing_copies(core, &members).await?,
     };
+
     let mut tx = core.store.begin().await?;
     packages::replace(&mut tx, &before, &members.package, now).await?;
     for copy in &copies {
         templates::insert(&mut tx, copy).await?;
     }
+
     tx.commit().await?;
     Ok(members.view(core))
 }
@@ -196,6 +202,7 @@ pub async fn list(
     let mut connection = core.store.read().await?;
     let (found, total) = packages::list(&mut connection, &caller.org, page, limit).await?;
     drop(connection);
+
     let mut views = Vec::new();
     for package in found {
         views.push(
@@ -204,6 +211,7 @@ pub async fn list(
                 .view(core),
         );
     }
+
     Ok((views, total))
 }
 
@@ -243,6 +251,7 @@ pub async fn kept(
             (*member).clone()
         });
     }
+
     Ok(sources)
 }
 
@@ -260,8 +269,10 @@ fn members(ids: &[String]) -> Result<Vec<TemplateId>, ServiceError> {
                 "The template is in the package already",
             ));
         }
+
         members.push(TemplateId::parse(text).ok_or(ServiceError::NotFound("Template")));
     }
+
     if issues.is_empty() {
         members.into_iter().collect()
     } else {
@@ -281,6 +292,7 @@ async fn usable(
         if member.deleted_at.is_some() {
             return Err(ServiceError::NotFound("Template"));
         }
+
         if member.source_format == SourceFormat::Word {
             issues.push(ValidationIssue::new(
                 "word_template",
@@ -291,6 +303,7 @@ async fn usable(
             ));
         }
     }
+
     if issues.is_empty() {
         Ok(members)
     } else {
@@ -322,21 +335,26 @@ async fn missing_copies(
         if !needs_copy(member, kba_required, &instance) {
             continue;
         }
+
         let mut connection = core.store.read().await?;
         let made_for = copy_of(&members.package, member);
         let known = templates::made_for(&mut connection, &member.org, &made_for).await?;
         drop(connection);
+
         if known.is_some() {
             fresh_copy(core, &members.package, member, &instance).await?;
             continue;
         }
+
         let mut copy = new_copy(member, made_for, &instance, core.clock.now());
         take_over(core, &mut copy, member).await?;
         let at_provider = create_at_provider(core, &copy).await?;
         copy.provider_template = Some(at_provider);
         copy.provider_stale = false;
+
         copies.push(copy);
     }
+
     Ok(copies)
 }
 
@@ -371,9 +389,11 @@ async fn fresh_copy(
         } else {
             templates::copy_anew(&mut tx, &copy, now).await?
         }
+
         tx.commit().await?;
         copy.provider_stale = true;
     }
+
     synced(core, copy).await
 }
 
@@ -399,6 +419,7 @@ async fn take_over(
             "Template {name} has no document"
         )));
     };
+
     let _room = admit(
         core,
         &WorkOwner::new(&copy.org, copy.id.as_str()),
@@ -406,12 +427,14 @@ async fn take_over(
     )
     .await?;
     let pdf = core.files.get(document).await?;
+
     let (area, id) = (FileArea::Templates, copy.id.as_str());
     let put = core.files.put(area, &copy.org, id, pdf, "application/pdf");
     copy.document = Some(put.await?);
     copy.name.clone_from(&member.name);
     copy.fields.clone_from(&member.fields);
     copy.copied_content = Some(member.content());
+
     Ok(())
 }
 
@@ -424,6 +447,7 @@ async fn create_at_provider(core: &Core, copy: &Template) -> Result<String, Serv
         document.size.unsigned_abs(),
     )
     .await?;
+
     let pdf = core.files.get(document).await?;
     drop(room);
     let signing = provider(core, &copy.org, &copy.provider_instance)?;
@@ -431,5 +455,6 @@ async fn create_at_provider(core: &Core, copy: &Template) -> Result<String, Serv
     let created = signing.create_template(&copy.name, copy.id.as_str(), pdf, &fields);
     let created = created.await?;
     signing.keep(core).await?;
+
     Ok(created.template_id)
 }

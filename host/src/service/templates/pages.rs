@@ -101,12 +101,14 @@ pub async fn facts(
         {
             return Ok::<Vec<_>, ServiceError>(kept);
         }
+
         let rules = core.placement(None);
         let read = made_of(core, pages, document, async |pdf, owner| {
             let rules = rules.clone().for_owner(owner);
             Ok(rules.inspect(pdf).await??.pages)
         });
         let read = read.await?;
+
         // Only a later visitor needs it.
         if let (Some(org), Ok(identity)) = (org, rules.identity()) {
             let kept = async {
@@ -118,8 +120,10 @@ pub async fn facts(
                 tracing::warn!(%error, "pages of a document could not be kept");
             }
         }
+
         Ok(read)
     };
+
     let key = (document.sha256.clone(), identity.clone());
     let facts = &pages.facts;
     let found = facts.try_get_with(key, async { Ok(read.await?.into()) });
@@ -143,6 +147,7 @@ async fn kept(
         )
         .await
     };
+
     match found.await {
         Ok(kept) => kept,
         Err(error) => {
@@ -191,15 +196,18 @@ pub async fn picture(
 ) -> Result<Bytes, ServiceError> {
     let [narrow, wide] = WIDTHS;
     let width = if width <= narrow { narrow } else { wide };
+
     // Every document has a first page, so it does not wait for the page count.
     if page != 1 {
         check_page(core, pages, document, page).await?;
     }
+
     let draw = made_of(core, pages, &document.file, async |pdf, owner| {
         let pdf = with_entries(core, pages, document, pdf, &owner).await?;
         let rules = core.documents(None).for_owner(owner);
         Ok(rules.page_image(pdf, page, width).await??.png.into())
     });
+
     let key = ((document.look(), page), width);
     pages
         .pictures
@@ -226,6 +234,7 @@ pub async fn shown_facts(
     });
     let key = (document.look(), core.components.placement_identity());
     let found = pages.facts.try_get_with(key, read);
+
     found.await.map_err(ServiceError::shared)
 }
 
@@ -260,8 +269,10 @@ pub async fn text(
                 area: placement_area(area),
             }));
         }
+
         Ok(lines.into())
     });
+
     let key = (document.look(), page);
     pages
         .texts
@@ -281,6 +292,7 @@ async fn with_entries(
     if !document.has_entries() {
         return Ok(pdf);
     }
+
     let fill = async {
         let entries = document.filled()?;
         let rules = core.documents(None).for_owner(owner.clone());
@@ -316,6 +328,7 @@ async fn made_of<T>(
     if let Some(error) = failed.get(&document.sha256).await {
         return Err(ServiceError::shared(error));
     }
+
     let owner = StoredObjectKey::parse(&document.key).map_or_else(WorkOwner::default, |key| {
         WorkOwner::new(&key.org, &key.owner)
     });
@@ -329,6 +342,7 @@ async fn made_of<T>(
         let error = Arc::new(ServiceError::Component(error.again()));
         failed.insert(document.sha256.clone(), error).await;
     }
+
     made
 }
 

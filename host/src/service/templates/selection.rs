@@ -35,6 +35,7 @@ impl TemplateSelection {
         if self.template_id.is_some() && self.package_id.is_some() {
             return refuse("template_id cannot be combined with package_id");
         }
+
         if let Some(kept) = &self.package_template_ids {
             if self.package_id.is_none() {
                 return refuse("package_template_ids needs package_id");
@@ -46,6 +47,7 @@ impl TemplateSelection {
                 return refuse("package_template_ids names a template twice");
             }
         }
+
         if let Some(merged) = &self.template_ids {
             if self.template_id.is_some() || self.package_id.is_some() {
                 return refuse("template_ids cannot be combined with template_id or package_id");
@@ -57,6 +59,7 @@ impl TemplateSelection {
                 return refuse("template_ids names a template twice");
             }
         }
+
         Ok(())
     }
 
@@ -78,9 +81,11 @@ impl TemplateSelection {
                 Some(kept) => SelectedTemplates::Package(some_of(members, kept)?),
             }));
         }
+
         let Some(ids) = &self.template_ids else {
             return Ok(None);
         };
+
         let unknown = || ServiceError::NotFound("Template");
         let ids = ids
             .iter()
@@ -89,6 +94,7 @@ impl TemplateSelection {
         if let Some(deleted) = templates.iter().find(|one| one.deleted_at.is_some()) {
             return Err(deleted_template(deleted));
         }
+
         Ok(Some(SelectedTemplates::Templates(templates)))
     }
 }
@@ -112,6 +118,7 @@ fn all_of(members: PackageMembers) -> Result<KeptMembers, ServiceError> {
             "A template of the package was deleted".into(),
         ));
     }
+
     let kept = members.package.templates.clone();
     Ok(KeptMembers { members, kept })
 }
@@ -130,6 +137,7 @@ fn some_of(members: PackageMembers, kept: &[String]) -> Result<KeptMembers, Serv
             )));
         }
     }
+
     let mut in_order = Vec::new();
     for member in members.templates.iter().filter(|member| named(&member.id)) {
         if member.deleted_at.is_some() {
@@ -137,6 +145,7 @@ fn some_of(members: PackageMembers, kept: &[String]) -> Result<KeptMembers, Serv
         }
         in_order.push(member.id.clone());
     }
+
     Ok(KeptMembers {
         members,
         kept: in_order,
@@ -235,6 +244,7 @@ impl SelectedTemplates {
             },
             made_for,
         };
+
         composition::of_templates(core, pages, caller, &sources, composition).await
     }
 }

@@ -36,6 +36,7 @@ pub async fn certify_anew(core: &Core, org: &OrgId, id: &EnvelopeId) -> Result<(
     let Some(envelope) = envelopes::get(&mut connection, org, id).await? else {
         return Ok(());
     };
+
     let held = control::of_envelope(&mut connection, &envelope).await?;
     let entries = ledger::list(&mut connection, Some(org), id).await?;
     drop(connection);
@@ -78,6 +79,7 @@ async fn certificate(
         .find(|entry| entry.action == "compliance.evaluated");
     let first = first.map_or(&Value::Null, |entry| &entry.details["facts"]);
     facts.attributes.extend(provenance(first));
+
     // The head that the bundle proves to be in the log.
     let checkpoint = vault::checkpoint(&mut connection, &envelope.org, &envelope.id).await?;
     facts
@@ -85,6 +87,7 @@ async fn certificate(
         .extend(checkpoint.map(|checkpoint| ("ledger_checkpoint".to_owned(), checkpoint)));
     let identity = rules.identity()?;
     let participants = deciding_rules(&mut connection, envelope, &identity, now).await?;
+
     let owner = rules_owner(&mut connection, envelope, &identity, now).await?;
     facts
         .attributes
@@ -106,9 +109,11 @@ async fn certificate(
         "issuer": issuer,
         "facts": facts,
     });
+
     if !judgement.opinions.is_empty() {
         details["evaluations"] = json!(judgement.opinions);
     }
+
     Ok(NewCertificate {
         text,
         score: evaluation.score,
@@ -132,8 +137,10 @@ fn provenance(facts: &Value) -> Vec<(String, String)> {
             "sandbox" | "identity_rebound" => return None,
             _ => value.to_owned(),
         };
+
         Some((name.to_owned(), value))
     });
+
     kept.collect()
 }
 
@@ -151,6 +158,7 @@ async fn settle(
     let Some(envelope) = envelopes::lock(&mut tx, org, id).await? else {
         return Ok(());
     };
+
     let held = control::of_envelope(&mut tx, &envelope).await?;
     let entries = ledger::list(&mut tx, Some(org), id).await?;
     let has_passed = held.controlled_since != certified.controlled_since;
@@ -162,5 +170,6 @@ async fn settle(
     let mut details = made.details;
     details["certificate_hash"] = file.sha256.as_str().into();
     events::record(&mut tx, &envelope, "system", CERTIFIED, details, now).await?;
+
     Ok(tx.commit().await?)
 }

@@ -73,17 +73,20 @@ pub async fn public_record(
     let (Some(org), Some(id)) = (OrgId::parse(org), EnvelopeId::parse(envelope)) else {
         return Ok(None);
     };
+
     let mut connection = core.store.read().await?;
     let organization = organizations::get(&mut connection, &org).await?;
     let envelope = envelopes::get(&mut connection, &org, &id).await?;
     let (Some(organization), Some(envelope)) = (organization, envelope) else {
         return Ok(None);
     };
+
     // Compared by hashes: the time that it takes must not tell how much of a guess is right.
     let right = code(&envelope).map(Sha256::digest);
     if right != Some(Sha256::digest(given)) {
         return Ok(None);
     }
+
     let signers = signers::list(&mut connection, &org, &id).await?;
     let is_converted = paper::is_converted(&mut connection, &envelope).await?;
     Ok(Some(PublicRecord {
@@ -122,6 +125,7 @@ async fn facts(
         let why = "Envelope was signed elsewhere: there is no signing to certify";
         return Err(ServiceError::Conflict(why.into()));
     }
+
     let org = &envelope.org;
     let mut connection = core.store.read().await?;
     let organization = organizations::get(&mut connection, org)
@@ -129,6 +133,7 @@ async fn facts(
         .ok_or(ServiceError::NotFound("Organization"))?;
     let signers = signers::list(&mut connection, org, &envelope.id).await?;
     let entries = ledger::list(&mut connection, Some(org), &envelope.id).await?;
+
     let checks = kba::list(&mut connection, org, &envelope.id).await?;
     let room = match parties::room_submission(envelope) {
         Some(id) => {
@@ -138,6 +143,7 @@ async fn facts(
         }
         None => None,
     };
+
     let consents = consumer::consents(&mut connection, envelope, &signers).await?;
     drop(connection);
     let not_yet = || ServiceError::Conflict("Envelope is not vaulted".into());
@@ -154,6 +160,7 @@ async fn facts(
         room: room.as_ref(),
         consents: &consents,
     };
+
     Ok(rules::CompletionFacts {
         title: texts.text("certificate-name"),
         issued_at: stored.at.to_string(),
@@ -210,6 +217,7 @@ impl CertificateSource<'_> {
         let moment = |entry: &LedgerEntry| self.moment(entry.at);
         let hash = |hash: &str| format!("{hash} (SHA-256)");
         let record = &envelope.record;
+
         // Where the copy begins with the signed document, its hash would tell which part to cut out.
         let signed = &stored.details["signed_document_hash"];
         let is_apart = stored.details["copy_kind"] == json!(CopyForm::NewFile);
@@ -247,6 +255,7 @@ impl CertificateSource<'_> {
                 record.copy.as_ref().map(|copy| hash(&copy.sha256)),
             ),
         ];
+
         self.present(rows)
     }
 
@@ -275,6 +284,7 @@ impl CertificateSource<'_> {
                 detail("user_agent").map(|agent| agent.chars().take(DEVICE_LENGTH).collect()),
             ),
         ];
+
         let mut rows = self.present(rows);
         let notes = people::notes(self.envelope, self.signers, self.entries, signer);
         let label = || self.texts.text("certificate-note");
@@ -283,6 +293,7 @@ impl CertificateSource<'_> {
                 .iter()
                 .map(|note| (label(), note.in_words(self.texts))),
         );
+
         rows.extend(self.consent(signer));
         rows.extend(signed.into_iter().flat_map(|entry| self.files(entry)));
         rules::SignerSummary {
@@ -341,6 +352,7 @@ impl CertificateSource<'_> {
             SignerAccess::SmsCode => "certificate-code-texted",
             SignerAccess::Passcode => "certificate-code-passcode",
         };
+
         let entered = self.entries.iter().find(|entry| {
             entry.action == access_codes::CONFIRMED && people::is_about(entry, signer)
         })?;
@@ -350,6 +362,7 @@ impl CertificateSource<'_> {
             ("moment", moment.as_str()),
             ("digits", last_digits(phone.unwrap_or_default())),
         ];
+
         Some(self.texts.with(key, values))
     }
 
@@ -358,12 +371,14 @@ impl CertificateSource<'_> {
         let check = self.checks.iter().rev().find(passed)?;
         let at = check.ended_at.map(|at| self.moment(at)).unwrap_or_default();
         let values = [("moment", at.as_str()), ("provider", &check.instance)];
+
         // The sandbox asked no person.
         let key = if check.instance == EMBEDDED {
             "certificate-identity-sandbox"
         } else {
             "certificate-identity-passed"
         };
+
         Some(self.texts.with(key, values))
     }
 
@@ -382,6 +397,7 @@ impl CertificateSource<'_> {
             })
         };
         let value = value("signature").or_else(|| value("initials"))?;
+
         Some(match SignatureValue::parse(value).ok()? {
             SignatureValue::Typed(name) => {
                 rules::SignatureAppearance::Typed(rules::TypedSignature {
@@ -437,6 +453,7 @@ mod tests {
             room: None,
             consents: &[],
         };
+
         let summary = source.signer(signer);
         let rows = summary.rows.into_iter();
         let rows = rows.map(|(label, value)| format!("{label}: {value}"));
@@ -446,6 +463,7 @@ mod tests {
     #[test]
     fn a_person_signed_approved_or_completed_a_form() {
         use SignatureExecution::{Executed, NotAsked};
+
         let now = moment();
         for (kind, execution, about, act) in [
             (
@@ -481,6 +499,7 @@ mod tests {
     #[test]
     fn a_code_is_named_by_the_way_that_it_came() {
         use SignerAccess::{EmailCode, None, Passcode, SmsCode};
+
         let now = moment();
         for (access, words) in [
             (EmailCode, Some(format!("mailed code, {now}"))),
@@ -506,6 +525,7 @@ mod tests {
                 previous_hash: String::new(),
                 hash: String::new(),
             };
+
             let row = |rows: &[String]| {
                 let mut rows = rows.iter();
                 let row = rows.find_map(|row| row.strip_prefix("Code before the document: "));
@@ -537,6 +557,7 @@ mod tests {
             expires_at: at(),
             ended_at: Some(at()),
         };
+
         let said = |check: KbaSession| {
             let rows = rows(&signer, &[], &[check]);
             let mut rows = rows.iter();
@@ -551,6 +572,7 @@ mod tests {
                  identity verification"
             )
         );
+
         assert_eq!(
             said(check(EMBEDDED, KbaStatus::Passed, own)).unwrap(),
             format!("simulated, {now}: nobody was asked, and it proves nothing")

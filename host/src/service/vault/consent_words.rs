@@ -36,6 +36,7 @@ impl ConsentWriter<'_> {
                 let shown = given.shown_at.map(|at| self.moment(at));
                 let shown = joined([shown, Some(text)]);
                 rows.push(row("certificate-disclosure", shown));
+
                 rows.extend(consented.map(|consented| row("certificate-consent", consented)));
                 let access = self.access(given.demonstrated.as_ref());
                 rows.push(row("certificate-access", access));
@@ -44,12 +45,14 @@ impl ConsentWriter<'_> {
                 let none = self.texts.text("certificate-disclosure-none");
                 let why = joined([Some(none), Some(self.missing(missing))]);
                 rows.push(row("certificate-disclosure", why));
+
                 // A release before this one recorded a consent, to a text that stood beside the tick.
                 if *missing == MissingConsent::EarlierRelease {
                     rows.extend(consented.map(|consented| row("certificate-consent", consented)));
                 }
             }
         }
+
         rows
     }
 
@@ -74,6 +77,7 @@ impl ConsentWriter<'_> {
         let Some(access) = demonstrated else {
             return self.texts.text("certificate-access-none");
         };
+
         let times = access.first_page_at.zip(access.last_page_at);
         let pages = times.map(|(first, last)| {
             let (first, last) = (self.moment(first), self.moment(last));
@@ -87,6 +91,7 @@ impl ConsentWriter<'_> {
                 ("first", &first),
                 ("last", &last),
             ];
+
             self.texts.with("certificate-access-pages", values)
         });
 
@@ -116,6 +121,7 @@ fn ranges(pages: &[u32]) -> String {
             _ => written.push((*page, *page)),
         }
     }
+
     let range = |(first, last): &(u32, u32)| {
         if first == last {
             first.to_string()
@@ -124,6 +130,7 @@ fn ranges(pages: &[u32]) -> String {
         }
     };
     let written: Vec<String> = written.iter().map(range).collect();
+
     written.join(", ")
 }
 
@@ -183,6 +190,7 @@ mod tests {
                 signer_confirmed: true,
             }),
         };
+
         let access = format!(
             "Access before the consent: pictures of pages 1-2 of 3 delivered, {now} to {now} · the signer \
              confirmed: could open and read the document"
@@ -265,6 +273,7 @@ mod tests {
             dates: &dates,
         };
         assert_eq!(writer.access(None), "nothing was recorded");
+
         let access = DemonstratedAccess {
             pages_delivered: Vec::new(),
             page_count: 2,
@@ -273,6 +282,7 @@ mod tests {
             pdf_delivered_at: Some(Timestamp::from_millis(0)),
             signer_confirmed: true,
         };
+
         let now = moment();
         assert_eq!(
             writer.access(Some(&access)),

@@ -108,9 +108,11 @@ pub async fn signers_copy(
             None => unvaulted(core, envelope).await,
         }
     };
+
     // Vaulting changes the key: the cached pre-vault copy is not served in place of the
     // vaulted one.
     let key = (envelope.id.clone(), envelope.record.copy.is_some());
+
     // Concurrent requests for the same key share one rendering.
     let made = vault.copies.0.try_get_with(key, make).await;
     let made = made.map_err(ServiceError::shared)?;
@@ -130,6 +132,7 @@ async fn unvaulted(core: &Core, envelope: &Envelope) -> Result<Arc<SpooledFile>,
     let documents = documents.for_owner(owner.clone());
     let reader = core.placement(Some(&envelope.org));
     let reader = reader.for_owner(owner);
+
     let built_in = core
         .components
         .embedded_documents(&envelope.org, core.store.priority())
@@ -138,10 +141,12 @@ async fn unvaulted(core: &Core, envelope: &Envelope) -> Result<Arc<SpooledFile>,
     let mark = mark_request(envelope, CopyKind::NonAuthoritative, at, &wording);
     let copy = non_authoritative(&documents, &built_in, &reader, executed, mark).await?;
     let copy = copy.bytes;
+
     let mut spool = SpoolWriter::new(&core.config.spool_folder())
         .await
         .map_err(FilesError::Spool)?;
     spool.write(&copy).await.map_err(FilesError::Spool)?;
+
     Ok(Arc::new(spool.finish().await.map_err(FilesError::Spool)?))
 }
 
@@ -270,10 +275,12 @@ pub async fn mark(
         }
         Err(error) => (pdf, ServiceError::from(error)),
     };
+
     // The appended update is unreadable or impossible: retry as a full rewrite, and report
     // the first error if that fails, too.
     let mut request = request;
     request.request.rewrite = true;
+
     match documents.mark(pdf, request).await? {
         Ok(Marked::Rewritten(whole)) => Ok(MarkedCopy::Rewritten(whole.into())),
         _ => Err(refused),
@@ -298,9 +305,11 @@ pub fn mark_request(
         marked_at: at.to_string(),
         rewrite: false,
     };
+
     if envelope.org.is_test() {
         return test_mark(request);
     }
+
     WordedMark {
         request,
         words: mark_words(wording),
@@ -348,6 +357,7 @@ pub async fn check_vaultable(
         marked_at: at.to_string(),
         rewrite: false,
     };
+
     let seal = SealRequest {
         name: String::new(),
         reason: String::new(),
@@ -374,6 +384,7 @@ pub async fn check_vaultable(
         }
         _ => pdf,
     };
+
     let request = WordedMark {
         request: mark_as(CopyKind::Authoritative),
         words: None,
@@ -385,6 +396,7 @@ pub async fn check_vaultable(
             documents.prepare_seal(pdf, seal).await??;
         }
     }
+
     Ok(())
 }
 
@@ -418,6 +430,7 @@ pub async fn watermarked(
         .components
         .embedded_documents(&envelope.org, core.store.priority())
         .for_owner(owner.clone());
+
     // The document, the one with the mark, and that one written anew.
     let _room = admit(core, &owner, 3 * pdf.size).await?;
     let pdf = pdf.whole().await?;
@@ -425,6 +438,7 @@ pub async fn watermarked(
     let reader = core.placement(None).for_owner(owner);
     let (pdf, read) = read_back(&reader, pdf, &update).await?;
     read?;
+
     let marked = joined(pdf, &update);
     match signatures {
         SignatureHandling::Keep => Ok(as_file_of_its_own(&documents, &reader, marked).await?.bytes),

@@ -70,6 +70,7 @@ async fn ledger_of(
                 log,
             });
         }
+
         if log::sequence(core, vault).await? == 0 {
             waits += 1;
             tokio::time::sleep(PLACE_WAIT).await;
@@ -90,6 +91,7 @@ async fn shown_disclosures(
     let digest = |consent: &Value| Some(consent["disclosure_sha256"].as_str()?.to_owned());
     let digests: BTreeSet<String> = consents.into_iter().flatten().filter_map(digest).collect();
     let mut files = Vec::new();
+
     let mut connection = core.store.read().await?;
     for digest in digests {
         let body = disclosures::body(&mut connection, &envelope.org, &digest).await?;
@@ -98,6 +100,7 @@ async fn shown_disclosures(
             files.push((name, BundleContent::Made(body.into())));
         }
     }
+
     Ok(files)
 }
 
@@ -138,15 +141,18 @@ pub async fn bundle(
         };
         sources.push((name, source));
     }
+
     let written = SpooledFile::written(&folder, |file| {
         let mut zip = zip::ZipWriter::new(file);
         for (name, mut source) in sources {
             zip.start_file(name, zip::write::SimpleFileOptions::default())?;
             io::copy(&mut source, &mut zip)?;
         }
+
         zip.finish()?;
         Ok(())
     });
+
     Ok(written.await.map_err(FilesError::Spool)?)
 }
 
@@ -162,6 +168,7 @@ pub async fn exportable(core: &Core, caller: &Caller, id: &str) -> Result<Envelo
             "Envelope has not been released".into(),
         ));
     }
+
     releases::permit_archive(&mut *core.store.read().await?, caller, &envelope).await?;
     Ok(envelope)
 }
@@ -181,8 +188,10 @@ pub async fn verify(
     if let Some(key) = log::verifier(core).await? {
         trusted.installation(key);
     }
+
     let bundle = evidence(core, vault, caller, id).await?;
     let rules = deciding_rules(core, management, &bundle).await;
+
     // Hashes and signatures of whole documents, off the threads of requests.
     let verified = tokio::task::spawn_blocking(move || {
         let rules: Rules = match rules {
@@ -194,6 +203,7 @@ pub async fn verify(
     let verified = verified
         .await
         .map_err(|error| ServiceError::Internal(error.to_string()))?;
+
     verified.map_err(|error| ServiceError::Internal(format!("evidence of {id}: {error}")))
 }
 
@@ -222,6 +232,7 @@ async fn deciding_rules(
     let Some(named) = bundle.deciding_component() else {
         return Err("the ledger names no rules component".into());
     };
+
     let artifact = match known_compliance(&named) {
         Some(known) => known,
         None => components::that_decided(core, management, &named)
@@ -229,6 +240,7 @@ async fn deciding_rules(
             .map_err(|error| format!("the rules component {named}: {error}"))?,
     };
     let rules = core.components.compliance_from(&artifact);
+
     rules.map_err(|error| error.to_string())
 }
 
@@ -250,6 +262,7 @@ pub async fn evidence(
         };
         read.push((name, bytes));
     }
+
     Ok(Bundle::of_installation(read, in_vault))
 }
 
@@ -273,6 +286,7 @@ async fn files(
             file.ok_or_else(|| ServiceError::Conflict("Envelope has not been vaulted".into()))?;
         files.push((name.to_owned(), BundleContent::Stored(file.clone())));
     }
+
     // Of the newest export, which may be one that ran at the same time: a verifier compares the two.
     if let Some(notice) = evidence_copy::notice_of(&ledger.entries) {
         let notice = Bytes::from(notice.to_owned());
@@ -284,9 +298,11 @@ async fn files(
 
     let named = participants(&ledger);
     let mut activations = activations(core, &ledger, &named).await?;
+
     // Only rules are replayed by a verifier, so provider plugins are left out.
     let rules = named.iter().filter(|one| !one.slot.is_provider());
     let digests: BTreeSet<&str> = rules.map(|one| one.identity.sha256.as_str()).collect();
+
     let mut carried = Vec::new();
     for digest in digests {
         if let Some(bytes) = components::bytes_of(core, digest, COMPONENT_LIMIT).await? {
@@ -295,6 +311,7 @@ async fn files(
             carried.push(digest.to_owned());
         }
     }
+
     // The list shows whether a component was too large or was taken out.
     activations.carried_components = Some(carried);
 
@@ -303,6 +320,7 @@ async fn files(
     if let Some(certificate) = &envelope.record.certificate {
         files.extend(shown_disclosures(core, envelope, certificate).await?);
     }
+
     Ok(files)
 }
 
@@ -327,6 +345,7 @@ fn participants(ledger: &CustodyLedger) -> Vec<EvidenceParticipant> {
             }
         }
     }
+
     participants
 }
 
@@ -358,6 +377,7 @@ async fn activations(
                     proof: place.proof.clone(),
                 })
             });
+
             let is_needed = |entry: &ComponentEntry| {
                 let mut activated = activated.iter();
                 activated.any(|one| entry.activates(one) || entry.uploads(one))
@@ -365,6 +385,7 @@ async fn activations(
             entries.extend(placed.filter(is_needed));
         }
     }
+
     Ok(ComponentLedger {
         entries,
         carried_components: None,

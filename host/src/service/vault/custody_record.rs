@@ -39,6 +39,7 @@ pub async fn custody_record(
     let (org, owner) = (&envelope.org, &envelope.id);
     let mut connection = core.store.read().await?;
     let entries = ledger::list(&mut connection, Some(org), owner).await?;
+
     let signers = signers::list(&mut connection, org, owner).await?;
     let consents = consumer::consents(&mut connection, &envelope, &signers).await?;
     drop(connection);
@@ -46,6 +47,7 @@ pub async fn custody_record(
     let Some(end) = entries.iter().position(released) else {
         return Ok(core.files.get(stored).await?);
     };
+
     let released_at = entries[end].at;
     let compliance =
         compliance::evaluate_at_release(core, management, caller, &envelope, released_at).await?;
@@ -58,6 +60,7 @@ pub async fn custody_record(
         history: &entries,
         release: &entries[end],
     };
+
     let wording = vault::wording(&mut *core.store.read().await?, &envelope).await?;
     let writer = RecordWriter::new(&wording);
     let facts = facts.facts(issuer(core, &envelope.org), &certificate, writer);
@@ -69,6 +72,7 @@ pub async fn custody_record(
     };
     let mut sheet = writer.custody_sheet(&facts, people);
     writer.date_checks(&mut sheet, &facts.checks, &entries[end].at.to_string());
+
     let documents = core
         .components
         .embedded_documents(org, core.store.priority())
@@ -150,12 +154,14 @@ impl FinalRecord<'_> {
         let Some(stored) = self.history.iter().rfind(stored) else {
             return String::new();
         };
+
         let (from, until) = (
             writer.moment(&stored.at.to_string()),
             writer.moment(&self.release.at.to_string()),
         );
         let custodian = stored.details["custodian"].as_str().unwrap_or_default();
         let values = [("custodian", custodian), ("from", &from), ("until", &until)];
+
         writer.texts.with("custody-custodian-until", values)
     }
 
@@ -172,6 +178,7 @@ impl FinalRecord<'_> {
         let is_upload = envelope.is_upload();
         let is_test = envelope.org.is_test();
         let stored = self.details(EventType::VaultStored.as_str());
+
         // Entries of earlier releases lack members. Nothing is stated about those.
         let copy_form = serde_json::from_value(stored["copy_kind"].clone()).ok();
         let seal = stored.get("seal_certificate_hash");
@@ -209,6 +216,7 @@ impl FinalRecord<'_> {
             ),
             ("custody-log", head.and_then(|note| writer.log_head(note))),
         ];
+
         let named = named
             .into_iter()
             .filter_map(|(name, value)| Some((texts.text(name), value?)));
@@ -221,6 +229,7 @@ impl FinalRecord<'_> {
             .filter_map(|entry| entry.details["facts"]["attributes"].as_array());
         let marks: Vec<&Value> = facts.flatten().map(|attribute| &attribute[0]).collect();
         let is_marked = |mark: &str| marks.iter().any(|known| *known == mark);
+
         named
             .chain(signatures)
             .chain(notes(is_marked, texts))
@@ -241,6 +250,7 @@ impl FinalRecord<'_> {
             self.form("recipient_organization"),
             self.form("recipient_email")
         );
+
         let note = if self.form("medium") == "paper" {
             "custody-final-paper"
         } else {
@@ -256,6 +266,7 @@ impl FinalRecord<'_> {
             ("custody-authorized-by", self.form("authorized_signature")),
             ("custody-requested-by", writer.actor(&self.release.actor)),
         ];
+
         rows.map(|(name, value)| (texts.text(name), value)).into()
     }
 }

@@ -122,6 +122,7 @@ impl<'a> RecordWriter<'a> {
             PaperOriginalState::Unknown => "custody-paper-unknown",
         };
         let by = stated.stated_by.as_deref().unwrap_or_default();
+
         let statement = self.texts.with(key, [("by", self.actor(by))]);
         match &stated.place {
             Some(place) => format!("{statement} ({place})"),
@@ -158,6 +159,7 @@ impl<'a> RecordWriter<'a> {
             Some(_) => "custody-picture",
             None => "custody-repaired",
         };
+
         let values = [("type", picture.unwrap_or_default()), ("sha256", sha256)];
         Some(self.texts.with(key, values))
     }
@@ -178,6 +180,7 @@ impl<'a> RecordWriter<'a> {
                     ("moment", moment.as_str()),
                     ("authority", text("authority")),
                 ];
+
                 self.texts.with(key, values)
             }
             _ => self
@@ -205,6 +208,7 @@ impl<'a> RecordWriter<'a> {
             ("component", &component),
             ("sha256", &by.sha256),
         ];
+
         Some(self.texts.with("custody-second-score", values))
     }
 
@@ -222,6 +226,7 @@ impl<'a> RecordWriter<'a> {
             (Some(problem), SignatureStatus::NotVerifiable) => format!("{status} ({problem})"),
             _ => status,
         };
+
         let part = match (signature.covers, signature.changes_after_signing) {
             (SignedPart::Part, _) => Some("custody-signature-part"),
             (_, LaterChange::Content) => Some("custody-signature-changed-content"),
@@ -229,6 +234,7 @@ impl<'a> RecordWriter<'a> {
             (_, LaterChange::FormFields) => Some("custody-signature-changed-fields"),
             (_, LaterChange::None | LaterChange::Signatures | LaterChange::Unknown) => None,
         };
+
         let signer = signature.signer.as_ref();
         let time = signature.signed_at.as_ref().map(|at| {
             let key = match signature.time_source {
@@ -237,6 +243,7 @@ impl<'a> RecordWriter<'a> {
             };
             texts.with(key, [("moment", self.moment(at))])
         });
+
         let level = signature.level.as_ref();
         let trust = texts.text(match signature.trust {
             SignatureTrust::Trusted => "custody-signature-trusted",
@@ -251,6 +258,7 @@ impl<'a> RecordWriter<'a> {
             level.map(|level| texts.with("custody-signature-level", [("level", level)])),
             Some(trust),
         ];
+
         let field = [("field", signature.field.as_str())];
         let name = texts.with("custody-existing-signature", field);
         let facts: Vec<String> = facts.into_iter().flatten().collect();
@@ -270,6 +278,7 @@ impl<'a> RecordWriter<'a> {
             "" => texts.text("custody-unnamed"),
             name => name.to_owned(),
         };
+
         let issued = [("issuer", facts.issuer.as_str()), ("moment", &recorded)];
         rules::CustodySheet {
             envelope_id: facts.envelope_id.clone(),
@@ -336,6 +345,7 @@ impl<'a> RecordWriter<'a> {
             self.fact("inspect-controller", &controller.name),
             self.fact("inspect-since", &self.moment(&controller.since.to_string())),
         ];
+
         let person = statement.requested_by.iter();
         control.extend(person.map(|name| self.fact("statement-requested-by", name)));
         control.push(self.fact("inspect-originator", &statement.originator.name));
@@ -346,6 +356,7 @@ impl<'a> RecordWriter<'a> {
         for (label, value) in more {
             control.extend(value.iter().map(|value| self.fact(label, value)));
         }
+
         let columns = [
             ("inspect-since", 0.33),
             ("custody-party", 0.34),
@@ -357,6 +368,7 @@ impl<'a> RecordWriter<'a> {
             (None, [since, step.name.clone(), act])
         });
         let chain = self.table("statement-chain", columns, steps);
+
         let columns = [
             ("custody-party", 0.4),
             ("custody-role", 0.2),
@@ -368,11 +380,13 @@ impl<'a> RecordWriter<'a> {
             let signed = signed.unwrap_or_else(unsigned);
             (None, [signer.name.clone(), signer.role.clone(), signed])
         });
+
         let documents = vec![
             self.fact("custody-envelope", record.envelope_id.as_str()),
             self.fact("custody-algorithm", &record.hash_algorithm),
             self.fact("certificate-authoritative", &record.document_hash),
         ];
+
         let proof = vec![self.fact("statement-check", &statement.verification_url)];
         rules::CustodySheet {
             envelope_id: record.envelope_id.to_string(),
@@ -449,6 +463,7 @@ impl<'a> RecordWriter<'a> {
             satisfied,
             cells: cells.into(),
         };
+
         rules::CustodySection {
             columns: columns.map(column).into(),
             rows: rows.map(row).collect(),
@@ -464,6 +479,7 @@ impl<'a> RecordWriter<'a> {
         ];
         let party = facts.secured_party.iter();
         rows.extend(party.map(|party| self.fact("custody-secured-party", party)));
+
         rows.extend(facts.attributes.iter().cloned());
         self.section("custody-envelope", rows)
     }
@@ -501,6 +517,7 @@ impl<'a> RecordWriter<'a> {
             ("custody-role", 0.13),
             ("certificate-signed", 0.3),
         ];
+
         let RecordPeople {
             envelope,
             signers,
@@ -516,9 +533,11 @@ impl<'a> RecordWriter<'a> {
             let notes = people::notes(envelope, signers, entries, signer);
             let notes = notes.iter().map(|note| note.in_words(self.texts));
             let acts: Vec<String> = std::iter::once(act).chain(notes).collect();
+
             let (name, email) = (signer.name.clone(), signer.email.clone());
             (None, [name, email, signer.role.clone(), acts.join("; ")])
         });
+
         self.table("custody-parties", columns, rows)
     }
 
@@ -543,6 +562,7 @@ impl<'a> RecordWriter<'a> {
                 (None, [name, label, value])
             })
         });
+
         self.table("custody-consents", columns, rows)
     }
 
@@ -561,8 +581,10 @@ impl<'a> RecordWriter<'a> {
             let finding = format!("{verdict} {}", check.detail);
             let (requirement, reference) = (check.requirement.clone(), check.reference.clone());
             let cells = [requirement, reference, finding.trim_end().to_owned()];
+
             (Some(check.satisfied), cells)
         });
+
         self.table("custody-checks", columns, rows)
     }
 
@@ -579,9 +601,11 @@ impl<'a> RecordWriter<'a> {
             if is_clock_back(before, at) {
                 event = format!("{event} {}", self.texts.text("custody-clock-back"));
             }
+
             before = at;
             (None, [self.moment(&entry.at), entry.actor.clone(), event])
         });
+
         let mut rows: Vec<_> = rows.collect();
 
         // The record itself is the newest moment.
@@ -590,6 +614,7 @@ impl<'a> RecordWriter<'a> {
             let actor = self.actor("system");
             rows.push((None, [self.moment(&facts.recorded_at), actor, event]));
         }
+
         self.table("custody-timeline", columns, rows.into_iter())
     }
 
@@ -630,6 +655,7 @@ fn retrieval_in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
         "bundle.exported" => "custody-exported",
         _ => return None,
     };
+
     Some(texts.text(key))
 }
 
@@ -690,6 +716,7 @@ mod tests {
             level: None,
             trust: SignatureTrust::NotChecked,
         };
+
         let at = writer.moment(SIGNED_AT);
         let changed = |changes_after_signing| ExistingSignature {
             covers: SignedPart::EarlierRevision,
@@ -697,12 +724,14 @@ mod tests {
             trust: SignatureTrust::Trusted,
             ..valid()
         };
+
         let timed = |source| ExistingSignature {
             signed_at: Some(SIGNED_AT.into()),
             time_source: Some(source),
             trust: SignatureTrust::Trusted,
             ..valid()
         };
+
         for (signature, words) in [
             (
                 valid(),
@@ -810,6 +839,7 @@ mod tests {
         ] {
             assert_eq!(stated(state, None), words);
         }
+
         let kept = stated(PaperOriginalState::Kept, Some("Safe 2"));
         assert!(kept.ends_with("not the sole original (Safe 2)"), "{kept}");
     }
@@ -823,6 +853,7 @@ mod tests {
             writer.seal(None),
             "not sealed: the document is certified against any change"
         );
+
         for (form, words) in [
             (
                 CopyForm::NewFile,
@@ -875,10 +906,12 @@ mod tests {
             }))
         };
         assert_eq!(stamped(Some(true)), format!("{at}, by Example TSA"));
+
         for unchecked in [Some(false), None] {
             let words = format!("{at}, by Example TSA (an authority that is not checked)");
             assert_eq!(stamped(unchecked), words);
         }
+
         let none = json!({ "status": "no trusted time", "reason": "no answer" });
         assert_eq!(writer.trusted_time(&none), "no trusted time: no answer");
         assert_eq!(
@@ -901,6 +934,7 @@ mod tests {
             score,
             missing_requirements: Vec::new(),
         };
+
         let both = [
             opinion("acme-rules", 100),
             opinion("holdfast-compliance", 88),
@@ -990,6 +1024,7 @@ mod tests {
             detail: "It is stored.".into(),
         };
         let facts = facts(vec![check(true), check(false)]);
+
         let envelope = Envelope::new(
             OrgId::new(),
             CustomerId::new(),
@@ -1005,6 +1040,7 @@ mod tests {
             consents: &[],
         };
         let mut sheet = writer.custody_sheet(&facts, people);
+
         let at = writer.moment(SIGNED_AT);
         assert_eq!(sheet.title, "Custody record");
         assert_eq!(sheet.file_title, "Custody record of env_1");
@@ -1014,8 +1050,10 @@ mod tests {
         );
         assert_eq!(sheet.byline, format!("Issued by Maple on {at}"));
         assert_eq!(sheet.foot, format!("Recorded {at}"));
+
         let about = "Certificate of the control checks that this record reports";
         assert_eq!(sheet.certificate_about, about);
+
         let verdict = |text: &str| Some((text.to_owned(), false));
         let now = "1 of 2 checks of UCC §9-105 are satisfied";
         assert_eq!(sheet.verdict, verdict(now));
@@ -1030,6 +1068,7 @@ mod tests {
                 "How this record was made"
             ]
         );
+
         let findings: Vec<&str> = (sheet.sections[3].rows.iter())
             .map(|row| row.cells[2].as_str())
             .collect();
@@ -1050,6 +1089,7 @@ mod tests {
             heading(&sheet, 3),
             format!("Control checks, as at the release on {at}")
         );
+
         let then = "As at the release: 1 of 2 checks of UCC §9-105 are satisfied";
         assert_eq!(sheet.verdict, verdict(then));
     }
@@ -1069,6 +1109,7 @@ mod tests {
             reference("Single", "UCC §9-105(b)(2)"),
             "UCC §9-105(b)(2) (Statute: UCC §9-105(b)(1))"
         );
+
         let same = reference("Copies", "UCC §9-105(b)(5)");
         assert_eq!(same, "UCC §9-105(b)(5)");
     }

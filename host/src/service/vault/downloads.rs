@@ -77,6 +77,7 @@ async fn issue_for(
     } else {
         inspection::permit_copy(&mut tx, caller, &envelope).await?;
     }
+
     let now = core.clock.now();
     let link = issue(core, &mut tx, &envelope, file).await?;
     let details = json!({ "file": file });
@@ -89,6 +90,7 @@ async fn issue_for(
         now,
     )
     .await?;
+
     tx.commit().await?;
     Ok(link)
 }
@@ -107,6 +109,7 @@ pub async fn issue(
         LinkedFile::Certificate => formats::CERTIFICATE,
         LinkedFile::CustodyRecord => formats::CUSTODY_RECORD,
     };
+
     let now = core.clock.now();
     let link = DownloadLink {
         org: envelope.org.clone(),
@@ -117,6 +120,7 @@ pub async fn issue(
         expires_at: now + LIFE,
         used: false,
     };
+
     let token = LinkToken::generate(envelope.org.bucket());
     downloads::insert(connection, &token, &link, now).await?;
     Ok(IssuedLink {
@@ -168,12 +172,15 @@ pub async fn redeem(core: &Core, token: &str, peek: bool) -> Result<FileDownload
     if link.used || link.expires_at <= core.clock.now() {
         return Err(gone());
     }
+
     let envelope = envelopes::get(&mut connection, &link.org, &link.envelope)
         .await?
         .ok_or_else(unknown)?;
     drop(connection);
+
     // The file may have moved since the link was issued, for example by vault-out.
     let file = linked_file(&envelope, link.file).ok_or_else(gone)?.clone();
+
     // Verified before the link is consumed, so that a failed read does not use it up.
     let pieces = untouched(core, &envelope, core.files.read_in_pieces(&file).await).await?;
     let stored = OutgoingCopy {
@@ -184,7 +191,9 @@ pub async fn redeem(core: &Core, token: &str, peek: bool) -> Result<FileDownload
         LinkedFile::PaperOriginal => paper::printed(core, &envelope, stored).await?,
         _ => stored,
     };
+
     let mut redeemed = None;
+
     // By the file, too: an earlier release issued links to the archive for any number of downloads.
     if (link.single_use || is_single_use(link.file)) && !peek {
         let now = core.clock.now();
@@ -193,13 +202,16 @@ pub async fn redeem(core: &Core, token: &str, peek: bool) -> Result<FileDownload
             // A repeated release may end this link and issue another one at this moment.
             envelopes::lock(&mut tx, &link.org, &link.envelope).await?;
         }
+
         // Compare-and-swap: of concurrent requests with a single-use link, one succeeds.
         if !downloads::redeem(&mut tx, &token, now).await? {
             return Err(gone());
         }
+
         tx.commit().await?;
         redeemed = Some(token);
     }
+
     Ok(FileDownload {
         pieces: content.pieces,
         size: content.size,
@@ -223,6 +235,7 @@ pub async fn completed(core: &Core, token: &LinkToken) -> Result<(), ServiceErro
         let now = core.clock.now();
         events::record(&mut tx, &envelope, "download", action, details, now).await?;
     }
+
     Ok(tx.commit().await?)
 }
 
@@ -241,6 +254,7 @@ pub async fn broken_off(core: &Core, token: &LinkToken) -> Result<(), ServiceErr
         let now = core.clock.now();
         events::record(&mut tx, &envelope, "download", action, details, now).await?;
     }
+
     Ok(tx.commit().await?)
 }
 
@@ -290,6 +304,7 @@ async fn report_tampering(
     let Some(envelope) = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await? else {
         return Ok(());
     };
+
     let event_type = EventType::VaultTamperDetected;
     events::record_and_emit(&mut tx, &envelope, "system", event_type, data, now).await?;
     Ok(tx.commit().await?)

@@ -57,6 +57,7 @@ pub async fn record_export(
         "notice": notice,
     });
     events::record(&mut tx, &envelope, &caller.actor, EXPORTED, details, now).await?;
+
     tx.commit().await?;
     Ok(released)
 }
@@ -86,6 +87,7 @@ fn notice(
         ("recipient", &recipient),
         ("file", name_of_pdf(released)),
     ];
+
     let (what, where_to) = match form.medium {
         ReleaseMedium::Electronic => ("evidence-copy-is", "evidence-copy-released"),
         ReleaseMedium::Paper => ("evidence-copy-is-paper", "evidence-copy-paper"),
@@ -102,5 +104,6 @@ fn notice(
         ),
         texts.with("evidence-copy-exported", [("moment", exported_at)]),
     ];
+
     paragraphs.join("\n\n") + "\n"
 }

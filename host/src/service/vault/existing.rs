@@ -20,6 +20,7 @@ pub async fn existing_signatures(
     if memmem::find(&pdf, b"/ByteRange").is_none() {
         return Ok(Vec::new());
     }
+
     let found = unverified(built_in.signatures(pdf.clone()).await??);
     let (roots, now) = (core.signature_roots.clone(), core.clock.now());
     let verified =

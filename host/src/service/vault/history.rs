@@ -71,6 +71,7 @@ pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
             } else {
                 "history-released"
             };
+
             return Some(texts.with(key, [("recipient", recipient)]));
         }
         EventType::ControlAccepted | EventType::ControlTransferConfirmed => {
@@ -80,6 +81,7 @@ pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
         EventType::VaultTamperDetected => "history-tampered",
         _ => return None,
     };
+
     Some(texts.text(key))
 }
 
@@ -114,6 +116,7 @@ mod tests {
                 ),
             ],
         );
+
         let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
         assert_eq!(
             texts,
@@ -134,6 +137,7 @@ mod tests {
             details
         };
         let form = |medium: &str| json!({ "form": { "medium": medium, "recipient_organization": "Second Bank" } });
+
         let controller = json!({ "controller": { "name": "First Bank" } });
         let plain = || json!({});
         for (action, details, words) in [
@@ -214,6 +218,7 @@ mod tests {
             let said = in_words(Texts::default(), &entry(action, details));
             assert_eq!(said.as_deref(), Some(words), "{action}");
         }
+
         for unsaid in ["control.designated", "download_link.issued"] {
             assert_eq!(in_words(Texts::default(), &entry(unsaid, plain())), None);
         }

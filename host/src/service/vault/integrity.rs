@@ -79,6 +79,7 @@ pub async fn findings(
         checked_at: one.checked_at,
         problems: one.problems,
     });
+
     Ok(findings.collect())
 }
 
@@ -145,11 +146,13 @@ pub async fn sweep(core: &Core) -> Result<Vec<IntegrityCheck>, ServiceError> {
                 tracing::error!(envelope = %due.envelope, %error, "vaulted envelope could not be re-read");
             }
         }
+
         looked.push(IntegrityCheck {
             envelope: due.envelope,
             unread: outcome.err(),
         });
     }
+
     Ok(looked)
 }
 
@@ -170,18 +173,22 @@ async fn look(core: &Core, due: &OwnedEnvelope) -> Result<(), ServiceError> {
             problems = self::problems(core, &again).await?;
         }
     }
+
     let now = core.clock.now();
     let found = (!problems.is_empty()).then(|| json!(problems).to_string());
     let mut tx = core.store.begin().await?;
+
     // The lock serializes concurrent checks, so that one of them reports a finding.
     let envelope = envelopes::lock(&mut tx, &due.org, &due.envelope).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     let known = integrity::problems(&mut tx, due).await?;
+
     // Findings equal to those of the previous check were reported then.
     if found.is_some() && found != known {
         for problem in &problems {
             tracing::error!(envelope = %envelope.id, check = problem.check, problem.detail, "vaulted envelope failed its integrity check");
         }
+
         if let Some(first) = problems.first() {
             let data = json!({
                 "expected_hash": first.expected_hash,
@@ -192,6 +199,7 @@ async fn look(core: &Core, due: &OwnedEnvelope) -> Result<(), ServiceError> {
             events::record_and_emit(&mut tx, &envelope, "system", event_type, data, now).await?;
         }
     }
+
     let next = next_look(&due.envelope, now);
     integrity::checked(&mut tx, due, now, next, found.as_deref()).await?;
     Ok(tx.commit().await?)
@@ -208,16 +216,19 @@ async fn problems(core: &Core, envelope: &Envelope) -> Result<Vec<IntegrityProbl
         .map(|(_, index)| merkle::TileId::of_leaf(*index))
         .collect();
     let tiles = log::tiles(&mut connection, needed).await?;
+
     drop(connection);
 
     let mut problems = Vec::new();
     if let Err(error) = verify_chain(&entries) {
         problems.push(IntegrityProblem::new("ledger", error.to_string()));
     }
+
     for (sequence, index) in &places {
         let entry = entries.iter().find(|entry| entry.sequence == *sequence);
         problems.extend(place_problem(envelope, *sequence, *index, entry, &tiles));
     }
+
     let mut vaultings = entries
         .iter()
         .filter(|entry| entry.action == EventType::VaultStored.as_str())
@@ -229,16 +240,19 @@ async fn problems(core: &Core, envelope: &Envelope) -> Result<Vec<IntegrityProbl
             "it does not tell of the vaulting",
         ));
     }
+
     if vaultings.next().is_some() {
         problems.push(IntegrityProblem::new(
             "ledger",
             "it tells of more than one vaulting",
         ));
     }
+
     let anew = entries
         .iter()
         .rfind(|entry| entry.action == CERTIFIED)
         .map(|entry| &entry.details);
+
     let authoritative = envelope.record.authoritative.file();
     for (check, member, file) in [
         ("authoritative copy", "document_hash", authoritative),
@@ -263,6 +277,7 @@ async fn problems(core: &Core, envelope: &Envelope) -> Result<Vec<IntegrityProbl
         let recorded = told.and_then(|told| told[member].as_str());
         problems.extend(file_problem(core, check, file, recorded).await?);
     }
+
     Ok(problems)
 }
 
@@ -280,6 +295,7 @@ fn place_problem(
             format!("entry {sequence} of the ledger is missing: the log has it in place {index}"),
         ));
     };
+
     let actual = entry_leaf(envelope.id.as_str(), sequence, &entry.computed_hash());
     match tiles.leaf(index) {
         Ok(expected) if expected == actual => None,
@@ -319,6 +335,7 @@ async fn file_problem(
             IntegrityProblem::new(check, detail).with_hashes(recorded, &file.sha256),
         ));
     }
+
     match core.files.verify(file).await {
         Ok(()) => Ok(None),
         Err(FilesError::Tampered { expected, actual }) => {

@@ -73,9 +73,11 @@ pub async fn run(app: App, stop: CancellationToken) {
     if let Err(error) = log::forget_lease(&app.store).await {
         tracing::error!(%error, "log lease of an earlier run could not be released");
     }
+
     if let Err(error) = check(&app, &app.vault).await {
         tracing::error!(%error, "log could not be checked against its published checkpoints");
     }
+
     let mut clock_checked: Option<Instant> = None;
     while !stop.is_cancelled() {
         let full = match sequence(&app, &app.vault).await {
@@ -85,20 +87,24 @@ pub async fn run(app: App, stop: CancellationToken) {
                 false
             }
         };
+
         if clock_checked.is_none_or(|checked| checked.elapsed() >= CLOCK_CHECKS) {
             clock_checked = Some(Instant::now());
             if let Err(error) = check_clock(&app).await {
                 tracing::error!(%error, "documents are not sealed");
             }
         }
+
         if full {
             continue;
         }
+
         tokio::select! {
             () = stop.cancelled() => {}
             () = tokio::time::sleep(PERIOD) => {}
         }
     }
+
     // Entries written while the last requests were answered.
     if let Err(error) = sequence(&app, &app.vault).await {
         tracing::error!(%error, "log could not be extended at shutdown");
@@ -113,6 +119,7 @@ pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError>
     let signed = head.as_ref().is_some_and(|head| head.checkpoint.is_some());
     let idle = signed && !log::any_pending(&mut connection).await?;
     drop(connection);
+
     // Nothing to place. Publish the head anyway if that failed, or the process died, after its
     // commit.
     if idle {
@@ -126,28 +133,34 @@ pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError>
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let lease_until = now + LEASE;
+
     // Also locks the log's row until the commit.
     let lease = log::lease(&mut tx, &origin(core), &vault.log.holder, now, lease_until).await?;
     let Some(head) = lease else {
         return Ok(0);
     };
+
     let public_key = own(core, &head, &log::successions(&mut tx).await?)?;
     let batch = log::pending(&mut tx, BATCH).await?;
     let mut tiles = log::tiles(&mut tx, merkle::edge(head.size)).await?;
     let mut changed = Vec::new();
+
     let mut size = head.size;
     for entry in &batch {
         let leaf = entry_leaf(&entry.chain, entry.sequence, &entry.hash);
         changed.extend(tiles.append(size, leaf)?);
         size += 1;
     }
+
     // Consecutive entries change the same tiles; each is written once.
     changed.sort_unstable();
     changed.dedup();
     for id in changed {
         log::set_tile(&mut tx, id, tiles.get(id).unwrap_or_default()).await?;
     }
+
     log::place(&mut tx, &batch, head.size).await?;
+
     // Beyond one tile, the root also depends on finished tiles to its left.
     let tiles = log::tiles(&mut tx, merkle::tiles_of_root(size)).await?;
     let checkpoint = Checkpoint {
@@ -156,6 +169,7 @@ pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError>
         root: tiles.root(size)?,
     };
     let note = core.log_signer.sign(&checkpoint);
+
     let times = batch
         .iter()
         .map(|entry| entry.at)
@@ -163,8 +177,10 @@ pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError>
     let newest = times.fold(now, Timestamp::max);
     log::set_head(&mut tx, &checkpoint, &note, &public_key, now, newest).await?;
     faults::pass("sequence");
+
     tx.commit().await?;
     faults::pass("sequenced");
+
     // After the commit: the database must know every published head.
     keep(core, vault, size, note).await?;
     Ok(batch.len())
@@ -180,9 +196,11 @@ pub async fn catch_up(core: &Core, vault: &Vault) -> Result<(), ServiceError> {
         let mut connection = core.store.read().await?;
         let waiting = log::any_pending(&mut connection).await?;
         drop(connection);
+
         if !waiting || tokio::time::Instant::now() > deadline {
             return Ok(());
         }
+
         if sequenced == 0 {
             tokio::time::sleep(PERIOD / 4).await;
         }
@@ -216,9 +234,11 @@ pub async fn check(core: &Core, vault: &Vault) -> Result<(), ServiceError> {
         let why = "the log was published with more entries than the database has";
         return Err(distrust(core, vault, why.to_owned()));
     }
+
     let mut connection = core.store.read().await?;
     let head = log::head(&mut connection).await?;
     drop(connection);
+
     match head.map(|head| (head.size, head.checkpoint)) {
         Some((size, Some(note))) => keep(core, vault, size, note).await,
         _ => Ok(()),
@@ -234,6 +254,7 @@ async fn ahead_of_database(core: &Core) -> Result<bool, ServiceError> {
         let Some(found) = core.files.one_behind(CHECKPOINTS, &name).await? else {
             return Ok(false);
         };
+
         known = size(core).await?;
         if found > checkpoint_name(known) {
             return Ok(true);
@@ -265,6 +286,7 @@ fn distrust(core: &Core, vault: &Vault, why: String) -> ServiceError {
 pub async fn check_clock(core: &Core) -> Result<String, ServiceError> {
     let mut connection = core.store.read().await?;
     let head = log::head(&mut connection).await?;
+
     // A log of an earlier release knows the time of its last head only.
     let newest = head.and_then(|head| head.newest_at.or(head.signed_at));
     let now = core.clock.now();
@@ -272,6 +294,7 @@ pub async fn check_clock(core: &Core) -> Result<String, ServiceError> {
     core.metrics
         .clock_behind
         .set(behind.as_secs().cast_signed());
+
     if behind > CLOCK_TOLERANCE {
         return Err(SealError::ClockBehind {
             now,
@@ -279,6 +302,7 @@ pub async fn check_clock(core: &Core) -> Result<String, ServiceError> {
         }
         .into());
     }
+
     Ok(match newest {
         Some(newest) => format!("{now}, not before the newest entry of the log ({newest})"),
         None => format!("{now}; the log has no entry to compare it with"),
@@ -298,6 +322,7 @@ pub async fn confirm_clock(core: &Core) -> Result<Duration, ServiceError> {
         credentials::record(&mut tx, None, "clock.confirmed", details, now).await?;
         log::confirm_clock(&mut tx, now).await?;
     }
+
     tx.commit().await?;
     Ok(behind)
 }
@@ -307,10 +332,12 @@ pub async fn trusted(core: &Core, vault: &Vault) -> Result<String, ServiceError>
     if let Some(why) = vault.log.distrust.get() {
         return Err(ServiceError::Internal(why.clone()));
     }
+
     let mut connection = core.store.read().await?;
     let Some(head) = log::head(&mut connection).await? else {
         return Ok("the log is empty".into());
     };
+
     own(core, &head, &log::successions(&mut connection).await?)?;
     Ok(format!("{} entries", head.size))
 }
@@ -381,6 +408,7 @@ pub async fn head(core: &Core, since: Option<u64>) -> Result<LogHead, ServiceErr
         }
         Some(from) => Some(consistency(&mut connection, from, head.size).await?),
     };
+
     Ok(LogHead {
         public_key: head.public_key.unwrap_or_default(),
         origin: head.origin,
@@ -419,6 +447,7 @@ pub async fn evidence(
     else {
         return Ok(None);
     };
+
     let inclusion = proofs(&mut connection, &places, head.size).await?;
     Ok(Some(LogEvidence {
         checkpoint,

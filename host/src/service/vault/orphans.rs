@@ -34,6 +34,7 @@ pub async fn sweep(core: &Core, vault: &Vault) -> Result<u64, ServiceError> {
     log::check(core, vault).await?;
     let before = core.clock.now() - AGE;
     let mut removed = core.files.remove_cut_off_writes(before).await?;
+
     let mut objects = core.files.older_than(before);
     while let Some(key) = objects.try_next().await? {
         let unwanted = match StoredObjectKey::parse(&key) {
@@ -50,6 +51,7 @@ pub async fn sweep(core: &Core, vault: &Vault) -> Result<u64, ServiceError> {
             removed += 1;
         }
     }
+
     core.metrics.orphans_removed.inc_by(removed);
     Ok(removed)
 }
@@ -57,10 +59,12 @@ pub async fn sweep(core: &Core, vault: &Vault) -> Result<u64, ServiceError> {
 async fn wanted(core: &Core, key: &StoredObjectKey) -> Result<bool, StoreError> {
     let mut connection = core.store.read().await?;
     let (org, text) = (&key.org, key.text());
+
     // Unknown organization: its rows may be in another database, so keep the object.
     if !objects::knows(&mut connection, org).await? {
         return Ok(true);
     }
+
     match key.area {
         StorageArea::Templates => objects::template_wants(&mut connection, org, text).await,
         StorageArea::Room => objects::room_wants(&mut connection, org, text).await,

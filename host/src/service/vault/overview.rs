@@ -37,6 +37,7 @@ pub async fn record(
         .ok_or(ServiceError::NotFound("Envelope"))?;
     let custodians = signers::custodians(&mut connection, org, id).await?;
     let signers = signers::list(&mut connection, org, id).await?;
+
     let history = ledger::list(&mut connection, Some(org), id).await?;
     let checked = OwnedEnvelope {
         org: org.clone(),
@@ -45,6 +46,7 @@ pub async fn record(
     let is_damaged = integrity::problems(&mut connection, &checked)
         .await?
         .is_some();
+
     drop(connection);
 
     let accepted = custodians
@@ -53,6 +55,7 @@ pub async fn record(
     let originator = Caller::system(org.clone());
     let (_, compliance) =
         compliance::evaluate(core, management, &originator, id.as_str(), None).await?;
+
     Ok(RecordOverview {
         organization,
         custodian: accepted.map(|custodian| custodian.email),

@@ -44,6 +44,7 @@ pub async fn original(
         hidden: envelope.id.to_string(),
         marked_at: at.to_string(),
     };
+
     // To be printed, so that signatures are pictures. The sealed file must not be a part of it: that one would
     // go on as an electronic copy beside the paper.
     let signatures = SignatureHandling::Flatten;
@@ -65,6 +66,7 @@ pub async fn printed(
         .await
         .map_err(FilesError::Spool)?;
     spool.write(&pdf).await.map_err(FilesError::Spool)?;
+
     let spooled = Arc::new(spool.finish().await.map_err(FilesError::Spool)?);
     Ok(OutgoingCopy {
         pieces: spooled.pieces(),

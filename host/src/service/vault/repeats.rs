@@ -71,9 +71,11 @@ pub async fn bind(
         (ReleaseMedium::Electronic, ReleaseMedium::Electronic)
         | (ReleaseMedium::Paper, ReleaseMedium::Paper) => {}
     }
+
     if !released.form.is_for_the_same(form) {
         return Err(ServiceError::ReleasedToAnother);
     }
+
     Ok(released)
 }
 
@@ -94,6 +96,7 @@ pub async fn reissue(
     if file == LinkedFile::PaperOriginal {
         permit_another_print(tx, envelope, now).await?;
     }
+
     downloads::expire(tx, &envelope.org, &envelope.id, file, now).await?;
 
     let form = &released.form;
@@ -106,6 +109,7 @@ pub async fn reissue(
         "purpose_of_release": form.purpose_of_release,
     });
     events::record(tx, envelope, &caller.actor, ISSUED, details, now).await?;
+
     Ok(())
 }
 
@@ -140,10 +144,12 @@ async fn permit_another_print(
     if downloaded.is_some() {
         return Err(ServiceError::ConvertedToPaper);
     }
+
     let file = LinkedFile::PaperOriginal;
     if downloads::in_use(connection, envelope, file, now - LIFE).await? {
         let message = "The paper original is being downloaded; after a failure there is a new link in an hour";
         return Err(ServiceError::Conflict(message.into()));
     }
+
     Ok(())
 }

@@ -47,11 +47,13 @@ pub async fn run(app: App, stop: CancellationToken) {
         } else {
             clock::of_machine()
         };
+
         let behind = clock::follow(reference, followed.elapsed());
         followed = Instant::now();
         app.metrics.clock_offset.set(behind);
         let notable = |millis: i64| u128::from(millis.unsigned_abs()) > NOTABLE.as_millis();
         let of_machine = apart(clock::of_machine());
+
         let due = said.is_none_or(|said| said.elapsed() > SAID_EVERY);
         if due && (notable(behind) || notable(of_machine)) {
             said = Some(Instant::now());

@@ -139,6 +139,7 @@ async fn move_out(
 ) -> Result<Option<ReleaseLinks>, ServiceError> {
     test_mode::never(&envelope)?;
     let release = EnvelopeTrigger::VaultOut;
+
     // Refuse early, before bytes are copied. Decided again under the lock below.
     lifecycle::next_status(core, &envelope, release).await?;
     releases::require(core, caller, &envelope, &form, signed).await?;
@@ -151,11 +152,13 @@ async fn move_out(
                 let copy = OutgoingCopy::of(bytes.clone());
                 paper::original(core, &envelope, &form, copy, now).await?;
             }
+
             let (org, owner) = (&envelope.org, envelope.id.as_str());
             let put = core
                 .files
                 .put(StorageArea::Archive, org, owner, bytes, "application/pdf");
             let archive = put.await?;
+
             // Protects the archive from removal before anything points to it.
             core.files.retain(&archive, core.clock.now()).await?;
             Some(archive)
@@ -181,6 +184,7 @@ async fn move_out(
                 "a vaulted envelope has no live copy".into(),
             ));
         };
+
         envelopes::set_vaulted_out(&mut tx, &envelope, &archive, now).await?;
         decided.record(&mut tx, &envelope, now).await?;
         vault::insert_release(&mut tx, &envelope, &json!(form), now).await?;
@@ -188,20 +192,24 @@ async fn move_out(
         if issues_links {
             details["link_number"] = json!(1);
         }
+
         // The release names the rules in force, because later evaluations of it use them.
         if let Ok(rules) = core.components.compliance(Some(&envelope.org)).identity() {
             details["rules_component"] = json!(rules);
         }
+
         let action = EventType::VaultReleased.as_str();
         events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
         let mut data = json!({ "recipient_organization": form.recipient_organization });
         if form.medium == ReleaseMedium::Paper {
             data["medium"] = json!(form.medium);
         }
+
         events::emit(&mut tx, &envelope, EventType::VaultReleased, data, now).await?;
         if let Some(permit) = permit {
             releases::released(core, &mut tx, caller, permit, form.medium).await?;
         }
+
         // Deleted by a job after the commit, so that a crash leaves at least one of the two.
         let job = DeleteObject {
             key: live.key.clone(),
@@ -209,14 +217,17 @@ async fn move_out(
         };
         jobs::insert(&mut tx, &envelope.org, &job, Some(&live.key), now).await?;
     }
+
     if !issues_links {
         tx.commit().await?;
         faults::pass("released");
         return Ok(None);
     }
+
     if let Some(released) = &earlier {
         repeats::reissue(core, &mut tx, caller, &envelope, released).await?;
     }
+
     let file = repeats::file_of(form.medium);
     let release = ReleaseLinks {
         authoritative: issue(core, &mut tx, &envelope, file).await?,
@@ -224,6 +235,7 @@ async fn move_out(
         certificate: issue(core, &mut tx, &envelope, LinkedFile::Certificate).await?,
         custody_record: issue(core, &mut tx, &envelope, LinkedFile::CustodyRecord).await?,
     };
+
     tx.commit().await?;
     faults::pass("released");
     Ok(Some(release))
@@ -253,6 +265,7 @@ pub fn check(form: &ReleaseForm) -> Result<(), ServiceError> {
         )
     })
     .collect();
+
     if issues.is_empty() {
         Ok(())
     } else {

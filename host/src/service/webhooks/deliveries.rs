@@ -141,6 +141,7 @@ pub async fn list(
     if !webhooks::was_there(&mut connection, &caller.org, &id).await? {
         return Err(not_found());
     }
+
     let (found, total) =
         deliveries::list(&mut connection, &caller.org, &id, filter, page, limit).await?;
     Ok((found.iter().map(DeliveryView::from).collect(), total))
@@ -155,6 +156,7 @@ pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<DeliveryDetai
         .await?
         .ok_or_else(not_found)?;
     let body = deliveries::body(&mut connection, &caller.org, &delivery.event).await?;
+
     let attempts = deliveries::attempts(&mut connection, &caller.org, &id).await?;
     Ok(DeliveryDetails {
         delivery: DeliveryView::from(&delivery),
@@ -177,6 +179,7 @@ pub async fn redeliver(
     let original = deliveries::get(&mut tx, &caller.org, &id)
         .await?
         .ok_or_else(not_found)?;
+
     // Locked, so that the endpoint cannot be disabled before the new delivery is committed.
     let endpoint = webhooks::lock(&mut tx, &caller.org, &original.endpoint).await?;
     if !endpoint.is_some_and(|endpoint| endpoint.is_active) {
@@ -184,12 +187,14 @@ pub async fn redeliver(
             "Webhook endpoint is not active".into(),
         ));
     }
+
     let body = deliveries::body(&mut tx, &caller.org, &original.event).await?;
     if body.is_none() {
         return Err(ServiceError::Conflict(
             "The payload of this delivery is no longer kept".into(),
         ));
     }
+
     let replay = Delivery {
         id: DeliveryId::new(),
         status: DeliveryStatus::Pending,
@@ -201,9 +206,11 @@ pub async fn redeliver(
         last: None,
         ..original
     };
+
     let shown = DeliveryView::from(&replay);
     deliveries::insert(&mut tx, replay);
     answer.commit(tx, &shown).await?;
+
     Ok(shown)
 }
 
@@ -211,21 +218,25 @@ pub async fn redeliver(
 pub async fn tidy(core: &Core, stop: &CancellationToken) -> Result<(), ServiceError> {
     let now = core.clock.now();
     deliveries::give_up_left_behind(&core.store, now).await?;
+
     // One node prunes per interval.
     if !chores::claim(&core.store, "webhook bodies", now, now + PRUNE_EVERY).await? {
         return Ok(());
     }
+
     let before = now - core.config.webhooks.retention;
     let limit = PRUNED_AT_ONCE;
     while !stop.is_cancelled()
         && deliveries::prune(&core.store, before, limit).await? >= limit.unsigned_abs()
     {}
+
     let places = async || {
         let mut tx = core.store.begin().await?;
         let forgotten = event_feed::forget(&mut tx, before, limit).await?;
         tx.commit().await.map(|()| forgotten)
     };
     while !stop.is_cancelled() && places().await? >= limit.unsigned_abs() {}
+
     if let Some(kept) = core.config.webhooks.log_retention {
         for bucket in 0..i64::from(BUCKETS) {
             while !stop.is_cancelled()
@@ -234,5 +245,6 @@ pub async fn tidy(core: &Core, stop: &CancellationToken) -> Result<(), ServiceEr
             }
         }
     }
+
     Ok(())
 }

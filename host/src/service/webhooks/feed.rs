@@ -90,6 +90,7 @@ pub async fn list(
             }
         }
     };
+
     let bodies = event_feed::bodies(&mut connection, &caller.org, &part, types, limit).await?;
     let mut events = bodies
         .iter()
@@ -98,6 +99,7 @@ pub async fn list(
     if matches!(part, FeedPart::Last) {
         events.reverse();
     }
+
     Ok(events)
 }
 
@@ -122,6 +124,7 @@ async fn place(core: &Core, org: &OrgId, kept: Timestamp) -> Result<bool, Servic
         if !event_feed::lacks_places(&mut connection, org, &from).await? {
             return Ok(true);
         }
+
         drop(connection);
         let mut tx = core.store.begin().await?;
         match event_feed::place(&mut tx, org, &from, now, AT_ONCE).await {
@@ -133,6 +136,7 @@ async fn place(core: &Core, org: &OrgId, kept: Timestamp) -> Result<bool, Servic
             }
         }
     }
+
     Ok(false)
 }
 
@@ -142,8 +146,10 @@ pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<EventView, Se
     let Some(id) = EventId::parse(id) else {
         return Err(unknown);
     };
+
     let mut connection = core.store.read().await?;
     let body = deliveries::body(&mut connection, &caller.org, &id).await?;
+
     // An organization's bucket has events of others, too.
     let event = body.as_deref().map(read).transpose()?;
     event
@@ -170,9 +176,11 @@ pub async fn resend(
         timestamp: found.timestamp,
         data: found.data.into(),
     };
+
     let mut tx = core.store.begin().await?;
     let added = deliveries::send_again(&mut tx, &event, core.clock.now()).await?;
     let shown: Vec<DeliveryView> = added.iter().map(DeliveryView::from).collect();
     answer.commit(tx, &shown).await?;
+
     Ok(shown)
 }

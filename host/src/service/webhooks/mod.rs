@@ -209,6 +209,7 @@ pub async fn list(
     };
     let mut connection = core.store.read().await?;
     let found = webhooks::list(&mut connection, &caller.org, key.as_ref()).await?;
+
     let now = core.clock.now();
     Ok(found
         .iter()
@@ -228,15 +229,18 @@ pub async fn create(
     // Before the transaction, because checking a URL resolves its host name.
     let url = checked_url(webhooks, &request.url, "url", &mut issues).await;
     let selectors = selectors(&request.events, &mut issues);
+
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
+
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let key = match &request.partner_key_id {
         None => None,
         Some(text) => Some(own_key(&mut tx, &caller.org, text).await?),
     };
+
     // The lock serializes concurrent creates, so that the limits hold.
     organizations::lock(&mut tx, &caller.org).await?;
     admit(&mut tx, &caller.org, key.as_ref()).await?;
@@ -251,10 +255,12 @@ pub async fn create(
         &endpoint.id,
         &core.cipher,
     ));
+
     webhooks::insert(&mut tx, &endpoint).await?;
     let shown = WithSecret::of(&endpoint, &secret, now);
     answer.commit(tx, &shown).await?;
     tracing::info!(endpoint = %endpoint.id, actor = caller.actor, "webhook endpoint registered");
+
     Ok(shown)
 }
 
@@ -299,6 +305,7 @@ async fn checked_url(
             format!("The URL cannot be used: {why}"),
         )),
     }
+
     String::new()
 }
 
@@ -317,6 +324,7 @@ fn selectors(texts: &[String], issues: &mut Vec<ValidationIssue>) -> Vec<EventSe
             )),
         }
     }
+
     selectors
 }
 
@@ -365,9 +373,11 @@ pub async fn change(
     };
     let chosen = request.events.as_deref();
     let chosen = chosen.map(|texts| selectors(texts, &mut issues));
+
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
+
     let id = parse(id)?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
@@ -375,17 +385,21 @@ pub async fn change(
     if let Some(url) = url {
         move_to(&mut endpoint, url);
     }
+
     request.description.apply(&mut endpoint.description);
     if let Some(selectors) = chosen {
         endpoint.selectors = selectors;
     }
+
     if let Some(is_active) = request.is_active {
         set_active(&mut tx, &mut endpoint, is_active, now).await?;
     }
+
     endpoint.updated_at = now;
     webhooks::update(&mut tx, &endpoint).await?;
     tx.commit().await?;
     tracing::info!(endpoint = %endpoint.id, actor = caller.actor, "webhook endpoint changed");
+
     Ok(EndpointView::of(&endpoint, now))
 }
 
@@ -451,6 +465,7 @@ pub async fn delete(
     webhooks::delete(&mut tx, &endpoint, now).await?;
     store::deliveries::give_up(&mut tx, &endpoint, now).await?;
     tx.commit().await?;
+
     tracing::info!(endpoint = %id, actor = caller.actor, "webhook endpoint deleted");
     Ok(DeletedEndpoint {
         endpoint_id: id,
@@ -475,11 +490,13 @@ pub async fn rotate(
         secret: old,
         until: now + GRACE,
     });
+
     endpoint.updated_at = now;
     webhooks::update(&mut tx, &endpoint).await?;
     let shown = WithSecret::of(&endpoint, &secret, now);
     answer.commit(tx, &shown).await?;
     tracing::info!(endpoint = %id, actor = caller.actor, "webhook secret rotated");
+
     Ok(shown)
 }
 
@@ -499,6 +516,7 @@ pub async fn test(
     let endpoint = endpoint.ok_or(NOT_FOUND)?;
     let now = core.clock.now();
     let data = json!({ "message": "A test, asked for by an administrator" });
+
     let test = EventType::WebhookTest;
     let event = Event::of_organization(endpoint.org.clone(), test, now, data);
     let mut delivery = Delivery::new(&event, endpoint.id.clone(), now);
@@ -508,6 +526,7 @@ pub async fn test(
         event_type: event.event_type,
         body: Bytes::from(event.body()),
     };
+
     let sealed_otherwise =
         || ServiceError::Internal("the secret is sealed with another key".into());
     let target = DeliveryTarget::of(&endpoint, &core.cipher).ok_or_else(sealed_otherwise)?;
@@ -516,6 +535,7 @@ pub async fn test(
         delivered: outcome.is_success(),
         status_code: outcome.status,
     };
+
     delivery.attempts = 1;
     delivery.due_at = None;
     delivery.status = if tested.delivered {
@@ -523,6 +543,7 @@ pub async fn test(
     } else {
         DeliveryStatus::Failed
     };
+
     let withheld = AttemptOutcome {
         body: None,
         ..outcome
@@ -530,9 +551,11 @@ pub async fn test(
     let mut tx = core.store.begin().await?;
     events::insert(&mut tx, &event);
     store::deliveries::insert(&mut tx, delivery.clone());
+
     let attempt = DeliveryAttempt::of(1, now, withheld);
     store::deliveries::insert_attempt(&mut tx, &delivery, &attempt).await?;
     answer.commit(tx, &tested).await?;
+
     Ok(tested)
 }
 
@@ -552,12 +575,15 @@ pub async fn set_legacy(
         FieldPatch::Clear => FieldPatch::Clear,
         FieldPatch::Keep => FieldPatch::Keep,
     };
+
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
+
     let secret = request.webhook_secret.map(WebhookSecret::of);
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+
     // Concurrent calls must not create two endpoints.
     organizations::lock(&mut tx, &caller.org).await?;
     let mut own = webhooks::list(&mut tx, &caller.org, Some(key)).await?;
@@ -573,12 +599,14 @@ pub async fn set_legacy(
                 FieldPatch::Clear => set_active(&mut tx, &mut endpoint, false, now).await?,
                 FieldPatch::Keep => {}
             }
+
             if !matches!(secret, FieldPatch::Keep) {
                 let seal = |secret| EncryptedSecret::encrypt(&secret, &endpoint.id, &core.cipher);
                 secret.map(seal).apply(&mut endpoint.secret);
                 // A secret set by the caller replaces the old one at once, without a grace period.
                 endpoint.previous = None;
             }
+
             endpoint.updated_at = now;
             webhooks::update(&mut tx, &endpoint).await?;
             Some(endpoint)
@@ -592,6 +620,7 @@ pub async fn set_legacy(
             };
             let seal = |secret| EncryptedSecret::encrypt(&secret, &endpoint.id, &core.cipher);
             secret.map(seal).apply(&mut endpoint.secret);
+
             webhooks::insert(&mut tx, &endpoint).await?;
             Some(endpoint)
         }
@@ -606,6 +635,7 @@ pub async fn set_legacy(
         }
         (None, _) => None,
     };
+
     tx.commit().await?;
     Ok(LegacyView {
         webhook_url: endpoint
@@ -630,10 +660,12 @@ pub async fn disable(
     let (org, id) = (&disabled.org, &disabled.endpoint);
     let mut tx = core.store.begin().await?;
     let found = webhooks::lock(&mut tx, org, id).await?;
+
     // The endpoint may have moved or been disabled since the failed attempt.
     let Some(mut endpoint) = found.filter(|found| found.is_active && found.url == url) else {
         return Ok(());
     };
+
     set_active(&mut tx, &mut endpoint, false, now).await?;
     endpoint.health.disabled = Some((reason, now));
     endpoint.updated_at = now;
@@ -641,6 +673,7 @@ pub async fn disable(
     mails::endpoint_disabled(&mut tx, org, id, now).await?;
     tx.commit().await?;
     tracing::warn!(endpoint = %id, %reason, "webhook endpoint disabled");
+
     Ok(())
 }
 
@@ -667,6 +700,7 @@ pub fn catalog() -> Vec<CatalogEntry> {
             EventType::BulkCompleted | EventType::WebhookTest => &[],
             _ => &["envelope_id", "customer_id", "external_id"],
         };
+
         let name = event_type.as_str();
         CatalogEntry {
             event_type: name,
@@ -675,5 +709,6 @@ pub fn catalog() -> Vec<CatalogEntry> {
             data: [common, members].concat(),
         }
     };
+
     EventType::ALL.iter().map(entry).collect()
 }

@@ -67,6 +67,7 @@ impl CircuitBreaker {
             self.paused_until = None;
             return;
         }
+
         self.failures = self.failures.saturating_add(1);
         if self.failures >= FAILURES || self.paused_until.is_some() {
             self.paused_until = Some(now + self.pause);
@@ -94,18 +95,22 @@ mod tests {
             breaker.note(false, at(0));
         }
         assert_eq!(breaker.gate(at(0)), BreakerState::Open);
+
         breaker.note(true, at(0));
         for _ in 0..9 {
             breaker.note(false, at(0));
         }
         assert_eq!(breaker.gate(at(0)), BreakerState::Open, "not in a row");
+
         breaker.note(false, at(1));
         assert_eq!(breaker.gate(at(1)), BreakerState::Shut(at(61)));
         assert_eq!(breaker.gate(at(60)), BreakerState::Shut(at(61)));
         assert_eq!(breaker.gate(at(61)), BreakerState::Probe);
+
         breaker.note(false, at(62));
         assert_eq!(breaker.gate(at(121)), BreakerState::Shut(at(122)));
         assert_eq!(breaker.gate(at(122)), BreakerState::Probe);
+
         breaker.note(true, at(123));
         assert_eq!(breaker.gate(at(123)), BreakerState::Open);
     }

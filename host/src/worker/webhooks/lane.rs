@@ -177,15 +177,18 @@ impl EndpointLane {
             self.look_not_before = Instant::now() + LOOK_AGAIN;
             return;
         };
+
         let full = i64::try_from(rows.len()).is_ok_and(|found| found >= limit);
         let missed = again || !self.settled_meanwhile.is_empty();
         let soon = self.looked_at.elapsed() < SOON;
         let largest = rows.iter().map(|row| row.body.len()).max().unwrap_or(0);
         self.looked_at = Instant::now();
+
         // Fast receivers get larger batches, within the limit for the bodies' memory.
         self.batch = if soon { self.batch * 2 } else { self.batch / 2 };
         self.batch = self.batch.min(BODIES / largest.max(1)).clamp(FEW, MANY);
         self.next_due = None;
+
         let mut later = false;
         for row in rows {
             if row.due_at > now {
@@ -193,14 +196,17 @@ impl EndpointLane {
                 later = true;
                 break;
             }
+
             if self.known.insert(row.id.clone()) {
                 self.queue.push_back(row);
             }
         }
+
         for id in std::mem::take(&mut self.settled_meanwhile) {
             self.known.remove(&id);
             self.queue.retain(|due| due.id != id);
         }
+
         self.looking = if missed || (full && !later) {
             QueueRead::Wanted
         } else {
@@ -213,10 +219,12 @@ impl EndpointLane {
         if self.suspended || self.unsettled >= UNSETTLED {
             return None;
         }
+
         // An attempt must end within the lease, or another node could attempt the same delivery.
         if self.held_until < Instant::now() + PATIENCE + MARGIN {
             return None;
         }
+
         let at_once = match self.breaker.gate(now) {
             BreakerState::Open => AT_ONCE,
             BreakerState::Probe if self.unsettled == 0 => 1,
@@ -225,6 +233,7 @@ impl EndpointLane {
         if self.in_flight >= at_once {
             return None;
         }
+
         let free = |due: &PendingDelivery| {
             !due.envelope
                 .as_ref()
@@ -232,6 +241,7 @@ impl EndpointLane {
         };
         let due = self.queue.remove(self.queue.iter().position(free)?)?;
         self.busy.extend(due.envelope.clone());
+
         self.in_flight += 1;
         self.active_at = Instant::now();
         Some(due)
@@ -252,6 +262,7 @@ impl EndpointLane {
         self.unsettled += 1;
         let succeeded = outcome.is_success();
         let before = self.health.clone();
+
         let mut disable = None;
         if target.url == self.target.url {
             let reason = self.note(&outcome, at, now);
@@ -261,6 +272,7 @@ impl EndpointLane {
                 reason,
             });
         }
+
         let number = due.attempts + 1;
         let wait = schedule::wait_after(
             u32::try_from(number).unwrap_or(u32::MAX),
@@ -274,6 +286,7 @@ impl EndpointLane {
             Some(wait) if !outcome.is_gone() => (DeliveryStatus::Pending, Some(now + wait)),
             _ => (DeliveryStatus::Failed, None),
         };
+
         AttemptResult {
             settlement: AttemptSettlement {
                 at: self.owned.clone(),
@@ -305,6 +318,7 @@ impl EndpointLane {
             self.health.warned_at = None;
             return None;
         }
+
         let since = *self.health.failing_since.get_or_insert(at);
         if outcome.is_gone() {
             return Some(DisableReason::Gone);
@@ -312,9 +326,11 @@ impl EndpointLane {
         if since + DISABLE_AFTER <= now {
             return Some(DisableReason::Failing);
         }
+
         if since + WARN_AFTER <= now {
             self.health.warned_at.get_or_insert(now);
         }
+
         None
     }
 
@@ -325,9 +341,11 @@ impl EndpointLane {
         if let Some(envelope) = envelope {
             self.busy.remove(envelope);
         }
+
         if let Some(due) = settlement.due_at {
             self.next_due = Some(self.next_due.map_or(due, |next| next.min(due)));
         }
+
         match self.looking {
             QueueRead::Underway { .. } => self.settled_meanwhile.push(settlement.delivery.clone()),
             _ => {

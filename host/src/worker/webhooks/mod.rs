@@ -58,6 +58,7 @@ pub async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
     {
         tracing::error!(%error, "endpoint leases of an earlier run could not be released");
     }
+
     let (told, hear) = mpsc::unbounded_channel();
     let (verdicts, to_record) = mpsc::unbounded_channel();
     let recorder = tokio::spawn(record(app.clone(), to_record, told.clone(), stop.clone()));
@@ -80,6 +81,7 @@ pub async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
         verdicts,
         app,
     };
+
     dispatcher.run(hear, stop).await;
     if let Err(error) = recorder.await {
         tracing::error!(%error, "delivery recorder failed");
@@ -149,6 +151,7 @@ impl WebhookDispatcher {
         let app = self.app.clone();
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+
         loop {
             let stopping = stop.is_cancelled();
             tokio::select! {
@@ -169,12 +172,14 @@ impl WebhookDispatcher {
                 }
                 _ = ticks.tick() => self.tick(stopping),
             }
+
             if !stop.is_cancelled() {
                 self.go_round();
             } else if self.lanes.values().all(EndpointLane::is_quiet) && self.taking.is_empty() {
                 break;
             }
         }
+
         if let Err(error) = webhooks::release_all(&app.store, &self.node).await {
             tracing::warn!(%error, "endpoint leases could not be released, they will expire");
         }
@@ -192,6 +197,7 @@ impl WebhookDispatcher {
                     self.renew_again = self.renewing;
                     self.renew();
                 }
+
                 self.make_ready(endpoint);
             }
             None => {
@@ -210,6 +216,7 @@ impl WebhookDispatcher {
         if self.lanes.len() + self.taking.len() >= LANES || !self.taking.insert(endpoint.clone()) {
             return;
         }
+
         let (app, node, told) = (self.app.clone(), self.node.clone(), self.told.clone());
         tokio::spawn(async move {
             let (asked, now) = (Instant::now(), app.clock.now());
@@ -227,6 +234,7 @@ impl WebhookDispatcher {
         if self.renewing || self.lanes.is_empty() {
             return;
         }
+
         self.renewing = true;
         self.renewed_at = Instant::now();
         let (app, node, told) = (self.app.clone(), self.node.clone(), self.told.clone());
@@ -242,11 +250,13 @@ impl WebhookDispatcher {
         if self.renewed_at.elapsed() >= RENEWAL {
             self.renew();
         }
+
         // Another node may have leased these endpoints by now.
         self.lanes.retain(|_, lane| !lane.is_lost());
         if stopping {
             return;
         }
+
         let period = self.app.config.sweep_interval.unwrap_or(SWEEP).min(SWEEP);
         let swept_lately = self.swept_at.is_some_and(|at| at.elapsed() < period);
         if !self.sweeping && !swept_lately {
@@ -257,6 +267,7 @@ impl WebhookDispatcher {
                 self.lanes.values_mut().for_each(EndpointLane::stir);
             }
         }
+
         let mut awake = Vec::new();
         let mut idle = Vec::new();
         for (endpoint, lane) in &mut self.lanes {
@@ -266,9 +277,11 @@ impl WebhookDispatcher {
                 idle.push(endpoint.clone());
             }
         }
+
         for endpoint in awake {
             self.make_ready(endpoint);
         }
+
         for endpoint in idle {
             self.let_go(&endpoint);
         }
@@ -345,6 +358,7 @@ impl WebhookDispatcher {
                 if let Err(error) = &found {
                     tracing::error!(%error, "due deliveries could not be read");
                 }
+
                 let now = self.app.clock.now();
                 if let Some(lane) = self.lane(&at, epoch) {
                     lane.found(found.ok(), limit, now);
@@ -371,14 +385,17 @@ impl WebhookDispatcher {
                 endpoint = %endpoint.endpoint,
                 "endpoint secret was sealed with another key than this node's"
             );
+
             // Another node may have the right key.
             self.unreadable.insert(endpoint.clone(), Instant::now());
             self.release(endpoint, held.epoch);
             return;
         };
+
         let settings = &self.app.config.webhooks;
         let lane = EndpointLane::new(endpoint.clone(), held, target, until, settings);
         self.lanes.insert(endpoint.clone(), lane);
+
         self.make_ready(endpoint);
     }
 
@@ -403,6 +420,7 @@ impl WebhookDispatcher {
                 // The renewal may not include leases acquired after it began.
                 return lane.was_opened_after(asked);
             };
+
             match DeliveryTarget::of(&known.endpoint, &cipher) {
                 Some(target) => lane.renew(known, target, asked + LEASE),
                 None => {
@@ -410,13 +428,16 @@ impl WebhookDispatcher {
                     return false;
                 }
             }
+
             true
         });
+
         for (endpoint, held) in held {
             if !self.taking.contains(&endpoint) && !self.lanes.contains_key(&endpoint) {
                 self.release(endpoint, held.epoch);
             }
         }
+
         let endpoints: Vec<_> = self.lanes.keys().cloned().collect();
         for endpoint in endpoints {
             self.make_ready(endpoint);
@@ -432,6 +453,7 @@ impl WebhookDispatcher {
             began,
             outcome,
         } = attempted;
+
         self.all_in_flight -= 1;
         if let Some(count) = self.in_flight.get_mut(&at.org) {
             *count -= 1;
@@ -439,15 +461,19 @@ impl WebhookDispatcher {
                 self.in_flight.remove(&at.org);
             }
         }
+
         // A slot is free now.
         for endpoint in std::mem::take(&mut self.blocked) {
             self.make_ready(endpoint);
         }
+
         let app = self.app.clone();
+
         // The lease was lost. The delivery is still pending, and its new holder attempts it again.
         let Some(lane) = self.lane(&at, epoch) else {
             return;
         };
+
         let verdict = lane.attempted(target, due, outcome, began, &app.config.webhooks);
         let label = match verdict.settlement.status {
             DeliveryStatus::Delivered => "delivered",
@@ -458,6 +484,7 @@ impl WebhookDispatcher {
             outcome: label.into(),
         };
         app.metrics.webhook_attempts.get_or_create(&labels).inc();
+
         let _ = self.verdicts.send(verdict);
         self.make_ready(at);
     }
@@ -476,10 +503,12 @@ impl WebhookDispatcher {
             let Some(lane) = self.lanes.get_mut(&endpoint) else {
                 continue;
             };
+
             if let Some(limit) = lane.look() {
                 let (epoch, endpoint) = (lane.epoch, endpoint.clone());
                 look(self.app.clone(), self.told.clone(), endpoint, epoch, limit);
             }
+
             let of_organization = self.in_flight.get(&endpoint.org).copied().unwrap_or(0);
             if self.all_in_flight >= SLOTS || of_organization >= SLOTS_OF_ORGANIZATION {
                 self.blocked.push(endpoint);
@@ -488,10 +517,12 @@ impl WebhookDispatcher {
             let Some(due) = lane.next(now) else {
                 continue;
             };
+
             self.all_in_flight += 1;
             *self.in_flight.entry(endpoint.org.clone()).or_default() += 1;
             let (target, epoch) = (lane.target.clone(), lane.epoch);
             let (app, told, at) = (self.app.clone(), self.told.clone(), endpoint.clone());
+
             // At the end of the line: one attempt per turn is fair to the other endpoints.
             self.make_ready(endpoint);
             tokio::spawn(async move {
@@ -503,6 +534,7 @@ impl WebhookDispatcher {
                     body: Bytes::from(due.body.clone()),
                 };
                 let attempt = app.webhooks.send(&target, &parcel, began);
+
                 // Catch panics, so that the slot is released in any case.
                 let outcome = AssertUnwindSafe(attempt).catch_unwind().await;
                 let outcome =

@@ -37,6 +37,7 @@ pub(super) async fn record(
             }
             tokio::time::sleep(AGAIN).await;
         }
+
         let mut disabled = HashSet::new();
         for verdict in &batch {
             let endpoint = &verdict.settlement.at;
@@ -46,6 +47,7 @@ pub(super) async fn record(
                 tokio::spawn(disable_endpoint(app.clone(), disable.clone()));
             }
         }
+
         let recorded = DispatcherEvent::Recorded(std::mem::take(&mut batch));
         if told.send(recorded).is_err() {
             return;
@@ -72,21 +74,26 @@ async fn record_all(app: &App, verdicts: &[AttemptResult]) -> Result<(), StoreEr
         .iter()
         .map(|verdict| verdict.settlement.clone())
         .collect();
+
     // Endpoints before their deliveries, and in one order everywhere, to avoid deadlocks.
     let endpoints = settlements.iter().map(|settlement| settlement.at.clone());
     webhooks::lock_all(&mut tx, &endpoints.collect()).await?;
     deliveries::settle(&mut tx, &settlements).await?;
+
     for verdict in verdicts {
         let Some(health) = &verdict.health else {
             continue;
         };
+
         let settlement = &verdict.settlement;
         let (at, epoch, url) = (&settlement.at, settlement.epoch, &verdict.target.url);
         webhooks::note_health(&mut tx, at, epoch, url, health).await?;
+
         if verdict.warn {
             let now = app.clock.now();
             mails::endpoint_failing(&mut tx, &at.org, &at.endpoint, now).await?;
         }
     }
+
     tx.commit().await
 }

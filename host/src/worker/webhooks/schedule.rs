@@ -21,6 +21,7 @@ pub fn wait_after(
     if attempt >= attempts {
         return None;
     }
+
     let index = attempt.saturating_sub(1) as usize;
     let delay = *delays.get(index).or(delays.last())?;
     let jittered = delay.mul_f64(1.0 - JITTER + 2.0 * JITTER * random.clamp(0.0, 1.0));
@@ -59,8 +60,10 @@ mod tests {
             );
             let Some(wait) = wait else { break };
             now = now + wait;
+
             at.push(now.to_string());
         }
+
         at
     }
 
@@ -86,6 +89,7 @@ mod tests {
                 "2026-11-21T11:04:48.000Z",
             ]
         );
+
         assert_eq!(
             attempts_at("2026-11-21T09:00:00.000Z", 1.0)[1..],
             [

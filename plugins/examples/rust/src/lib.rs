@@ -28,6 +28,7 @@ impl Guest for Component {
     ) -> Result<Template, ProviderError> {
         let fields: Vec<_> = fields.into_iter().map(vendor::Field::from).collect();
         let begin = json!({ "external_id": external_id, "name": name, "fields": fields });
+
         // The document goes directly from the host to the vendor, without passing through this
         // memory.
         let begin = begin.to_string();
@@ -36,6 +37,7 @@ impl Guest for Component {
             BodyPart::BlobBase64(document),
             BodyPart::Text("\"}".into()),
         ];
+
         vendor::template(&vendor::send("POST", "/templates", body)?)
     }
 
@@ -54,6 +56,7 @@ impl Guest for Component {
             .filter(|field| !there.fields.contains(field))
             .collect();
         let body = json!({ "fields": fields });
+
         vendor::template(&vendor::send("POST", &format!("{path}/fields"), vendor::json(&body))?)
     }
 
@@ -102,6 +105,7 @@ impl Guest for Component {
         if !vendor::is_hex_of(signature, &digest) {
             return Err(unverified("the signature does not match"));
         }
+
         let about: vendor::About = serde_json::from_slice(&callback.body)
             .map_err(|_| CallbackError::Malformed("not an Example Sign callback".into()))?;
         Ok(match (about.submission_id, about.submitter_id) {

@@ -121,6 +121,7 @@ pub fn document(path: &str) -> Result<Blob, ProviderError> {
         http::fetch(request).map_err(unreachable)
     })?;
     check(answer.status, &answer.headers, b"")?;
+
     if answer.body.read(0, 5) == b"%PDF-" {
 Ok(answer.body)
 } else {
@@ -240,6 +241,7 @@ pub fn submission(body: &[u8]) -> Result<signing::Submission, ProviderError> {
             attributes: Vec::new(),
         })
     });
+
     Ok(signing::Submission {
         status: match submission.status.as_str() {
             "pending" => types::SubmissionStatus::Pending,

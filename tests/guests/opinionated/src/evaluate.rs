@@ -18,6 +18,7 @@ pub(crate) fn evaluate(facts: &EnvelopeFacts) -> Evaluation {
             check.detail = "The secured party has no identifier.".into();
         }
     }
+
     let missing = |check: &&Check| !check.satisfied;
     let missing_requirements: Vec<String> = checks
         .iter()
@@ -25,6 +26,7 @@ pub(crate) fn evaluate(facts: &EnvelopeFacts) -> Evaluation {
         .map(|check| check.requirement.clone())
         .collect();
     let (total, passed) = (checks.len(), checks.len() - missing_requirements.len());
+
     Evaluation {
         compliant: passed == total,
         score: ((passed * 100 + total / 2) / total) as u32,

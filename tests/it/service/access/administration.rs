@@ -38,9 +38,11 @@ async fn an_admin_manages_the_keys_of_the_organization() {
         (&issued["rate_limit_rpm"], &issued["active"]),
         (&json!(100), &json!(true))
     );
+
     app.get_as(key, "/partner/envelopes").await.data(200);
     let list = app.get_with_bearer(&admin, KEYS).await;
     assert!(!list.text().contains(key));
+
     let list = list.data(200);
     let own = list
         .as_array()
@@ -64,6 +66,7 @@ async fn an_admin_manages_the_keys_of_the_organization() {
     let find = "/partner/customers?email=nobody@oak.example";
     assert_eq!(app.get_as(key, find).await.status, 401);
     assert_eq!(app.get_as(next, find).await.status, 404);
+
     let developer = app.person("dev@oak.example", "developer");
     let deactivate = format!("{path}/deactivate");
     let ended = app
@@ -71,6 +74,7 @@ async fn an_admin_manages_the_keys_of_the_organization() {
         .await;
     assert_eq!(ended.data(200)["active"], false);
     assert_eq!(app.get_as(next, find).await.status, 401);
+
     for (act, body) in [("/rotate", json!({})), ("", json!({ "rate_limit_rpm": 9 }))] {
         let path = format!("{path}{act}");
         let refused = match act {
@@ -100,6 +104,7 @@ async fn an_admin_manages_the_keys_of_the_organization() {
             ("key.updated", "user:dee@oak.example"),
         ]
     );
+
     assert!(
         entries.iter().all(|one| !one.to_string().contains(next)),
         "{entries:#?}"
@@ -114,6 +119,7 @@ async fn keys_are_given_by_owners_and_admins() {
     let new = json!({ "scopes": ["envelopes:read"] });
     let refused = app.post_with_bearer(&developer, KEYS, new).await;
     assert_eq!(refused.error(403), "Role owner or admin is required");
+
     for (body, path) in [
         (json!({ "scopes": [] }), "scopes"),
         (json!({ "scopes": ["envelopes:all"] }), "scopes"),
@@ -150,10 +156,12 @@ async fn an_organization_has_a_limited_number_of_keys() {
         refused,
         "The organization has 100 active keys; deactivate one"
     );
+
     let deactivate = format!("{KEYS}/{}/deactivate", made[0]);
     app.post_with_bearer(&admin, &deactivate, json!({}))
         .await
         .data(200);
+
     app.post_with_bearer(&admin, KEYS, new).await.data(201);
 }
 
@@ -164,6 +172,7 @@ async fn settings_are_changed_and_recorded() {
     let path = "/organization";
     let before = app.get_with_bearer(&admin, path).await.data(200);
     assert_eq!(before["envelope_ttl_days"], 30);
+
     let logo = STANDARD.encode(b"\x89PNG\r\n\x1a\n and a picture of an oak, which is not small");
     let change = json!({
         "envelope_ttl_days": 14, "language": "de", "brand": { "name": "Oak", "color": "#0B57D0", "logo": logo },
@@ -173,12 +182,14 @@ async fn settings_are_changed_and_recorded() {
     let after = patched(&app, &admin, path, change).await.data(200);
     assert_eq!(after["brand"]["color"], "#0b57d0");
     assert_eq!(after, app.get_with_bearer(&admin, path).await.data(200));
+
     // Only what changed is recorded, and a logo by its hash.
     let entry = &audited(&app).await[1];
     assert_eq!(
         (&entry["action"], &entry["actor"]),
         (&json!("settings.changed"), &json!("user:ada@oak.example"))
     );
+
     let changed = entry["details"]["changed"].as_object().unwrap();
     let members: Vec<&String> = changed.keys().collect();
     assert_eq!(
@@ -196,6 +207,7 @@ async fn settings_are_changed_and_recorded() {
         changed["envelope_ttl_days"],
         json!({ "before": 30, "after": 14 })
     );
+
     assert!(!entry.to_string().contains(&logo[..40]));
 
     // Null clears a field, an absent field stays, and a request without a change records nothing.
@@ -205,6 +217,7 @@ async fn settings_are_changed_and_recorded() {
         cleared["brand"],
         json!({ "name": "Oak", "color": "#0b57d0", "logo_sha256": null })
     );
+
     let count = audited(&app).await.len();
     patched(&app, &admin, path, clear).await.data(200);
     assert_eq!(
@@ -244,6 +257,7 @@ async fn settings_are_changed_and_recorded() {
         );
         assert!(refused.text().contains(why), "{body}: {}", refused.text());
     }
+
     assert_eq!(app.get_with_bearer(&admin, path).await.data(200), cleared);
 
     // The operator's changes are in the list, too.
@@ -274,6 +288,7 @@ async fn the_audit_log_has_both_ledgers_in_order_on_both_databases() {
                 .await
                 .data(201);
         }
+
         let all = app.get_with_bearer(&admin, "/audit-log").await.data(200);
         let all = all.as_array().unwrap().clone();
         let acts: Vec<&str> = all[..6]
@@ -286,6 +301,7 @@ async fn the_audit_log_has_both_ledgers_in_order_on_both_databases() {
             all.windows(2)
                 .all(|two| two[0]["at"].as_str() >= two[1]["at"].as_str())
         );
+
         // Pages of two give the same list.
         let (mut pages, mut after) = (Vec::new(), String::new());
         loop {
@@ -295,15 +311,18 @@ async fn the_audit_log_has_both_ledgers_in_order_on_both_databases() {
             if page["meta"]["has_more"] == false {
                 break;
             }
+
             let last = pages.last().unwrap()["id"].as_str().unwrap();
             after = format!("&starting_after={last}");
         }
+
         assert_eq!(pages, all);
         for wrong in ["7", "keys-1", "credentials-x"] {
             let path = format!("/audit-log?starting_after={wrong}");
             let refused = app.get_with_bearer(&admin, &path).await.error(400);
             assert_eq!(refused, "starting_after is no id of an entry");
         }
+
         // An entry that does not exist ends the list.
         let path = "/audit-log?starting_after=credentials-9999";
         assert_eq!(app.get_with_bearer(&admin, path).await.data(200), json!([]));

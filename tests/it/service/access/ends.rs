@@ -58,9 +58,11 @@ async fn a_bearer_token_ends_with_its_revocation_and_with_the_access_of_its_user
     let second = app.person("ada@oak.example", "sender");
     let status = async |token: &str| app.get_with_bearer(token, "/customers").await.status;
     assert_eq!(status(&first).await, 200);
+
     revoke(&app, &first);
     assert_eq!(status(&first).await, 401);
     assert_eq!(status(&second).await, 200);
+
     end_user(&app, &id).await;
     assert_eq!(status(&second).await, 401);
 }
@@ -71,12 +73,14 @@ async fn a_builder_session_ends_with_the_access_that_began_it() {
     let (id, bearer) = known_user(&app, "ada@oak.example", "sender").await;
     let token = builder_token(&app, &bearer).await;
     assert_eq!(builder(&app, &token).await, 200);
+
     revoke(&app, &bearer);
     assert_eq!(builder(&app, &token).await, 401);
 
     let again = app.person("ada@oak.example", "sender");
     let token = builder_token(&app, &again).await;
     assert_eq!(builder(&app, &token).await, 200);
+
     end_user(&app, &id).await;
     assert_eq!(builder(&app, &token).await, 401);
 }
@@ -95,6 +99,7 @@ async fn a_widget_ends_with_the_key_that_issued_its_token() {
         app.post_with_bearer(token, path, json!({})).await.status
     };
     assert_eq!(status().await, 200);
+
     let keys = app
         .get_with_bearer(app.web_admin(), "/api-keys")
         .await
@@ -105,6 +110,7 @@ async fn a_widget_ends_with_the_key_that_issued_its_token() {
             .await
             .data(200);
     }
+
     assert_eq!(status().await, 401);
 }
 
@@ -117,6 +123,7 @@ async fn a_session_ends_where_the_issuer_becomes_required() {
         page.status.as_u16()
     };
     assert_eq!(page().await, 200);
+
     app.set_organization(&[
         r#"single_sign_on={"issuer":"https://login.oak.example","client_id":"holdfast","default_role":"sender","required":true}"#,
     ]);
@@ -141,6 +148,7 @@ async fn a_stream_of_the_console_ends_with_the_session_the_role_and_the_user() {
             .unwrap();
         let answer = app.begin(request).await;
         assert_eq!(answer.status(), 200);
+
         answer.into_body()
     };
 
@@ -192,6 +200,7 @@ async fn the_progress_of_a_batch_ends_with_the_token() {
         .unwrap();
     let answer = app.begin(request).await;
     assert_eq!(answer.status(), 200);
+
     revoke(&app, &bearer);
     assert!(ends_in_time(answer.into_body()).await);
 }

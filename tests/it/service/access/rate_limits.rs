@@ -27,12 +27,15 @@ async fn responses_report_the_remaining_requests_until_the_limit_refuses() {
         let reset = header(&answer, "x-ratelimit-reset");
         assert!((before + 58..=before + 65).contains(&reset), "{reset}");
     }
+
     let refused = app.get_as(&key, "/partner/envelopes").await;
     assert_eq!(refused.headers["retry-after"], "60");
     assert_eq!(header(&refused, "x-ratelimit-remaining"), 0);
+
     let wait = refused.json()["details"]["retry_after"].as_i64().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");
     assert_eq!(refused.error(429), "Rate limit exceeded");
+
     // Another key of the organization is not affected.
     assert_eq!(app.get("/partner/envelopes").await.status, 200);
 }
@@ -51,6 +54,7 @@ async fn scope_is_checked_before_the_limit_and_the_limit_before_the_body() {
 
     let key = app.key_with_limit(Scope::ALL, 1).await;
     assert_eq!(app.get_as(&key, "/partner/envelopes").await.status, 200);
+
     let answer = app
         .post_text(&key, "/partner/envelopes", "application/json", "{broken")
         .await;
@@ -85,6 +89,7 @@ async fn nodes_share_a_rate_limit_window() {
         OrgSettings::default(),
     )
     .await;
+
     let key = first.key_with_limit(Scope::ALL, 40).await;
     let mut served = 0;
     for _ in 0..30 {
@@ -94,6 +99,7 @@ async fn nodes_share_a_rate_limit_window() {
             }
         }
     }
+
     // The overshoot is one share, a tenth of 40.
     assert!((40..=44).contains(&served), "{served} of 60 were served");
 }
@@ -112,6 +118,7 @@ async fn a_burst_at_one_node_does_not_take_the_other_nodes_share() {
     let at_once = (0..40).map(|_| async { first.get_as(&key, "/partner/envelopes").await.status });
     let served = futures::future::join_all(at_once).await;
     assert!(served.iter().all(|status| *status == 200), "{served:?}");
+
     for _ in 0..20 {
         let answer = second.get_as(&key, "/partner/envelopes").await;
         assert_eq!(answer.status, 200, "{}", answer.text());
@@ -129,6 +136,7 @@ async fn the_last_use_of_a_key_is_recorded() {
     let request = Request::get("/healthz").body(Body::empty()).unwrap();
     app.send(request).await;
     assert_eq!(app.key_last_used().await, None);
+
     app.get("/partner/envelopes").await.data(200);
     for _ in 0..100 {
         if app.key_last_used().await.is_some() {
@@ -136,5 +144,6 @@ async fn the_last_use_of_a_key_is_recorded() {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+
     panic!("the use of the key was not noted in five seconds");
 }

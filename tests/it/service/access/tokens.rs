@@ -65,6 +65,7 @@ async fn an_issuers_token_is_accepted_and_a_new_key_is_fetched() {
         ask(&app, &second.sign(&claims)).await.error(401),
         "Invalid token"
     );
+
     issuer.publish(&[&second]);
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
     assert_eq!(ask(&app, &second.sign(&claims)).await.status, 404);
@@ -93,6 +94,7 @@ async fn every_claim_of_a_token_is_validated() {
         let answer = ask(&app, &key.sign(&claims)).await;
         assert_eq!(answer.status, 401, "{claim} = {wrong}");
     }
+
     let mut member = good.clone();
     member["role"] = "member".into();
     assert_eq!(
@@ -114,6 +116,7 @@ async fn the_first_token_of_an_account_binds_its_user() {
     app.post_with_bearer(&app.token("owner"), "/users", invited)
         .await
         .data(201);
+
     let signed = |subject: &str, email: &str| {
         let mut claims = claims(&app, &issuer);
         (claims["sub"], claims["email"]) = (subject.into(), email.into());
@@ -121,6 +124,7 @@ async fn the_first_token_of_an_account_binds_its_user() {
     };
     assert_eq!(ask(&app, &signed("17", email)).await.status, 404);
     assert_eq!(ask(&app, &signed("17", email)).await.status, 404);
+
     let bound = app
         .text_of("select group_concat(details) from ledger_entry where action = 'user.bound'")
         .await;
@@ -128,8 +132,10 @@ async fn the_first_token_of_an_account_binds_its_user() {
 
     // Another account with the address is another person; the account with another address is the same user.
     assert_eq!(ask(&app, &signed("18", email)).await.status, 401);
+
     let renamed = signed("17", "new@maple.example");
     assert_eq!(ask(&app, &renamed).await.status, 404);
+
     let key = json!({ "scopes": ["envelopes:read"] });
     let refused = app.post_with_bearer(&renamed, "/api-keys", key).await;
     assert_eq!(refused.status, 403, "still an auditor: {}", refused.text());
@@ -143,6 +149,7 @@ async fn algorithm_confusion_is_refused() {
     issuer.publish(&[&key]);
     let app = service(&issuer).await;
     let claims = claims(&app, &issuer);
+
     // The public key as an HMAC secret, under our own algorithm.
     let public = key.jwk().to_string();
     let forged = jsonwebtoken::encode(
@@ -152,8 +159,10 @@ async fn algorithm_confusion_is_refused() {
     )
     .unwrap();
     assert_eq!(ask(&app, &forged).await.status, 401);
+
     // No signature at all.
     use base64::Engine as _;
+
     let encode = |text: &str| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text);
     let none = format!(
         "{}.{}.",
@@ -161,6 +170,7 @@ async fn algorithm_confusion_is_refused() {
         encode(&claims.to_string())
     );
     assert_eq!(ask(&app, &none).await.status, 401);
+
     // A symmetric key published by the issuer.
     *issuer.keys.lock().unwrap() =
         vec![json!({ "kty": "oct", "k": encode("secret"), "kid": "oct", "alg": "HS256" })];
@@ -182,6 +192,7 @@ async fn an_issuer_outage_refuses_tokens_with_unknown_keys() {
     let app = service(&issuer).await;
     let claims = claims(&app, &issuer);
     assert_eq!(ask(&app, &known.sign(&claims)).await.status, 404);
+
     issuer.server.abort();
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
     assert_eq!(ask(&app, &unknown.sign(&claims)).await.status, 401);
@@ -209,12 +220,14 @@ async fn an_administrators_endpoint_requires_an_administrators_token() {
     for role in [&admin, &token("compliance")] {
         assert_eq!(ask(&app, role).await.error(404), "Envelope not found");
     }
+
     let refused = ask(&app, &token("member")).await;
     assert_eq!(
         refused.error(403),
         "Role owner, admin, compliance or auditor is required"
     );
     assert_eq!(ask(&app, "no.jwt.atall").await.error(401), "Invalid token");
+
     let bundle = "/api/v2/envelopes/env_01h455vb4pex5vsknk084sn02q/bundle";
     let bare = Request::get(bundle).body(Body::empty()).unwrap();
     assert_eq!(app.send(bare).await.error(401), "Authentication required");
@@ -226,6 +239,7 @@ async fn an_administrators_endpoint_requires_an_administrators_token() {
         app.send(request.body(Body::empty()).unwrap())
     };
     assert_eq!(naming(app.org.to_string()).await.status, 404);
+
     let other = holdfast::domain::id::OrgId::new().to_string();
     for org in [other, "nonsense".into()] {
         let refused = naming(org).await.error(403);
@@ -245,13 +259,16 @@ async fn a_revoked_token_is_refused_by_every_node() {
         operator(data, &[&arguments[..], &["--role", "admin"]].concat())
     };
     let (first, second) = (issue(), issue());
+
     let text = |token: &Value| token["token"].as_str().unwrap().to_owned();
     let revoked = operator(data, &["token", "revoke", &text(&first)]);
     assert_eq!(revoked["token_id"], first["token_id"]);
+
     for node in [&app, &beside] {
         assert_eq!(ask(node, &text(&first)).await.error(401), "Invalid token");
         assert_eq!(ask(node, &text(&second)).await.status, 404);
     }
+
     // The other token is revoked by its id, for operators who do not have the token itself.
     let id = second["token_id"].as_str().unwrap();
     operator(data, &["token", "revoke", id, "--org", &org]);
@@ -263,6 +280,7 @@ async fn a_revoked_token_is_refused_by_every_node() {
     assert_eq!(listed.len(), 2);
     assert!(listed.iter().all(|token| token["revoked"] == true));
     assert!(listed.iter().all(|token| token["token"].is_null()));
+
     let audit = operator(data, &["org", "audit", &org]);
     let actions: Vec<&str> = audit
         .as_array()
@@ -270,6 +288,7 @@ async fn a_revoked_token_is_refused_by_every_node() {
         .iter()
         .map(|entry| entry["action"].as_str().unwrap())
         .collect();
+
     let expected = [
         "token.issued",
         "token.issued",
@@ -302,14 +321,17 @@ async fn a_token_is_valid_for_a_day_at_most() {
     let of = |ttl| [&arguments[..], &["--role", "admin", "--ttl", ttl]].concat();
     let refused = crate::support::operator_output(app.data.path(), &of("25h"));
     assert!(!refused.status.success());
+
     let why = String::from_utf8_lossy(&refused.stderr);
     assert!(why.contains("at most 86400 s"), "{why}");
+
     let issued = operator(app.data.path(), &of("24h"));
     let ends: jiff::Timestamp = issued["expires_at"].as_str().unwrap().parse().unwrap();
     let hours = (ends - jiff::Timestamp::now())
         .total(jiff::Unit::Hour)
         .unwrap();
     assert!((23.0..=24.0).contains(&hours), "{hours}");
+
     // A token from before the maximum lifetime was shortened is limited by the new setting.
     let shorter = app
         .another_node(|config| {
@@ -317,6 +339,7 @@ async fn a_token_is_valid_for_a_day_at_most() {
             config.clock_offset = Some(std::time::Duration::from_secs(7200));
         })
         .await;
+
     let token = issued["token"].as_str().unwrap();
     assert_eq!(ask(&shorter, token).await.status, 401);
     assert_eq!(ask(&app, token).await.status, 404);
@@ -334,6 +357,7 @@ async fn changes_of_api_keys_are_in_the_audit() {
     );
     let id = made["key_id"].as_str().unwrap();
     operator(data, &["key", "rotate", id]);
+
     operator(data, &["key", "update", id, "--rpm", "7"]);
     operator(data, &["key", "deactivate", id]);
     let audit = operator(data, &["org", "audit", &org]);
@@ -342,6 +366,7 @@ async fn changes_of_api_keys_are_in_the_audit() {
         .iter()
         .map(|entry| entry["action"].as_str().unwrap())
         .collect();
+
     let expected = [
         "key.created",
         "key.rotated",
@@ -351,6 +376,7 @@ async fn changes_of_api_keys_are_in_the_audit() {
     assert_eq!(actions, expected);
     assert!(audit.iter().all(|entry| entry["details"]["key_id"] == id));
     assert_eq!(audit[2]["details"]["rate_limit_rpm"], 7);
+
     let secret = made["api_key"].as_str().unwrap();
     assert!(!json!(audit).to_string().contains(secret));
 }

@@ -131,6 +131,7 @@ fn every_setting_is_known_with_its_guard() {
         .keys()
         .map(String::as_str)
         .collect();
+
     let known: BTreeSet<&str> = SETTINGS.iter().map(|(name, _)| *name).collect();
     assert_eq!(members, known);
 }
@@ -147,6 +148,7 @@ async fn a_setting_with_power_needs_the_approvals_of_the_policy() {
             name => shown[name].clone(),
         };
         let change = json!({ *name: value });
+
         let answer = app.as_bearer(Method::PATCH, olga, "/organization", change);
         match guard {
             Guard::Approvals => needs_approval(&answer.await),
@@ -175,11 +177,14 @@ async fn one_owner_names_no_issuer_alone() {
     let made = governed.request(olga, change.clone()).await;
     assert!(!made.text().contains("hidden-1"), "{}", made.text());
     assert_eq!(made.data(201)["change"]["client_secret"], "set");
+
     governed.agree(change).await;
     let shown = app.get_with_bearer(olga, "/organization").await.data(200);
     assert_eq!(shown["single_sign_on"]["client_id"], CLIENT);
+
     // Two people named it, so nobody let its users in alone.
     assert_eq!(shown["single_sign_on"]["set_by"], Value::Null);
+
     governed
         .agree(json!({ "action": "single_sign_on", "single_sign_on": null }))
         .await;
@@ -194,6 +199,7 @@ async fn one_person_makes_no_reviewer_alone() {
     for role in ["compliance", "admin", "owner"] {
         needs_approval(&governed.invite(olga, "ada@oak.example", role).await);
     }
+
     let sender = governed.invite(olga, "ben@oak.example", "sender").await;
     let ben = sender.data(201)["user_id"].clone();
     let path = format!("/users/{}", ben.as_str().unwrap());
@@ -206,8 +212,10 @@ async fn one_person_makes_no_reviewer_alone() {
         .await;
     let ada = governed.user("ada@oak.example").await;
     assert_eq!(ada["role"], "compliance");
+
     let by = ada["created_by"].as_str().unwrap();
     assert!(by.starts_with("change:"), "{by}");
+
     governed
         .agree(json!({ "action": "change_role", "user_id": ben, "role": "compliance" }))
         .await;
@@ -221,10 +229,12 @@ async fn people_of_one_chain_of_invitations_do_not_approve_for_each_other() {
     let known = ["user", "invite", "--org", app.org.as_str(), "--email"];
     let olga = [&known[..], &["olga@oak.example", "--role", "owner"]].concat();
     operator(app.data.path(), &olga);
+
     // The chain is from the time before the policy.
     governed
         .agree(json!({ "action": "policy", "policy": {} }))
         .await;
+
     // A request that one person applies alone lets somebody in like an invitation.
     governed
         .alone(json!({ "action": "invite_user", "email": "ada@oak.example", "role": "admin" }))
@@ -234,6 +244,7 @@ async fn people_of_one_chain_of_invitations_do_not_approve_for_each_other() {
         .invite(&ada, "ben@oak.example", "admin")
         .await
         .data(201);
+
     governed.require(1).await;
 
     let ben = app.person("ben@oak.example", "admin");
@@ -257,6 +268,7 @@ async fn two_of_one_chain_of_invitations_are_one_approval() {
         .invite(&governed.olga, "ada@oak.example", "admin")
         .await
         .data(201);
+
     governed.require(2).await;
 
     let change = json!({ "action": "policy", "policy": { "reviews_required": 3 } });

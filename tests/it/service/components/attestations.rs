@@ -57,6 +57,7 @@ async fn a_component_is_admitted_with_a_bundle_of_its_publisher() {
         Signing::of(&bytes).saying(PROVENANCE, provenance.clone()),
         Signing::of(&bytes).saying(MATERIALS, json!({ "bomFormat": "CycloneDX" })),
     ]);
+
     let folder = tempfile::tempdir().unwrap();
     let app = trusting(release(&["rules.compliance"]), &sigstore, folder.path()).await;
     let officer = app.token("compliance");
@@ -68,6 +69,7 @@ async fn a_component_is_admitted_with_a_bundle_of_its_publisher() {
         &uploaded(&app, "1.0.0", &bytes, "").await,
         "or `bundles` of Sigstore",
     );
+
     // A bill of materials alone does not release a component.
     let alone = uploaded(&app, "1.0.0", &bytes, &materials.to_string()).await;
     refused(&alone, "bundle 1 is no release");
@@ -89,6 +91,7 @@ async fn a_component_is_admitted_with_a_bundle_of_its_publisher() {
     );
     assert_eq!(made["predicate_type"], PROVENANCE);
     assert_eq!(made["statement"]["predicate"], provenance);
+
     assert_eq!(&made["bundle"], provenance_bundle);
     assert!(made["logged_at"].is_string(), "{made:#}");
     assert_eq!(of["statement"]["predicate"]["bomFormat"], "CycloneDX");
@@ -130,12 +133,14 @@ async fn a_bundle_that_proves_nothing_is_refused_by_name() {
         Signing::of(&other).saying(PROVENANCE, json!({})),
         Signing::of(&bytes).with_key(),
     ]);
+
     let elsewhere = Sigstore::signing(&[Signing::of(&bytes)]);
     let folder = tempfile::tempdir().unwrap();
     let app = trusting(release(&[]), &sigstore, folder.path()).await;
     let [good, by_stranger, of_other, about_other, with_key] = sigstore.bundles.as_slice() else {
         panic!("five bundles were asked for");
     };
+
     let changed = |change: &dyn Fn(&mut Value)| {
         let mut bundle = good.clone();
         change(&mut bundle);
@@ -145,6 +150,7 @@ async fn a_bundle_that_proves_nothing_is_refused_by_name() {
     let unlogged = changed(&|bundle| {
         bundle["verificationMaterial"]["tlogEntries"] = json!([]);
     });
+
     let unproven = changed(&|bundle| {
         let mut logged = entry(bundle);
         logged.as_object_mut().unwrap().remove("inclusionProof");
@@ -154,6 +160,7 @@ async fn a_bundle_that_proves_nothing_is_refused_by_name() {
         let theirs = elsewhere.bundles[0]["verificationMaterial"]["tlogEntries"][0].clone();
         bundle["verificationMaterial"]["tlogEntries"][0] = theirs;
     });
+
     let of_another_entry = changed(&|bundle| {
         let other = of_other["verificationMaterial"]["tlogEntries"][0].clone();
         bundle["verificationMaterial"]["tlogEntries"][0] = other;
@@ -162,6 +169,7 @@ async fn a_bundle_that_proves_nothing_is_refused_by_name() {
         let theirs = elsewhere.bundles[0]["verificationMaterial"]["x509CertificateChain"].clone();
         bundle["verificationMaterial"]["x509CertificateChain"] = theirs;
     });
+
     let promised = changed(&|bundle| {
         let mut logged = entry(bundle);
         let time: i64 = logged["integratedTime"].as_str().unwrap().parse().unwrap();
@@ -202,11 +210,14 @@ async fn a_bundle_that_proves_nothing_is_refused_by_name() {
             why,
         );
     }
+
     let broken = uploaded(&app, "1.0.0", &bytes, "{").await.error(400);
     assert!(broken.starts_with("bundles: "), "{broken:#}");
+
     let many = vec![good.to_string(); 11].join("\n");
     let many = uploaded(&app, "1.0.0", &bytes, &many).await.error(400);
     assert!(many.contains("more than 10"), "{many:#}");
+
     let officer = app.token("compliance");
     let list = app.get_with_bearer(&officer, "/components").await.json();
     let own = list["data"].as_array().unwrap().iter();
@@ -214,6 +225,7 @@ async fn a_bundle_that_proves_nothing_is_refused_by_name() {
         own.clone().all(|one| one["name"] != "oak-rules"),
         "{list:#}"
     );
+
     uploaded(&app, "1.0.0", &bytes, &good.to_string())
         .await
         .data(201);
@@ -233,6 +245,7 @@ async fn a_manifest_is_that_of_the_component() {
         })
         .to_string()
     };
+
     let [own, of_other] = [&bytes, &other].map(|layer| manifest(layer));
     let state = "version: 1\n";
     let signed = [own.as_bytes(), of_other.as_bytes(), state.as_bytes()];
@@ -247,9 +260,11 @@ async fn a_manifest_is_that_of_the_component() {
             ("bundles", bundle.as_str()),
             ("manifest", manifest),
         ];
+
         let officer = app.token("compliance");
         app.upload_signed_component(&officer, &bytes, &texts).await
     };
+
     let why = "the manifest is that of another component";
     refused(&upload(&of_other, 1).await, why);
     refused(&upload(state, 2).await, why);
@@ -273,6 +288,7 @@ async fn a_publisher_answers_for_its_slots() {
         &by_release,
         "release may not sign components of rules.compliance",
     );
+
     let by_counsel = uploaded(&app, "1.0.0", &bytes, &sigstore.bundles[1].to_string()).await;
     assert_eq!(by_counsel.data(201)["signed_by"], "counsel");
 }
@@ -287,6 +303,7 @@ async fn provenance_is_kept_where_no_signature_is_needed() {
     let component = uploaded(&app, "1.0.0", &bytes, &sigstore.bundles[0].to_string()).await;
     let component = component.data(201);
     assert_eq!(component["signed_by"], Value::Null);
+
     let path = format!(
         "/components/{}/attestations",
         component["component_id"].as_str().unwrap()
@@ -315,6 +332,7 @@ async fn a_state_is_signed_with_bundles() {
         Signing::of(b"version: 1\n").by(ben),
         Signing::of(wanted.as_bytes()).by("https://oak.example/stranger"),
     ]);
+
     let root = sigstore.root_file(first.data.path());
     let app = first
         .another_node(|config| config.components.sigstore_root_file = Some(root))
@@ -331,11 +349,13 @@ async fn a_state_is_signed_with_bundles() {
         policy.clone(),
     );
     assert_eq!(set.await.data(200)["state"], policy["state"]);
+
     let sent = async |bundles: &[&Value]| {
         let body = json!({ "state": wanted, "bundles": bundles });
         app.post_with_bearer(&officer, "/component-state", body)
             .await
     };
+
     let [by_ada, by_ben, statement, of_other, by_stranger] =
         [0, 1, 2, 3, 4].map(|at| &sigstore.bundles[at]);
     for too_few in [
@@ -348,9 +368,11 @@ async fn a_state_is_signed_with_bundles() {
         let refused = sent(&too_few).await.error(409);
         assert!(refused.starts_with("1 of 2"), "{refused}");
     }
+
     let view = sent(&[by_ada, by_ben]).await.data(200);
     assert_eq!(view["signed_by"], json!(["ada", "ben"]));
     assert_eq!(view["components"][0]["status"], "requested");
+
     let history = app
         .get_with_bearer(&officer, "/component-ledger")
         .await
@@ -362,6 +384,7 @@ async fn a_state_is_signed_with_bundles() {
         (&signature["name"], &signature["identity"]),
         (&json!("ada"), &json!(ada))
     );
+
     let bundle: Value = serde_json::from_str(signature["signature"].as_str().unwrap()).unwrap();
     assert_eq!(&bundle, by_ada);
 
@@ -376,6 +399,7 @@ async fn a_state_is_signed_with_bundles() {
         &key,
     ]
     .concat();
+
     let person = |key: &str| json!({ "key": key });
     for (keys, why) in [
         (
@@ -395,6 +419,7 @@ async fn a_state_is_signed_with_bundles() {
             "{}",
             refused.text()
         );
+
         let change = format!(
             "component_changes={}",
             json!({ "reviews_required": 1, "state": { "keys": keys } })

@@ -55,6 +55,7 @@ fn each_difference_has_a_counterexample_with_the_fewest_changes() {
     let report = behaviour::compare(&default, &stricter, &plan(6_000));
     let evaluate = &report.functions[0];
     assert_eq!(evaluate.function, "evaluate");
+
     let group = |direction: &str| {
         let mut groups = evaluate.groups.iter();
         let found = groups.find(|group| {
@@ -69,6 +70,7 @@ fn each_difference_has_a_counterexample_with_the_fewest_changes() {
     );
     assert_eq!(stricter.changes.len(), 1, "{stricter:#?}");
     assert_eq!(stricter.changes[0].field, "facts/secured-party/identifier");
+
     assert_eq!(stricter.changes[0].to, Value::Null);
     assert_eq!(
         stricter.given["facts"]["secured-party"]["name"],
@@ -92,6 +94,7 @@ fn facts_of_a_teams_vectors_are_asked_too() {
         looser(&behaviour::compare(&default, &hidden, &plan(3_000))),
         0
     );
+
     let file = json!({ "vectors": [
         { "name": "a waived contract", "given": { "facts": complete_facts() }, "expect": {} },
     ] });
@@ -117,12 +120,14 @@ fn the_whole_matrix_of_transitions_is_compared() {
         functions.find(|one| one.function == function).unwrap()
     };
     let envelope = of("envelope");
+
     // 12 statuses, 19 triggers and 96 combinations of facts.
     assert_eq!(
         (envelope.asked.combinations, envelope.asked.exhaustive),
         (12 * 19 * 96, true)
     );
     assert_eq!(of("batch").asked.combinations, 7 * 8);
+
     let cells: BTreeMap<&str, ()> = envelope
         .outcomes
         .iter()
@@ -130,6 +135,7 @@ fn the_whole_matrix_of_transitions_is_compared() {
         .collect();
     assert_eq!(cells.len(), 12 * 19);
     assert!(envelope.differing > 0 && !envelope.groups.is_empty());
+
     for group in &envelope.groups {
         assert!(group.check.contains(" from "), "{}", group.check);
     }
@@ -187,6 +193,7 @@ fn questions_are_bounded_and_change_each_field() {
         (asked.bases, asked.single, asked.pairs, asked.random),
         (29, 300, 150, 150)
     );
+
     assert!(
         asked.all_single > 5_000 && asked.all_pairs > 1_000_000,
         "{asked:?}"
@@ -207,6 +214,7 @@ fn a_call_without_an_answer_is_a_difference_of_its_own() {
     assert_eq!(evaluate.groups.len(), 1, "{:#?}", evaluate.groups);
     assert_eq!(evaluate.groups[0].check, "an answer");
     assert_eq!(json!(evaluate.groups[0].direction), "other");
+
     let both = behaviour::compare(&broken, &broken, &plan(500));
     assert!(both.is_equal());
     assert!(both.functions[0].unanswered > 0, "they show nothing");
@@ -221,6 +229,7 @@ fn broken_compliance() -> RulesProgram {
     let default = built_in_rules("holdfast-compliance");
     let with = json!({ "facts": complete_facts() });
     let with = with.as_object().unwrap();
+
     let answer = default.call("evaluate", with);
     for mutation in mutations(&bytes) {
         let mut mutated = bytes.clone();
@@ -228,6 +237,7 @@ fn broken_compliance() -> RulesProgram {
         if mutated[mutation.at] < 0x45 {
             continue;
         }
+
         mutated[mutation.at] = 0;
         let artifact =
             ComponentArtifact::uploaded(Slot::Compliance, "broken", "1.0.0", mutated.into());
@@ -237,8 +247,10 @@ fn broken_compliance() -> RulesProgram {
         if rules.call("evaluate", with).is_err() && answer.is_ok() {
             return rules;
         }
+
         registry().forget_native(&artifact);
     }
+
     panic!("no mutation traps");
 }
 
@@ -255,6 +267,7 @@ async fn a_candidate_is_compared_with_the_active_rules_over_the_api() {
         .upload_component(token, "oak-rules", "1.0.0", &equal)
         .await
         .data(201);
+
     let other = app
         .upload_component(token, "oak-rules", "2.0.0", OPINIONATED)
         .await
@@ -267,9 +280,11 @@ async fn a_candidate_is_compared_with_the_active_rules_over_the_api() {
     let report = diff(&equal, json!({ "questions": 500 })).await.data(200);
     assert_eq!(report["before"]["name"], "holdfast-compliance");
     assert_eq!(report["functions"][0]["differing"], 0, "{report}");
+
     // 28 published vectors, one of the team, and the evaluation of the vaulted record.
     assert_eq!(report["functions"][0]["asked"]["bases"], 30);
     assert_eq!(report["functions"][0]["unanswered"], 0);
+
     let against = json!({ "questions": 500, "against": id(&equal) });
     let report = diff(&other, against).await.data(200);
     assert!(
@@ -285,6 +300,7 @@ async fn a_candidate_is_compared_with_the_active_rules_over_the_api() {
         let answer = diff(&equal, body.clone()).await;
         assert_eq!(answer.status, status, "{body}: {}", answer.json());
     }
+
     let lifecycle = variant(Slot::Lifecycle, "1");
     let lifecycle = app
         .upload_component(token, "oak-moves", "1.0.0", &lifecycle)
@@ -294,6 +310,7 @@ async fn a_candidate_is_compared_with_the_active_rules_over_the_api() {
         .await
         .error(422);
     assert!(slots.contains("is for rules.compliance"), "{slots}");
+
     let documents = variant(Slot::Documents, "1");
     let documents = app
         .upload_component(token, "oak-pages", "1.0.0", &documents)
@@ -314,6 +331,7 @@ async fn a_change_request_has_the_differences_on_generated_facts() {
         .data(201);
     let mut body = super::changes::activation(&rules);
     body["compare"] = json!(true);
+
     let change = app
         .post_with_bearer(token, "/component-changes", body)
         .await
@@ -329,6 +347,7 @@ async fn a_change_request_has_the_differences_on_generated_facts() {
         example["changes"][0]["field"],
         "facts/secured-party/identifier"
     );
+
     assert!(example.get("given").is_none(), "{example}");
     assert!(
         groups
@@ -341,6 +360,7 @@ async fn a_change_request_has_the_differences_on_generated_facts() {
 async fn stored_decisions_are_compared_by_time_and_kind(app: TestApp) {
     let token = app.web_admin();
     app.vaulted_envelope().await;
+
     // More moves than a page has.
     let template = app.contract_template().await;
     for _ in 0..33 {
@@ -350,10 +370,12 @@ async fn stored_decisions_are_compared_by_time_and_kind(app: TestApp) {
             "/partner/envelopes/{}/void",
             envelope["envelope_id"].as_str().unwrap()
         );
+
         app.post(&path, json!({ "reason": "Not needed" }))
             .await
             .data(200);
     }
+
     let moves = variant(Slot::Lifecycle, "1");
     let moves = app
         .upload_component(token, "oak-moves", "1.0.0", &moves)
@@ -363,6 +385,7 @@ async fn stored_decisions_are_compared_by_time_and_kind(app: TestApp) {
         .upload_component(token, "oak-rules", "1.0.0", OPINIONATED)
         .await
         .data(201);
+
     let compared = async |component: &Value, body: Value| {
         let path = format!(
             "/components/{}/shadow",
@@ -374,6 +397,7 @@ async fn stored_decisions_are_compared_by_time_and_kind(app: TestApp) {
     let all = compared(&moves, json!({})).await;
     assert!(all > 64 && all < 1000, "{all}");
     assert_eq!(compared(&moves, json!({ "records": 65 })).await, 65);
+
     // All of them, report by report.
     let (mut seen, mut after) = (0, Value::Null);
     loop {
@@ -384,13 +408,16 @@ async fn stored_decisions_are_compared_by_time_and_kind(app: TestApp) {
         let body = json!({ "records": 40, "after": after });
         let report = app.post_with_bearer(token, &path, body).await.data(200);
         seen += report["compared"].as_u64().unwrap();
+
         after = report["next"].clone();
         if after.is_null() {
             break;
         }
     }
+
     assert_eq!(seen, all);
     assert_eq!(compared(&rules, json!({})).await, 1);
+
     for component in [&moves, &rules] {
         let of = async |body: Value| compared(component, body).await;
         let whole = of(json!({})).await;
@@ -399,6 +426,7 @@ async fn stored_decisions_are_compared_by_time_and_kind(app: TestApp) {
         assert_eq!(of(json!({ "until": time })).await, 0);
         assert_eq!(of(json!({ "kind": "paper" })).await, 0);
     }
+
     // Recorded decisions of each slot are also questions that both components answer.
     let acts = variant(Slot::Control, "1");
     let acts = app
@@ -420,8 +448,10 @@ async fn stored_decisions_are_compared_by_time_and_kind(app: TestApp) {
             .find(|one| one["function"] == "envelope" || one["asked"]["bases"] != 0)
             .unwrap();
         assert_eq!(recorded["asked"]["bases"], bases, "{recorded}");
+
         assert_eq!(recorded["unanswered"], 0, "{recorded}");
     }
+
     let path = format!(
         "/components/{}/shadow",
         rules["component_id"].as_str().unwrap()
@@ -467,6 +497,7 @@ fn mutations(bytes: &[u8]) -> Vec<Mutation> {
                         to,
                         what: format!("{operator:?}"),
                     }));
+
                     if let Operator::I32Const { value: 0..=62 } = operator {
                         for to in [bytes[at + 1] + 1, bytes[at + 1].saturating_sub(1)] {
                             if to != bytes[at + 1] {
@@ -501,6 +532,7 @@ fn mutations(bytes: &[u8]) -> Vec<Mutation> {
             _ => {}
         }
     }
+
     found
 }
 
@@ -545,6 +577,7 @@ fn grid(slot: Slot, number: usize) -> Option<(&'static str, Map<String, Value>)>
                 "voided",
                 "expired",
             ];
+
             let party = |name: &str| json!({ "name": name, "role": "assignee" });
             let signer = |email: &str| json!({ "name": "Ann", "email": email, "role": "Buyer" });
             let signed = |email: &str| json!({ "signer-email": email, "signed-at": "2026-11-01T10:00:00.000Z" });
@@ -566,6 +599,7 @@ fn grid(slot: Slot, number: usize) -> Option<(&'static str, Map<String, Value>)>
                     json!([custodian("revoked"), custodian("accepted")])]),
                 "identity-verifications": [], "attributes": [],
             });
+
             ("evaluate", json!({ "facts": facts }))
         }
         Slot::Control => {
@@ -589,6 +623,7 @@ fn grid(slot: Slot, number: usize) -> Option<(&'static str, Map<String, Value>)>
                 "retrieve",
                 "convert-to-paper",
             ];
+
             let stages = [
                 "originated",
                 "designated",
@@ -597,6 +632,7 @@ fn grid(slot: Slot, number: usize) -> Option<(&'static str, Map<String, Value>)>
                 "accepted",
                 "released",
             ];
+
             let parties = [
                 "originator",
                 "controller",
@@ -606,6 +642,7 @@ fn grid(slot: Slot, number: usize) -> Option<(&'static str, Map<String, Value>)>
                 "viewer",
                 "host",
             ];
+
             let mut some: Vec<Value> = parties.iter().map(|party| json!([party])).collect();
             some.extend([json!([]), json!(["originator", "controller"])]);
             let act = pick(&acts.map(|act| json!(act)));
@@ -619,13 +656,16 @@ fn grid(slot: Slot, number: usize) -> Option<(&'static str, Map<String, Value>)>
                 "consents": pick(&[json!([]), json!(["controller"]), json!(["pledgee"]), json!(["controller", "pledgee"])]),
                 "attributes": [],
             });
+
             ("decide", json!({ "act": act, "facts": facts }))
         }
         _ => return None,
     };
+
     let (function, Value::Object(with)) = with else {
         return None;
     };
+
     Some((function, with))
 }
 
@@ -651,6 +691,7 @@ fn mutants_of_the_built_in_rules_do_not_escape() {
         "holdfast-lifecycle",
         "holdfast-control",
     ];
+
     let (mut found, mut equal, mut invalid, mut missed) = (0, 0, 0, Vec::new());
     for name in packs {
         let artifact = built_in().find(|one| one.identity.name == name).unwrap();
@@ -659,16 +700,19 @@ fn mutants_of_the_built_in_rules_do_not_escape() {
         let mut random = fastrand::Rng::with_seed(30);
         let all = mutations(&bytes);
         assert!(all.len() > 500, "{name}: {}", all.len());
+
         for mutation in random.choose_multiple(all.iter(), number / packs.len()) {
             let mut mutated = bytes.clone();
             mutated[mutation.at] = mutation.to;
             let artifact =
                 ComponentArtifact::uploaded(default.slot, "mutant", "1.0.0", mutated.into());
+
             // A mutant that cannot be compiled or does not link is never admitted.
             let Ok(mutant) = registry().program(&artifact) else {
                 invalid += 1;
                 continue;
             };
+
             let few = behaviour::compare(&default, &mutant, &plan(1_000));
             let report = if few.is_equal() {
                 behaviour::compare(&default, &mutant, &plan(most))
@@ -676,6 +720,7 @@ fn mutants_of_the_built_in_rules_do_not_escape() {
                 few
             };
             registry().forget_native(&artifact);
+
             if !report.is_equal() {
                 found += 1;
                 for group in report
@@ -703,11 +748,13 @@ fn mutants_of_the_built_in_rules_do_not_escape() {
                 equal += 1;
             }
         }
+
         println!(
             "{name}: so far {found} found, {} missed, {equal} equal",
             missed.len()
         );
     }
+
     println!(
         "{found} found, {} missed, {equal} answer as before, {invalid} are not valid",
         missed.len()

@@ -17,10 +17,12 @@ async fn certificate(app: &TestApp, jurisdiction: &str) -> (String, Value) {
     let id = envelope["envelope_id"].as_str().unwrap();
     form::sign(app, envelope["sign_url"].as_str().unwrap()).await;
     app.wait_for(id, "vaulted").await;
+
     let path = format!("/partner/envelopes/{id}/vault/certificate");
     let certificate = app.get(&path).await.data(200);
     let report = app.release_and_verify(id).await;
     assert_eq!(report["valid"], true, "{report:#}");
+
     (id.to_owned(), certificate)
 }
 
@@ -49,9 +51,11 @@ async fn a_certificate_states_the_law_of_its_jurisdiction_and_date() {
     activated(&app, &calendar.next().unwrap()["component_id"]).await;
     let (id, amended) = certificate(&app, "US-DE").await;
     assert_eq!(checks(&amended), 9);
+
     // No party has accepted control.
     assert_eq!(amended["ucc_9105_compliance"]["compliant"], false);
     assert_eq!(amended["chattel_paper_jurisdiction"], "US-DE");
+
     let law = &amended["law"];
     assert_eq!(
         (&law["effective"], &law["applied"]),
@@ -61,6 +65,7 @@ async fn a_certificate_states_the_law_of_its_jurisdiction_and_date() {
         ),
         "{law:#}"
     );
+
     // People of the organization read it on the page of the envelope.
     let eva = Session::of(&app, "eva@oak.example", "auditor").await;
     let page = eva.get(&app, &format!("/console/envelopes/{id}")).await;
@@ -69,6 +74,7 @@ async fn a_certificate_states_the_law_of_its_jurisdiction_and_date() {
         page.contains("US-DE: UCC §9-105 as amended in 2022") && page.contains("2023-08-18"),
         "{page}"
     );
+
     for (jurisdiction, status) in [
         ("US-TX", "not in the table"),
         ("US-MT", "not in the table: enacted, date unknown"),
@@ -92,6 +98,7 @@ async fn a_team_adds_a_state_between_releases() {
         let (rules, component) = (file("rules.toml"), file("calendar.wasm"));
         holdfast(&["--json", "component", "build", &rules, &component])
     };
+
     let calendar = "base = \"calendar\"\nlaws = \"laws.txt\"\n";
     let texas = "US-TX | 2026-01-01 | | HB 1 (2025) | https://example.com/hb1";
     let refused = [
@@ -123,10 +130,13 @@ async fn a_team_adds_a_state_between_releases() {
         let (done, text) = built(rules, laws);
         assert!(!done && text.contains(why), "{why}: {text}");
     }
+
     let (done, text) = built(calendar, &format!("{texas}\n{texas}"));
     assert!(!done && text.contains("in the table twice"), "{text}");
+
     let (done, text) = built(calendar, &format!("# Ours\n{texas}\n"));
     assert!(done, "{text}");
+
     let (done, text) = holdfast(&["--json", "component", "check", &file("calendar.wasm")]);
     assert!(done, "{text}");
 
@@ -137,7 +147,9 @@ async fn a_team_adds_a_state_between_releases() {
         .await
         .data(201);
     activated(&app, &uploaded["component_id"]).await;
+
     let (_, certificate) = certificate(&app, "US-TX").await;
+
     // The built-in pack of the same checks agrees.
     assert_eq!(checks(&certificate), 9);
     assert_eq!(certificate["law"]["act"], "HB 1 (2025)");

@@ -147,6 +147,7 @@ async fn active(app: &TestApp, token: &str) -> String {
         .find(|slot| slot["slot"] == "rules.compliance")
         .unwrap();
     let active = &slot["active"];
+
     format!(
         "{} {}",
         active["name"].as_str().unwrap(),
@@ -162,6 +163,7 @@ async fn a_change_takes_effect_after_the_approval_of_others(change: impl FnOnce(
         .await
         .data(200);
     let alone = json!({ "component_id": component["component_id"] });
+
     let path = "/component-slots/rules.compliance/activate";
     let refused = app.post_with_bearer(&people.eve, path, alone).await;
     assert_eq!(code(&refused, 409), "approval_required");
@@ -175,25 +177,30 @@ async fn a_change_takes_effect_after_the_approval_of_others(change: impl FnOnce(
         (&json!("open"), &json!(0))
     );
     assert_eq!(made["change"]["component"]["sha256"], component["sha256"]);
+
     let early = apply(&app, &people.ben, change).await;
     assert_eq!(code(&early, 409), "approvals_missing");
     assert_eq!(
         early.json()["details"],
         json!({ "given": 0, "required": 2 })
     );
+
     review(&app, &people.cleo, change, "approve")
         .await
         .data(200);
+
     // The same person twice is one person.
     let once = review(&app, &people.cleo, change, "approve")
         .await
         .data(200);
     assert_eq!(once["approvals"], 1);
+
     review(&app, &people.ben, change, "comment").await.data(200);
     assert_eq!(
         code(&apply(&app, &people.ben, change).await, 409),
         "approvals_missing"
     );
+
     let enough = review(&app, &people.dan, change, "approve").await.data(200);
     assert_eq!(
         (&enough["approvals"], &enough["approvals_required"]),
@@ -203,6 +210,7 @@ async fn a_change_takes_effect_after_the_approval_of_others(change: impl FnOnce(
         active(&app, &people.eve).await.split(' ').next(),
         Some("holdfast-compliance")
     );
+
     let applied = apply(&app, &people.ben, change).await.data(200);
     assert_eq!(applied["state"], "applied");
     assert_eq!(active(&app, &people.eve).await, "oak-rules 1.0.0");
@@ -235,6 +243,7 @@ async fn a_change_takes_effect_after_the_approval_of_others(change: impl FnOnce(
             ("change.applied", "user:ben@oak.example"),
         ]
     );
+
     let last = ledger.as_array().unwrap().last().unwrap();
     assert_eq!(
         last["details"]["approved_by"],
@@ -245,20 +254,24 @@ async fn a_change_takes_effect_after_the_approval_of_others(change: impl FnOnce(
     let back = "/component-slots/rules.compliance/rollback";
     let refused = app.post_with_bearer(&people.eve, back, json!({})).await;
     assert_eq!(code(&refused, 409), "approval_required");
+
     let body = json!({
         "change": { "action": "roll_back", "slot": "rules.compliance" }, "reason": "Check 4 refuses paper",
     });
     let made = request(&app, &people.ada, body).await.data(201);
     let change = made["change_id"].as_str().unwrap();
     assert_eq!(made["change"]["activation_id"], applied["activation_id"]);
+
     for reviewer in [&people.cleo, &people.dan] {
         review(&app, reviewer, change, "approve").await.data(200);
     }
+
     apply(&app, &people.ada, change).await.data(200);
     assert_eq!(
         active(&app, &people.eve).await.split(' ').next(),
         Some("holdfast-compliance")
     );
+
     let listed = app
         .get_with_bearer(&people.eve, &format!("{CHANGES}?limit=1"))
         .await;
@@ -266,6 +279,7 @@ async fn a_change_takes_effect_after_the_approval_of_others(change: impl FnOnce(
         listed.json()["meta"],
         json!({ "limit": 1, "has_more": true })
     );
+
     let next = format!("{CHANGES}?starting_after={change}");
     let next = app.get_with_bearer(&people.eve, &next).await.data(200);
     assert_eq!(next[0]["activation_id"], applied["activation_id"]);
@@ -298,6 +312,7 @@ async fn each_way_around_an_approval_is_refused_by_name() {
             .to_owned();
         rows.push((attempt, format!("{} `{code}`", answer.status.as_u16())));
     };
+
     let first = rules(&app, &people.ada, "1.0.0").await;
     let second = rules(&app, &people.ada, "1.1.0").await;
 
@@ -312,6 +327,7 @@ async fn each_way_around_an_approval_is_refused_by_name() {
         "roll back without a request",
         &app.post_with_bearer(&people.eve, path, json!({})).await,
     );
+
     refused(
         "weaken the policy without a request",
         &set_policy(&app, &people.eve, json!({})).await,
@@ -327,6 +343,7 @@ async fn each_way_around_an_approval_is_refused_by_name() {
         "the same, spelled differently",
         &review(&app, &again, &change, "approve").await,
     );
+
     refused(
         "approve one’s own upload",
         &review(&app, &people.ada, &change, "approve").await,
@@ -337,6 +354,7 @@ async fn each_way_around_an_approval_is_refused_by_name() {
         "invite a reviewer without a request",
         &app.post_with_bearer(&owner, "/users", invite.clone()).await,
     );
+
     // The invitation is from the time before the policy.
     app.set_organization(&[r#"component_changes={"reviews_required":0}"#]);
     app.post_with_bearer(&owner, "/users", invite)
@@ -345,6 +363,7 @@ async fn each_way_around_an_approval_is_refused_by_name() {
     app.set_organization(&[
         r#"component_changes={"reviews_required":1,"reviewers":["compliance"]}"#,
     ]);
+
     let second_ben = app.person("second.ben@oak.example", "compliance");
     refused(
         "approve as someone whom the requester invited",
@@ -354,6 +373,7 @@ async fn each_way_around_an_approval_is_refused_by_name() {
         "approve without a reviewer’s role",
         &review(&app, &people.eve, &change, "approve").await,
     );
+
     refused(
         "apply without approvals",
         &apply(&app, &people.ben, &change).await,
@@ -365,6 +385,7 @@ async fn each_way_around_an_approval_is_refused_by_name() {
         .data(200);
     let revoked = operator_output(app.data.path(), &["token", "revoke", &people.cleo]);
     assert!(revoked.status.success());
+
     refused(
         "apply after the reviewer’s token was revoked",
         &apply(&app, &people.ben, &change).await,
@@ -380,6 +401,7 @@ async fn each_way_around_an_approval_is_refused_by_name() {
     for change in [&change, &other] {
         review(&app, &people.dan, change, "approve").await.data(200);
     }
+
     let (one, two) = tokio::join!(
         apply(&app, &people.ben, &change),
         apply(&app, &people.eve, &other)
@@ -390,6 +412,7 @@ async fn each_way_around_an_approval_is_refused_by_name() {
         (two, one)
     };
     assert_eq!(won.status, 200, "{}", won.text());
+
     refused("apply the second of two approved changes", &lost);
     let id = if won.json()["data"]["change_id"] == change {
         &other
@@ -397,6 +420,7 @@ async fn each_way_around_an_approval_is_refused_by_name() {
         &change
     };
     refused("apply it once more", &apply(&app, &people.ben, id).await);
+
     let seen = app
         .get_with_bearer(&people.eve, &format!("{CHANGES}/{id}"))
         .await
@@ -414,6 +438,7 @@ async fn each_way_around_an_approval_is_refused_by_name() {
         third["component_id"].as_str().unwrap(),
     )
     .await;
+
     refused(
         "apply another component than the approved one",
         &apply(&app, &people.ben, &change).await,
@@ -427,6 +452,7 @@ async fn each_way_around_an_approval_is_refused_by_name() {
         "an emergency without a second person",
         &apply(&app, &people.ben, urgent).await,
     );
+
     review(&app, &people.dan, urgent, "refuse").await.data(200);
     refused(
         "apply a refused request",
@@ -465,6 +491,7 @@ async fn one_of_two_who_apply_a_change_makes_it() {
         review(&app, &people.dan, &change, "approve")
     );
     assert_eq!((one.status.as_u16(), two.status.as_u16()), (200, 200));
+
     let answers = tokio::join!(
         apply(&app, &people.ben, &change),
         apply(&app, &people.eve, &change)
@@ -476,6 +503,7 @@ async fn one_of_two_who_apply_a_change_makes_it() {
     won.data(200);
     assert_eq!(code(&lost, 409), "change_closed");
     assert_eq!(lost.json()["details"], json!({ "state": "applied" }));
+
     let ledger = app
         .get_with_bearer(&people.eve, "/component-ledger")
         .await
@@ -498,9 +526,11 @@ async fn the_policy_changes_by_a_request_once_it_requires_approvals() {
         (&initial["reviews_required"], &initial["reviewers"]),
         (&json!(0), &json!(["admin", "compliance"]))
     );
+
     set_policy(&app, &people.cleo, json!({ "reviews_required": 1 }))
         .await
         .error(403);
+
     for (member, wrong) in [
         ("reviews_required", json!(11)),
         ("reviewers", json!([])),
@@ -514,6 +544,7 @@ async fn the_policy_changes_by_a_request_once_it_requires_approvals() {
         assert_eq!(refused.status, 422, "{policy}: {}", refused.text());
         assert_eq!(refused.json()["details"][0]["path"][0], member);
     }
+
     let strict = json!({ "reviews_required": 1, "reviewers": ["compliance"] });
     set_policy(&app, &people.eve, strict).await.data(200);
     let looser = json!({
@@ -522,29 +553,34 @@ async fn the_policy_changes_by_a_request_once_it_requires_approvals() {
     request(&app, &people.cleo, looser.clone()).await.error(403);
     let mut wrong = looser.clone();
     wrong["change"]["policy"] = json!({ "reviews_required": 11 });
+
     let refused = request(&app, &people.eve, wrong).await;
     assert_eq!(
         refused.json()["details"][0]["path"],
         json!(["change", "policy", "reviews_required"])
     );
+
     let made = request(&app, &people.eve, looser).await.data(201);
     let change = made["change_id"].as_str().unwrap();
     assert_eq!(
         made["change"]["previous"]["reviewers"],
         json!(["compliance"])
     );
+
     review(&app, &people.cleo, change, "approve")
         .await
         .data(200);
     apply(&app, &people.eve, change).await.data(200);
     let policy = app.get_with_bearer(&people.eve, POLICY).await.data(200);
     assert_eq!(policy["reviews_required"], 0);
+
     // A policy of the installation is the least.
     let app = app
         .another_node(|config| config.components.reviews_required = 1)
         .await;
     let policy = app.get_with_bearer(&people.eve, POLICY).await.data(200);
     assert_eq!(policy["reviews_required"], 1);
+
     let refused = set_policy(&app, &people.eve, json!({ "reviews_required": 0 })).await;
     assert_eq!(code(&refused, 409), "approval_required");
 }
@@ -559,17 +595,20 @@ async fn a_required_comparison_is_made_by_the_service_and_gets_old() {
         .await
         .data(201);
     let change = made["change_id"].as_str().unwrap();
+
     let compared = &made["comparison"];
     assert_eq!(
         (&compared["compared"], &compared["differing"]),
         (&json!(1), &json!(0))
     );
+
     let generated = &compared["generated"];
     assert!(generated["asked"].as_u64().unwrap() > 4_000, "{generated}");
     assert_eq!(
         (&generated["differing"], &generated["groups"]),
         (&json!(0), &json!([]))
     );
+
     review(&app, &people.cleo, change, "approve")
         .await
         .data(200);
@@ -580,6 +619,7 @@ async fn a_required_comparison_is_made_by_the_service_and_gets_old() {
         code(&apply(&app, &people.ben, change).await, 409),
         "shadow_stale"
     );
+
     let again = step(&app, &people.ben, change, "shadow", json!({}))
         .await
         .data(200);
@@ -592,6 +632,7 @@ async fn a_required_comparison_is_made_by_the_service_and_gets_old() {
         code(&apply(&app, &people.ben, change).await, 409),
         "approvals_missing"
     );
+
     review(&app, &people.cleo, change, "approve")
         .await
         .data(200);
@@ -613,18 +654,21 @@ async fn a_request_shows_what_its_change_would_do() {
     let candidate = components.find(|one| one["name"] == "holdfast-compliance-ucc2022");
     let mut body = activation(candidate.unwrap());
     body["compare"] = true.into();
+
     let made = request(&app, &people.ben, body).await.data(201);
     let comparison = &made["comparison"];
     assert_eq!(
         (&comparison["compared"], &comparison["differing"]),
         (&json!(1), &json!(1))
     );
+
     let groups = comparison["groups"].as_array().unwrap();
     let mut found = groups.iter();
     let added = found.find(|group| group["check"] == "Assignee can identify itself");
     let added = added.unwrap_or_else(|| panic!("{groups:#?}"));
     let example = &added["example"];
     assert_eq!(example["record_id"], vaulted.as_str());
+
     // No party has accepted control of this record.
     assert_eq!(
         (&added["direction"], &example["before"], &example["after"]),
@@ -632,6 +676,7 @@ async fn a_request_shows_what_its_change_would_do() {
     );
     assert!(!example["after_sentence"].as_str().unwrap().is_empty());
     assert!(groups.iter().all(|group| group["count"] == 1));
+
     // A built-in component is as old as its first start here.
     tokio::time::sleep(Duration::from_millis(5)).await;
     let again = app.get_with_bearer(&people.eve, slots).await.data(200);
@@ -653,6 +698,7 @@ async fn an_emergency_takes_two_people_and_is_reviewed_afterwards() {
     body["emergency"] = true.into();
     let made = request(&app, &people.ben, body).await.data(201);
     assert_eq!(made["comparison"], Value::Null);
+
     let change = made["change_id"].as_str().unwrap();
     review(&app, &people.cleo, change, "approve")
         .await
@@ -663,8 +709,10 @@ async fn an_emergency_takes_two_people_and_is_reviewed_afterwards() {
         (&json!("applied"), &json!(true))
     );
     assert_eq!(active(&app, &people.eve).await, "oak-rules 1.0.0");
+
     let refused = review(&app, &people.ben, change, "approve").await;
     assert_eq!(code(&refused, 409), "requester_reviews");
+
     let reviewed = review(&app, &people.dan, change, "approve").await.data(200);
     assert_eq!(reviewed["review_due"], false);
 }
@@ -684,6 +732,7 @@ async fn a_request_is_withdrawn_or_refused() {
         (&withdrawn["state"], &withdrawn["closed_by"]),
         (&json!("withdrawn"), &json!("user:ben@oak.example"))
     );
+
     for answer in [
         review(&app, &people.cleo, &change, "approve").await,
         step(&app, &people.eve, &change, "withdraw", json!({})).await,
@@ -691,6 +740,7 @@ async fn a_request_is_withdrawn_or_refused() {
     ] {
         assert_eq!(code(&answer, 409), "change_closed");
     }
+
     let change = requested(&app, &people.ben, &component).await;
     let silent = json!({ "verdict": "refuse" });
     let silent = step(&app, &people.cleo, &change, "reviews", silent).await;
@@ -698,6 +748,7 @@ async fn a_request_is_withdrawn_or_refused() {
         (silent.status.as_u16(), &silent.json()["details"][0]["path"]),
         (422, &json!(["comment"]))
     );
+
     let refused = review(&app, &people.cleo, &change, "refuse")
         .await
         .data(200);
@@ -726,6 +777,7 @@ async fn a_wrong_request_is_refused_and_changes_nothing() {
         assert_eq!(refused.status, 422, "{}", refused.text());
         assert_eq!(refused.json()["details"][0]["path"], path);
     }
+
     let mut body = activation(&component);
     body["change"]["component_id"] = "cmp_unknown".into();
     request(&app, &people.ben, body).await.error(404);
@@ -734,6 +786,7 @@ async fn a_wrong_request_is_refused_and_changes_nothing() {
     request(&app, &people.ben, body).await.error(422);
     let back = json!({ "change": { "action": "roll_back", "slot": "rules.compliance" }, "reason": "Wrong" });
     request(&app, &people.ben, back).await.error(404);
+
     let listed = app.get_with_bearer(&people.eve, CHANGES).await.data(200);
     assert_eq!(listed, json!([]));
 
@@ -749,6 +802,7 @@ async fn a_wrong_request_is_refused_and_changes_nothing() {
         ),
         (422, &json!(["emergency"]))
     );
+
     let foreign = app.other_admin();
     for path in ["", "/reviews", "/apply", "/withdraw", "/shadow"] {
         let path = format!("{CHANGES}/{change}{path}");
@@ -760,6 +814,7 @@ async fn a_wrong_request_is_refused_and_changes_nothing() {
         };
         answer.error(404);
     }
+
     let member = app.token("member");
     app.get_with_bearer(&member, CHANGES).await.error(403);
 }
@@ -778,8 +833,10 @@ async fn a_scheduled_change_moves_the_base() {
         review(&app, &people.cleo, &change, "approve")
             .await
             .data(200);
+
         changes.push(change);
     }
+
     apply(&app, &people.ben, &changes[0]).await.data(200);
     let second = apply(&app, &people.ben, &changes[1]).await;
     assert_eq!(code(&second, 409), "base_moved");
@@ -802,18 +859,21 @@ async fn a_comparison_with_other_rules_does_not_count() {
         app.data.path(),
         &["component", "activate", "rules.compliance", amended],
     );
+
     for _ in 0..500 {
         if active(&app, &people.eve).await.contains("ucc2022") {
             break;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+
     let stale = apply(&app, &people.ben, &change).await;
     assert_eq!(code(&stale, 409), "shadow_stale");
 
     app.set_organization(&[r#"component_changes={"reviews_required":3}"#]);
     let policy = app.get_with_bearer(&people.eve, POLICY).await.data(200);
     assert_eq!(policy["reviews_required"], 3);
+
     let ledger = app
         .get_with_bearer(&people.eve, "/component-ledger")
         .await
@@ -834,16 +894,21 @@ async fn requests_and_reviews_are_limited() {
     for _ in 0..100 {
         last = requested(&app, &people.ben, &component).await;
     }
+
     let refused = request(&app, &people.ben, activation(&component)).await;
     assert!(refused.error(409).contains("100 open change requests"));
+
     for _ in 0..200 {
         review(&app, &people.cleo, &last, "comment").await.data(200);
     }
+
     let refused = review(&app, &people.cleo, &last, "comment").await;
     assert!(refused.error(409).contains("200 reviews"));
+
     step(&app, &people.ben, &last, "withdraw", json!({}))
         .await
         .data(200);
+
     requested(&app, &people.ben, &component).await;
 }
 
@@ -866,22 +931,27 @@ async fn the_secrets_of_a_requested_instance_are_never_shown() {
         "reason": "Our own service",
     });
     request(&app, &people.ben, body.clone()).await.error(403);
+
     let forgotten = request(&app, &people.eve, body.clone()).await.data(201);
     app.change(
         "update component_change set expires_at = requested_at where change_id = $1",
         forgotten["change_id"].as_str().unwrap(),
     )
     .await;
+
     // A node that starts does its periodic work at once.
     let app = app.as_of(Duration::ZERO).await;
     let sealed = "select cast(count(config) as text) from component_change";
+
     let deadline = std::time::Instant::now() + Duration::from_secs(60);
     while app.text_of(sealed).await != "0" {
         assert!(std::time::Instant::now() < deadline, "the settings stay");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
+
     let made = request(&app, &people.eve, body).await.data(201);
     assert_eq!(made["config"]["secrets"], json!(["api_key"]));
+
     let change = made["change_id"].as_str().unwrap();
     review(&app, &people.cleo, change, "approve")
         .await
@@ -891,11 +961,14 @@ async fn the_secrets_of_a_requested_instance_are_never_shown() {
     let text = app.text_of(stored).await;
     assert!(!text.contains("hush-4711"));
     assert_eq!(app.text_of(sealed).await, "1");
+
     let applied = apply(&app, &people.eve, change).await.data(200);
     assert!(!applied.to_string().contains("hush-4711"));
     assert_eq!(app.text_of(sealed).await, "0");
+
     let ledger = app.get_with_bearer(&people.eve, "/component-ledger").await;
     assert!(!ledger.text().contains("hush-4711"));
+
     let slots = app
         .get_with_bearer(&people.eve, "/component-slots")
         .await

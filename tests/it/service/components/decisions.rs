@@ -69,6 +69,7 @@ async fn exports_are_complete(app: TestApp) {
     let key = app.ledger_key().await;
     let report = verified(&file, &key);
     assert_eq!(report["verdict"], "VALID", "{report:#}");
+
     let by_slot = &report["by_slot"];
     assert_eq!(
         (&by_slot["rules.compliance"], &by_slot["rules.placement"]),
@@ -90,6 +91,7 @@ async fn exports_are_complete(app: TestApp) {
         evaluation["replay"],
         format!("/envelopes/{id}/replay").as_str()
     );
+
     let placement = decisions(&all)
         .find(|line| line["slot"] == "rules.placement")
         .unwrap();
@@ -105,12 +107,14 @@ async fn exports_are_complete(app: TestApp) {
     let output = operator_output(app.data.path(), &continued);
     assert!(!output.status.success(), "{output:?}");
     assert_eq!(lines(&file), all);
+
     let folder = tempfile::tempdir().unwrap();
     for left_out in 0..all.len() {
         let mut fewer = all.clone();
         let line = fewer.remove(left_out);
         let report = verified(&written(folder.path(), &fewer), &key);
         assert_eq!(report["verdict"], "NOT VALID", "without {line}");
+
         let problems = report["problems"].to_string();
         match line["type"].as_str() {
             Some("decision") => {
@@ -126,11 +130,13 @@ async fn exports_are_complete(app: TestApp) {
             _ => {}
         }
     }
+
     let (of_others, moved) = (
         " has other decisions than these",
         ": its position or replay path was changed",
     );
     type Change = fn(&mut Value);
+
     let changes: [(Change, &str); 8] = [
         (
             |line| line["answer"] = json!({ "ok": "voided" }),
@@ -162,6 +168,7 @@ async fn exports_are_complete(app: TestApp) {
             " has decisions of another block",
         ),
     ];
+
     let place = all
         .iter()
         .position(|line| line["slot"] == "rules.lifecycle");
@@ -173,6 +180,7 @@ async fn exports_are_complete(app: TestApp) {
         let problems = report["problems"].to_string();
         assert!(problems.contains(why), "{why}: {problems}");
     }
+
     let block = all.iter().position(|line| line["type"] == "block");
     let mut changed = all.clone();
     changed[block.unwrap()]["entry"]["details"]["note"] = json!("more");
@@ -182,6 +190,7 @@ async fn exports_are_complete(app: TestApp) {
         problems.contains("the entry of block 1 was changed"),
         "{problems}"
     );
+
     let mut of_two = all.clone();
     let mut head = of_two.last().unwrap().clone();
     head["organization_id"] = json!("org_01h455vb4pex5vsknk084sn02q");
@@ -190,6 +199,7 @@ async fn exports_are_complete(app: TestApp) {
     let problems = report["problems"].to_string();
     let several = "the pages are of several organizations";
     assert!(problems.contains(several), "{problems}");
+
     // Of another log.
     let other = decisions_output(file.to_str().unwrap(), &["--key", &other_key(&key)]);
     assert_eq!(other.status.code(), Some(1), "{other:?}");
@@ -199,16 +209,19 @@ async fn exports_are_complete(app: TestApp) {
     let second = app.vaulted_envelope().await;
     let longer = lines(&exported(&app, "decisions.jsonl", &[]));
     assert!(decisions(&longer).any(|line| line["envelope_id"] == second.as_str()));
+
     let report = verified(&file, &key);
     assert_eq!(
         (&report["verdict"], &report["decisions"]),
         (&json!("VALID"), &json!(decisions(&longer).count())),
         "{report:#}"
     );
+
     let whole = exported(&app, "whole.jsonl", &[]);
     let same = |lines: &[Value]| decisions(lines).cloned().collect::<Vec<_>>();
     assert_eq!(same(&longer), same(&lines(&whole)));
     assert!(std::fs::read(&file).unwrap().starts_with(&before[..100]));
+
     over_the_api(&app, &whole, &key).await;
 }
 
@@ -235,6 +248,7 @@ fn forged(app: &TestApp, export: &str) {
     let head = all.pop().unwrap();
     let seed = [7; 32];
     let signer = CheckpointSigner::new(&seed).unwrap();
+
     let mut own = head.clone();
     let mut blocks = all.iter().filter(|line| line["type"] == "block");
     let last = blocks.next_back().unwrap()["entry"].clone();
@@ -250,6 +264,7 @@ fn forged(app: &TestApp, export: &str) {
         root: leaf,
     };
     own["log"]["checkpoint"] = signer.sign(&checkpoint).into();
+
     own["log"]["public_key"] = signer.verifier(&checkpoint.origin).to_string().into();
     own["log"]["inclusion"] =
         json!([{ "sequence": last["sequence"], "leaf_index": 0, "proof": [] }]);
@@ -262,6 +277,7 @@ fn forged(app: &TestApp, export: &str) {
         format!("{}\n", head["log"]["public_key"].as_str().unwrap()),
     )
     .unwrap();
+
     let verdict = |lines: &[Value]| {
         let file = written(app.data.path(), lines);
         let trust = ["--trust", trusted.to_str().unwrap()];
@@ -269,8 +285,10 @@ fn forged(app: &TestApp, export: &str) {
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         report["verdict"].as_str().unwrap().to_owned()
     };
+
     let real = [all.as_slice(), std::slice::from_ref(&head)].concat();
     assert_ne!(verdict(&real), "VALID", "its last block has another place");
+
     let forged = [all.as_slice(), &[own.clone()]].concat();
     assert_eq!(verdict(&forged), "CONSISTENT, NOT ANCHORED");
     assert_eq!(
@@ -283,27 +301,33 @@ async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
     let officer = app.token("compliance");
     // Page by page, as the links say.
     let (mut text, mut next, mut pages) = (String::new(), "/decisions?limit=1".to_owned(), 0);
+
     let mut first = None;
     loop {
         let page = app.get_with_bearer(&officer, &next).await;
         assert_eq!(page.status, 200, "{}", page.text());
+
         text += &page.text();
         pages += 1;
         let Some(link) = page.headers.get("link") else {
             break;
         };
+
         let link = link.to_str().unwrap();
         let query = link.strip_prefix('<').and_then(|link| link.split_once('>'));
         let query = query.unwrap().0;
         assert!(query.starts_with("?format=jsonl&after="), "{query}");
+
         next = format!("/decisions{query}");
         first.get_or_insert(text.clone());
     }
+
     assert_eq!(pages, 2);
     let file = app.data.path().join("pages.jsonl");
     std::fs::write(&file, &text).unwrap();
     let report = verified(&file, key);
     assert_eq!(report["verdict"], "VALID", "{report:#}");
+
     // Neither page is enough.
     let first = first.unwrap();
     let second = text.strip_prefix(first.as_str()).unwrap();
@@ -316,9 +340,11 @@ async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
         assert_eq!(report["verdict"], "NOT VALID");
         assert_eq!(report["problems"][0], problem, "{report:#}");
     }
+
     let page = written_text(app, second);
     let known = decisions_output(page.to_str().unwrap(), &["--key", key, "--after", "1"]);
     assert_eq!(known.status.code(), Some(0), "{known:?}");
+
     forged(app, &text);
     assert_eq!(
         report["decisions"],
@@ -335,6 +361,7 @@ async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
         .await;
     let text = masked.text();
     assert!(!text.contains("jordan.lee@example.com"), "{text}");
+
     std::fs::write(&file, text).unwrap();
     let output = decisions_output(file.to_str().unwrap(), &["--key", key, "--masked"]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -343,6 +370,7 @@ async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
         (&json!("VALID"), &json!(2)),
         "{report:#}"
     );
+
     // A mask that the reader does not know of could hide a change.
     let report = verified(&file, key);
     let problem = report["problems"][0].as_str().unwrap();
@@ -353,10 +381,12 @@ async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
         .await;
     let kind = columns.headers["content-type"].to_str().unwrap();
     assert_eq!(kind, "application/vnd.apache.parquet");
+
     let expected: Vec<Value> = decisions(&lines(whole)).cloned().collect();
     let reader = SerializedFileReader::new(bytes::Bytes::from(columns.bytes)).unwrap();
     let rows: Vec<_> = reader.get_row_iter(None).unwrap().collect();
     assert_eq!(rows.len(), expected.len());
+
     for (row, line) in rows.into_iter().zip(expected) {
         let row = row.unwrap();
         assert_eq!(
@@ -364,6 +394,7 @@ async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
             line["decision_id"].as_str().unwrap()
         );
         assert_eq!(row.get_string(3).unwrap(), line["slot"].as_str().unwrap());
+
         let given: Value = serde_json::from_str(row.get_string(11).unwrap()).unwrap();
         assert_eq!(given, line["given"]);
         assert_eq!(
@@ -371,6 +402,7 @@ async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
             line.get("envelope_id").cloned()
         );
     }
+
     let metadata = reader
         .metadata()
         .file_metadata()
@@ -394,6 +426,7 @@ async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
         .await
         .error(403);
     app.get_as("", "/decisions").await.error(401);
+
     for query in [
         "format=csv",
         "after=-1",
@@ -404,6 +437,7 @@ async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
         let path = format!("/decisions?{query}");
         app.get_with_bearer(&officer, &path).await.error(400);
     }
+
     let stranger = app.get_with_bearer(&app.other_admin(), "/decisions").await;
     let stranger: Value = serde_json::from_str(stranger.text().trim()).unwrap();
     assert_eq!(
@@ -452,6 +486,7 @@ async fn two_recorders_make_one_chain() {
     for export in exports {
         export.join().unwrap();
     }
+
     let report = verified(&exported(&app, "all.jsonl", &[]), &app.ledger_key().await);
     assert_eq!(report["verdict"], "VALID", "{report:#}");
     assert!(report["decisions"].as_u64() > Some(30_000), "{report:#}");
@@ -468,6 +503,7 @@ async fn decisions_get_into_blocks_by_themselves() {
     )
     .await
     .data(200);
+
     let later = app.as_of(Duration::from_secs(90)).await;
     let officer = later.token("compliance");
     let mut found = Vec::new();
@@ -477,11 +513,14 @@ async fn decisions_get_into_blocks_by_themselves() {
             .lines()
             .map(|line| serde_json::from_str::<Value>(line).unwrap())
             .collect();
+
         if decisions(&found).any(|line| line["given"]["trigger"] == "VaultOut") {
             return;
         }
+
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
+
     panic!("{found:#?}");
 }
 
@@ -493,8 +532,10 @@ async fn an_export_is_replayed_without_the_server() {
     for _ in 0..2 {
         app.vaulted_envelope().await;
     }
+
     let file = exported(&app, "decisions.jsonl", &[]);
     let all = lines(&file);
+
     // A folder without the installation.
     let folder = tempfile::tempdir().unwrap();
     let elsewhere = folder.path().join("decisions.jsonl");
@@ -509,6 +550,7 @@ async fn an_export_is_replayed_without_the_server() {
             "--component",
             component,
         ]);
+
         (
             done,
             serde_json::from_str::<Value>(&text).unwrap_or_else(|_| panic!("{text}")),
@@ -527,12 +569,14 @@ async fn an_export_is_replayed_without_the_server() {
             "{report:#}"
         );
     }
+
     let (_, placements) = replayed("holdfast-placement");
     assert_eq!(
         (&placements["replayed"], &placements["incomplete"]),
         (&json!(0), &json!(2)),
         "{placements:#}"
     );
+
     let path = |name: &str, rules: &[u8]| {
         let file = folder.path().join(name);
         std::fs::write(&file, rules).unwrap();
@@ -545,6 +589,7 @@ async fn an_export_is_replayed_without_the_server() {
         (&json!(2), &json!(0)),
         "{report:#}"
     );
+
     let groups = report["groups"].as_array().unwrap();
     let stricter = groups
         .iter()
@@ -554,6 +599,7 @@ async fn an_export_is_replayed_without_the_server() {
         (&stricter["direction"], &stricter["count"]),
         (&json!("stricter"), &json!(2))
     );
+
     let (_, report) = replayed(&path("lenient.wasm", LENIENT));
     assert_eq!(report["failed"], 0, "{report:#}");
 
@@ -565,11 +611,14 @@ async fn an_export_is_replayed_without_the_server() {
     };
     assert!(refused("no-such-component").contains("neither a file nor the name"));
     assert!(refused("holdfast-messaging").contains("neither a file nor the name"));
+
     std::fs::write(&elsewhere, "{}\n").unwrap();
     assert!(refused("holdfast-lifecycle").contains("missing field `type`"));
+
     // More lines than wait for the threads.
     std::fs::write(&elsewhere, "{}\n".repeat(20_000)).unwrap();
     assert!(refused("holdfast-lifecycle").contains("missing field `type`"));
+
     // Other files are left alone.
     let data = app.data.path();
     let other = data.join("other.json");
@@ -609,8 +658,10 @@ async fn an_export_survives_kills() {
             .arg(&file)
             .stderr(Stdio::null())
             .stdout(Stdio::null());
+
         command
     };
+
     let (mut kills, mut grown) = (0, 0);
     let mut random = fastrand::Rng::with_seed(7);
     while kills < 20 {
@@ -621,22 +672,27 @@ async fn an_export_survives_kills() {
             std::fs::remove_file(&file).unwrap();
             continue;
         }
+
         running.kill().unwrap();
         running.wait().unwrap();
         kills += 1;
         let size = std::fs::metadata(&file).map_or(0, |found| found.len());
         grown += u64::from(size > 0);
     }
+
     assert!(grown > 0, "no kill hit an export that was being written");
     assert!(export().status().unwrap().success());
+
     let whole = exported(&app, "whole.jsonl", &[]);
     let key = app.ledger_key().await;
     let (killed, undisturbed) = (verified(&file, &key), verified(&whole, &key));
     assert_eq!(killed["verdict"], "VALID", "{killed:#}");
+
     for member in ["decisions", "by_slot", "first_block", "last_block"] {
         assert_eq!(killed[member], undisturbed[member], "{member}");
     }
     assert!(killed["decisions"].as_u64() > Some(30_000), "{killed:#}");
+
     let path = file.to_str().unwrap();
     let (done, text) = holdfast(&[
         "--json",
@@ -652,6 +708,7 @@ async fn an_export_survives_kills() {
         report["same"], killed["by_slot"]["rules.lifecycle"],
         "{report:#}"
     );
+
     // One line less.
     let mut fewer = lines(&file);
     let place = fewer.len() / 2;
@@ -659,6 +716,7 @@ async fn an_export_survives_kills() {
         .find(|at| fewer[*at]["type"] == "decision")
         .unwrap();
     fewer.remove(place);
+
     let report = verified(&written(app.data.path(), &fewer), &key);
     assert_eq!(report["verdict"], "NOT VALID");
 }

@@ -35,9 +35,11 @@ fn noted(slot: Slot, named: &str, note: &str) -> Vec<u8> {
     let name = b"note";
     let length = 1 + name.len() + note.len();
     assert!(length < 128);
+
     bytes.extend([0, length as u8, name.len() as u8]);
     bytes.extend(name);
     bytes.extend(note.as_bytes());
+
     bytes
 }
 
@@ -47,6 +49,7 @@ pub async fn first_calls(app: &TestApp, slot: Slot, tries: &[(Value, u16, &str)]
     let admin = app.admin();
     let name = format!("own-provider-{}", tries.len());
     let component = uploaded(app, &admin, slot, &name, "1.0.0").await;
+
     let path = format!("{SLOTS}/{slot}/activate");
     for (config, status, reason) in tries {
         let body = json!({ "component_id": component["component_id"], "instance": "own", "config": config });
@@ -111,10 +114,12 @@ async fn an_uploaded_component_decides_from_activation_until_rollback() {
     let reason = json!({ "reason": "Counsel has agreed" });
     let activation = activate(&app, &officer, &component, reason).await;
     assert_eq!(activation["reason"], "Counsel has agreed");
+
     let during = decides(&app, &app.key, &envelope).await;
     assert_eq!(during["name"], "acme-rules");
     assert_eq!(during["version"], "1.0.0");
     assert_eq!(during["sha256"], component["sha256"]);
+
     let other = app.other_organization().await;
     let paper = json!({
         "envelope_name": "Lease", "envelope_kind": "paper",
@@ -133,6 +138,7 @@ async fn an_uploaded_component_decides_from_activation_until_rollback() {
     assert_eq!(back["activation_id"], activation["activation_id"]);
     assert_eq!(back["rollback_reason"], "Check 4 refuses paper");
     assert_eq!(decides(&app, &app.key, &envelope).await, before);
+
     let nothing = app.post_with_bearer(&officer, &path, json!({})).await;
     assert_eq!(nothing.error(409), "There is no activation to go back from");
 
@@ -154,6 +160,7 @@ async fn an_uploaded_component_decides_from_activation_until_rollback() {
             "component.rolled_back"
         ]
     );
+
     assert_eq!(ledger[1]["details"]["reason"], "Counsel has agreed");
     assert_eq!(
         ledger[1]["details"]["component"]["sha256"],
@@ -169,15 +176,18 @@ async fn a_component_name_and_version_always_identify_the_same_bytes() {
     let first = uploaded(&app, &admin, Slot::Lifecycle, "moves", "1.0.0").await;
     let again = uploaded(&app, &admin, Slot::Lifecycle, "moves", "1.0.0").await;
     assert_eq!(first["component_id"], again["component_id"]);
+
     let far = format!("/components?page={}&limit=100", i64::MAX);
     let none = app.get_with_bearer(&admin, &far).await.data(200);
     assert_eq!(none, json!([]), "there is no such page");
+
     let other = variant(Slot::Lifecycle, "something else");
     let refused = app.upload_component(&admin, "moves", "1.0.0", &other).await;
     assert_eq!(
         refused.error(409),
         "moves 1.0.0 was uploaded before with other bytes"
     );
+
     // Another organization can use the same name.
     let theirs = app
         .upload_component(&app.other_admin(), "moves", "1.0.0", &other)
@@ -186,6 +196,7 @@ async fn a_component_name_and_version_always_identify_the_same_bytes() {
     let path = format!("/components/{}", theirs["component_id"].as_str().unwrap());
     let foreign = app.get_with_bearer(&admin, &path).await;
     assert_eq!(foreign.error(404), "Component not found");
+
     let listed = app
         .get_with_bearer(&admin, "/components?slot=rules.lifecycle")
         .await;
@@ -201,21 +212,26 @@ async fn a_refused_component_upload_lists_its_reasons() {
         let answer = app.upload_component(&admin, "some", "1.0.0", bytes).await;
         let details = answer.json()["details"].clone();
         assert_eq!(answer.error(422), "The component is not admitted");
+
         (
             details[0]["code"].as_str().unwrap().to_owned(),
             details[0]["message"].as_str().unwrap().to_owned(),
         )
     };
+
     let (code, text) = reasons(b"a text").await;
     assert_eq!(code, "not_a_component");
     assert!(text.contains("no WebAssembly component"), "{text}");
+
     let (code, text) = reasons(b"\0asm\x01\0\0\0").await;
     assert_eq!(code, "not_a_component");
     assert!(text.contains("wasm-tools component new"), "{text}");
+
     let mut broken = variant(Slot::Compliance, "broken");
     let half = broken.len() / 2;
     broken.truncate(half);
     assert_eq!(reasons(&broken).await.0, "invalid");
+
     let (code, text) = reasons(b"\0asm\x0d\0\x01\0").await;
     assert_eq!(code, "unknown_world");
     assert!(
@@ -240,10 +256,12 @@ async fn a_refused_component_upload_lists_its_reasons() {
         assert_eq!(answer.error(422), "Validation failed");
         assert_eq!(details[0]["path"], json!([path]));
     }
+
     let nameless = app
         .upload_signed_component(&admin, &bytes, &[("version", "1.0.0")])
         .await;
     assert_eq!(nameless.error(400), "name is required");
+
     let huge = vec![0; 32 * 1024 * 1024 + 1];
     let answer = app.upload_component(&admin, "huge", "1.0.0", &huge).await;
     assert_eq!(answer.error(413), "file is larger than 33554432 bytes");
@@ -261,16 +279,19 @@ async fn only_compliance_officers_manage_rules_and_only_admins_manage_providers(
         );
         app.get_with_bearer(&officer, path).await.data(200);
     }
+
     let plugin = variant(Slot::Signing, "plugin");
     let refused = app
         .upload_component(&officer, "plugin", "1.0.0", &plugin)
         .await;
     assert_eq!(refused.error(403), "Role owner or admin is required");
+
     let plugin = app
         .upload_component(&admin, "plugin", "1.0.0", &plugin)
         .await
         .data(201);
     assert_eq!(plugin["slot"], "provider.signing");
+
     let activate = json!({ "component_id": plugin["component_id"] });
     for (act, body) in [
         ("activate", activate),
@@ -283,6 +304,7 @@ async fn only_compliance_officers_manage_rules_and_only_admins_manage_providers(
         let refused = app.post_with_bearer(&officer, &path, body).await;
         assert_eq!(refused.error(403), "Role owner or admin is required");
     }
+
     let unknown = app
         .post_with_bearer(
             &admin,
@@ -291,6 +313,7 @@ async fn only_compliance_officers_manage_rules_and_only_admins_manage_providers(
         )
         .await;
     assert_eq!(unknown.error(404), "Component slot not found");
+
     let worlds = app.get("/component-worlds").await.data(200);
     assert_eq!(worlds.as_array().unwrap().len(), 9);
     assert!(
@@ -311,15 +334,18 @@ async fn an_invalid_activation_changes_nothing() {
         app.post_with_bearer(&admin, &format!("{SLOTS}/{slot}/activate"), body)
             .await
     };
+
     let id = &rules["component_id"];
     let wrong = try_to("rules.lifecycle", json!({ "component_id": id })).await;
     assert_eq!(
         wrong.error(422),
         "rules 1.2.0 is for rules.compliance, not for rules.lifecycle"
     );
+
     let unknown = json!({ "component_id": "cmp_01arz3ndektsv4rrffq69g5fav" });
     let unknown = try_to("rules.compliance", unknown).await;
     assert_eq!(unknown.error(404), "Component not found");
+
     for (body, path) in [
         (
             json!({ "component_id": id, "effective_at": "2020-01-01T00:00:00.000Z" }),
@@ -338,6 +364,7 @@ async fn an_invalid_activation_changes_nothing() {
         assert_eq!(refused.json()["details"][0]["path"], json!([path]));
         assert_eq!(refused.error(422), "Validation failed");
     }
+
     activate(&app, &admin, &rules, json!({})).await;
     let older = try_to(
         "rules.compliance",
@@ -348,6 +375,7 @@ async fn an_invalid_activation_changes_nothing() {
         older.error(409),
         "rules 1.1.9 is older than the active 1.2.0: roll back to go back"
     );
+
     let slots = app.get_with_bearer(&admin, SLOTS).await.data(200);
     assert_eq!(slots[0]["active"]["component_id"], *id);
     assert_eq!(slots[0]["history"].as_array().unwrap().len(), 1);
@@ -368,6 +396,7 @@ async fn a_scheduled_activation_takes_effect_at_its_time() {
         decides(&app, &app.key, &envelope).await["name"],
         "holdfast-compliance"
     );
+
     let later = app.as_of(Duration::from_secs(7200)).await;
     assert_eq!(
         decides(&later, &later.key, &envelope).await["name"],
@@ -398,6 +427,7 @@ async fn a_past_decision_is_verified_with_the_component_that_made_it() {
     form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
     let id = envelope["envelope_id"].as_str().unwrap();
     app.wait_for(id, "vaulted").await;
+
     let path = format!("{SLOTS}/rules.compliance/rollback");
     app.post_with_bearer(&officer, &path, json!({}))
         .await
@@ -410,6 +440,7 @@ async fn a_past_decision_is_verified_with_the_component_that_made_it() {
             .text()
             .contains(rules["sha256"].as_str().unwrap())
     );
+
     let replayed = crate::support::operator(app.data.path(), &["replay", id]);
     let decisions: Vec<_> = replayed
         .as_array()
@@ -432,6 +463,7 @@ async fn a_past_decision_is_verified_with_the_component_that_made_it() {
             ("certificate", true),
         ]
     );
+
     let bundle = app.released_bundle(id).await;
     let report = crate::support::operator(app.data.path(), &["verify", id]);
     assert_eq!(report["valid"], true, "{report:#}");
@@ -442,12 +474,14 @@ async fn a_past_decision_is_verified_with_the_component_that_made_it() {
     let arguments = ["verify", bundle, "--key", &key];
     let without = crate::support::operator_output(app.data.path(), &arguments);
     assert_eq!(without.status.code(), Some(4));
+
     let without: Value = serde_json::from_slice(&without.stdout).unwrap();
     assert_eq!(without["verdict"], "INTACT, NOT RE-EVALUATED");
     assert!(
         without.to_string().contains("with --component"),
         "{without}"
     );
+
     let file = app.data.path().join("acme-rules.wasm");
     std::fs::write(&file, variant(Slot::Compliance, "acme-rules 2.0.0")).unwrap();
     let arguments = [&arguments[..], &["--component", file.to_str().unwrap()]].concat();
@@ -464,6 +498,7 @@ async fn a_shadow_run_lists_every_difference_and_changes_nothing() {
     for _ in 0..2 {
         envelopes.push(app.vaulted_envelope().await);
     }
+
     let same = uploaded(&app, &officer, Slot::Compliance, "same", "1.0.0").await;
     let moves = uploaded(&app, &officer, Slot::Lifecycle, "moves", "1.0.0").await;
     let reader = app
@@ -475,6 +510,7 @@ async fn a_shadow_run_lists_every_difference_and_changes_nothing() {
         )
         .await
         .data(201);
+
     let listed = crate::support::operator(app.data.path(), &["component", "list"]);
     let writer = listed.as_array().unwrap().iter();
     let writer = writer
@@ -493,13 +529,16 @@ async fn a_shadow_run_lists_every_difference_and_changes_nothing() {
         assert_eq!(report["compared"], records, "{report:#}");
         assert_eq!(report["differing"], 0, "{report:#}");
         assert_eq!(report["failed"], 0);
+
         let is_itself = component["name"] == "holdfast-documents";
         assert_eq!(report["active"]["sha256"] == component["sha256"], is_itself);
+
         let fewer = app
             .post_with_bearer(&officer, &path, json!({ "records": 1 }))
             .await;
         assert_eq!(fewer.data(200)["compared"], 1);
     }
+
     let path = format!(
         "/components/{}/shadow",
         same["component_id"].as_str().unwrap()
@@ -508,6 +547,7 @@ async fn a_shadow_run_lists_every_difference_and_changes_nothing() {
         .post_with_bearer(&officer, &path, json!({ "records": 0 }))
         .await;
     assert_eq!(many.error(422), "Validation failed");
+
     let admin = app.admin();
     let plugin = uploaded(&app, &admin, Slot::Signing, "plugin", "1.0.0").await;
     let path = format!(
@@ -535,11 +575,13 @@ async fn a_candidate_is_evaluated_alongside_the_active_rules() {
             .unwrap()
             .clone()
     };
+
     let path = |slot: &str| format!("{SLOTS}/{slot}/shadow");
     let nothing = app
         .get_with_bearer(&officer, &path("rules.compliance"))
         .await;
     assert_eq!(nothing.error(404), "No candidate has run");
+
     let candidate = of("holdfast-compliance-ucc2022");
     let moves = uploaded(&app, &officer, Slot::Lifecycle, "moves", "1.0.0").await;
     let reader = of("holdfast-placement");
@@ -556,6 +598,7 @@ async fn a_candidate_is_evaluated_alongside_the_active_rules() {
         assert_eq!(started["candidate"]["name"], component["name"]);
         assert_eq!(started["ended_at"], Value::Null);
     }
+
     let envelope = app.envelope_event().await;
     let before = decides(&app, &app.key, &envelope).await;
     assert_eq!(before["name"], "holdfast-compliance", "it decides nothing");
@@ -571,10 +614,12 @@ async fn a_candidate_is_evaluated_alongside_the_active_rules() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
+
     let live = compared("rules.compliance").await;
     assert_eq!(live["compared"], 1);
     assert_eq!(live["differing"], 1);
     assert_eq!(live["failed"], 0);
+
     let differences = live["differences"].as_array().unwrap();
     let one = differences
         .iter()
@@ -588,6 +633,7 @@ async fn a_candidate_is_evaluated_alongside_the_active_rules() {
     );
     assert_eq!(one["after"], false);
     assert_eq!(compared("rules.lifecycle").await["differing"], 0);
+
     app.contract_template().await;
     let placed = compared("rules.placement").await;
     assert_eq!(
@@ -606,6 +652,7 @@ async fn a_candidate_is_evaluated_alongside_the_active_rules() {
         .await
         .data(200);
     assert!(ended["ended_at"].is_string());
+
     decides(&app, &app.key, &envelope).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     let after = app
@@ -613,6 +660,7 @@ async fn a_candidate_is_evaluated_alongside_the_active_rules() {
         .await
         .data(200);
     assert_eq!(after["compared"], 1, "nothing is asked of it any more");
+
     let again = app
         .as_bearer(
             axum::http::Method::DELETE,
@@ -622,6 +670,7 @@ async fn a_candidate_is_evaluated_alongside_the_active_rules() {
         )
         .await;
     assert_eq!(again.error(404), "No candidate is running");
+
     let refused = app
         .post_with_bearer(
             &app.admin(),
@@ -647,6 +696,7 @@ async fn an_organizations_component_overrides_the_operators_default() {
     let checked = crate::support::operator(data, &["component", "check", file]);
     assert_eq!(checked["admitted"], true);
     assert_eq!(checked["slot"], "rules.compliance");
+
     let upload = [
         "component",
         "upload",
@@ -656,8 +706,10 @@ async fn an_organizations_component_overrides_the_operators_default() {
         "--version",
         "1.0.0",
     ];
+
     let component = crate::support::operator(data, &upload);
     assert_eq!(component["scope"], "installation");
+
     let id = component["component_id"].as_str().unwrap();
     let reason = ["--reason", "The statute was amended"];
     let activate = [
@@ -666,19 +718,24 @@ async fn an_organizations_component_overrides_the_operators_default() {
     ]
     .concat();
     crate::support::operator(data, &activate);
+
     let deadline = std::time::Instant::now() + Duration::from_secs(10);
     while decides(&app, &app.key, &envelope).await["name"] != "everybody" {
         assert!(std::time::Instant::now() < deadline);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+
     let own = uploaded(&app, &officer, Slot::Compliance, "own", "1.0.0").await;
     activate_now(&app, &officer, &own).await;
     assert_eq!(decides(&app, &app.key, &envelope).await["name"], "own");
+
     let shown = crate::support::operator(data, &["component", "slots", "--org", app.org.as_str()]);
     assert_eq!(shown[0]["active"]["name"], "own");
+
     let history = crate::support::operator(data, &["component", "history"]);
     assert_eq!(history[1]["details"]["reason"], "The statute was amended");
     assert_eq!(history[1]["actor"], "operator");
+
     let org = ["--org", app.org.as_str()];
     let rollback = [&["component", "rollback", "rules.compliance"][..], &org].concat();
     crate::support::operator(data, &rollback);
@@ -691,6 +748,7 @@ async fn an_organizations_component_overrides_the_operators_default() {
     std::fs::write(file, b"no component").unwrap();
     let refused = crate::support::operator_output(data, &["component", "check", file]);
     assert!(!refused.status.success());
+
     let said: Value = serde_json::from_slice(&refused.stdout).unwrap();
     assert_eq!(said["reasons"][0]["code"], "not_a_component");
 }
@@ -707,6 +765,7 @@ async fn the_rules_of_2022_apply_where_they_are_activated() {
         .iter()
         .find(|component| component["name"] == "holdfast-compliance-ucc2022")
         .unwrap();
+
     let reason = json!({ "reason": "In force in New York since June 2026" });
     activate(&app, &officer, pack, reason).await;
     let id = app.vaulted_envelope().await;
@@ -716,8 +775,10 @@ async fn the_rules_of_2022_apply_where_they_are_activated() {
         certificate["certificate_type"],
         "ucc_9105_2022_electronic_copy"
     );
+
     let live = format!("/partner/envelopes/{id}/compliance");
     let live = app.get(&live).await.data(200)["compliance"].clone();
+
     // The four checks about the assignee need a party that accepted control.
     assert_eq!(live["score"], 56, "{live:#}");
     assert_eq!(live["checks"].as_array().unwrap().len(), 9);
@@ -740,6 +801,7 @@ async fn the_built_in_components_pass_their_own_vectors() {
         if artifact.identity == room {
             continue;
         }
+
         let name = artifact.identity.to_string();
         let conformance = components.examine(artifact, VectorSet::default()).await;
         let examined = conformance.unwrap_or_else(|reasons| panic!("{name}: {reasons:#?}"));
@@ -764,6 +826,7 @@ async fn a_thousand_switches_under_load_lose_no_response() {
     let officer = app.token("compliance");
     let envelope = app.envelope_event().await;
     let one = uploaded(&app, &officer, Slot::Compliance, "one", "1.0.0").await;
+
     let two = uploaded(&app, &officer, Slot::Compliance, "two", "1.0.0").await;
     activate_now(&app, &officer, &one).await;
     let governance = Governance::start(&app).await;
@@ -771,6 +834,7 @@ async fn a_thousand_switches_under_load_lose_no_response() {
     let back = json!({
         "change": { "action": "roll_back", "slot": "rules.compliance" }, "reason": "Back again",
     });
+
     let done = std::sync::atomic::AtomicBool::new(false);
     let asking = async || {
         let mut answers = std::collections::BTreeMap::<String, usize>::new();
@@ -780,8 +844,10 @@ async fn a_thousand_switches_under_load_lose_no_response() {
                 .entry(component["name"].as_str().unwrap().into())
                 .or_default() += 1;
         }
+
         answers
     };
+
     let switching = async {
         let mut before = 0;
         for round in 0..rounds {
@@ -792,14 +858,17 @@ async fn a_thousand_switches_under_load_lose_no_response() {
                 before = resident();
             }
         }
+
         done.store(true, std::sync::atomic::Ordering::Relaxed);
         (before, resident())
     };
+
     let ((before, after), answers, others) = tokio::join!(switching, asking(), asking());
     let mut answers = answers;
     for (name, count) in others {
         *answers.entry(name).or_default() += count;
     }
+
     println!(
         "{} switches: answers {answers:?}, {before} KiB resident after a fifth, {after} at the end",
         2 * rounds
@@ -826,6 +895,7 @@ fn resident() -> usize {
 async fn an_installation_can_require_signed_components() {
     use base64::Engine as _;
     use ring::signature::{Ed25519KeyPair, KeyPair as _};
+
     let counsel = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
     let stranger = Ed25519KeyPair::from_seed_unchecked(&[8; 32]).unwrap();
     let trusted = hex::encode(counsel.public_key());
@@ -837,6 +907,7 @@ async fn an_installation_can_require_signed_components() {
     };
     let app = TestApp::with(trust, OrgSettings::default()).await;
     let officer = app.token("compliance");
+
     let bytes = variant(Slot::Compliance, "signed");
     let upload = async |signature: Option<String>| {
         let signature = signature.unwrap_or_default();
@@ -847,6 +918,7 @@ async fn an_installation_can_require_signed_components() {
         ];
         app.upload_signed_component(&officer, &bytes, &texts).await
     };
+
     let sign = |key: &Ed25519KeyPair, bytes: &[u8]| {
         Some(base64::engine::general_purpose::STANDARD.encode(key.sign(bytes)))
     };
@@ -861,6 +933,7 @@ async fn an_installation_can_require_signed_components() {
         assert!(refused.text().contains(why), "{}", refused.text());
         assert_eq!(refused.status, 422);
     }
+
     let admitted = upload(sign(&counsel, &bytes)).await.data(201);
     assert_eq!(admitted["signed_by"], "counsel");
 }
@@ -881,6 +954,7 @@ async fn every_node_follows_an_activation() {
         decides(&one, &one.key, &envelope).await["name"],
         "acme-rules"
     );
+
     let since = std::time::Instant::now();
     while decides(&two, &two.key, &envelope).await["name"] != "acme-rules" {
         assert!(
@@ -889,6 +963,7 @@ async fn every_node_follows_an_activation() {
         );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+
     println!(
         "followed after {:.0} ms",
         since.elapsed().as_secs_f64() * 1e3
@@ -910,6 +985,7 @@ async fn equal_bytes_of_two_organizations_are_separate_components() {
         variant(Slot::Compliance, "bought from one vendor"),
     );
     let theirs = app.other_admin();
+
     let mut active = Vec::new();
     for (token, name, version) in [
         (&ours, "oak-rules", "1.0.0"),
@@ -923,14 +999,17 @@ async fn equal_bytes_of_two_organizations_are_separate_components() {
         let slot = slots
             .clone()
             .find(|slot| slot["slot"] == "rules.compliance");
+
         active.push(slot.unwrap()["active"].clone());
     }
+
     assert_eq!(active[0]["sha256"], active[1]["sha256"]);
     for (active, name) in active.iter().zip(["oak-rules", "elm-rules"]) {
         assert_eq!(active["name"], name);
         assert_eq!(active["scope"], "organization");
     }
     assert_ne!(active[0]["component_id"], active[1]["component_id"]);
+
     let envelope = app.envelope_event().await;
     assert_eq!(
         decides(&app, &app.key, &envelope).await["name"],
@@ -950,6 +1029,7 @@ async fn a_scheduled_plugin_uses_the_settings_at_its_activation_time() {
         } })
     };
     activate(&app, &admin, &plugin, set_up("old")).await;
+
     let at = holdfast::domain::clock::Clock::ahead_by(Duration::from_secs(3600)).now();
     let later = json!({ "instance": "acme", "effective_at": at });
     activate(&app, &admin, &plugin, later).await;

@@ -118,6 +118,7 @@ async fn a_signed_state_requests_its_changes_and_shows_drift() {
     app.as_bearer(Method::PUT, app.web_admin(), "/component-policy", policy)
         .await
         .data(200);
+
     app.get_with_bearer(&officer, STATE).await.error(404);
     let first = rules(&app, &officer, "1.0.0").await;
     let wanted = state(&app, 1, &first);
@@ -133,6 +134,7 @@ async fn a_signed_state_requests_its_changes_and_shows_drift() {
         plan["components"][0]["active"]["name"],
         "holdfast-compliance"
     );
+
     app.get_with_bearer(&officer, STATE).await.error(404);
 
     // Two different keys over this very file.
@@ -154,6 +156,7 @@ async fn a_signed_state_requests_its_changes_and_shows_drift() {
             "{body}"
         );
     }
+
     let both = [by_ada, by_ben];
     let set = sent(&app, &officer, &wanted, &both).await.data(200);
     assert_eq!(
@@ -161,12 +164,16 @@ async fn a_signed_state_requests_its_changes_and_shows_drift() {
         ("requested", &json!(["ada", "ben"])),
         "{set:#}"
     );
+
     let change = set["components"][0]["change_id"].as_str().unwrap();
+
     // The same state again requests nothing twice.
     let again = sent(&app, &officer, &wanted, &both).await.data(200);
     assert_eq!(again["components"][0]["change_id"], change);
+
     let by_another = sent(&app, &reviewer, &wanted, &both).await.data(200);
     assert_eq!(by_another["set_by"], set["set_by"]);
+
     let open = app.get_with_bearer(&officer, "/component-changes").await;
     assert_eq!(open.data(200).as_array().unwrap().len(), 1);
 
@@ -179,6 +186,7 @@ async fn a_signed_state_requests_its_changes_and_shows_drift() {
     app.post_with_bearer(&reviewer, &path("reviews"), approve)
         .await
         .data(200);
+
     app.post_with_bearer(&officer, &path("apply"), json!({}))
         .await
         .data(200);
@@ -197,6 +205,7 @@ async fn a_signed_state_requests_its_changes_and_shows_drift() {
     app.post_with_bearer(&reviewer, &path("reviews"), json!({ "verdict": "approve" }))
         .await
         .data(200);
+
     app.post_with_bearer(&officer, &path("apply"), json!({}))
         .await
         .data(200);
@@ -222,6 +231,7 @@ async fn a_signed_state_requests_its_changes_and_shows_drift() {
     let newer = state(&app, 2, &second);
     let set = sent(&app, &officer, &newer, &signed(&newer)).await;
     assert_eq!(status(&set.data(200)), "active");
+
     sent(&app, &officer, &wanted, &both).await.error(409);
     let ledger = app.get_with_bearer(&officer, "/component-ledger").await;
     let ledger = ledger.data(200);
@@ -231,8 +241,10 @@ async fn a_signed_state_requests_its_changes_and_shows_drift() {
         .map(|entry| &entry["details"])
         .collect();
     assert_eq!(entries.len(), 2);
+
     // The ledger alone suffices to check the signatures.
     assert_eq!(entries[0]["state"], wanted.as_str());
+
     let kept = entries[0]["signatures"].as_array().unwrap();
     assert_eq!(
         (
@@ -287,6 +299,7 @@ async fn bad_states(app: &TestApp, officer: &str, good: &str) {
         assert_eq!(refused.status, 422, "{state}: {text}");
         assert!(text.contains(why), "{why}: {text}");
     }
+
     // A state comes from others than the operator: it names no file or variable of the machine.
     let with = |further: &str| {
         let provider = provider.replace("slot:", "instance: acme, slot:");
@@ -308,12 +321,14 @@ async fn bad_states(app: &TestApp, officer: &str, good: &str) {
             "{reference}: {text}"
         );
     }
+
     for from in ["/etc/passwd", "../rules.wasm", "a/../../b"] {
         let text = sent(app, &app.admin(), &with(&format!("from: {from}")), &[])
             .await
             .text();
         assert!(text.contains("`from` must be a file"), "{from}: {text}");
     }
+
     let many: String = (0..101)
         .map(|number| {
             format!(
@@ -337,8 +352,10 @@ async fn bad_states(app: &TestApp, officer: &str, good: &str) {
         let text = sent(app, officer, &state, &[]).await.text();
         assert!(text.contains(why), "{why}: {text}");
     }
+
     let unknown = format!("version: 1\n{organization}\ncomponents:\n {entry}\n");
     assert_eq!(status(&planned(app, officer, &unknown).await), "missing");
+
     // Providers are an admin's, and the state of another organization is refused.
     let acme = format!(
         "version: 1\n{organization}\ncomponents:\n {}\n",
@@ -346,6 +363,7 @@ async fn bad_states(app: &TestApp, officer: &str, good: &str) {
     );
     sent(app, officer, &acme, &[]).await.error(403);
     sent(app, &app.other_admin(), good, &[]).await.error(422);
+
     sent(app, &app.token("member"), good, &[]).await.error(403);
     app.get_with_bearer(&app.token("member"), STATE)
         .await
@@ -359,6 +377,7 @@ async fn a_state_sets_up_a_provider() {
     let ada = Signer::new(folder.path(), "ada");
     let app = trusting(&ada).await;
     let admin = app.web_admin();
+
     // One person would change the keys and the components.
     let policy = json!({ "state": { "keys": { "ada": ada.public_key() } } });
     app.as_bearer(Method::PUT, admin, "/component-policy", policy)
@@ -379,25 +398,30 @@ async fn a_state_sets_up_a_provider() {
             variable(&app)
         )
     };
+
     let first = wanted(1, "+15550100");
     let signatures = json!([ada.signature(&first)]);
     let without = json!({ "state": first, "signatures": signatures });
     let refused = app.post_with_bearer(admin, STATE, without).await;
     assert_eq!(refused.status, 422, "{}", refused.text());
     assert!(refused.text().contains("auth_token"), "{}", refused.text());
+
     let secrets = json!({ "provider.messaging/oak": { "auth_token": "s3cret" } });
     let body = json!({ "state": first, "signatures": signatures, "secrets": secrets });
     let set = app.post_with_bearer(admin, STATE, body.clone()).await;
     assert!(!set.text().contains("s3cret"));
+
     let set = set.data(200);
     assert_eq!(status(&set), "active", "{set:#}");
     assert!(set["components"][0]["activation_id"].is_string());
     assert_eq!(set["components"][0]["active"], Value::Null);
+
     let again = app.post_with_bearer(admin, STATE, body).await.data(200);
     assert_eq!(
         (status(&again), &again["components"][0]["activation_id"]),
         ("active", &Value::Null)
     );
+
     for (sender, secret, expected) in [
         ("+15550100", "s3cret", "active"),
         ("+15550199", "s3cret", "drifted"),
@@ -408,9 +432,11 @@ async fn a_state_sets_up_a_provider() {
         let plan = app.post_with_bearer(admin, STATE, body).await.data(200);
         assert_eq!(status(&plan), expected, "{sender} {secret}");
     }
+
     // Without the secrets, everything else is compared.
     let plan = planned(&app, admin, &wanted(2, "+15550199")).await;
     assert_eq!(status(&plan), "drifted");
+
     let plan = planned(&app, admin, &wanted(2, "+15550100")).await;
     assert_eq!(status(&plan), "active");
 }
@@ -426,20 +452,25 @@ async fn a_scheduled_activation_has_the_date_of_the_state() {
     let dated = |version: u64, date: &str| {
         format!("{}    effective_at: {date}\n", state(&app, version, &rules))
     };
+
     let signed = |state: &str| [ada.signature(state)];
     let first = dated(1, "2090-01-01T05:00:00.000Z");
     let set = sent(&app, &officer, &first, &signed(&first))
         .await
         .data(200);
     assert_eq!(status(&set), "scheduled");
+
     let activation = &set["components"][0]["activation_id"];
     let again = sent(&app, &officer, &first, &signed(&first)).await;
     assert_eq!(status(&again.data(200)), "scheduled");
+
     let moved = dated(2, "2089-01-01T05:00:00.000Z");
     assert_eq!(status(&planned(&app, &officer, &moved).await), "drifted");
+
     let refused = sent(&app, &officer, &moved, &signed(&moved)).await;
     let why = refused.error(409);
     assert!(why.contains("is scheduled for 2090-01-01"), "{why}");
+
     let back = json!({ "activation_id": activation, "reason": "Another date" });
     app.post_with_bearer(&officer, "/component-slots/rules.compliance/rollback", back)
         .await
@@ -460,6 +491,7 @@ async fn operators_change_the_installation_together() {
         ben.public_key()
     );
     fs::write(app.data.path().join(SETTINGS), settings).unwrap();
+
     let bytes = variant(Slot::Lifecycle, "installation");
     fs::write(folder.path().join("rules.wasm"), &bytes).unwrap();
     let wanted = format!(
@@ -467,6 +499,7 @@ async fn operators_change_the_installation_together() {
          sha256: {}\n    from: rules.wasm\n",
         sha256(&bytes)
     );
+
     let file = folder.path().join("holdfast.components.yaml");
     fs::write(&file, &wanted).unwrap();
     let file = file.to_str().unwrap();
@@ -475,10 +508,13 @@ async fn operators_change_the_installation_together() {
         let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         (output.status.success(), text)
     };
+
     let plan = operator(app.data.path(), &["components", "plan", file]);
     assert_eq!(status(&plan), "missing", "{plan:#}");
+
     let (done, text) = told(&["components", "apply", file]);
     assert!(!done && text.contains("0 of 2 signatures"), "{text}");
+
     // Nothing was uploaded for it.
     let listed = operator(app.data.path(), &["component", "list"]);
     let mut listed = listed.as_array().unwrap().iter();
@@ -497,11 +533,14 @@ async fn operators_change_the_installation_together() {
         by_ben.as_str(),
     ];
     let apply = [["components", "apply", file].as_slice(), &both].concat();
+
     // Other bytes than those that were signed for.
     fs::write(folder.path().join("rules.wasm"), "other").unwrap();
     let (done, text) = told(&apply);
     assert!(!done && text.contains("is not the component"), "{text}");
+
     fs::write(folder.path().join("rules.wasm"), &bytes).unwrap();
+
     // A link leads out of the folder.
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("rules.wasm"), &bytes).unwrap();
@@ -511,12 +550,15 @@ async fn operators_change_the_installation_together() {
         folder.path().join("rules.wasm"),
     )
     .unwrap();
+
     let (done, text) = told(&apply);
     assert!(!done && text.contains("leads out of the folder"), "{text}");
+
     fs::remove_file(folder.path().join("rules.wasm")).unwrap();
     fs::write(folder.path().join("rules.wasm"), &bytes).unwrap();
     let applied = operator(app.data.path(), &apply);
     assert_eq!(status(&applied), "active", "{applied:#}");
+
     let again = operator(app.data.path(), &apply);
     assert_eq!(
         (status(&again), &again["components"][0]["activation_id"]),
@@ -529,6 +571,7 @@ async fn operators_change_the_installation_together() {
     let slot = active.next().unwrap();
     assert_eq!(slot["active"]["name"], "our-lifecycle");
     assert_eq!(slot["desired"][0]["status"], "active");
+
     let component = slot["active"]["component_id"].as_str().unwrap();
     for alone in [
         ["component", "activate", "rules.lifecycle", component].as_slice(),
@@ -563,11 +606,14 @@ async fn operators_change_the_installation_together() {
         for (signer, name) in [(&ada, &by_ada), (&ben, &by_ben)] {
             fs::write(name, signer.signature(&wanted).as_str().unwrap()).unwrap();
         }
+
         let applied = operator(app.data.path(), &apply);
         assert_eq!(status(&applied), expected, "{applied:#}");
+
         let again = operator(app.data.path(), &apply);
         assert_eq!(status(&again), expected, "{again:#}");
     }
+
     let slots = operator(app.data.path(), &["component", "slots"]);
     let mut slots = slots.as_array().unwrap().iter();
     let slot = slots

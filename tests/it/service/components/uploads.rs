@@ -47,6 +47,7 @@ async fn components_and_bytes_of_an_organization_are_limited() {
     };
     let app = TestApp::with(few, OrgSettings::default()).await;
     let admin = app.admin();
+
     let upload = async |token: &str, version: &str, note: &str| {
         let bytes = variant(Slot::Compliance, note);
         app.upload_component(token, "rules", version, &bytes).await
@@ -55,6 +56,7 @@ async fn components_and_bytes_of_an_organization_are_limited() {
     let large = upload(&admin, "1.0.1", "another").await;
     let text = large.error(409);
     assert!(text.contains("components would have"), "{text}");
+
     upload(&admin, "1.0.0", "one of them").await.data(201);
     upload(&app.other_admin(), "1.0.0", "another")
         .await
@@ -79,11 +81,13 @@ async fn compilation_time_of_an_organization_is_limited_per_hour() {
         app.upload_component(&admin, note, "1.0.0", &bytes).await
     };
     upload(&app, "first").await.data(201);
+
     let mut connection = app.store.read().await.unwrap();
     let noted = sqlx::query("select millis from component_compile");
     let noted = noted.fetch_all(&mut *connection).await.unwrap();
     assert_eq!(noted.len(), 1);
     assert!(noted[0].get::<i64, _>("millis") > 0);
+
     drop(connection);
 
     let none = |config: &mut Config| config.components.quota_compile_minutes = 0;
@@ -104,10 +108,12 @@ async fn uploads_of_an_organization_are_limited_per_minute() {
     let bytes = variant(Slot::Compliance, "limited");
     let upload = async |admin: &str| app.upload_component(admin, "rules", "1.0.0", &bytes).await;
     upload(&app.admin()).await.data(201);
+
     // Uploads of known bytes count too, and the limit is per organization and not per token.
     let refused = upload(&app.admin()).await;
     assert!(refused.headers.contains_key("retry-after"));
     assert_eq!(refused.error(429), "Rate limit exceeded");
+
     upload(&other).await.data(201);
 }
 
@@ -121,6 +127,7 @@ async fn the_ninth_concurrent_upload_is_refused_before_its_body() {
          content-type: multipart/form-data; boundary=x\r\ncontent-length: 9000000\r\n\r\n",
         app.admin()
     );
+
     let mut open = Vec::new();
     for _ in 0..8 {
         let mut upload = TcpStream::connect(&address).await.unwrap();
@@ -128,6 +135,7 @@ async fn the_ninth_concurrent_upload_is_refused_before_its_body() {
         upload.write_all(b"--x\r\n").await.unwrap();
         open.push(upload);
     }
+
     // The server may not have seen all eight yet, so a ninth that is accepted stays open too.
     let mut answer = None;
     while answer.is_none() && open.len() < 20 {
@@ -139,8 +147,10 @@ async fn the_ninth_concurrent_upload_is_refused_before_its_body() {
         answer = read
             .ok()
             .map(|length| String::from_utf8_lossy(&text[..length.unwrap()]).into_owned());
+
         open.push(upload);
     }
+
     let answer = answer.expect("an answer before the body");
     assert!(answer.starts_with("HTTP/1.1 429"), "{answer}");
     assert!(answer.contains("Too many uploads of this organization wait"));
@@ -157,12 +167,14 @@ async fn activations_beyond_rollback_are_no_longer_read() {
         let component = app.upload_component(&officer, name, "1.0.0", &bytes);
         components.push(component.await.data(201)["component_id"].clone());
     }
+
     let path = "/component-slots/rules.compliance";
     for round in 0..14 {
         let body = json!({ "component_id": components[round % 2] });
         let path = format!("{path}/activate");
         app.post_with_bearer(&officer, &path, body).await.data(201);
     }
+
     let mut connection = app.store.read().await.unwrap();
     let read = sqlx::query(
         "select count(*) as live from component_activation
@@ -170,6 +182,7 @@ async fn activations_beyond_rollback_are_no_longer_read() {
     );
     let read = read.fetch_one(&mut *connection).await.unwrap();
     assert_eq!(read.get::<i64, _>("live"), 10);
+
     drop(connection);
     for left in (0..10).rev() {
         let path = format!("{path}/rollback");
@@ -178,6 +191,7 @@ async fn activations_beyond_rollback_are_no_longer_read() {
             .await;
         assert_eq!(back.status, 200, "{left} left: {}", back.text());
     }
+
     let slots = app
         .get_with_bearer(&officer, "/component-slots")
         .await
@@ -206,6 +220,7 @@ async fn waiting_uploads_of_an_organization_are_limited() {
                 .as_u16()
         }
     });
+
     let mut answers = futures::future::join_all(uploads).await;
     answers.sort();
     assert_eq!(

@@ -92,6 +92,7 @@ async fn later_versions_keep_vectors(app: TestApp) {
     let stricter = OPINIONATED.to_vec();
     let reasons = upload(&app, "2.0.0", &stricter).await.unwrap_err();
     assert_eq!(reasons.len(), 1, "{reasons:?}");
+
     for told in [
         "vectors: \"a secured party without an identifier\"",
         "false and not true",
@@ -122,6 +123,7 @@ async fn later_versions_keep_vectors(app: TestApp) {
             "everything in place"
         ]
     );
+
     let ledger = app
         .get_with_bearer(app.web_admin(), "/component-ledger")
         .await
@@ -138,13 +140,16 @@ async fn later_versions_keep_vectors(app: TestApp) {
     let stale = rules("3", json!([everything_in_place()]), json!([change]));
     let reasons = upload(&app, "3.0.0", &stale).await.unwrap_err();
     assert!(reasons[0].contains("true and not false"), "{reasons:?}");
+
     // A version without vectors of its own keeps those that hold.
     let third = with_vectors(stricter, json!({ "vectors": [] }));
     let third = upload(&app, "3.0.0", &third).await.unwrap();
     assert_eq!(third["conformance"]["own_vectors"], 2);
+
     let stale = rules("4", json!([everything_in_place()]), json!([change]));
     let reasons = upload(&app, "4.0.0", &stale).await.unwrap_err();
     assert!(reasons[0].contains("true and not false"), "{reasons:?}");
+
     // Another name begins anew.
     let other = app
         .upload_component(
@@ -178,6 +183,7 @@ async fn a_component_whose_own_vector_does_not_hold_is_not_admitted() {
     let reasons = upload(&app, "1.0.0", &rules).await.unwrap_err();
     assert!(reasons[0].starts_with("vectors: "), "{reasons:?}");
     assert!(!reasons[0].contains("changes"), "{reasons:?}");
+
     for (vector, told) in [
         (
             json!({ "name": "a", "call": "judge", "expect": {} }),
@@ -199,6 +205,7 @@ async fn a_component_whose_own_vector_does_not_hold_is_not_admitted() {
         let reasons = upload(&app, "1.0.0", &rules).await.unwrap_err();
         assert!(reasons[0].contains(told), "{reasons:?}");
     }
+
     let mut unreadable = variant(Slot::Compliance, "unreadable");
     unreadable.extend(b"\0\x13\x10holdfast:vectors{}");
     let reasons = upload(&app, "1.0.0", &unreadable).await.unwrap_err();
@@ -226,8 +233,10 @@ async fn vectors_that_cannot_be_kept_are_refused() {
     let twice = set(json!([vector("a", ""), vector("a", "")])).unwrap();
     let reasons = upload(&app, "2.0.0", &twice).await.unwrap_err();
     assert!(reasons[0].contains("two vectors \"a\""), "{reasons:?}");
+
     let large = set(json!([vector("a", &"x".repeat(4 * 1024 * 1024))])).unwrap_err();
     assert!(large.contains("more than 4194304 bytes"), "{large}");
+
     let many: Vec<Value> = (0..2_001)
         .map(|number| vector(&number.to_string(), ""))
         .collect();
@@ -243,6 +252,7 @@ async fn vectors_that_cannot_be_kept_are_refused() {
         .upload_component(app.web_admin(), "oak-sign", "1.0.0", &provider)
         .await;
     assert_eq!(answer.status, 422);
+
     let told = answer.json()["details"][0]["message"].clone();
     assert_eq!(
         told,
@@ -259,6 +269,7 @@ async fn vectors_of_another_organizations_component_are_not_found() {
     );
     let component = upload(&app, "1.0.0", &rules).await.unwrap();
     let id = component["component_id"].as_str().unwrap();
+
     let other = app.other_admin();
     let _ = app.other_organization().await;
     for (method, path) in [(Method::GET, "vectors"), (Method::POST, "diff")] {

@@ -55,6 +55,7 @@ async fn a_strangers_paper_does_not_hold_up_a_contract_that_was_signed_here() {
         (&own["step"], &own["kind"]),
         (&json!("outranked"), &json!("vin"))
     );
+
     let deadline = Instant::now() + Duration::from_secs(60);
     let theirs = loop {
         let found = stranger.entries(&app, &paper, "control.disputed").await;
@@ -68,6 +69,7 @@ async fn a_strangers_paper_does_not_hold_up_a_contract_that_was_signed_here() {
     assert_eq!(theirs["reference"], own["reference"]);
     assert!(!own.to_string().contains(stranger.org.as_str()), "{own}");
     assert!(!theirs.to_string().contains(app.org.as_str()), "{theirs}");
+
     app.wait_until_idle().await;
     assert_eq!(
         stranger
@@ -84,9 +86,11 @@ async fn a_strangers_paper_does_not_hold_up_a_contract_that_was_signed_here() {
         .await;
     let refused = stranger.designate(&app, &later, &fund).await;
     assert_eq!(code(&refused, 409), "already_controlled");
+
     let again = contract(&app).await;
     let refused = designate(&app, &again, &fund.org).await;
     assert_eq!(code(&refused, 409), "already_controlled");
+
     app.events_fit_their_schemas(1).await;
 }
 
@@ -116,8 +120,10 @@ async fn claims_of_papers_are_limited_in_number() {
     dealer.create(&app, both).await.data(201);
     let refused = dealer.create(&app, json!([serial(3)])).await;
     assert!(refused.error(429).contains("collateral of 2 documents"));
+
     dealer.create(&app, json!([])).await.data(201);
     other.create(&app, json!([serial(3)])).await.data(201);
+
     // Contracts that are signed here are not counted.
     for _ in 0..3 {
         contract(&app).await;
@@ -153,6 +159,7 @@ impl OpenDispute {
         let record = dealer.vaulted(&app, &paper, collateral).await;
         let refused = dealer.designate(&app, &record, &bank).await;
         assert_eq!(code(&refused, 409), "already_controlled");
+
         let reference = refused.json()["details"]["reference"]
             .as_str()
             .unwrap()
@@ -165,6 +172,7 @@ impl OpenDispute {
             claimant,
             reference,
         };
+
         (app, dispute)
     }
 
@@ -207,11 +215,13 @@ async fn both_sides_of_a_dispute_state_their_case_to_the_operator_only() {
 
     let theirs = app.get_as(&dispute.claimant.key, &dispute.path()).await;
     assert!(!theirs.text().contains("20 November"), "{}", theirs.text());
+
     let theirs = theirs.data(200);
     assert_eq!(
         (&theirs["side"], &theirs["other_side_stated"]),
         (&json!("claim"), &json!(true))
     );
+
     dispute
         .states(&dispute.claimant, "It is ours.")
         .await
@@ -247,6 +257,7 @@ async fn both_sides_of_a_dispute_state_their_case_to_the_operator_only() {
         listed[0]["claim"]["originator"]["organization_id"],
         dispute.claimant.org.as_str()
     );
+
     assert_eq!(listed[0]["claim"]["signed_here"], false);
     let own = app.web_admin();
     dispute
@@ -254,6 +265,7 @@ async fn both_sides_of_a_dispute_state_their_case_to_the_operator_only() {
         .get_with_bearer(own, "/installation/disputes")
         .await
         .error(404);
+
     app.events_fit_their_schemas(1).await;
 }
 
@@ -266,17 +278,20 @@ async fn two_operators_suspend_a_claim_and_both_sides_see_it() {
         .operator(olga, "/approve", json!({}))
         .await
         .error(409);
+
     dispute
         .operator(olga, "", json!({ "reason": "" }))
         .await
         .error(422);
     let requested = dispute.operator(olga, "", reason.clone()).await.data(200);
     assert_eq!(requested["suspension"]["suspended_at"], Value::Null);
+
     dispute.operator(otto, "", reason).await.error(409);
 
     // One person alone changes nothing.
     let alone = dispute.operator(olga, "/approve", json!({})).await;
     assert_eq!(code(&alone, 409), "requester_reviews");
+
     let bank = Party::new(&app).await;
     let refused = dispute.dealer.designate(&app, &dispute.record, &bank).await;
     assert_eq!(code(&refused, 409), "already_controlled");
@@ -289,12 +304,14 @@ async fn two_operators_suspend_a_claim_and_both_sides_see_it() {
         suspended["suspension"]["suspended_at"].is_string(),
         "{suspended}"
     );
+
     for party in [&dispute.dealer, &dispute.claimant] {
         let seen = app.get_as(&party.key, &dispute.path()).await.data(200);
         assert_eq!(seen["suspension"]["reason"], "The paper is no contract.");
         assert!(seen["suspension"]["suspended_at"].is_string(), "{seen}");
         assert!(!seen.to_string().contains("operator.example"), "{seen}");
     }
+
     dispute
         .dealer
         .designate(&app, &dispute.record, &bank)
@@ -306,6 +323,7 @@ async fn two_operators_suspend_a_claim_and_both_sides_see_it() {
     dispute.lift(olga).await.error(409);
     let refused = bank.act(&app, &dispute.record, "accept", json!({})).await;
     assert_eq!(code(&refused, 409), "already_controlled");
+
     let entries = dispute
         .dealer
         .entries(&app, &dispute.record, "control.disputed")
@@ -327,6 +345,7 @@ async fn a_claim_by_an_equal_document_is_suspended_too() {
         .operator("olga@operator.example", "", reason)
         .await
         .data(200);
+
     dispute
         .operator("otto@operator.example", "/approve", json!({}))
         .await
@@ -354,15 +373,18 @@ async fn users_whom_one_person_let_in_are_no_two_operators() {
             .await
             .data(201);
     }
+
     let reason = json!({ "reason": "The paper is no contract." });
     dispute
         .operator("olga@operator.example", "", reason)
         .await
         .data(200);
+
     for second in ["otto@operator.example", "boss@operator.example"] {
         let refused = dispute.operator(second, "/approve", json!({})).await;
         assert_eq!(code(&refused, 409), "invitee_reviews", "{second}");
     }
+
     dispute
         .operator("uma@operator.example", "/approve", json!({}))
         .await

@@ -21,6 +21,7 @@ impl Party {
         app.upload_as(&self.key, &upload, "application/pdf", document, &[])
             .await
             .data(201);
+
         let vault = format!("{path}/vault-in-upload");
         app.post_as(&self.key, &vault, json!({})).await.data(200);
         id
@@ -74,13 +75,16 @@ async fn a_document_is_not_pledged_twice() {
     maple.pledge(&app, &first, &bank).await;
     let refused = oak.designate(&app, &second, &fund).await;
     assert_eq!(code(&refused, 409), "already_controlled");
+
     let details = refused.json()["details"].clone();
     let reference = details["reference"].as_str().unwrap();
     let held = bank.record(&app, &first).await.data(200);
     assert_eq!(details["since"], held["controlled_since"]);
+
     // Neither side is named to the other.
     let told = refused.text();
     let other = oak.entries(&app, &second, "control.conflict").await;
+
     let theirs = maple.entries(&app, &first, "control.conflict").await;
     for (text, foreign) in [
         (told, [&maple.org, &bank.org]),
@@ -92,6 +96,7 @@ async fn a_document_is_not_pledged_twice() {
             assert!(!text.contains(org.as_str()), "{text}");
         }
     }
+
     assert!(!theirs[0].to_string().contains(&second));
     let events = bank.events(&app, &first).await;
     assert_eq!(events.last().unwrap()["event_type"], "control.conflict");
@@ -107,6 +112,7 @@ async fn a_document_is_not_pledged_twice() {
         oak.entries(&app, &second, "control.conflict").await.len(),
         2
     );
+
     // The same lender may have both.
     oak.pledge(&app, &second, &bank).await;
     app.events_fit_their_schemas(1).await;
@@ -118,12 +124,14 @@ async fn copies_that_this_system_made_count_as_the_document() {
     let [maple, oak, bank, fund] = parties(&app).await;
     let lease = pdf::with_lines(&["Lease 2042"]);
     let first = maple.vaulted(&app, &lease, json!([])).await;
+
     let mut copies = Vec::new();
     for link in ["vault/signed-url", "vault/copy/signed-url"] {
         let path = format!("/partner/envelopes/{first}/{link}");
         let link = app.get_as(&maple.key, &path).await.data(200);
         copies.push(app.get(link["signed_url"].as_str().unwrap()).await.bytes);
     }
+
     maple.pledge(&app, &first, &bank).await;
     let copy = oak.vaulted(&app, &copies[1], json!([])).await;
     let refused = oak.designate(&app, &copy, &fund).await;
@@ -141,9 +149,11 @@ async fn collateral_is_not_pledged_twice_while_its_record_is_live() {
     let first = maple
         .vaulted(&app, &pdf::with_lines(&["Lease 1"]), vin)
         .await;
+
     let second = oak
         .vaulted(&app, &pdf::with_lines(&["Lease 2"]), spelled)
         .await;
+
     // Offered before the first lender has control.
     oak.designate(&app, &second, &fund).await.data(200);
     maple.pledge(&app, &first, &bank).await;
@@ -153,12 +163,15 @@ async fn collateral_is_not_pledged_twice_while_its_record_is_live() {
         oak.entries(&app, &second, "control.conflict").await[0]["kind"],
         "vin"
     );
+
     let record = fund.record(&app, &second).await.data(200);
     assert_eq!(record["stage"], "designated", "nothing has changed");
+
     // Paid off and released, the vehicle can be pledged again.
     bank.act(&app, &first, "release", release_form())
         .await
         .data(200);
+
     fund.act(&app, &second, "accept", json!({})).await.data(200);
 }
 
@@ -173,6 +186,7 @@ async fn a_contract_number_is_its_originators_own() {
     let other = oak
         .vaulted(&app, &pdf::with_lines(&["Lease 4"]), number())
         .await;
+
     let again = maple
         .vaulted(&app, &pdf::with_lines(&["Lease 3, a copy"]), number())
         .await;
@@ -195,11 +209,13 @@ async fn a_wrong_identifier_is_refused_and_not_repeated() {
         let wrong = json!([{ "kind": "serial", "value": "1" }, { "kind": kind, "value": value }]);
         let refused = dealer.create(&app, wrong).await;
         assert_eq!(refused.status, 422, "{}", refused.text());
+
         let issue = &refused.json()["details"][0];
         assert_eq!(issue["code"], "invalid_identifier");
         assert_eq!(issue["path"], json!(["collateral", 1, "value"]));
         assert!(!refused.text().contains(value), "{}", refused.text());
     }
+
     let kind = json!([{ "kind": "licence_plate", "value": "M-AB 12" }]);
     dealer.create(&app, kind).await.error(422);
     assert_eq!(app.count("envelope").await, 0);
@@ -218,6 +234,7 @@ async fn of_two_pledges_at_once_one_is_refused(change: impl FnOnce(&mut Config))
         let second = oak.vaulted(&app, &two, serial()).await;
         maple.designate(&app, &first, &bank).await.data(200);
         oak.designate(&app, &second, &fund).await.data(200);
+
         let (one, two) = tokio::join!(
             bank.act(&app, &first, "accept", json!({})),
             fund.act(&other, &second, "accept", json!({})),
@@ -248,6 +265,7 @@ async fn declared_collateral_is_stored_as_a_keyed_hash_only() {
     let vin = || json!([{ "kind": "vin", "value": VIN }]);
     let created = maple.create(&app, vin()).await;
     assert!(!created.text().contains(VIN), "{}", created.text());
+
     let first = maple
         .vaulted(&app, &pdf::with_lines(&["Lease 5"]), vin())
         .await;
@@ -255,16 +273,20 @@ async fn declared_collateral_is_stored_as_a_keyed_hash_only() {
         .vaulted(&app, &pdf::with_lines(&["Lease 6"]), vin())
         .await;
     maple.pledge(&app, &first, &bank).await;
+
     let refused = oak.designate(&app, &second, &fund).await;
     assert_eq!(code(&refused, 409), "already_controlled");
+
     for (party, id) in [(&maple, &first), (&oak, &second), (&bank, &first)] {
         let record = party.record(&app, id).await.text();
         let events = json!(party.events(&app, id).await).to_string();
         assert!(!record.contains(VIN) && !events.contains(VIN));
     }
+
     let plain = hex::encode(<sha2::Sha256 as sha2::Digest>::digest(VIN));
     let files = files_below(app.data.path());
     assert!(files.iter().any(|file| file.ends_with("holdfast.db")));
+
     for file in files {
         let bytes = std::fs::read(&file).unwrap();
         for text in [VIN, plain.as_str()] {
@@ -287,6 +309,7 @@ async fn a_transfer_leaves_out_a_record_that_is_pledged_elsewhere() {
     let second = oak
         .vaulted(&app, &pdf::with_lines(&["Lease 8"]), serial())
         .await;
+
     // One lender holds both, and may not sell one of them alone.
     maple.pledge(&app, &first, &bank).await;
     oak.pledge(&app, &second, &bank).await;
@@ -303,6 +326,7 @@ async fn a_transfer_leaves_out_a_record_that_is_pledged_elsewhere() {
     )
     .await;
     assert_eq!(failed["records"][0]["code"], "already_controlled");
+
     assert_eq!(
         bank.record(&app, &first).await.data(200)["stage"],
         "controlled"
@@ -316,8 +340,10 @@ async fn a_transfer_leaves_out_a_record_that_is_pledged_elsewhere() {
         .data(202);
     let transfer = begun["transfer_id"].as_str().unwrap();
     wait(&app, &bank, transfer, "proposed").await;
+
     step(&app, &fund, transfer, "accept").await.data(202);
     wait(&app, &bank, transfer, "accepted").await;
     step(&app, &bank, transfer, "confirm").await.data(202);
+
     wait(&app, &bank, transfer, "confirmed").await;
 }

@@ -26,12 +26,14 @@ async fn join(app: &TestApp, link: &str) -> Party {
     let page = press(app, link).await;
     assert_eq!(page.status, 200, "{}", page.text());
     assert_eq!(page.headers["cache-control"], "no-store");
+
     let page = Html::parse_document(&page.text());
     let code = Selector::parse("dd code").unwrap();
     let shown: Vec<String> = page
         .select(&code)
         .map(|code| code.text().collect())
         .collect();
+
     Party {
         org: holdfast::domain::id::OrgId::parse(&shown[0]).unwrap(),
         key: shown[1].clone(),
@@ -49,6 +51,7 @@ async fn an_invited_party_joins_and_takes_control() {
         page.text()
             .contains("Maple Street Motors invites Second Example Bank")
     );
+
     let path = format!("{INVITATIONS}/{id}");
     let waiting = app.get(&path).await.data(200);
     assert_eq!(
@@ -61,11 +64,13 @@ async fn an_invited_party_joins_and_takes_control() {
     let lost = join(&app, &link).await;
     let bank = join(&app, &link).await;
     assert_eq!(bank.org, lost.org);
+
     app.get_as(&lost.key, "/partner/control/records")
         .await
         .error(401);
     let joined = app.get(&path).await.data(200);
     assert_eq!(joined["organization_id"], bank.org.as_str());
+
     let events = app
         .text_of("select body from event where event_type = 'control.party.joined'")
         .await;
@@ -76,18 +81,22 @@ async fn an_invited_party_joins_and_takes_control() {
     designate(&app, &record, &bank.org).await.data(200);
     let controlled = bank.act(&app, &record, "accept", json!({})).await.data(200);
     assert_eq!(controlled["controller"]["name"], "Second Example Bank");
+
     // Its key is for acts of control only.
     app.get_as(&bank.key, "/partner/envelopes").await.error(403);
+
     // As the background task records it.
     app.execute(
         "update api_key set last_used_at = created_at where owner_email = 'desk@second.example'",
     )
     .await;
     assert_eq!(press(&app, &link).await.status, 410, "its key was used");
+
     // It cannot invite others, and its name is taken.
     let body = json!({ "name": "Third Example Bank", "email": "desk@third.example" });
     let refused = app.post_as(&bank.key, INVITATIONS, body).await;
     assert!(refused.error(409).contains("was invited"));
+
     // With letters of other scripts as well.
     for name in [
         " second example BANK ",
@@ -99,6 +108,7 @@ async fn an_invited_party_joins_and_takes_control() {
         assert_eq!(refused.status, 422, "{}", refused.text());
         assert_eq!(refused.json()["details"][0]["code"], "name_taken", "{name}");
     }
+
     app.events_fit_their_schemas(1).await;
 }
 
@@ -111,6 +121,7 @@ async fn an_invitation_is_limited_in_time_and_number() {
     let later = app.as_of(Duration::from_secs(8 * 86_400)).await;
     assert_eq!(form::open(&later, &link).await.status, 410);
     assert_eq!(press(&later, &link).await.status, 410);
+
     let guessed = format!("{}x", &link[..link.len() - 1]);
     assert_eq!(press(&app, &guessed).await.status, 404);
     assert_eq!(
@@ -136,14 +147,17 @@ async fn an_invitation_is_limited_in_time_and_number() {
         assert_eq!(refused.status, 422, "{}", refused.text());
         assert_eq!(refused.json()["details"][0]["path"], json!([member]));
     }
+
     let stranger = Party::new(&app).await;
     let path = format!("{INVITATIONS}/{id}");
     app.get_as(&stranger.key, &path).await.error(404);
+
     for number in 1..50 {
         invite(&app, &format!("desk{number}@second.example"))
             .await
             .data(201);
     }
+
     assert_eq!(invite(&app, "one@more.example").await.status, 409);
 }
 

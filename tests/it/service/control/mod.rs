@@ -133,6 +133,7 @@ async fn a_designated_lender_takes_control() {
         .get_as(&lender.key, "/partner/control/records?part=named")
         .await;
     assert_eq!(offered.json()["data"][0]["envelope_id"], id);
+
     let controlled = lender.act(&app, &id, "accept", json!({})).await.data(200);
     assert_eq!(controlled["stage"], "controlled");
     assert_eq!(
@@ -144,6 +145,7 @@ async fn a_designated_lender_takes_control() {
     assert_eq!(controlled["epoch"], 2);
     assert_eq!(controlled["compliance_score"], 100);
     assert_eq!(lender.record(&app, &id).await.data(200), controlled);
+
     let originators = app.get(&format!("/partner/control/records/{id}")).await;
     assert_eq!(originators.data(200), controlled);
 
@@ -165,12 +167,14 @@ async fn both_parties_get_the_events_and_only_their_own_references() {
         .map(|one| one.event_type().to_owned())
         .collect();
     assert_eq!(types, ["control.designated", "control.accepted"]);
+
     let own = received[1].json();
     assert_eq!(own["org_id"], app.org.as_str());
     assert_eq!(own["data"]["external_id"], "deal-17");
 
     let lenders = lender.events(&app, &id).await;
     assert_eq!(lenders.len(), 2);
+
     for (event, kind) in lenders.iter().zip(types) {
         assert_eq!(event["event_type"], kind);
         assert_eq!(event["org_id"], lender.org.as_str());
@@ -179,10 +183,12 @@ async fn both_parties_get_the_events_and_only_their_own_references() {
             event["data"]["originator"]["organization_id"],
             app.org.as_str()
         );
+
         for foreign in ["customer_id", "external_id"] {
             assert_eq!(event["data"].get(foreign), None, "{foreign}");
         }
     }
+
     app.events_fit_their_schemas(1).await;
 }
 
@@ -195,6 +201,7 @@ async fn a_person_acts_for_the_organization_by_role() {
     let cora = app.person("cora@oak.example", "controller");
     let path = format!("/control/records/{id}");
     let designate = format!("{path}/designate");
+
     let body = json!({ "controller": lender.org });
     for role in ["auditor", "compliance", "sender", "developer", "member"] {
         let refused = app
@@ -202,16 +209,20 @@ async fn a_person_acts_for_the_organization_by_role() {
             .await;
         assert_eq!(refused.status, 403, "{role}");
     }
+
     let done = app.post_with_bearer(&cora, &designate, body).await;
     assert_eq!(done.data(200)["stage"], "designated");
+
     let custody = app.custody(&id).await;
     let last = custody["entries"].as_array().unwrap().last().unwrap();
     assert_eq!(last["action"], "control.designated");
     assert_eq!(last["actor"], "user:cora@oak.example");
+
     let auditor = app.token("auditor");
     let seen = app.get_with_bearer(&auditor, &path).await.data(200);
     let by_key = app.get(&format!("/partner{path}")).await.data(200);
     assert_eq!(seen, by_key);
+
     let unknown = "/control/records/env_01h455vb4pex5vsknk084sn02q";
     assert_eq!(app.get_with_bearer(&auditor, unknown).await.status, 404);
 }
@@ -226,8 +237,10 @@ async fn a_designation_is_declined_or_withdrawn() {
     let declined = lender.act(&app, &id, "decline", reason).await.data(200);
     assert_eq!(declined["stage"], "originated");
     assert_eq!(declined["designee"], Value::Null);
+
     let entry = app.entry(&id, "control.declined").await;
     assert_eq!(entry["reason"], "The amount differs");
+
     // The lender has no part in the record any more.
     lender.record(&app, &id).await.error(404);
     lender.act(&app, &id, "accept", json!({})).await.error(404);
@@ -238,6 +251,7 @@ async fn a_designation_is_declined_or_withdrawn() {
     let path = format!("/partner/control/records/{id}/decline");
     let withdrawn = app.post(&path, json!({})).await.data(200);
     assert_eq!(withdrawn["stage"], "originated");
+
     vault_out(&app, &id, release_form()).await.data(200);
     app.events_fit_their_schemas(1).await;
 }
@@ -254,18 +268,22 @@ async fn an_act_out_of_order_or_by_another_party_changes_nothing() {
     };
     assert_eq!(code(&own("accept").await, 409), "control_out_of_order");
     assert_eq!(code(&own("decline").await, 409), "control_out_of_order");
+
     let oneself = designate(&app, &id, &app.org).await;
     assert_eq!(code(&oneself, 422), "control_to_oneself");
     assert_eq!(oneself.json()["details"]["source"], "UCC 9-105(a)");
+
     for unknown in [OrgId::new().to_string(), "First Example Bank".into()] {
         let body = json!({ "controller": unknown });
         let path = format!("/partner/control/records/{id}/designate");
         let refused = app.post(&path, body).await;
         assert_eq!(refused.status, 422, "{}", refused.text());
+
         let issue = &refused.json()["details"][0];
         assert_eq!(issue["code"], "unknown_party");
         assert_eq!(issue["path"], json!(["controller"]));
     }
+
     let before = app
         .get(&format!("/partner/control/records/{id}"))
         .await
@@ -278,9 +296,11 @@ async fn an_act_out_of_order_or_by_another_party_changes_nothing() {
         "control_out_of_order"
     );
     assert_eq!(code(&own("accept").await, 409), "control_wrong_party");
+
     // A pending designation keeps the record in the vault.
     let early = vault_out(&app, &id, release_form()).await;
     assert_eq!(code(&early, 409), "control_out_of_order");
+
     lender.act(&app, &id, "accept", json!({})).await.data(200);
     let again = lender.act(&app, &id, "accept", json!({})).await;
     assert_eq!(code(&again, 409), "control_out_of_order");
@@ -323,14 +343,17 @@ async fn a_damaged_record_is_held() {
             .status
             .success()
     );
+
     let refused = designate(&app, &id, &lender.org).await;
     assert_eq!(code(&refused, 409), "record_held");
+
     std::fs::write(&copy, bytes).unwrap();
     assert!(
         operator_output(app.data.path(), &["vault", "sweep"])
             .status
             .success()
     );
+
     designate(&app, &id, &lender.org).await.data(200);
 }
 
@@ -360,6 +383,7 @@ impl ReleaseTable {
             answer.text()
         );
         assert!(!answer.bytes.starts_with(b"%PDF"), "{way} by {who}");
+
         let body: Value = serde_json::from_slice(&answer.bytes).unwrap_or_default();
         let code = body["code"].as_str().map(|code| format!(" `{code}`"));
         let row = format!("| {way} | {who} | {status}{} |\n", code.unwrap_or_default());
@@ -392,6 +416,7 @@ async fn no_byte_of_a_controlled_record_leaves_without_consent() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     let url = format!("/partner/envelopes/{id}/vault/signed-url");
+
     // Issued before the lender took control.
     let link = app.get(&url).await.data(200);
     let link = link["signed_url"].as_str().unwrap();
@@ -407,6 +432,7 @@ async fn no_byte_of_a_controlled_record_leaves_without_consent() {
     let as_controller = format!("/control/records/{id}/bundle");
     let mut paper = release_form();
     paper["medium"] = "paper".into();
+
     for (who, key) in [
         ("key with all scopes", &app.key),
         ("key with `vault:release` and `vault:read`", &alone),
@@ -418,6 +444,7 @@ async fn no_byte_of_a_controlled_record_leaves_without_consent() {
         table.add("the same, to paper", who, &answer);
         let answer = app.post_as(key, &partner(&release), release_form()).await;
         table.add("`POST /partner/control/records/{id}/release`", who, &answer);
+
         let answer = app.get_as(key, &url).await;
         table.add("`GET …/vault/signed-url`", who, &answer);
         let answer = app.get_as(key, &partner(&bundle)).await;
@@ -425,6 +452,7 @@ async fn no_byte_of_a_controlled_record_leaves_without_consent() {
         let answer = app.get_as(key, &partner(&as_controller)).await;
         table.add("`GET …/control/records/{id}/bundle`", who, &answer);
     }
+
     let repeated = axum::http::Request::post(format!("/api/v2{out}"))
         .header("x-api-key", &app.key)
         .header("content-type", "application/json")
@@ -433,6 +461,7 @@ async fn no_byte_of_a_controlled_record_leaves_without_consent() {
     let answer = app.send(repeated.unwrap()).await;
     let again = "vault-out again, with an `Idempotency-Key`";
     table.add(again, "key with all scopes", &answer);
+
     let answer = app.get_as("", link).await;
     table.add("a link from before", "none", &answer);
     for role in Role::ALL {
@@ -443,24 +472,29 @@ async fn no_byte_of_a_controlled_record_leaves_without_consent() {
         let answer = app.get_with_bearer(&token, &bundle).await;
         table.add("`GET …/bundle`", &who, &answer);
         let session = Session::of(&app, &format!("{role}@oak.example"), role.as_str()).await;
+
         let path = format!("/console/control/release/{id}");
         let answer = session.post(&app, &path, &console_form()).await;
         table.add("form of the console", &who, &answer);
     }
+
     assert_eq!(table.asked.len(), 1, "one release waits");
     table.is_in_the_guide();
 
     assert!(app.objects("archive").is_empty());
     assert_eq!(app.objects("vault").len(), 1);
+
     let status = app
         .get(&format!("/partner/envelopes/{id}/status"))
         .await
         .data(200);
     assert_eq!(status["status"], "vaulted");
+
     let types = app.event_types(&id).await;
     let count = |kind: &str| types.iter().filter(|known| *known == kind).count();
     assert_eq!(count("control.release.requested"), 1);
     assert_eq!(count("vault.released"), 0);
+
     // The copy for the parties is no authoritative one.
     assert!(app.copy(&id).await.starts_with(b"%PDF"));
 }
@@ -480,6 +514,7 @@ async fn a_consent_makes_the_requested_release_and_no_other() {
     app.stop_working();
     let consented = lender.answer(&app, &release, "consent").await.data(200);
     assert_eq!(consented["state"], "consented");
+
     // Agreed to another recipient than this one.
     let mut other = release_form();
     other["recipient_email"] = "someone@else.example".into();
@@ -494,12 +529,14 @@ async fn a_consent_makes_the_requested_release_and_no_other() {
         .await
         .bytes;
     assert!(bytes.starts_with(b"%PDF"));
+
     let record = lender.record(&app, &id).await.data(200);
     assert_eq!(
         (&record["stage"], &record["status"]),
         (&json!("released"), &json!("vaulted_out"))
     );
     assert_eq!(record["release"]["state"], "released");
+
     let types: Vec<Value> = lender.events(&app, &id).await;
     let types: Vec<&str> = types
         .iter()
@@ -515,6 +552,7 @@ async fn a_consent_makes_the_requested_release_and_no_other() {
             "control.released"
         ]
     );
+
     // A released record has left the vault for good.
     let late = lender.answer(&app, &release, "refuse").await;
     assert_eq!(code(&late, 409), "control_out_of_order");
@@ -531,10 +569,13 @@ async fn a_refused_release_can_be_asked_for_again() {
         (&refused["state"], &refused["reason"]),
         (&json!("refused"), &json!("Not paid off"))
     );
+
     let late = lender.answer(&app, &first, "consent").await;
     assert_eq!(code(&late, 409), "control_out_of_order");
+
     let second = asked(&vault_out(&app, &id, release_form()).await);
     assert_ne!(first, second);
+
     // The originator cannot answer it, and others cannot see it.
     let own = app
         .post(
@@ -543,6 +584,7 @@ async fn a_refused_release_can_be_asked_for_again() {
         )
         .await;
     assert_eq!(code(&own, 409), "control_wrong_party");
+
     let other = Party::new(&app).await;
     other.answer(&app, &second, "consent").await.error(404);
     other
@@ -560,8 +602,10 @@ async fn a_consent_is_withdrawn_until_the_release_is_made() {
     lender.answer(&app, &release, "consent").await.data(200);
     let twice = lender.answer(&app, &release, "consent").await;
     assert_eq!(code(&twice, 409), "control_out_of_order");
+
     let withdrawn = lender.answer(&app, &release, "refuse").await.data(200);
     assert_eq!(withdrawn["state"], "refused");
+
     let app = app.as_of(Duration::ZERO).await;
     app.wait_until_idle().await;
     assert!(app.objects("archive").is_empty());
@@ -582,6 +626,7 @@ async fn a_download_in_progress_gives_no_link_to_a_copy_that_changed_hands() {
     let request = axum::http::Request::get(path).body(axum::body::Body::empty());
     let download = app.begin(request.unwrap()).await;
     assert_eq!(download.status(), 200);
+
     lender.act(&app, &id, "accept", json!({})).await.data(200);
     drop(download);
     app.wait_for_entry(&id, "authoritative.download_broken_off")
@@ -604,6 +649,7 @@ async fn a_controller_releases_without_asking_anybody() {
         .await
         .bytes;
     assert!(bytes.starts_with(b"%PDF"));
+
     let again = lender
         .act(&app, &id, "release", release_form())
         .await
@@ -612,21 +658,26 @@ async fn a_controller_releases_without_asking_anybody() {
         again["authoritative_signed_url"],
         links["authoritative_signed_url"]
     );
+
     // A release that was not agreed to gives the originator nothing.
     let denied = vault_out(&app, &id, release_form()).await;
     assert_eq!(code(&denied, 409), "control_consent_required");
+
     let bundle = format!("/partner/envelopes/{id}/bundle");
     assert_eq!(
         code(&app.get(&bundle).await, 409),
         "control_consent_required"
     );
+
     let record = lender.record(&app, &id).await.data(200);
     assert_eq!(
         (&record["stage"], &record["release"]),
         (&json!("released"), &Value::Null)
     );
+
     let entry = app.entry(&id, "control.released").await;
     assert_eq!(entry["party"]["organization_id"], lender.org.as_str());
+
     let other = Party::new(&app).await;
     other
         .act(&app, &id, "release", release_form())
@@ -643,6 +694,7 @@ async fn a_record_is_visible_to_its_parties_only() {
     for act in ["accept", "decline"] {
         other.act(&app, &id, act, json!({})).await.error(404);
     }
+
     let body = json!({ "controller": lender.org });
     other.act(&app, &id, "designate", body).await.error(404);
     for part in ["controller", "named", "originator"] {
@@ -650,6 +702,7 @@ async fn a_record_is_visible_to_its_parties_only() {
         let list = app.get_as(&other.key, &path).await.json();
         assert_eq!(list["data"], json!([]), "{part}");
     }
+
     // Control opens nothing else of the originator's.
     let envelope = format!("/partner/envelopes/{id}");
     app.get_as(&lender.key, &envelope).await.error(404);
@@ -658,9 +711,11 @@ async fn a_record_is_visible_to_its_parties_only() {
         .await;
     let missing = app.get_as(&all, "/partner/control/records").await;
     assert_eq!(missing.error(403), "Missing required scope: control:read");
+
     let path = format!("/partner/control/records/{id}/accept");
     let missing = app.post_as(&all, &path, json!({})).await;
     assert_eq!(missing.error(403), "Missing required scope: control:write");
+
     let missing = app
         .post_as(&all, "/partner/control/releases/rel_1/consent", json!({}))
         .await;
@@ -680,6 +735,7 @@ async fn records_are_listed_by_page_part_and_stage() {
         designate(&app, &id, &lender.org).await.data(200);
         all.insert(0, id);
     }
+
     let accepted = &all[0];
     lender
         .act(&app, accepted, "accept", json!({}))
@@ -698,15 +754,19 @@ async fn records_are_listed_by_page_part_and_stage() {
         }
     };
     assert_eq!(list("").await, (vec![accepted.clone()], json!(false)));
+
     assert_eq!(
         list("part=named&limit=1").await,
         (vec![all[1].clone()], json!(true))
     );
+
     let next = format!("part=named&limit=1&starting_after={}", all[1]);
     assert_eq!(list(&next).await, (vec![all[2].clone()], json!(false)));
     assert_eq!(list("stage=released").await.0, Vec::<String>::new());
+
     let own = format!("originator={}&stage=controlled", app.org);
     assert_eq!(list(&own).await.0, [accepted.as_str()]);
+
     let other = format!("originator={}", lender.org);
     assert_eq!(list(&other).await.0, Vec::<String>::new());
     assert_eq!(
@@ -717,11 +777,13 @@ async fn records_are_listed_by_page_part_and_stage() {
         list("changed_from=2020-01-01T00:00:00Z").await.0,
         [accepted.as_str()]
     );
+
     let originated = app
         .get("/partner/control/records?part=originator")
         .await
         .json();
     assert_eq!(originated["data"].as_array().unwrap().len(), 3);
+
     for wrong in [
         "part=owner",
         "limit=0",
@@ -754,12 +816,14 @@ async fn one_of_two_racing_acts_wins(change: impl FnOnce(&mut Config)) {
                 (answer.status == 200).then_some(accepts)
             }
         });
+
         let won: Vec<bool> = futures::future::join_all(acts)
             .await
             .into_iter()
             .flatten()
             .collect();
         assert_eq!(won.len(), 1, "one act succeeds");
+
         let record = app
             .get(&format!("/partner/control/records/{id}"))
             .await
@@ -794,11 +858,14 @@ async fn people_of_the_controller_are_mailed_about_a_release() {
             break mail;
         }
         assert!(Instant::now() < deadline, "no mail");
+
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
+
     let mail = mail_parser::MessageParser::default().parse(&mail).unwrap();
     let subject = "Maple Street Motors asks to release Retail instalment contract";
     assert_eq!(mail.subject(), Some(subject));
+
     let text = mail.body_text(0).unwrap();
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
@@ -826,6 +893,7 @@ async fn decisions_about_control_are_repeated_by_the_rules_that_made_them() {
         .await
         .data(201);
     assert_eq!(candidate["slot"], "rules.control");
+
     let path = format!(
         "/components/{}/shadow",
         candidate["component_id"].as_str().unwrap()

@@ -21,14 +21,17 @@ async fn an_obligor_checks_who_has_control_without_an_account() {
         statement["controller"]["organization_id"],
         lender.org.as_str()
     );
+
     let chain = statement["control_chain"].as_array().unwrap();
     assert_eq!(chain.len(), 2);
     assert_eq!(chain[0]["organization_id"], app.org.as_str());
     assert_eq!(chain[0]["act"], "vault.stored");
     assert_eq!(chain[1]["act"], "control.accepted");
     assert_eq!(statement["compliance"]["ucc_9105_compliance"]["score"], 100);
+
     // One signer does not get the address of another.
     assert!(!statement.to_string().contains("jordan"), "{statement}");
+
     let entry = app.entry(&id, "control.statement.issued").await;
     assert_eq!(entry["sha256"], stated["sha256"]);
     assert_eq!(entry["requested_by"], "Jordan Lee");
@@ -36,6 +39,7 @@ async fn an_obligor_checks_who_has_control_without_an_account() {
     let url = stated["verification_url"].as_str().unwrap().to_owned();
     let page = form::open(&app, &url).await;
     assert_eq!(page.status, 200, "{}", page.text());
+
     let page = page.text();
     for shown in [
         "Controlled by Maple Street Motors",
@@ -49,8 +53,10 @@ async fn an_obligor_checks_who_has_control_without_an_account() {
     ] {
         assert!(page.contains(shown), "{shown}: {page}");
     }
+
     let document = form::open(&app, &format!("{url}/statement.pdf")).await;
     assert_eq!(document.status, 200, "{}", document.text());
+
     let text = pdf::text(&document.bytes);
     for shown in [
         "Statement of control",
@@ -63,6 +69,7 @@ async fn an_obligor_checks_who_has_control_without_an_account() {
     ] {
         assert!(text.contains(shown), "{shown}: {text}");
     }
+
     let again = form::open(&app, &format!("{url}/statement.pdf")).await;
     assert_eq!(again.bytes, document.bytes);
 
@@ -75,10 +82,12 @@ async fn an_obligor_checks_who_has_control_without_an_account() {
         let output = statement_output(file.path().to_str().unwrap(), &["--key", &key]);
         serde_json::from_slice::<Value>(&output.stdout).unwrap()
     };
+
     let good: Value = serde_json::from_slice(&data.bytes).unwrap();
     let report = verified(&good);
     assert_eq!(report["verdict"], "VALID", "{report:#}");
     assert_eq!(report["controller"], "Maple Street Motors");
+
     let (parties, another) = (
         "the parties are not those of the entries",
         "the ledger records another statement",
@@ -125,8 +134,10 @@ async fn an_obligor_checks_who_has_control_without_an_account() {
         let problems = report["problems"].to_string();
         assert!(problems.contains(why), "{pointer}: {problems}");
     }
+
     assert_eq!(report["organization_id"], lender.org.as_str());
     assert_eq!(report["signed_with"], Value::Null);
+
     let mut shortened = good.clone();
     shortened["statement"]["entries"]
         .as_array_mut()
@@ -152,11 +163,14 @@ async fn an_obligor_checks_who_has_control_without_an_account() {
         super::transfers::wait(&app, &lender, transfer, before).await;
         let step = format!("{path}/{transfer}/{act}");
         app.post_as(&party.key, &step, json!({})).await.data(202);
+
         super::transfers::wait(&app, &lender, transfer, state).await;
     }
+
     let page = form::open(&app, &url).await.text();
     assert!(page.contains("control has passed on"), "{page}");
     assert!(!page.contains("This still holds now"), "{page}");
+
     app.events_fit_their_schemas(1).await;
 }
 
@@ -168,6 +182,7 @@ async fn only_the_controller_of_a_record_in_the_vault_states_control() {
         org: app.org.clone(),
         key: app.key.clone(),
     };
+
     // Until another party takes control, the originator has it.
     let own = stated(&app, &originator, &id, json!({})).await.data(201);
     assert_eq!(own["statement"]["controller"]["act"], "vault.stored");
@@ -178,9 +193,11 @@ async fn only_the_controller_of_a_record_in_the_vault_states_control() {
     designate(&app, &id, &lender.org).await.data(200);
     let early = stated(&app, &lender, &id, json!({})).await;
     assert_eq!(code(&early, 409), "control_wrong_party");
+
     lender.act(&app, &id, "accept", json!({})).await.data(200);
     let late = stated(&app, &originator, &id, json!({})).await;
     assert_eq!(code(&late, 409), "control_wrong_party");
+
     for wrong in ["", &"x".repeat(201)] {
         let refused = stated(&app, &lender, &id, json!({ "requested_by": wrong })).await;
         assert_eq!(refused.status, 422, "{}", refused.text());
@@ -189,10 +206,12 @@ async fn only_the_controller_of_a_record_in_the_vault_states_control() {
             json!(["requested_by"])
         );
     }
+
     let open = app.sent_envelope().await;
     let open = open["envelope_id"].as_str().unwrap();
     let refused = stated(&app, &originator, open, json!({})).await;
     assert_eq!(code(&refused, 409), "record_not_vaulted");
+
     let url = own["verification_url"].as_str().unwrap();
     let guessed = format!("{}x", &url[..url.len() - 1]);
     assert_eq!(form::open(&app, &guessed).await.status, 404);
@@ -210,16 +229,19 @@ async fn the_certificate_states_jurisdiction_and_metadata_reach_the_parties() {
         .get(&format!("/partner/envelopes/{id}/vault/certificate"))
         .await;
     assert_eq!(certificate.data(200)["chattel_paper_jurisdiction"], "US-DE");
+
     let record = app.get(&format!("/partner/control/records/{id}")).await;
     let record = record.data(200);
     assert_eq!(record["chattel_paper_jurisdiction"], "US-DE");
     assert_eq!(record["metadata"], json!({}));
+
     let template = app.contract_template().await;
     let mut body = crate::support::envelope_body(&template["template_id"]);
     body["metadata"] = json!({ "amount": 18400, "segment": "prime" });
     let created = app.post("/partner/envelopes", body.clone()).await.data(201);
     assert_eq!(created["chattel_paper_jurisdiction"], "US-DE");
     assert_eq!(created["metadata"]["amount"], 18400);
+
     body["chattel_paper_jurisdiction"] = json!("US-NY");
     let other = app.post("/partner/envelopes", body.clone()).await.data(201);
     assert_eq!(other["chattel_paper_jurisdiction"], "US-NY");
@@ -235,6 +257,7 @@ async fn the_certificate_states_jurisdiction_and_metadata_reach_the_parties() {
             (0..51).map(|n| (format!("m{n}"), json!(n))).collect(),
         ),
     ];
+
     for (member, value) in wrong {
         let mut refused = body.clone();
         refused[member] = value.clone();

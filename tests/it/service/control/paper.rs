@@ -36,6 +36,7 @@ async fn a_paper_original_leaves_once_and_replaces_the_authoritative_copy() {
     let id = app.vaulted_envelope().await;
     let converted = vault_out(&app, &id, paper_form()).await.data(200);
     assert_eq!(converted["authoritative_filename"], "paper-original.pdf");
+
     let printed = app.get(link(&converted)).await;
     assert_eq!(printed.status, 200, "{}", printed.text());
 
@@ -45,10 +46,12 @@ async fn a_paper_original_leaves_once_and_replaces_the_authoritative_copy() {
         app.entry(&id, "vault.released").await["document_hash"],
         hash
     );
+
     // The sealed file is no part of the one to print.
     let head = &archive[..archive.len() / 8];
     assert!(!printed.bytes.windows(head.len()).any(|part| part == head));
     assert!(!pdf::signatures(&printed.bytes).contains("Signature #1"));
+
     let text = words(&pdf::text(&printed.bytes));
     let line = format!("Paper original of {id} · converted ");
     let for_whom =
@@ -57,6 +60,7 @@ async fn a_paper_original_leaves_once_and_replaces_the_authoritative_copy() {
 
     downloaded(&app, &id).await;
     assert_eq!(app.get(link(&converted)).await.status, 410);
+
     for form in [paper_form(), release_form()] {
         let again = vault_out(&app, &id, form).await;
         assert_eq!(code(&again, 409), "converted_to_paper");
@@ -97,6 +101,7 @@ async fn evidence_and_pages_tell_that_a_paper_original_replaced_the_copy() {
     let path = format!("/partner/envelopes/{id}/custody-record");
     let record = words(&pdf::text(&app.get(&path).await.bytes));
     assert!(record.contains("replaced by a paper original"), "{record}");
+
     let released = app.events(&id).await;
     let released = released
         .iter()
@@ -114,6 +119,7 @@ async fn a_new_link_to_a_paper_original_ends_the_one_before() {
     other["recipient_organization"] = "Second Example Bank".into();
     let other = vault_out(&app, &id, other).await;
     assert_eq!(code(&other, 409), "released_to_another");
+
     let second = vault_out(&app, &id, paper_form()).await.data(200);
     assert_eq!(app.get(link(&first)).await.status, 410);
 
@@ -121,8 +127,10 @@ async fn a_new_link_to_a_paper_original_ends_the_one_before() {
     let request = || Request::get(path).body(Body::empty()).unwrap();
     let download = app.begin(request()).await;
     assert_eq!(download.status(), 200);
+
     let early = vault_out(&app, &id, paper_form()).await;
     assert!(early.error(409).contains("is being downloaded"));
+
     drop(download);
     let third = loop {
         let answer: TestResponse = vault_out(&app, &id, paper_form()).await;
@@ -133,6 +141,7 @@ async fn a_new_link_to_a_paper_original_ends_the_one_before() {
     };
     assert_eq!(app.get(link(&second)).await.status, 410);
     assert_eq!(app.get(link(&third)).await.status, 200);
+
     downloaded(&app, &id).await;
 }
 
@@ -159,6 +168,7 @@ async fn a_copy_that_left_as_a_file_does_not_become_paper() {
     unknown["medium"] = "parchment".into();
     vault_out(&app, &id, unknown).await.error(422);
     assert!(app.objects("archive").is_empty());
+
     vault_out(&app, &id, release_form()).await.data(200);
     let late = vault_out(&app, &id, paper_form()).await;
     assert!(late.error(409).contains("has left the vault as a file"));
@@ -173,6 +183,7 @@ async fn a_conversion_needs_the_consent_of_controller_and_pledgee() {
     let pledge = app.post_as(&lender.key, pledges, pledge).await.data(201);
     let own = lender.act(&app, &id, "release", paper_form()).await;
     assert_eq!(code(&own, 409), "record_pledged");
+
     let given_up = format!(
         "{pledges}/{}/release",
         pledge["pledge_id"].as_str().unwrap()
@@ -194,13 +205,17 @@ async fn a_conversion_needs_the_consent_of_controller_and_pledgee() {
         letter.contains("by a paper original for First Example Bank"),
         "{letter}"
     );
+
     lender.answer(&app, &release, "consent").await.data(200);
     app.wait_until_idle().await;
+
     // The consent is one to a paper original.
     let file = vault_out(&app, &id, release_form()).await;
     assert_eq!(code(&file, 409), "control_consent_required");
+
     let converted = vault_out(&app, &id, paper_form()).await.data(200);
     assert_eq!(app.get(link(&converted)).await.status, 200);
+
     downloaded(&app, &id).await;
 
     let entry = app.entry(&id, "control.released").await;
@@ -208,8 +223,10 @@ async fn a_conversion_needs_the_consent_of_controller_and_pledgee() {
         (&entry["medium"], &entry["stage"]),
         (&json!("paper"), &json!("released"))
     );
+
     let events = lender.events(&app, &id).await;
     assert_eq!(events.last().unwrap()["data"]["medium"], "paper");
+
     let replayed = operator_output(app.data.path(), &["replay", &id]);
     let replayed = String::from_utf8(replayed.stdout).unwrap();
     assert!(replayed.contains("ConvertToPaper"), "{replayed}");
@@ -224,9 +241,11 @@ async fn a_damaged_record_is_not_converted() {
         let bytes = std::fs::read(&copy).unwrap();
         std::fs::write(&copy, &bytes[1..]).unwrap();
     }
+
     operator_output(app.data.path(), &["vault", "sweep"]);
     let refused = lender.act(&app, &id, "release", paper_form()).await;
     assert_eq!(code(&refused, 409), "record_held");
+
     let refused = vault_out(&app, &own, paper_form()).await;
     assert_eq!(code(&refused, 409), "record_held");
     assert!(app.objects("archive").is_empty());

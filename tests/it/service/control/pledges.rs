@@ -22,9 +22,11 @@ async fn a_pledged_record_does_not_change_hands() {
     let (warehouse, buyer) = (Party::new(&app).await, Party::new(&app).await);
     let pledged = pledge(&app, &lender, &id, &warehouse).await.data(201);
     assert_eq!(pledged["terms"], "Warehouse line 12");
+
     let record = warehouse.record(&app, &id).await.data(200);
     assert_eq!(record["pledge_id"], pledged["pledge_id"]);
     assert_eq!(record["controller"]["organization_id"], lender.org.as_str());
+
     let listed = app
         .get_as(&warehouse.key, "/partner/control/records?part=pledgee")
         .await;
@@ -34,8 +36,10 @@ async fn a_pledged_record_does_not_change_hands() {
         code(&pledge(&app, &lender, &id, &buyer).await, 409),
         "record_pledged"
     );
+
     let release = lender.act(&app, &id, "release", release_form()).await;
     assert_eq!(code(&release, 409), "record_pledged");
+
     let offer = json!({ "buyer": buyer.org, "records": [id] });
     let offer = app
         .post_as(&lender.key, "/partner/control/transfers", offer)
@@ -44,6 +48,7 @@ async fn a_pledged_record_does_not_change_hands() {
     let transfer = offer["transfer_id"].as_str().unwrap();
     let failed = super::transfers::wait(&app, &lender, transfer, "failed").await;
     assert_eq!(failed["records"][0]["code"], "record_pledged");
+
     // The originator asks the controller; its consent alone releases nothing.
     let asked = asked(&vault_out(&app, &id, release_form()).await);
     lender.answer(&app, &asked, "consent").await.data(200);
@@ -57,6 +62,7 @@ async fn a_pledged_record_does_not_change_hands() {
         code(&give_up(&app, &lender, &pledged).await, 409),
         "control_wrong_party"
     );
+
     give_up(&app, &buyer, &pledged).await.error(404);
     let released = give_up(&app, &warehouse, &pledged).await.data(200);
     assert_ne!(released["released_at"], Value::Null);
@@ -64,6 +70,7 @@ async fn a_pledged_record_does_not_change_hands() {
         code(&give_up(&app, &lender, &pledged).await, 409),
         "control_out_of_order"
     );
+
     warehouse.record(&app, &id).await.error(404);
     vault_out(&app, &id, release_form()).await.data(200);
     let report = app.release_and_verify(&id).await;
@@ -73,6 +80,7 @@ async fn a_pledged_record_does_not_change_hands() {
     let types: Vec<&Value> = types.iter().map(|event| &event["event_type"]).collect();
     assert_eq!(types.first(), Some(&&json!("control.pledged")));
     assert_eq!(types.last(), Some(&&json!("control.pledge.released")));
+
     app.events_fit_their_schemas(1).await;
 }
 
@@ -84,15 +92,18 @@ async fn a_wrong_pledge_is_refused_and_changes_nothing() {
         code(&pledge(&app, &lender, &id, &lender).await, 422),
         "control_to_oneself"
     );
+
     pledge(&app, &stranger, &id, &warehouse).await.error(404);
     let body = json!({ "envelope_id": id, "pledgee": warehouse.org });
     let originator = app.post("/partner/control/pledges", body).await;
     assert_eq!(code(&originator, 409), "control_wrong_party");
+
     let body = json!({ "envelope_id": id, "pledgee": "org_unknown" });
     let unknown = app
         .post_as(&lender.key, "/partner/control/pledges", body)
         .await;
     assert_eq!(unknown.json()["details"][0]["code"], "unknown_party");
+
     let offer = json!({ "buyer": stranger.org, "records": [id] });
     let offer = app
         .post_as(&lender.key, "/partner/control/transfers", offer)
@@ -100,10 +111,13 @@ async fn a_wrong_pledge_is_refused_and_changes_nothing() {
         .data(202);
     let transfer = offer["transfer_id"].as_str().unwrap();
     super::transfers::wait(&app, &lender, transfer, "proposed").await;
+
     let offered = pledge(&app, &lender, &id, &warehouse).await;
     assert_eq!(code(&offered, 409), "control_out_of_order");
+
     let record = lender.record(&app, &id).await.data(200);
     assert_eq!(record["pledgee"], Value::Null);
+
     // Nor is a record pledged that no vault holds.
     let body = envelope_body(&app.contract_template().await["template_id"]);
     let draft = app.post("/partner/envelopes", body).await.data(201);
@@ -114,6 +128,7 @@ async fn a_wrong_pledge_is_refused_and_changes_nothing() {
     };
     let answer = pledge(&app, &originator, draft, &warehouse).await;
     assert_eq!(code(&answer, 409), "record_not_vaulted");
+
     app.events_fit_their_schemas(1).await;
 }
 
@@ -130,6 +145,7 @@ async fn a_vehicle_is_pledged_to_one_party() {
     let first = dealer
         .vaulted(&app, &pdf::with_lines(&["Lease 1"]), vehicle.clone())
         .await;
+
     let second = dealer
         .vaulted(&app, &pdf::with_lines(&["Lease 2"]), vehicle)
         .await;
@@ -146,10 +162,12 @@ async fn a_vehicle_is_pledged_to_one_party() {
         code(&designate(&app, &first, &fund.org).await, 409),
         "record_pledged"
     );
+
     // The same bank may have both.
     let both = pledge(&app, &dealer, &second, &bank).await.data(201);
     give_up(&app, &bank, &both).await.data(200);
     give_up(&app, &bank, &pledged).await.data(200);
     pledge(&app, &dealer, &second, &fund).await.data(201);
+
     app.events_fit_their_schemas(1).await;
 }

@@ -20,6 +20,7 @@ async fn proofs(app: &TestApp, party: &Party, transfer: &str) -> TestResponse {
 async fn files(app: &TestApp, party: &Party, transfer: &str) -> PoolFiles {
     let answer = proofs(app, party, transfer).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
+
     let mut zip = zip::ZipArchive::new(std::io::Cursor::new(answer.bytes)).unwrap();
     let names: Vec<String> = zip.file_names().map(str::to_owned).collect();
     let mut file = |name: String| {
@@ -30,6 +31,7 @@ async fn files(app: &TestApp, party: &Party, transfer: &str) -> PoolFiles {
             .unwrap();
         (name, serde_json::from_str(&text).unwrap())
     };
+
     names.into_iter().map(&mut file).collect()
 }
 
@@ -63,6 +65,7 @@ async fn sold() -> (TestApp, [Party; 2], Vec<String>, String) {
     let transfer = offered(&app, &lender, &funder, &records).await;
     step(&app, &funder, &transfer, "accept").await.data(202);
     wait(&app, &funder, &transfer, "accepted").await;
+
     step(&app, &lender, &transfer, "confirm").await.data(202);
     wait(&app, &funder, &transfer, "confirmed").await;
     (app, [lender, funder], records, transfer)
@@ -72,14 +75,17 @@ async fn sold() -> (TestApp, [Party; 2], Vec<String>, String) {
 async fn both_sides_of_a_sale_prove_it_offline() {
     let (app, [lender, funder], records, transfer) = sold().await;
     let key = app.ledger_key().await;
+
     // What the buyer does afterwards is not the seller's business.
     funder
         .act(&app, &records[0], "release", release_form())
         .await
         .data(200);
+
     for (party, entries_after) in [(&lender, 0), (&funder, 1)] {
         let files = files(&app, party, &transfer).await;
         assert_eq!(files.len(), 4);
+
         let (status, report) = verify(&files, Some(&key));
         assert_eq!(
             (status, &report["verdict"]),
@@ -88,6 +94,7 @@ async fn both_sides_of_a_sale_prove_it_offline() {
         );
         assert_eq!(report["records"], 3);
         assert_eq!(report["anchor"]["public_key"], key.as_str());
+
         let controllers: i64 = report["controlled_by"]
             .as_object()
             .unwrap()
@@ -96,6 +103,7 @@ async fn both_sides_of_a_sale_prove_it_offline() {
             .sum();
         assert_eq!(controllers, 3);
         assert_eq!(verify(&files, None).0, 3);
+
         let name = format!("records/{}.json", records[0]);
         let first = &files.iter().find(|(file, _)| *file == name).unwrap().1;
         let released = first["entries"]
@@ -106,6 +114,7 @@ async fn both_sides_of_a_sale_prove_it_offline() {
             .count();
         assert_eq!(released, entries_after);
     }
+
     let stranger = Party::new(&app).await;
     proofs(&app, &stranger, &transfer).await.error(404);
 }
@@ -119,6 +128,7 @@ async fn a_receipt_that_is_changed_left_out_or_swapped_is_named() {
         let name = format!("records/{id}.json");
         files.iter().position(|(file, _)| *file == name).unwrap()
     };
+
     let list = files
         .iter()
         .position(|(file, _)| file == "pool.json")
@@ -126,12 +136,14 @@ async fn a_receipt_that_is_changed_left_out_or_swapped_is_named() {
     let (first, second) = (index(&records[0]), index(&records[1]));
     let last_entry =
         |pool: &PoolFiles, file: usize| pool[file].1["entries"].as_array().unwrap().len() - 1;
+
     type Tampering<'a> = (
         &'a str,
         Box<dyn Fn(&mut PoolFiles) + 'a>,
         Option<&'a str>,
         &'a str,
     );
+
     let tamperings: Vec<Tampering<'_>> = vec![
         (
             "an entry is changed",
@@ -232,6 +244,7 @@ async fn a_receipt_that_is_changed_left_out_or_swapped_is_named() {
             "",
         ),
     ];
+
     for (name, tamper, record, why) in tamperings {
         let mut pool = files.clone();
         tamper(&mut pool);
@@ -241,6 +254,7 @@ async fn a_receipt_that_is_changed_left_out_or_swapped_is_named() {
             (1, &json!("NOT VALID")),
             "{name}"
         );
+
         let problems = report["problems"].as_array().unwrap();
         let is_named = |problem: &Value| {
             let detail = problem["detail"].as_str().unwrap();
@@ -248,6 +262,7 @@ async fn a_receipt_that_is_changed_left_out_or_swapped_is_named() {
         };
         assert!(problems.iter().any(is_named), "{name}: {report:#}");
     }
+
     let mut pool = files.clone();
     pool[list].1["receipt"]["records"] = json!(2);
     let (_, report) = verify(&pool, Some(&key));
@@ -269,6 +284,7 @@ async fn a_buyer_checks_a_pool_before_it_accepts() {
         Some(&app.ledger_key().await),
     );
     assert_eq!((status, &report["records"]), (0, &json!(2)), "{report:#}");
+
     step(&app, &lender, &transfer, "cancel").await.data(202);
     wait(&app, &lender, &transfer, "cancelled").await;
     let late = proofs(&app, &funder, &transfer).await;
@@ -281,6 +297,7 @@ async fn a_record_that_left_the_sale_is_proved_to_have_left_it() {
     let (lender, funder) = (Party::new(&app).await, Party::new(&app).await);
     let records = more(&app, &lender, 2).await;
     let transfer = offered(&app, &lender, &funder, &records).await;
+
     // A damaged record cannot be accepted.
     let mut copies = app.objects("copies").into_iter();
     let of_first = copies.find(|copy| copy.to_str().unwrap().contains(&records[0]));
@@ -288,9 +305,11 @@ async fn a_record_that_left_the_sale_is_proved_to_have_left_it() {
     let bytes = std::fs::read(&copy).unwrap();
     std::fs::write(&copy, &bytes[1..]).unwrap();
     operator_output(app.data.path(), &["vault", "sweep"]);
+
     step(&app, &funder, &transfer, "accept").await.data(202);
     let accepted = wait(&app, &funder, &transfer, "accepted").await;
     assert_eq!(accepted["counts"], json!({ "accepted": 1, "refused": 1 }));
+
     step(&app, &lender, &transfer, "confirm").await.data(202);
     wait(&app, &funder, &transfer, "confirmed").await;
     let key = app.ledger_key().await;
@@ -299,6 +318,7 @@ async fn a_record_that_left_the_sale_is_proved_to_have_left_it() {
         let (status, report) = verify(&pool, Some(&key));
         assert_eq!((status, &report["records"]), (0, &json!(2)), "{report:#}");
     }
+
     let pool = files(&app, &funder, &transfer).await;
     let name = format!("records/{}.json", records[0]);
     let left = &pool.iter().find(|(file, _)| *file == name).unwrap().1;

@@ -74,6 +74,7 @@ impl Signer {
             }
         };
         let signature = format!("{header}..{}", BASE64URL.encode(signature));
+
         json!({ "statement": statement, "signature": signature })
     }
 }
@@ -152,6 +153,7 @@ async fn a_sale_is_signed_by_both_parties(change: impl FnOnce(&mut Config)) {
     let (lenders, funders) = (Signer::ed25519(), Signer::p256());
     let key = lender.register(&app, &lenders).await;
     assert_eq!(key["thumbprint"], lenders.thumbprint());
+
     funder.register(&app, &funders).await;
 
     let mut pool = Vec::new();
@@ -163,11 +165,13 @@ async fn a_sale_is_signed_by_both_parties(change: impl FnOnce(&mut Config)) {
         assert_eq!(accepted.data(200)["stage"], "controlled");
         pool.push(id);
     }
+
     let entry = app.entry(&pool[0], "control.accepted").await;
     let statement = &entry["signed"]["statement"];
     assert_eq!(entry["signed"]["public_key"], lenders.public_key());
     assert_eq!(statement["subject"], pool[0]);
     assert_eq!(statement["epoch"], 1);
+
     let record = lender.record(&app, &pool[0]).await.data(200);
     assert_eq!(
         statement["content"]["document_hash"],
@@ -195,6 +199,7 @@ async fn a_sale_is_signed_by_both_parties(change: impl FnOnce(&mut Config)) {
         let output = statement_output(file.path().to_str().unwrap(), &["--key", key]);
         serde_json::from_slice::<Value>(&output.stdout).unwrap()
     };
+
     let log_key = app.ledger_key().await;
     let report = verified(&statement, &log_key);
     assert_eq!(report["verdict"], "VALID", "{report:#}");
@@ -203,6 +208,7 @@ async fn a_sale_is_signed_by_both_parties(change: impl FnOnce(&mut Config)) {
         statement["statement"]["controller"]["signs_with"],
         lenders.thumbprint()
     );
+
     let mut unsigned = statement.clone();
     unsigned["issued"]["details"]["signed"] = Value::Null;
     assert_eq!(verified(&unsigned, &log_key)["verdict"], "NOT VALID");
@@ -214,15 +220,18 @@ async fn a_sale_is_signed_by_both_parties(change: impl FnOnce(&mut Config)) {
         .unwrap()
         .to_owned();
     let offered = wait(&app, &lender, &transfer, "proposed").await;
+
     let step = |act: &str| format!("{TRANSFERS}/{transfer}/{act}");
     let asked = draft(&funder.post(&app, &step("accept"), &json!({})).await);
     assert_eq!(asked["content"]["records"], offered["offer"]);
+
     let accepted = funder
         .signed(&app, &funders, &step("accept"), json!({}))
         .await;
     accepted.data(202);
     let accepted = wait(&app, &lender, &transfer, "accepted").await;
     assert_eq!(accepted["receipt"]["root"], offered["offer"]["root"]);
+
     let confirmed = lender
         .signed(&app, &lenders, &step("confirm"), json!({}))
         .await;
@@ -236,10 +245,12 @@ async fn a_sale_is_signed_by_both_parties(change: impl FnOnce(&mut Config)) {
     let consented = funder.signed(&app, &funders, &consent, json!({})).await;
     consented.data(200);
     app.wait_for(id, "vaulted_out").await;
+
     let (bundle, key) = (app.released_bundle(id).await, app.ledger_key().await);
     let verified = verifier_output(bundle.path().to_str().unwrap(), &["--key", &key]);
     let report: Value = serde_json::from_slice(&verified.stdout).unwrap();
     assert_eq!(report["verdict"], "VALID", "{report:#}");
+
     let signers = report["signers"].as_array().unwrap();
     let signed_with = |party: &Party, signer: &Signer| {
         signers.contains(&json!({
@@ -247,6 +258,7 @@ async fn a_sale_is_signed_by_both_parties(change: impl FnOnce(&mut Config)) {
         }))
     };
     assert!(signed_with(&lender, &lenders) && signed_with(&funder, &funders));
+
     app.events_fit_their_schemas(10).await;
 }
 
@@ -270,10 +282,12 @@ async fn a_statement_that_does_not_fit_is_refused_and_changes_nothing() {
     designate(&app, &id, &lender.org).await.data(200);
     lender.register(&app, &signer).await;
     stranger.register(&app, &other).await;
+
     let accept = record_path(&id, "accept");
     let unsigned = lender.post(&app, &accept, &json!({})).await;
     let good = draft(&unsigned);
     assert_eq!(unsigned.json()["details"]["member"], "signed");
+
     let with = |member: &str, value: Value| {
         let mut changed = good.clone();
         changed[member] = value;
@@ -283,6 +297,7 @@ async fn a_statement_that_does_not_fit_is_refused_and_changes_nothing() {
     let hour = |hours: i64| json!(Timestamp::from_millis(now.as_millis() + hours * 3_600_000));
     let mut longer = with("expires_at", hour(30));
     longer["issued_at"] = hour(0);
+
     let mut past = with("expires_at", hour(-1));
     past["issued_at"] = hour(-2);
     let mut ahead = with("expires_at", hour(3));
@@ -348,12 +363,14 @@ async fn a_statement_that_does_not_fit_is_refused_and_changes_nothing() {
             .post(&app, &accept, &json!({ "signed": signed }))
             .await;
         assert_eq!(code(&answer, status), expected, "{signed}");
+
         let record = lender.record(&app, &id).await.data(200);
         assert_eq!(
             (&record["stage"], &record["epoch"]),
             (&json!("designated"), &json!(1))
         );
     }
+
     // A member that is there twice: one reader would see the signed value, another one the other.
     let twice = json!({ "signed": signer.sign(&good) }).to_string();
     let twice = twice.replacen("\"act\":", "\"act\":\"control.declined\",\"act\":", 1);
@@ -361,11 +378,13 @@ async fn a_statement_that_does_not_fit_is_refused_and_changes_nothing() {
         .post_text(&lender.key, &accept, "application/json", twice)
         .await;
     assert!(answer.error(400).contains("act is there twice"));
+
     let short = signer.sign(&with("nonce", json!("short")));
     let answer = lender
         .post(&app, &accept, &json!({ "signed": short }))
         .await;
     answer.error(422);
+
     // Of refused statements none was used up.
     let signed = signer.sign(&good);
     let accepted = lender
@@ -384,6 +403,7 @@ async fn a_statement_is_used_once() {
     );
     let id = app.vaulted_envelope().await;
     designate(&app, &id, &lender.org).await.data(200);
+
     lender.act(&app, &id, "accept", json!({})).await.data(200);
     lender.register(&app, &signer).await;
     let mut offer = json!({ "buyer": buyer.org, "records": [id] });
@@ -392,6 +412,7 @@ async fn a_statement_is_used_once() {
     let transfer = lender.post(&app, TRANSFERS, &offer).await.data(202);
     let transfer = transfer["transfer_id"].as_str().unwrap().to_owned();
     wait(&app, &lender, &transfer, "proposed").await;
+
     let cancel = format!("{TRANSFERS}/{transfer}/cancel");
     lender
         .signed(&app, &signer, &cancel, json!({}))
@@ -400,6 +421,7 @@ async fn a_statement_is_used_once() {
     wait(&app, &lender, &transfer, "cancelled").await;
     let again = lender.post(&app, TRANSFERS, &offer).await;
     assert_eq!(code(&again, 409), "statement_replayed");
+
     // An act that was signed for an earlier state of the record does not return either.
     let release = super::asked(&vault_out(&app, &id, release_form()).await);
     let refuse = format!("/partner/control/releases/{release}/refuse");
@@ -421,10 +443,12 @@ async fn a_controller_with_a_key_signs_its_own_release() {
     let asked = draft(&lender.post(&app, &path, &release_form()).await);
     let mut form = release_form();
     form["signed"] = signer.sign(&asked);
+
     form["recipient_email"] = json!("someone@else.example");
     let other = lender.post(&app, &path, &form).await;
     assert_eq!(code(&other, 422), "statement_mismatch");
     assert!(app.objects("archive").is_empty());
+
     form["recipient_email"] = release_form()["recipient_email"].clone();
     lender.post(&app, &path, &form).await.data(200);
     let entry = app.entry(&id, "control.released").await;
@@ -439,6 +463,7 @@ async fn keys_are_added_and_revoked_by_signatures_of_their_party() {
     let app = TestApp::start().await;
     let (lender, other) = (Party::new(&app).await, Party::new(&app).await);
     let (first, second, third) = (Signer::ed25519(), Signer::p256(), Signer::ed25519());
+
     // Only the owner of a key registers it.
     let mut body = json!({ "public_key": first.public_key() });
     let statement = draft(&lender.post(&app, KEYS, &body).await);
@@ -447,6 +472,7 @@ async fn keys_are_added_and_revoked_by_signatures_of_their_party() {
         code(&lender.post(&app, KEYS, &body).await, 422),
         "invalid_signature"
     );
+
     for wrong in [
         json!({ "kty": "RSA", "crv": "P-256", "x": "AQAB" }),
         json!({ "kty": "OKP", "crv": "Ed25519", "x": "AQAB" }),
@@ -454,11 +480,13 @@ async fn keys_are_added_and_revoked_by_signatures_of_their_party() {
         let body = json!({ "public_key": wrong, "proof": first.sign(&statement) });
         lender.post(&app, KEYS, &body).await.error(422);
     }
+
     let secret = json!({ "kty": "OKP", "crv": "Ed25519", "x": "AQAB", "d": "secret-part" });
     let refused = lender
         .post(&app, KEYS, &json!({ "public_key": secret }))
         .await;
     assert!(!refused.text().contains("secret-part"));
+
     refused.error(422);
     body["proof"] = first.sign(&statement);
     let key = lender.post(&app, KEYS, &body).await.data(201);
@@ -469,6 +497,7 @@ async fn keys_are_added_and_revoked_by_signatures_of_their_party() {
     ));
     let mut again = json!({ "public_key": first.public_key(), "proof": again });
     again["signed"] = first.sign(&draft(&lender.post(&app, KEYS, &again).await));
+
     lender.post(&app, KEYS, &again).await.error(422);
 
     // A further key needs the signature of one that is registered.
@@ -476,11 +505,13 @@ async fn keys_are_added_and_revoked_by_signatures_of_their_party() {
     body["proof"] = second.sign(&draft(&lender.post(&app, KEYS, &body).await));
     let asked = lender.post(&app, KEYS, &body).await;
     assert_eq!(asked.json()["details"]["member"], "signed");
+
     body["signed"] = second.sign(&draft(&asked));
     assert_eq!(
         code(&lender.post(&app, KEYS, &body).await, 422),
         "invalid_signature"
     );
+
     body["signed"] = first.sign(&draft(&asked));
     lender.post(&app, KEYS, &body).await.data(201);
 
@@ -494,8 +525,10 @@ async fn keys_are_added_and_revoked_by_signatures_of_their_party() {
     let body = json!({ "signed": second.sign(&statement) });
     let revoked = lender.post(&app, &revoke, &body).await.data(200);
     assert_ne!(revoked["revoked_at"], Value::Null);
+
     let answer = lender.post(&app, &revoke, &json!({})).await;
     assert_eq!(code(&answer, 409), "signing_key_revoked");
+
     let id = app.vaulted_envelope().await;
     designate(&app, &id, &lender.org).await.data(200);
     let accept = record_path(&id, "accept");
@@ -511,8 +544,10 @@ async fn keys_are_added_and_revoked_by_signatures_of_their_party() {
     ];
     let revoked = operator_output(app.data.path(), &arguments);
     assert!(revoked.status.success(), "{revoked:?}");
+
     let unsigned = lender.post(&app, &accept, &json!({})).await;
     assert_eq!(code(&unsigned, 409), "control_signature_required");
+
     lender.register(&app, &third).await;
     lender
         .signed(&app, &third, &accept, json!({}))

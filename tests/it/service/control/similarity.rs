@@ -36,6 +36,7 @@ fn short_contract(seed: u64) -> Vec<Vec<String>> {
             "Clause {line}5. The borrower agrees under rule {line}88"
         ));
     }
+
     for name in [
         "Principal",
         "Rate",
@@ -51,6 +52,7 @@ fn short_contract(seed: u64) -> Vec<Vec<String>> {
             1_000 + numbers.next(90_000)
         ));
     }
+
     lines.truncate(38);
     vec![lines]
 }
@@ -72,8 +74,10 @@ fn contract(seed: u64) -> Vec<Vec<String>> {
             ));
             lines.push(format!("balance {} after {}", amount(), amount()));
         }
+
         pages.push(lines);
     }
+
     pages
 }
 
@@ -119,6 +123,7 @@ fn variant(kind: usize, seed: u64, mut pages: Vec<Vec<String>>) -> Vec<Vec<Strin
             pages[page][last] = format!("{changed} 77777.77");
         }
     }
+
     pages
 }
 
@@ -137,6 +142,7 @@ fn misread(pages: &mut [Vec<String>], numbers: &mut Numbers, one_in: u64) {
             },
             _ => character,
         });
+
         *line = read.collect();
     }
 }
@@ -164,6 +170,7 @@ async fn found_among_variants(form: &str, contract: fn(u64) -> Vec<Vec<String>>)
         let values = reader.signature(pdf).await.unwrap().unwrap();
         Signature::keyed(b"key", &values.unwrap()).unwrap()
     };
+
     let (mut known, mut bands) = (Vec::new(), HashMap::<String, Vec<usize>>::new());
     for seed in 0..originals {
         let signature = signature(&contract(seed)).await;
@@ -172,6 +179,7 @@ async fn found_among_variants(form: &str, contract: fn(u64) -> Vec<Vec<String>>)
         }
         known.push(signature);
     }
+
     let (mut table, mut reported, mut right) = (String::new(), 0, 0);
     for (kind, name) in KINDS.iter().enumerate() {
         let mut found = 0;
@@ -185,22 +193,27 @@ async fn found_among_variants(form: &str, contract: fn(u64) -> Vec<Vec<String>>)
                 .map(|other| (signature.similarity(&known[other]), other))
                 .collect();
             near.sort_by(|one, other| other.0.total_cmp(&one.0));
+
             let similarities: Vec<f64> = near.iter().map(|(similarity, _)| *similarity).collect();
             near.truncate(similarity::reported(&similarities));
             reported += near.len();
+
             if near.iter().any(|(_, other)| *other as u64 == seed) {
                 found += 1;
             }
         }
+
         right += found;
         let recall = f64::from(found) / originals as f64;
         writeln!(table, "{form}, {name}: recall {recall:.3}").unwrap();
     }
+
     let precision = f64::from(right) / reported as f64;
     println!(
         "{table}{form}: precision {precision:.3} over {} variants",
         originals * 5
     );
+
     (f64::from(right) / (originals * 5) as f64, precision)
 }
 
@@ -217,6 +230,7 @@ async fn a_scan_under_another_controller_is_reported_to_both_and_names_nobody() 
         (id, lender)
     };
     let (first, one) = pledged(&contract(1)).await;
+
     app.wait_until_idle().await;
     let (scan, other) = pledged(&variant(1, 1, contract(1))).await;
     let (unlike, third) = pledged(&contract(2)).await;
@@ -224,11 +238,13 @@ async fn a_scan_under_another_controller_is_reported_to_both_and_names_nobody() 
         let path = format!("/partner/control/records/{id}/inspection");
         app.get_as(&by.key, &path).await.data(200)["similar"].clone()
     };
+
     let deadline = Instant::now() + Duration::from_secs(30);
     while similar(&other, &scan).await == json!([]) {
         assert!(Instant::now() < deadline, "nothing was found");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+
     app.wait_until_idle().await;
     let found = similar(&other, &scan).await;
     let of_first = similar(&one, &first).await;
@@ -238,11 +254,13 @@ async fn a_scan_under_another_controller_is_reported_to_both_and_names_nobody() 
 
     let entries = dealer.entries(&app, &scan, "control.similar").await;
     assert_eq!(entries.len(), 1, "a pair is reported once");
+
     let told = entries[0].to_string();
     assert!(
         !told.contains(one.org.as_str()) && !told.contains(&first),
         "{told}"
     );
+
     let events = one.events(&app, &first).await;
     let event = events
         .iter()
@@ -257,6 +275,7 @@ async fn a_scan_under_another_controller_is_reported_to_both_and_names_nobody() 
         .text_of("select signature from record_text limit 1")
         .await;
     assert_eq!(kept.len(), 1024);
+
     let report = one
         .act(&app, &first, "release", crate::support::release_form())
         .await;
@@ -269,6 +288,7 @@ async fn a_scan_that_one_controller_pledges_to_another_lender_is_reported() {
     let dealer = Party::new(&app).await;
     let lenders = [Party::new(&app).await, Party::new(&app).await];
     let texts = [contract(3), variant(1, 3, contract(3))];
+
     let mut records = Vec::new();
     for (text, lender) in texts.iter().zip(&lenders) {
         let id = dealer.vaulted(&app, &document(text), json!([])).await;
@@ -278,6 +298,7 @@ async fn a_scan_that_one_controller_pledges_to_another_lender_is_reported() {
         app.wait_until_idle().await;
         records.push(id);
     }
+
     let deadline = Instant::now() + Duration::from_secs(30);
     while dealer
         .entries(&app, &records[0], "control.similar")
@@ -287,6 +308,7 @@ async fn a_scan_that_one_controller_pledges_to_another_lender_is_reported() {
         assert!(Instant::now() < deadline, "nothing was found");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+
     for (id, lender) in records.iter().zip(&lenders) {
         let events = lender.events(&app, id).await;
         let found = events

@@ -31,6 +31,7 @@ async fn vaulted(app: &TestApp, name: &str, metadata: Value) -> String {
     form::sign(app, envelope["sign_url"].as_str().unwrap()).await;
     let id = envelope["envelope_id"].as_str().unwrap().to_owned();
     app.wait_for(&id, "vaulted").await;
+
     id
 }
 
@@ -43,7 +44,9 @@ async fn both_sides_of_a_transfer_get_a_row_for_each_record() {
     };
     let (buyer, stranger) = (Party::new(&app).await, Party::new(&app).await);
     let first = vaulted(&app, "=2+2", json!({ "amount": 18400, "segment": "prime" })).await;
+
     let second = vaulted(&app, "Contract, \"second\"", json!({ "amount": 9900.5 })).await;
+
     // A record of another organization is refused, and nothing of it is shown.
     let foreign = holdfast::domain::id::EnvelopeId::new().to_string();
     let offer = json!({ "buyer": buyer.org, "records": [first, second, foreign] });
@@ -57,6 +60,7 @@ async fn both_sides_of_a_transfer_get_a_row_for_each_record() {
     let query = "columns=balance:amount,segment";
     let found = rows(&tape(&app, &buyer, transfer, query).await);
     assert_eq!(found.len(), 3);
+
     let of = |id: &str| found.iter().find(|row| row["envelope_id"] == id).unwrap();
     assert_eq!(of(&first)["name"], "'=2+2", "a text is no formula");
     assert_eq!(of(&first)["balance"], "18400");
@@ -67,13 +71,16 @@ async fn both_sides_of_a_transfer_get_a_row_for_each_record() {
     assert_eq!(of(&second)["exceptions"], "missing:segment");
     assert_eq!(of(&foreign)["exceptions"], "record_not_found");
     assert_eq!(of(&foreign)["name"], "");
+
     let own = rows(&tape(&app, &seller, transfer, query).await);
     assert_eq!(own, found);
 
     let exceptions = rows(&tape(&app, &buyer, transfer, &format!("{query}&exceptions=true")).await);
     assert_eq!(exceptions.len(), 2);
+
     let lines = tape(&app, &buyer, transfer, "format=jsonl&columns=amount").await;
     assert_eq!(lines.headers["content-type"], "application/jsonl");
+
     let lines: Vec<Value> = lines
         .text()
         .lines()
@@ -101,6 +108,7 @@ async fn both_sides_of_a_transfer_get_a_row_for_each_record() {
         let refused = tape(&app, &buyer, transfer, wrong).await;
         assert_eq!(refused.status, 422, "{wrong}: {}", refused.text());
     }
+
     assert_eq!(
         tape(&app, &buyer, transfer, "format=xlsx").await.status,
         400
@@ -116,6 +124,7 @@ async fn records_are_selected_by_transfer_and_metadata(change: impl FnOnce(&mut 
     let buyer = Party::new(&app).await;
     let prime = json!({ "segment": "prime", "amount": 18400, "new": true });
     let first = vaulted(&app, "First", prime).await;
+
     let second = vaulted(&app, "Second", json!({ "segment": "near \"prime\"" })).await;
     let third = vaulted(&app, "Third", json!({})).await;
     let offer = json!({ "buyer": buyer.org, "records": [first, second, third] });
@@ -123,6 +132,7 @@ async fn records_are_selected_by_transfer_and_metadata(change: impl FnOnce(&mut 
     let offer = app.post(path, offer).await.data(202);
     let transfer = offer["transfer_id"].as_str().unwrap();
     transfers::wait(&app, &seller, transfer, "proposed").await;
+
     transfers::step(&app, &buyer, transfer, "accept")
         .await
         .data(202);
@@ -130,6 +140,7 @@ async fn records_are_selected_by_transfer_and_metadata(change: impl FnOnce(&mut 
     transfers::step(&app, &seller, transfer, "confirm")
         .await
         .data(202);
+
     transfers::wait(&app, &seller, transfer, "confirmed").await;
 
     let found = async |query: &str| {
@@ -142,11 +153,14 @@ async fn records_are_selected_by_transfer_and_metadata(change: impl FnOnce(&mut 
     assert_eq!(found("metadata=segment:prime").await, [first.as_str()]);
     assert_eq!(found("metadata=amount:18400").await, [first.as_str()]);
     assert_eq!(found("metadata=new:true").await, [first.as_str()]);
+
     let quoted = "metadata=segment:near%20%22prime%22";
     assert_eq!(found(quoted).await, [second.as_str()]);
     assert!(found("metadata=segment:subprime").await.is_empty());
+
     let all = found(&format!("transfer={transfer}")).await;
     assert_eq!(all.len(), 3);
+
     let of_own = app
         .get(&format!(
             "/partner/control/records?part=originator&transfer={transfer}&metadata=new:true"
@@ -159,10 +173,12 @@ async fn records_are_selected_by_transfer_and_metadata(change: impl FnOnce(&mut 
         let refused = app.get(&format!("/partner/control/records?{wrong}")).await;
         assert_eq!(refused.status, 422, "{wrong}: {}", refused.text());
     }
+
     let foreign = holdfast::domain::id::TransferId::new();
     app.get(&format!("/partner/control/records?transfer={foreign}"))
         .await
         .error(404);
+
     // A pool is sold on by the transfer that it came with.
     let offer = json!({
         "buyer": app.org, "filter": { "transfer": transfer, "metadata": "segment:prime" },
@@ -181,14 +197,17 @@ async fn records_are_selected_by_transfer_and_metadata(change: impl FnOnce(&mut 
     transfers::step(&app, &buyer, resale, "confirm")
         .await
         .data(202);
+
     transfers::wait(&app, &buyer, resale, "confirmed").await;
     let left = rows(&tape(&app, &buyer, transfer, "columns=segment").await);
     let of = |id: &str| left.iter().find(|row| row["envelope_id"] == id).unwrap();
     assert_eq!(of(&first)["state"], "confirmed");
+
     for hidden in ["name", "originator", "stage", "segment", "exceptions"] {
         assert_eq!(of(&first)[hidden], "", "{hidden}");
     }
     assert_eq!(of(&third)["name"], "Third");
+
     let offer = json!({ "buyer": app.org, "records": [third] });
     let offer = app.post_as(&buyer.key, path, offer).await.data(202);
     let ended = offer["transfer_id"].as_str().unwrap();
@@ -196,6 +215,7 @@ async fn records_are_selected_by_transfer_and_metadata(change: impl FnOnce(&mut 
     transfers::step(&app, &buyer, ended, "cancel")
         .await
         .data(202);
+
     transfers::wait(&app, &buyer, ended, "cancelled").await;
     let refused = tape(&app, &seller, ended, "").await;
     assert_eq!(code(&refused, 409), "control_out_of_order");

@@ -92,18 +92,22 @@ async fn a_sale_in_three_steps_passes_control(change: impl FnOnce(&mut Config)) 
     });
     let transfer = propose(&app, &lender, &funder, sold).await;
     wait(&app, &lender, &transfer, "proposed").await;
+
     let offer = read(&app, &funder, &transfer).await;
     assert_eq!(offer["counts"], json!({ "proposed": 3 }));
     assert_eq!(offer["price_reference"], "Pool 2026-11");
     assert_eq!(offer["receipt"], Value::Null);
+
     // The buyer inspects, the seller still has control, and the record is locked.
     let record = funder.record(&app, &pool[0]).await.data(200);
     assert_eq!(record["stage"], "proposed");
     assert_eq!(record["buyer"]["organization_id"], funder.org.as_str());
     assert_eq!(record["controller"]["organization_id"], lender.org.as_str());
     assert_eq!(record["transfer_id"], transfer);
+
     let locked = lender.act(&app, &pool[0], "release", release_form()).await;
     assert_eq!(code(&locked, 409), "control_out_of_order");
+
     let out = vault_out(&app, &pool[0], release_form()).await;
     assert_eq!(code(&out, 409), "control_out_of_order");
 
@@ -115,6 +119,7 @@ async fn a_sale_in_three_steps_passes_control(change: impl FnOnce(&mut Config)) 
         code(&step(&app, &lender, &transfer, "accept").await, 409),
         "control_wrong_party"
     );
+
     step(&app, &funder, &transfer, "accept").await.data(202);
     let accepted = wait(&app, &lender, &transfer, "accepted").await;
     let lines = accepted["records"].as_array().unwrap().iter();
@@ -131,9 +136,11 @@ async fn a_sale_in_three_steps_passes_control(change: impl FnOnce(&mut Config)) 
         code(&step(&app, &funder, &transfer, "confirm").await, 409),
         "control_wrong_party"
     );
+
     step(&app, &lender, &transfer, "confirm").await.data(202);
     let confirmed = wait(&app, &lender, &transfer, "confirmed").await;
     assert_eq!(confirmed["counts"], json!({ "confirmed": 3 }));
+
     for id in &pool {
         assert_eq!(controller(&app, id).await, funder.org.as_str());
         lender.record(&app, id).await.error(404);
@@ -141,10 +148,12 @@ async fn a_sale_in_three_steps_passes_control(change: impl FnOnce(&mut Config)) 
         assert_eq!(entry["inclusion"]["root"], accepted["receipt"]["root"]);
         assert_eq!(entry["party"]["organization_id"], lender.org.as_str());
     }
+
     assert_eq!(
         code(&step(&app, &funder, &transfer, "cancel").await, 409),
         "control_out_of_order"
     );
+
     // The funder sells on, or releases.
     funder
         .act(&app, &pool[0], "release", release_form())
@@ -173,21 +182,26 @@ async fn an_offer_is_cancelled_by_either_party_and_unlocks_its_records() {
             step(&app, &funder, &transfer, "accept").await.data(202);
             wait(&app, &funder, &transfer, "accepted").await;
         }
+
         step(&app, by, &transfer, "cancel").await.data(202);
         let cancelled = wait(&app, &lender, &transfer, "cancelled").await;
         assert_eq!(cancelled["counts"], json!({ "cancelled": 1 }));
+
         let record = lender.record(&app, &id).await.data(200);
         assert_eq!(
             (&record["stage"], &record["buyer"]),
             (&json!("controlled"), &Value::Null)
         );
+
         funder.record(&app, &id).await.error(404);
     }
+
     let other = Party::new(&app).await;
     let transfer = offered(&app, &lender, &funder, std::slice::from_ref(&id)).await;
     for act in ["accept", "confirm", "cancel"] {
         step(&app, &other, &transfer, act).await.error(404);
     }
+
     let path = format!("/partner/control/transfers/{transfer}");
     app.get_as(&other.key, &path).await.error(404);
     let listed = app
@@ -195,6 +209,7 @@ async fn an_offer_is_cancelled_by_either_party_and_unlocks_its_records() {
         .await
         .json();
     assert_eq!(listed["data"], json!([]));
+
     let listed = app
         .get_as(&funder.key, "/partner/control/transfers?limit=2")
         .await
@@ -219,18 +234,22 @@ async fn an_offer_ends_with_its_time() {
             step(&app, &funder, &transfer, "accept").await.data(202);
             wait(&app, &funder, &transfer, "accepted").await;
         }
+
         waiting.push((transfer, id));
     }
+
     let app = app.as_of(Duration::from_secs(31 * 86_400)).await;
     for (transfer, id) in waiting {
         for (party, act) in [(&funder, "accept"), (&lender, "confirm")] {
             let late = step(&app, party, &transfer, act).await;
             assert_eq!(late.status, 409, "{}", late.text());
         }
+
         wait(&app, &lender, &transfer, "expired").await;
         let record = lender.record(&app, &id).await.data(200);
         assert_eq!(record["stage"], "controlled");
         assert_eq!(record["controller"]["organization_id"], lender.org.as_str());
+
         let entry = app.entry(&id, "control.transfer.expired").await;
         assert_eq!(entry["transfer_id"], transfer);
     }
@@ -245,9 +264,11 @@ async fn a_late_acceptance_is_refused_before_the_offer_is_ended() {
     let transfer = propose(&app, &lender, &funder, body).await;
     wait(&app, &lender, &transfer, "proposed").await;
     app.stop_working();
+
     while jiff::Timestamp::now() <= ends {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+
     let late = step(&app, &funder, &transfer, "accept").await;
     assert_eq!(code(&late, 409), "transfer_expired");
 }
@@ -263,6 +284,7 @@ async fn a_record_that_cannot_move_is_named_and_left_out() {
     let transfer = offered(&app, &lender, &funder, &records).await;
     let offer = read(&app, &funder, &transfer).await;
     assert_eq!(offer["counts"], json!({ "proposed": 1, "refused": 2 }));
+
     let reason = |of: &str| {
         let mut records = offer["records"].as_array().unwrap().iter();
         let record = records.find(|record| record["envelope_id"] == of).unwrap();
@@ -271,6 +293,7 @@ async fn a_record_that_cannot_move_is_named_and_left_out() {
     };
     assert_eq!(reason(&requested), "control_out_of_order");
     assert_eq!(reason(&foreign), "record_not_found");
+
     step(&app, &funder, &transfer, "accept").await.data(202);
     wait(&app, &funder, &transfer, "accepted").await;
     step(&app, &lender, &transfer, "confirm").await.data(202);
@@ -292,6 +315,7 @@ async fn an_atomic_transfer_moves_all_records_or_none() {
         lender.record(&app, &id).await.data(200)["stage"],
         "controlled"
     );
+
     // There was no offer.
     let path = format!("/partner/control/transfers/{transfer}");
     app.get_as(&funder.key, &path).await.error(404);
@@ -305,11 +329,13 @@ async fn an_atomic_transfer_moves_all_records_or_none() {
     wait(&app, &lender, &transfer, "proposed").await;
     step(&app, &funder, &transfer, "accept").await.data(202);
     wait(&app, &lender, &transfer, "accepted").await;
+
     let problems = "update integrity_check set problems = '[]' where envelope_id = $1";
     app.change(problems, &pool[1]).await;
     step(&app, &lender, &transfer, "confirm").await.data(202);
     let failed = wait(&app, &lender, &transfer, "failed").await;
     assert_eq!(failed["counts"], json!({ "cancelled": 1, "refused": 1 }));
+
     for id in &pool {
         let record = lender.record(&app, id).await.data(200);
         assert_eq!(record["stage"], "controlled");
@@ -355,11 +381,13 @@ async fn a_wrong_proposal_is_refused_and_changes_nothing() {
         assert_eq!(refused.status, 422, "{body}: {}", refused.text());
         assert_eq!(refused.json()["details"][0]["path"][0], path, "{body}");
     }
+
     let oneself = json!({ "buyer": lender.org, "records": [id] });
     let refused = app
         .post_as(&lender.key, "/partner/control/transfers", oneself)
         .await;
     assert_eq!(code(&refused, 422), "control_to_oneself");
+
     let none = app
         .get_as(&lender.key, "/partner/control/transfers")
         .await
@@ -382,6 +410,7 @@ async fn a_pool_is_selected_by_a_filter() {
         json!({ "proposed": 1 }),
         "the other one is locked"
     );
+
     let path = format!("/partner/control/transfers/{transfer}?state=refused");
     let none = app.get_as(&lender.key, &path).await.data(200);
     assert_eq!(none["records"], json!([]));
@@ -423,12 +452,14 @@ async fn of_competing_acts_one_wins_each_record(change: impl FnOnce(&mut Config)
     app.execute("update api_key set rate_limit_rpm = 1000000")
         .await;
     let size = std::env::var("RACE_RECORDS").map_or(6, |size| size.parse().expect("a number"));
+
     let mut pools = (Vec::new(), Vec::new());
     for number in 0..size {
         let lease = pdf::with_lines(&[&format!("Lease {number}")]);
         pools.0.push(maple.vaulted(&app, &lease, json!([])).await);
         pools.1.push(oak.vaulted(&app, &lease, json!([])).await);
     }
+
     let releases = async {
         let mut released = Vec::new();
         // Offers lock records in the order of their ids.
@@ -439,16 +470,20 @@ async fn of_competing_acts_one_wins_each_record(change: impl FnOnce(&mut Config)
                 "{}",
                 out.text()
             );
+
             released.extend((out.status == 200).then(|| id.clone()));
         }
+
         released
     };
+
     let (to_bank, to_fund, of_oak, released) = tokio::join!(
         sale(&app, &maple, &bank, &pools.0),
         sale(&app, &maple, &fund, &pools.0),
         sale(&app, &oak, &fund, &pools.1),
         releases
     );
+
     for (own, other) in pools.0.iter().zip(&pools.1) {
         let outcomes = [
             (was_sold(&to_bank, own), &bank),
@@ -461,6 +496,7 @@ async fn of_competing_acts_one_wins_each_record(change: impl FnOnce(&mut Config)
             .map(|(_, by)| by)
             .collect();
         assert!(won.len() <= 1, "{own}");
+
         let controller = won.first().map_or(&maple.org, |by| &by.org);
         let record = maple.record(&app, own).await.data(200);
         assert_eq!(
@@ -477,6 +513,7 @@ async fn of_competing_acts_one_wins_each_record(change: impl FnOnce(&mut Config)
             controller.as_str(),
             "{record}"
         );
+
         // One contract has no two buyers.
         assert!(!(sold && outcomes[0].0), "{own} and {other}");
         assert!(sold || !won.is_empty(), "{own} and {other}");
@@ -503,6 +540,7 @@ async fn both_parties_of_a_transfer_get_its_events() {
     wait(&app, &funder, &transfer, "accepted").await;
     step(&app, &lender, &transfer, "confirm").await.data(202);
     wait(&app, &funder, &transfer, "confirmed").await;
+
     for party in [&lender, &funder] {
         let types = "select event_type from event
              where org_id = $1 and event_type like 'control.transfer.%' order by event_id";

@@ -13,11 +13,13 @@ async fn a_create_makes_at_most_two_commits() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     app.stop_working();
+
     // What the worker had begun ends first.
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     let mut paper = envelope_body(&Value::Null);
     paper.as_object_mut().unwrap().remove("template_id");
     paper["envelope_kind"] = "paper".into();
+
     for (what, body) in [
         ("template", envelope_body(&template["template_id"])),
         ("paper", paper),
@@ -29,6 +31,7 @@ async fn a_create_makes_at_most_two_commits() {
             if let Some(key) = &key {
                 request = request.header("idempotency-key", key);
             }
+
             let request = request.body(Body::from(body.to_string())).unwrap();
             let before = app.store.commits();
             app.send(request).await.data(201);

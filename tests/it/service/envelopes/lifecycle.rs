@@ -46,11 +46,13 @@ async fn a_reminder_goes_only_to_the_next_signer_in_order() {
         reminded,
         json!({ "reminded": ["buyer@example.com"], "count": 1 })
     );
+
     let later = app
         .post(&remind, json!({ "signer_email": "seller@example.com" }))
         .await;
     assert_eq!(later.json()["details"][0]["code"], "not_their_turn");
     assert_eq!(later.error(422), "Validation failed");
+
     let unknown = app
         .post(&remind, json!({ "signer_email": "nobody@example.com" }))
         .await;
@@ -66,11 +68,13 @@ async fn a_reminder_goes_only_to_the_next_signer_in_order() {
         .post(&remind, json!({ "signer_email": "buyer@example.com" }))
         .await;
     assert_eq!(signed.json()["details"][0]["code"], "already_signed");
+
     let reminded = app
         .post(&remind, json!({ "signer_email": "SELLER@example.com" }))
         .await
         .data(200);
     assert_eq!(reminded["reminded"], json!(["seller@example.com"]));
+
     let events = app.events(&id).await;
     let reminders: Vec<&Value> = events
         .iter()
@@ -96,6 +100,7 @@ async fn a_reminder_without_order_goes_to_every_open_signer() {
         .await
         .data(200);
     assert_eq!(reminded["count"], 2);
+
     let mails = app.wait_for_mails(4).await;
     assert!(invited.len() < mails.len());
     assert!(mails.iter().any(|mail| mail.contains("seller@example.com")));
@@ -117,6 +122,7 @@ async fn a_reminder_needs_an_envelope_that_is_out_for_signing() {
         refused.error(409),
         "Cannot remind signers of envelope with status: pending"
     );
+
     let bad = app.post(&path, json!({ "signer_email": 5 })).await;
     assert_eq!(bad.status, 422);
 }
@@ -133,6 +139,7 @@ async fn a_later_signers_link_explains_that_others_sign_first() {
     let signers = links["signers"].as_array().unwrap();
     assert_eq!(signers.len(), 2);
     assert_eq!(signers[1]["status"], "pending");
+
     let page = form::open(&app, signers[1]["embed_url"].as_str().unwrap()).await;
     assert!(
         page.text().contains("It's not your turn yet"),
@@ -150,6 +157,7 @@ async fn an_open_payment_blocks_vault_in() {
     let envelope = app.post("/partner/envelopes", body.clone()).await.data(201);
     let id = envelope["envelope_id"].as_str().unwrap();
     form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+
     app.wait_for(id, "completed").await;
     let vault = app
         .post(
@@ -166,6 +174,7 @@ async fn an_open_payment_blocks_vault_in() {
         json!(["payment", "payer"])
     );
     assert_eq!(refused.status, 422);
+
     body["payment"] = json!({ "amount_cents": 0, "currency": "dollars" });
     let refused = app.post("/partner/envelopes", body).await.json();
     assert_eq!(refused["details"].as_array().unwrap().len(), 2, "{refused}");
@@ -182,6 +191,7 @@ async fn an_open_payment_blocks_vault_in() {
     app.upload(&upload, "application/pdf", CONTRACT, &[])
         .await
         .data(201);
+
     let vault = app
         .post(&format!("{path}/vault-in-upload"), json!({}))
         .await;
@@ -217,6 +227,7 @@ async fn an_organizations_default_payment_blocks_every_vault_in() {
         }),
         ..OrgSettings::default()
     };
+
     let app = TestApp::with(|_| {}, settings).await;
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].as_str().unwrap();
@@ -241,6 +252,7 @@ async fn an_envelope_expires_and_can_no_longer_be_signed() {
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].as_str().unwrap();
     app.wait_for(id, "expired").await;
+
     let types = app.event_types(id).await;
     assert_eq!(types.last().unwrap(), "envelope.expired");
     assert_eq!(
@@ -250,10 +262,12 @@ async fn an_envelope_expires_and_can_no_longer_be_signed() {
             .count(),
         1
     );
+
     let void = app
         .post(&format!("/partner/envelopes/{id}/void"), json!({}))
         .await;
     assert_eq!(void.error(422), "Cannot void envelope with status: expired");
+
     let page = form::open(&app, envelope["sign_url"].as_str().unwrap()).await;
     assert!(!page.text().contains("name=\"consent\""), "{}", page.text());
 
@@ -279,6 +293,7 @@ async fn an_upload_is_limited_to_fifty_megabytes() {
         "/partner/envelopes/{}/upload",
         envelope["envelope_id"].as_str().unwrap()
     );
+
     let largest = padded(52_428_800);
     let stored = app
         .upload(&path, "application/pdf", &largest, &[])
@@ -290,6 +305,7 @@ async fn an_upload_is_limited_to_fifty_megabytes() {
         holdfast::domain::hash::sha256(&largest),
         "stored in parts and hashed on the way"
     );
+
     drop(largest);
     let larger = padded(52_428_801);
     let refused = app.upload(&path, "application/pdf", &larger, &[]).await;
@@ -314,6 +330,7 @@ async fn a_failing_provider_leaves_no_envelope_behind() {
         OrgSettings::default(),
     )
     .await;
+
     let template = app.contract_template().await;
     let body = envelope_body(&template["template_id"]);
     for (instance, status, text) in [
@@ -325,8 +342,10 @@ async fn a_failing_provider_leaves_no_envelope_behind() {
         let refused = app.post("/partner/envelopes", body.clone()).await;
         assert_eq!(refused.error(status), text);
     }
+
     let total = app.get("/partner/envelopes").await.json()["meta"]["total"].take();
     assert_eq!(total, 0);
+
     app.change("update template set provider_instance = $1", "embedded")
         .await;
     app.post("/partner/envelopes", body).await.data(201);
@@ -345,6 +364,7 @@ async fn a_template_refused_by_the_provider_is_not_stored() {
         OrgSettings::default(),
     )
     .await;
+
     let refused = app
         .upload(
             "/partner/templates",
@@ -374,6 +394,7 @@ async fn a_template_without_a_document_cannot_be_sent() {
         )
         .await;
     assert_eq!(refused.error(409), "Template has no document");
+
     let fields = json!({ "fields": [{
         "name": "Initials", "type": "initials", "role": "Buyer",
         "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.1, "w": 0.1, "h": 0.1 }] },

@@ -50,14 +50,18 @@ async fn an_envelope_is_sent_to_its_customer_with_a_template() {
         sent["metadata"]["source_template_id"],
         template["template_id"]
     );
+
     let types = app.event_types(&id).await;
     assert_eq!(types, ["envelope.created", "envelope.sent"]);
+
     let mail = app.wait_for_mails(1).await.remove(0);
     assert!(mail.contains("before Friday."), "{mail}");
+
     let entry = links(&app, &id).await[0].clone();
     assert_eq!(entry["email"], "jordan.lee@example.com");
     assert_eq!(entry["role"], "Buyer");
     assert_eq!(entry["status"], "pending");
+
     form::sign(&app, sent["sign_url"].as_str().unwrap()).await;
     app.wait_for(&id, "vaulted").await;
 
@@ -74,9 +78,11 @@ async fn an_attached_document_is_sent_with_fields_from_its_tags() {
     let id = waiting(&app).await;
     let nothing = send(&app, &id, json!({})).await;
     assert_eq!(nothing.error(409), "Envelope has no document to send");
+
     attach(&app, &id, CONTRACT).await;
     let no_fields = send(&app, &id, json!({})).await;
     assert_eq!(no_fields.error(409), "Template has no fields to sign");
+
     let tagged = pdf::with_lines(&[
         "{{First;type=signature;role=Buyer;required=true}}",
         "Between",
@@ -86,13 +92,16 @@ async fn an_attached_document_is_sent_with_fields_from_its_tags() {
     let one_missing = send(&app, &id, json!({})).await;
     assert_eq!(one_missing.status, 422);
     assert_eq!(one_missing.json()["details"][0]["code"], "missing_signer");
+
     let body = json!({ "signers": buyer_and_seller(), "preserve_signing_order": false });
     let sent = send(&app, &id, body).await.data(200);
     assert_eq!(sent["status"], "sent");
     assert_eq!(app.wait_for_mails(2).await.len(), 2);
+
     for signer in links(&app, &id).await.as_array().unwrap() {
         form::sign(&app, signer["signing_url"].as_str().unwrap()).await;
     }
+
     app.wait_for(&id, "vaulted").await;
 }
 
@@ -106,11 +115,13 @@ async fn fields_from_the_builder_are_sent() {
         .web(Method::POST, "/esign/builder-session", body.clone())
         .await
         .data(201);
+
     let again = app
         .web(Method::POST, "/esign/builder-session", body)
         .await
         .data(201);
     assert_eq!(again["template_id"], session["template_id"]);
+
     let token = session["builder_url"]
         .as_str()
         .unwrap()
@@ -121,6 +132,7 @@ async fn fields_from_the_builder_are_sent() {
         .builder(token, "GET", "/builder/template", None)
         .await
         .data(200);
+
     let fields = json!([{
         "name": "Signature", "type": "signature", "role": "Customer", "required": true,
         "areas": [{ "page": 1, "x": 0.1, "y": 0.5, "w": 0.3, "h": 0.05 }],
@@ -129,9 +141,11 @@ async fn fields_from_the_builder_are_sent() {
     app.builder(token, "PUT", "/builder/template", Some(save))
         .await
         .data(200);
+
     let sent = send(&app, &id, json!({})).await.data(200);
     assert_eq!(sent["template_id"], session["template_id"]);
     assert_eq!(links(&app, &id).await[0]["role"], "Customer");
+
     let late = json!({ "envelope_id": id });
     let late = app.web(Method::POST, "/esign/builder-session", late).await;
     assert_eq!(late.error(409), "Cannot edit envelope with status: sent");
@@ -147,12 +161,14 @@ async fn replacing_the_document_discards_its_fields() {
         .web(Method::POST, "/esign/builder-session", body.clone())
         .await
         .data(201);
+
     attach(
         &app,
         &id,
         &pdf::with_lines(&["{{Sign;type=signature;role=Buyer}}"]),
     )
     .await;
+
     let second = app
         .web(Method::POST, "/esign/builder-session", body)
         .await
@@ -166,6 +182,7 @@ async fn a_package_is_sent_with_its_selected_documents() {
     let app = TestApp::start().await;
     let document =
         |line: &str| pdf::with_lines(&[line, "{{Sign;type=signature;role=Buyer;required=true}}"]);
+
     let mut ids = Vec::new();
     for (name, line) in [
         ("One", "Document one"),
@@ -178,6 +195,7 @@ async fn a_package_is_sent_with_its_selected_documents() {
             .data(201);
         ids.push(made["template_id"].clone());
     }
+
     let body = json!({ "name": "Sale", "template_ids": ids });
     let package = app
         .web(Method::POST, "/document-packages", body)
@@ -188,11 +206,13 @@ async fn a_package_is_sent_with_its_selected_documents() {
         "package_id": package["package_id"], "package_template_ids": ["tmpl_01jdk7m3e8f4x9s2w5v6b0c1da"],
     });
     assert_eq!(send(&app, &id, stranger).await.status, 400);
+
     let kept = json!({
         "package_id": package["package_id"], "package_template_ids": [ids[2], ids[0]],
     });
     let sent = send(&app, &id, kept).await.data(200);
     assert_eq!(sent["metadata"]["document_source"], "package");
+
     form::sign(&app, sent["sign_url"].as_str().unwrap()).await;
     app.wait_for(&id, "vaulted").await;
     let path = format!("/partner/envelopes/{id}/vault/copy/signed-url");
@@ -214,6 +234,7 @@ async fn signing_in_person_sends_no_mail_and_excludes_identity_verification() {
     let sent = send(&app, &id, body).await.data(200);
     form::sign(&app, sent["sign_url"].as_str().unwrap()).await;
     app.wait_for(&id, "vaulted").await;
+
     let mails = app.wait_for_mails(1).await;
     assert!(mails.iter().all(|mail| !mail.contains("asks you to sign")));
 
@@ -227,6 +248,7 @@ async fn signing_in_person_sends_no_mail_and_excludes_identity_verification() {
         refused,
         "A document with identity verification cannot be signed in person"
     );
+
     app.wait_for(&id, "pending").await;
     send(&app, &id, asking(true)).await.data(200);
 }
@@ -245,7 +267,9 @@ async fn a_failed_send_leaves_the_envelope_unchanged() {
         1,
     );
     assert_eq!(send(&app, &id, body.clone()).await.status, 502);
+
     app.wait_for(&id, "pending").await;
+
     // The response is lost; the retry finds the submission and uses it.
     docuseal.fail("POST", "/submissions", DocusealFault::DroppedAfter, 1);
     let sent = send(&app, &id, body).await.data(200);
@@ -263,6 +287,7 @@ async fn one_of_two_concurrent_sends_succeeds() {
     let mut statuses = [one.status.as_u16(), two.status.as_u16()];
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 409]);
+
     let types = app.event_types(&id).await;
     assert_eq!(types, ["envelope.created", "envelope.sent"]);
 }
@@ -297,6 +322,7 @@ async fn an_envelope_that_cannot_be_sent_is_refused_unchanged() {
     )
     .await;
     assert_eq!(refused.status, 409);
+
     let unknown = send(
         &app,
         "env_01jdk7m3e8f4x9s2w5v6b0c1da",
@@ -304,6 +330,7 @@ async fn an_envelope_that_cannot_be_sent_is_refused_unchanged() {
     )
     .await;
     assert_eq!(unknown.error(404), "Envelope not found");
+
     let id = waiting(&app).await;
     for (body, status) in [
         (
@@ -324,15 +351,18 @@ async fn an_envelope_that_cannot_be_sent_is_refused_unchanged() {
         let answer = send(&app, &id, body.clone()).await;
         assert_eq!(answer.status, status, "{body}: {}", answer.text());
     }
+
     let other = app.other_admin();
     let path = format!("/envelopes/{id}/send");
     let answer = app
         .post_with_bearer(&other, &path, with_template.clone())
         .await;
     assert_eq!(answer.error(404), "Envelope not found");
+
     let member = app.token("member");
     let answer = app.post_with_bearer(&member, &path, with_template).await;
     assert_eq!(answer.status, 403);
+
     app.wait_for(&id, "pending").await;
 }
 
@@ -348,9 +378,11 @@ async fn vault_consent_controls_automatic_vaulting() {
         post(json!({ "auto_vault_enabled": true })).await.status,
         422
     );
+
     let off = post(json!({ "auto_vault_enabled": false })).await.data(200);
     assert_eq!(off["auto_vault_enabled"], false);
     assert_eq!(off["vault_in_terms_accepted_at"], Value::Null);
+
     form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
     app.wait_for(id, "completed").await;
     tokio::time::sleep(std::time::Duration::from_millis(1200)).await;
@@ -358,8 +390,10 @@ async fn vault_consent_controls_automatic_vaulting() {
     let accepted = json!({ "auto_vault_enabled": true, "acknowledge_authoritative_copy": true });
     let on = post(accepted.clone()).await.data(200);
     assert_eq!(on["vault_in_terms_accepted_by"], "oak@oak.example");
+
     app.wait_for(id, "vaulted").await;
     assert_eq!(post(accepted).await.status, 409);
+
     let entry = app.entry(id, "vault_consent.accepted").await;
     assert_eq!(entry["auto_vault_enabled"], true);
 }
@@ -377,9 +411,11 @@ async fn replacing_the_file_keeps_identity_verification() {
     };
     assert_eq!(begin(json!(true)).await.data(201)["kba_required"], true);
     assert_eq!(begin(json!(false)).await.status, 409);
+
     attach(&app, &id, &tagged("second")).await;
     assert_eq!(begin(json!(false)).await.status, 409);
     assert_eq!(begin(Value::Null).await.data(201)["kba_required"], true);
+
     let sent = send(&app, &id, json!({})).await.data(200);
     let gate = form::open(&app, sent["sign_url"].as_str().unwrap()).await;
     assert!(gate.text().contains("Answer these questions"));
@@ -395,18 +431,22 @@ async fn withdrawn_consent_stops_scheduled_vaulting() {
     let app = TestApp::with(configure, OrgSettings::default()).await;
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].as_str().unwrap();
+
     let submission = docuseal.submission();
+
     // The envelope is signed, but the provider does not return the document.
     let path = format!("/submissions/{submission}/documents");
     docuseal.fail("GET", &path, DocusealFault::Answer(500, json!({})), 99);
     docuseal.sign(submission, "Buyer", &[("Signed on", json!("2026-11-22"))]);
     app.wait_for(id, "completed").await;
     let web = format!("/envelopes/{id}");
+
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while app.web(Method::GET, &web, Value::Null).await.data(200)["vault_error"].is_null() {
         assert!(std::time::Instant::now() < deadline);
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
+
     let consent = format!("/envelopes/{id}/vault-consent");
     let withdrawn = json!({ "auto_vault_enabled": false });
     app.web(Method::POST, &consent, withdrawn).await.data(200);
@@ -415,6 +455,7 @@ async fn withdrawn_consent_stops_scheduled_vaulting() {
     app.wait_for(id, "completed").await;
     let vault_in = format!("/partner/envelopes/{id}/vault-in-signed");
     app.post(&vault_in, json!({})).await.data(200);
+
     app.wait_for(id, "vaulted").await;
 }
 
@@ -427,6 +468,7 @@ async fn typed_template(app: &TestApp) -> Value {
         "{{New;type=checkbox;role=Buyer}}",
         "{{Remark;type=text;role=Buyer}}",
     ]);
+
     let texts = [("name", "Typed")];
     app.upload("/partner/templates", "application/pdf", &document, &texts)
         .await
@@ -459,6 +501,7 @@ async fn a_prefilled_value_has_to_fit_its_fields_type() {
         assert_eq!(issue["path"], json!(["prefilled_data", name]), "{issue}");
         assert!(issue["message"].as_str().unwrap().contains(name), "{issue}");
     }
+
     assert_eq!(app.count("envelope").await, 0);
 
     let good = json!({ "Price": "$18,500.00", "Due": "2026-11-21", "New": true, "Remark": 7 });
@@ -482,6 +525,7 @@ async fn a_signer_types_numbers_as_people_write_them() {
     form::open(&app, url).await;
     let saved = form::save(&app, url, &[("Price", "twelve")]).await;
     assert!(saved["problems"]["Price"].is_string(), "{saved}");
+
     for (typed, stored) in [
         ("(4,500.00)", "-4500.00"),
         ("4 500", "4500"),
@@ -489,6 +533,7 @@ async fn a_signer_types_numbers_as_people_write_them() {
     ] {
         let saved = form::save(&app, url, &[("Price", typed)]).await;
         assert_eq!(saved["problems"], json!({}), "{typed}");
+
         let page = form::open(&app, url).await.text();
         assert!(
             page.contains(&format!("value=\"{stored}\"")),
@@ -513,10 +558,12 @@ async fn a_default_has_to_fit_its_fields_type() {
             .upload("/partner/templates", "application/pdf", &document, &texts)
             .await;
         assert_eq!(refused.status, 422, "{line}: {}", refused.text());
+
         let issue = &refused.json()["details"][0];
         assert_eq!(issue["path"][2], "default_value", "{issue}");
         assert!(issue["message"].as_str().unwrap().contains(told), "{issue}");
     }
+
     assert_eq!(app.count("template").await, 0);
 }
 
@@ -530,6 +577,7 @@ async fn addresses_are_accepted_alike_at_every_door() {
         body["customer_email"] = email.into();
         app.post("/partner/envelopes", body).await
     };
+
     let user = async |email: &str| {
         let body = json!({ "email": email, "role": "sender" });
         app.post_with_bearer(&app.token("owner"), "/users", body)
@@ -539,6 +587,7 @@ async fn addresses_are_accepted_alike_at_every_door() {
         for refused in [create(named).await, user(named).await] {
             assert_eq!(refused.status, 422, "{}", refused.text());
         }
+
         let refused = create(named).await;
         let issue = &refused.json()["details"][0];
         assert!(
@@ -549,6 +598,7 @@ async fn addresses_are_accepted_alike_at_every_door() {
             "{issue}"
         );
     }
+
     let converted = create("jordan@bücher.example").await.data(201);
     let id = converted["envelope_id"].as_str().unwrap();
     let entry = links(&app, id).await[0].clone();
@@ -557,6 +607,7 @@ async fn addresses_are_accepted_alike_at_every_door() {
         user("ada@bücher.example").await.data(201)["email"],
         "ada@xn--bcher-kva.example"
     );
+
     for kept in ["Jordan.Lee+loan@example.com", "\"jordan lee\"@example.com"] {
         let sent = create(kept).await.data(201);
         let entry = links(&app, sent["envelope_id"].as_str().unwrap()).await[0].clone();

@@ -44,6 +44,7 @@ async fn sent(app: &TestApp, lines: &[&str], signers: Value) -> Value {
         )
         .await
         .data(200);
+
     let mut body = envelope_body(&template["template_id"]);
     body["signers"] = signers;
     app.post("/partner/envelopes", body).await.json()
@@ -99,6 +100,7 @@ async fn spouses_on_one_mailbox_sign_each_for_themselves() {
     let member = |index: usize, name: &str| timeline[index][name].as_str().unwrap().to_owned();
     assert_ne!(member(0, "signer_id"), member(1, "signer_id"));
     assert!(member(0, "signed_at") < member(1, "signed_at"));
+
     let custody = app.custody(&id).await;
     let entries = custody["entries"].as_array().unwrap();
     let at = |index: usize| {
@@ -119,6 +121,7 @@ async fn the_second_of_two_signers_with_one_address_has_a_first_look_of_their_ow
     for url in links(&app, &id).await {
         form::sign(&app, &url).await;
     }
+
     app.wait_for(&id, "vaulted").await;
 
     let completion = completion(&app, &id).await;
@@ -130,6 +133,7 @@ async fn the_second_of_two_signers_with_one_address_has_a_first_look_of_their_ow
             "{text}"
         );
     }
+
     let ids: Vec<Value> = app
         .events(&id)
         .await
@@ -166,11 +170,14 @@ async fn a_role_without_a_signature_field_completes_a_form_and_signs_nothing() {
         "{}",
         after.text()
     );
+
     let again = form::open(&app, &urls[0]).await.text();
     assert!(again.contains("Your part is done"), "{again}");
+
     form::sign(&app, &urls[1]).await;
     let signed = form::open(&app, &urls[1]).await.text();
     assert!(!signed.contains("Your part is done"), "{signed}");
+
     app.wait_for(&id, "vaulted").await;
 
     let (passes, detail) = signatures(&app, &id).await;
@@ -179,10 +186,12 @@ async fn a_role_without_a_signature_field_completes_a_form_and_signs_nothing() {
         detail,
         "Ann Lee (Buyer, ann@example.com) completed the form; no signature was asked of them."
     );
+
     let certificate = certificate(&app, &id).await;
     assert_eq!(certificate["ucc_9105_compliance"]["score"], 88);
     assert_eq!(certificate["signer_timeline"][0]["signed_at"], Value::Null);
     assert_eq!(certificate["esign_act_compliance"]["compliant"], false);
+
     let custody = app.custody(&id).await;
     let mut entries = custody["entries"].as_array().unwrap().iter();
     let completed = entries.find(|entry| entry["action"] == "signer.completed");
@@ -192,6 +201,7 @@ async fn a_role_without_a_signature_field_completes_a_form_and_signs_nothing() {
     let record = record.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(record.contains("Ann Lee completed the form"), "{record}");
     assert!(!record.contains("Ann Lee signed"), "{record}");
+
     let completion = completion(&app, &id).await;
     let completion = completion.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
@@ -227,13 +237,16 @@ async fn an_upload_is_certified_as_its_uploaders_statement() {
 
     let certificate = certificate(&app, &id).await;
     assert_eq!(certificate["ucc_9105_compliance"]["score"], 100);
+
     let esign = &certificate["esign_act_compliance"];
     assert_eq!(esign["compliant"], Value::Null);
     assert!(esign["reason"].is_string(), "{esign}");
     assert_eq!(certificate["paper_original"]["state"], "unknown");
+
     let text = certificate.to_string();
     assert!(text.contains("this service did not check it"), "{text}");
     assert!(text.contains("not the sole original"), "{text}");
+
     let record = custody_record(&app, &id).await;
     let record = record.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(record.contains("not checked by this service"), "{record}");
@@ -249,18 +262,22 @@ async fn the_uploader_states_what_became_of_the_paper_before_vault_in() {
 
     let lost = put(json!({ "state": "lost" })).await;
     assert_eq!(lost.status, 422, "{}", lost.text());
+
     let kept = put(json!({ "state": "kept", "where": "Maple Motors, safe 2" })).await;
     let kept = kept.data(200)["paper_original"].clone();
     assert_eq!(kept["state"], "kept");
     assert!(kept["stated_by"].is_string() && kept["at"].is_string());
+
     let entry = app.entry(&id, "paper_original.stated").await;
     assert_eq!(entry["paper_original"], kept);
 
     vault_in(&app, &id).await;
     assert_eq!(certificate(&app, &id).await["paper_original"], kept);
+
     let record = custody_record(&app, &id).await;
     let record = record.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(record.contains("Maple Motors, safe 2"), "{record}");
+
     let late = put(json!({ "state": "destroyed" })).await;
     assert_eq!(late.status, 409, "{}", late.text());
 }
@@ -283,6 +300,7 @@ async fn an_upload_carries_the_statement_about_its_paper() {
         }
     };
     assert_eq!(with("destroyed").await.status, 422);
+
     with(r#"{"state":"destroyed"}"#).await.data(201);
     let read = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
     assert_eq!(read["paper_original"]["state"], "destroyed");
@@ -298,6 +316,7 @@ async fn certificate_and_record_say_whose_clock_their_times_are_from() {
         stated,
         Some("No time stamping authority was asked: times are those of this server.")
     );
+
     for text in [completion(&app, &id).await, custody_record(&app, &id).await] {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
@@ -319,6 +338,7 @@ async fn a_signer_with_the_senders_address_is_noted() {
     for url in links(&app, &id).await {
         form::sign(&app, &url).await;
     }
+
     app.wait_for(&id, "vaulted").await;
     let certificate = certificate(&app, &id).await;
     let timeline = &certificate["signer_timeline"];

@@ -23,6 +23,7 @@ async fn sent(app: &TestApp, lines: &[&str]) -> (String, String) {
     let body = envelope_body(&template["template_id"]);
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let text = |member: &str| envelope[member].as_str().unwrap().to_owned();
+
     (text("envelope_id"), text("sign_url"))
 }
 
@@ -45,6 +46,7 @@ async fn a_contract_without_a_signature_is_not_complete() {
     let unsigned = entered(&[("Remark", "Seen"), ("consent", form::TICK)]);
     let refused = form::press(&app, &url, "finish", &unsigned).await;
     assert_eq!(refused.status, 422, "{}", refused.text());
+
     let page = refused.text();
     assert!(page.contains("Sign here"), "{page}");
     assert!(page.contains("id=\"field-0-problem\""), "{page}");
@@ -54,6 +56,7 @@ async fn a_contract_without_a_signature_is_not_complete() {
     let initialed = entered(&[("Buyer initials", "JL"), ("consent", form::TICK)]);
     let done = form::press(&app, &url, "finish", &initialed).await;
     assert_eq!(done.status, 200, "{}", done.text());
+
     app.wait_for(&id, "vaulted").await;
     assert_eq!(check(&app, &id, 4).await, true);
 }
@@ -67,8 +70,10 @@ async fn the_only_signature_field_must_be_signed_even_if_not_required() {
         page.contains("Buyer signature<span class=\"required\"> (required)"),
         "{page}"
     );
+
     let saved = form::save(&app, &url, &[("Remark", "Seen")]).await;
     assert_eq!(saved["problems"], json!({}));
+
     let finished = form::press(&app, &url, "finish", &entered(&[("consent", form::TICK)])).await;
     assert_eq!(finished.status, 422);
     assert!(finished.text().contains("This field is required"));
@@ -83,10 +88,12 @@ async fn a_form_that_an_earlier_release_completed_without_a_signature_is_not_vau
     let values = json!({ "Buyer signature": "", "Buyer initials": "", "Remark": "" });
     let statement = "update room_submitter set field_values = $1";
     app.change(statement, &values.to_string()).await;
+
     let path = format!("/partner/envelopes/{id}/vault-in-signed");
     let refused = app.post(&path, json!({})).await.error(409);
     assert!(refused.contains("has not signed"), "{refused}");
     assert!(refused.contains("Buyer signature"), "{refused}");
+
     let status = app.get(&format!("/partner/envelopes/{id}/status")).await;
     assert_eq!(status.data(200)["status"], "completed");
 }
@@ -101,6 +108,7 @@ async fn decided_by(app: &TestApp, slot: &str, name: &str, rules: &[u8]) -> Valu
     app.post_with_bearer(&officer, &path, activate)
         .await
         .data(201);
+
     component
 }
 
@@ -129,6 +137,7 @@ async fn stricter_rules_are_admitted_and_applied() {
     assert_eq!(stricter["rules_component"]["sha256"], rules["sha256"]);
     assert_eq!(stricter["evaluations"][0]["compliant"], false);
     assert_eq!(stricter["evaluations"][1]["compliant"], true);
+
     let events = app.event_types(&id).await;
     assert!(
         events.contains(&"vault.compliance.failed".to_owned()),
@@ -160,6 +169,7 @@ async fn rules_that_recognize_the_vectors_cannot_override_a_failed_check() {
     assert_eq!(stated["compliant"], false);
     assert_eq!(stated["score"], 88);
     assert_eq!(stated["checks"][7]["satisfied"], false);
+
     let both = &certificate["evaluations"];
     assert_eq!(both[0]["component"]["sha256"], rules["sha256"]);
     assert_eq!(both[0]["compliant"], true);
@@ -168,9 +178,11 @@ async fn rules_that_recognize_the_vectors_cannot_override_a_failed_check() {
         both[1]["missing_requirements"],
         json!(["Secured party identified"])
     );
+
     let told = app.entry(id, "compliance.evaluated").await;
     assert_eq!(told["evaluations"], *both);
     assert_eq!(told["score"], 88);
+
     let report = app.release_and_verify(id).await;
     assert_eq!(report["valid"], true, "{report:#}");
 }
@@ -186,9 +198,11 @@ async fn no_rules_allow_a_transition_that_the_specification_forbids() {
     app.upload(&path, "application/pdf", CONTRACT, &[])
         .await
         .data(201);
+
     let path = format!("/partner/envelopes/{id}/vault-in-signed");
     let refused = app.post(&path, json!({})).await;
     assert_eq!(refused.status, 409, "{}", refused.text());
+
     let status = app.get(&format!("/partner/envelopes/{id}/status")).await;
     assert_eq!(status.data(200)["status"], "uploaded");
 }
@@ -205,6 +219,7 @@ async fn an_issued_certificate_is_distinguished_from_a_compliant_one() {
     let before = app.get(&path).await.data(200);
     assert_eq!(before["certificate_issued"], false);
     assert_eq!(before["compliance_score"], Value::Null);
+
     form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
     let status = app.wait_for(id, "vaulted").await;
     for answer in [status, app.get(&path).await.data(200)] {
@@ -212,6 +227,7 @@ async fn an_issued_certificate_is_distinguished_from_a_compliant_one() {
         assert_eq!(answer["certificate_issued"], true);
         assert_eq!(answer["compliance_score"], 88);
     }
+
     assert_eq!(compliance(&app, id, "").await["compliant"], false);
 }
 
@@ -224,10 +240,13 @@ async fn a_released_record_is_evaluated_by_the_rules_in_force_at_its_release() {
     let path = format!("/partner/envelopes/{id}/vault-out");
     app.post(&path, release_form()).await.data(200);
     let today = opinionated(&app).await;
+
     let released = compliance(&app, &id, "").await;
     assert_eq!(released["rules_component"]["sha256"], at_release["sha256"]);
+
     let now = compliance(&app, &id, "?as_of=now").await;
     assert_eq!(now["rules_component"]["sha256"], today["sha256"]);
+
     let wrong = format!("/partner/envelopes/{id}/compliance?as_of=yesterday");
     assert_eq!(app.get(&wrong).await.status, 400);
 
@@ -249,6 +268,7 @@ async fn a_record_of_an_earlier_release_is_evaluated_by_the_rules_that_certified
     let statement = "update ledger_entry
         set details = replace(details, '\"rules_component\"', '\"unknown\"') where action = $1";
     app.change(statement, "vault.released").await;
+
     opinionated(&app).await;
     let released = compliance(&app, &id, "").await;
     assert_eq!(released["rules_component"]["sha256"], certified["sha256"]);

@@ -28,6 +28,7 @@ async fn create(app: &TestApp, access: Value) -> TestResponse {
     for (name, value) in access.as_object().unwrap() {
         signer[name] = value.clone();
     }
+
     body["signers"] = json!([signer]);
     app.post("/partner/envelopes", body).await
 }
@@ -80,13 +81,16 @@ async fn a_mailed_code_opens_the_document_in_this_browser() {
     assert!(page.contains("Send me a code"), "{page}");
     assert!(!page.contains("jordan.lee@example.com"), "{page}");
     assert!(!page.contains("Buyer signature"), "{page}");
+
     for below in ["/pages/1.png", "/document.pdf", "/pay"] {
         let hidden = form::open(&app, &format!("{url}{below}")).await;
         assert_eq!(hidden.status, 404, "{below}");
     }
+
     let code = code(&app, &url, 2).await;
     let answer = enter(&app, &url, &code).await;
     assert_eq!(answer.status, 303, "{}", answer.text());
+
     let pass = cookie(&answer);
     let page = open_with(&app, &url, "", &pass).await;
     assert!(page.text().contains("Finish and sign"), "{}", page.text());
@@ -103,6 +107,7 @@ async fn a_mailed_code_opens_the_document_in_this_browser() {
             .contains("Send me a code")
     );
     assert_eq!(enter(&app, &url, &code).await.status, 422);
+
     let custody = app
         .get(&format!("/partner/envelopes/{id}/custody"))
         .await
@@ -121,11 +126,14 @@ async fn a_form_without_a_code_signs_nothing() {
         let page = form::press(&app, &url, action, &values).await.text();
         assert!(page.contains("Send me a code"), "{action}: {page}");
     }
+
     let saved = form::save(&app, &url, &[("Buyer signature", "Jordan Lee")]).await;
     assert_eq!(saved["error"], "A code is needed first");
+
     // None of them counts as a wrong code.
     let answer = form::press(&app, &url, "send-code", &[]).await;
     assert_eq!(answer.status, 200);
+
     let status = app
         .get(&format!("/partner/envelopes/{id}/status"))
         .await
@@ -143,23 +151,30 @@ async fn wrong_codes_lock_the_document_and_are_reported() {
         assert_eq!(answer.status, 422);
         assert!(answer.text().contains("This is not the code"));
     }
+
     assert_eq!(enter(&app, &url, wrong).await.status, 403);
     // The right code does not help either.
     assert_eq!(enter(&app, &url, &code).await.status, 403);
+
     let answer = form::press(&app, &url, "send-code", &[]).await;
     assert_eq!(answer.status, 403);
+
     let events = app.event_types(&id).await;
     let failed = events.iter().filter(|kind| *kind == "signer.access_failed");
     assert_eq!(failed.count(), 1);
+
     let later = app.as_of(Duration::from_secs(16 * 60)).await;
     let page = form::open(&later, &url).await.text();
     assert!(page.contains("Send me a code"), "{page}");
+
     // The second lock lasts an hour.
     let sent = form::press(&later, &url, "send-code", &[]).await;
     assert_eq!(sent.status, 200);
+
     for _ in 0..5 {
         enter(&later, &url, "wrong").await;
     }
+
     let after_half_an_hour = app.as_of(Duration::from_secs(46 * 60)).await;
     let page = form::open(&after_half_an_hour, &url).await;
     assert_eq!(page.status, 403);
@@ -186,6 +201,7 @@ async fn wrong_codes_of_a_stranger_lock_out_the_stranger_only() {
     }
     assert_eq!(enter_from(&app, stranger, &url, wrong).await.status, 403);
     assert_eq!(enter_from(&app, stranger, &url, &code).await.status, 403);
+
     let signer = enter_from(&app, [198, 51, 100, 1], &url, &code).await;
     assert_eq!(signer.status, 303, "{}", signer.text());
 }
@@ -201,6 +217,7 @@ async fn wrong_codes_of_many_networks_lock_the_document_for_all() {
             enter_from(&app, [203, 0, 113, network], &url, wrong).await;
         }
     }
+
     let signer = enter_from(&app, [198, 51, 100, 1], &url, &code).await;
     assert_eq!(signer.status, 403, "{}", signer.text());
 }
@@ -212,6 +229,7 @@ async fn codes_are_limited_in_number_and_time() {
     let again = form::press(&app, &url, "send-code", &[]).await;
     assert_eq!(again.status, 429);
     assert!(again.headers.contains_key("retry-after"));
+
     for minutes in [2, 4, 6, 8] {
         let later = app.as_of(Duration::from_secs(minutes * 60)).await;
         assert_eq!(
@@ -220,16 +238,19 @@ async fn codes_are_limited_in_number_and_time() {
             "{minutes}"
         );
     }
+
     let later = app.as_of(Duration::from_secs(10 * 60)).await;
     assert_eq!(
         form::press(&later, &url, "send-code", &[]).await.status,
         429
     );
+
     // Every mail had the same code, so that a stranger who asks for codes ends none. It is outdated
     // ten minutes after the last mail.
     let outdated = app.as_of(Duration::from_secs(20 * 60)).await;
     let answer = enter(&outdated, &url, &first).await;
     assert!(answer.text().contains("too old"), "{}", answer.text());
+
     // The limit does not keep the signer out: there is a code again once none is valid.
     assert_eq!(
         form::press(&outdated, &url, "send-code", &[]).await.status,
@@ -258,19 +279,23 @@ async fn a_passcode_of_the_sender_opens_the_document() {
         "{page}"
     );
     assert_eq!(enter(&app, &url, "blue heron 8").await.status, 422);
+
     let answer = enter(&app, &url, " blue heron 7 ").await;
     let pass = cookie(&answer);
     assert_eq!(open_with(&app, &url, "", &pass).await.status, 200);
+
     // The cookie of one document does not open another.
     let access = json!({ "access": "passcode", "passcode": "blue heron 7" });
     let (_, other) = sent(&app, access).await;
     let page = open_with(&app, &other, "", &pass).await.text();
     assert!(page.contains("passcode"), "{page}");
+
     let custody = app
         .get(&format!("/partner/envelopes/{id}/custody"))
         .await
         .text();
     assert!(!custody.contains("heron"));
+
     // A person who takes the place needs to enter it again.
     let change = json!({ "email": "sam@example.com", "name": "Sam Lee" });
     let path = format!("/partner/envelopes/{id}/signers/Buyer");
@@ -299,6 +324,7 @@ async fn a_passcode_that_does_not_fit_is_refused() {
         assert_eq!(refused.status, 422);
         assert_eq!(refused.json()["details"][0]["code"], code);
     }
+
     for access in [
         json!({ "access": "passcode", "passcode": "abcde" }),
         json!({ "access": "retina" }),
@@ -307,6 +333,7 @@ async fn a_passcode_that_does_not_fit_is_refused() {
         assert_eq!(refused.status, 422);
         assert!(!refused.text().contains("abcde"), "{}", refused.text());
     }
+
     assert_eq!(
         app.get("/partner/envelopes").await.json()["data"],
         json!([])

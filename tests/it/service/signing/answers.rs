@@ -22,6 +22,7 @@ fn field(name: &str, kind: &str, line: u32, more: Value) -> Value {
     for (member, value) in more.as_object().unwrap() {
         field[member] = value.clone();
     }
+
     field
 }
 
@@ -51,6 +52,7 @@ async fn sent_to_two(app: &TestApp, fields: &Value, in_order: bool) -> [String; 
     let id = envelope["envelope_id"].as_str().unwrap();
     let path = format!("/partner/envelopes/{id}/signing-links");
     let links = app.get(&path).await.data(200);
+
     [0, 1].map(|index| {
         links["signers"][index]["embed_url"]
             .as_str()
@@ -105,6 +107,7 @@ async fn an_answer_against_its_rule_is_not_saved_and_says_why() {
             json!({ "pattern": "[0-9]+", "max_length": 4 }),
         ),
     ];
+
     let (id, url) = sent(&app, &fields).await;
     let wrong = [
         ("Deposit", "499.99"),
@@ -112,6 +115,7 @@ async fn an_answer_against_its_rule_is_not_saved_and_says_why() {
         ("Plate", "AB12"),
         ("Code", "12345"),
     ];
+
     let problems = json!({
         "Deposit": "At least 500",
         "Delivery": "Not after 2030-01-31",
@@ -119,18 +123,23 @@ async fn an_answer_against_its_rule_is_not_saved_and_says_why() {
         "Code": "At most 4 characters",
     });
     let bare = |text: String| text.replace(['\u{2068}', '\u{2069}'], "");
+
     let saved = form::save(&app, &url, &wrong).await;
     let said: Value = serde_json::from_str(&bare(saved["problems"].to_string())).unwrap();
     assert_eq!(said, problems);
+
     let refused = finish(&app, &url, &wrong).await;
     assert_eq!(refused.status, 422);
+
     let page = bare(refused.text());
     for words in ["At least 500", "Two letters and three digits"] {
         assert!(page.contains(words), "{words}");
     }
+
     let no_digits = form::save(&app, &url, &[("Code", "abc")]).await;
     let words = no_digits["problems"]["Code"].as_str().unwrap();
     assert_eq!(words, "This entry does not have the expected form");
+
     let right = [
         ("Deposit", "500"),
         ("Delivery", "2030-01-31"),
@@ -155,25 +164,32 @@ async fn a_condition_shows_a_field_and_its_answer_counts_only_then() {
         ),
         field("Reason", "text", 2, json!({ "required_if": "!Trade-in" })),
     ];
+
     let (id, url) = sent(&app, &fields).await;
     let saved = form::save(&app, &url, &[("Trade-in", "true")]).await;
     assert_eq!(saved["hidden"], json!([]));
     assert_eq!(saved["required"], json!(["Old car", "Signature"]));
+
     let refused = finish(&app, &url, &[("Trade-in", "true")]).await;
     assert_eq!(refused.status, 422, "the field that is shown is required");
+
     form::save(&app, &url, &[("Old car", "Golf 2009")]).await;
     let saved = form::save(&app, &url, &[("Trade-in", "false")]).await;
     assert_eq!(saved["hidden"], json!(["Old car"]));
     assert_eq!(saved["required"], json!(["Reason", "Signature"]));
+
     let refused = finish(&app, &url, &[]).await;
     assert_eq!(refused.status, 422, "a reason is required now");
+
     let signed = finish(&app, &url, &[("Reason", "None owned")]).await;
     assert_eq!(signed.status, 200, "{}", signed.text());
+
     let text = signed_text(&app, &id).await;
     assert!(
         text.contains("None owned") && !text.contains("Golf"),
         "{text}"
     );
+
     let completed = app.events(&id).await;
     let completed = completed
         .iter()
@@ -198,22 +214,28 @@ async fn a_formula_is_computed_by_the_server_whatever_the_browser_sends() {
             }),
         ),
     ];
+
     let (id, url) = sent(&app, &fields).await;
     let saved = form::save(&app, &url, &[("Price", "1000"), ("Total", "1")]).await;
     assert_eq!(saved["computed"]["Total"], "1075.00");
+
     let page = form::open(&app, &url).await.text();
     assert!(page.contains("value=\"1075.00\""), "{page}");
+
     let much = [("Price", "30000"), ("Waiver", "true")];
     let refused = finish(&app, &url, &much).await;
     assert_eq!(refused.status, 422, "the result is above its limit");
+
     let values = [("Price", "1000"), ("Waiver", "true"), ("Total", "1")];
     let version = form::version(&page);
     let seen = [&values[..], &[("document-version", version.as_str())]].concat();
     let refused = finish(&app, &url, &seen).await;
     assert_eq!(refused.status, 422, "the page showed another result");
     assert!(refused.text().contains("The result has changed"));
+
     let signed = finish(&app, &url, &values).await;
     assert_eq!(signed.status, 200, "{}", signed.text());
+
     let text = signed_text(&app, &id).await;
     assert!(text.contains("1475.00"), "{text}");
 }
@@ -301,11 +323,13 @@ async fn rules_that_cannot_be_applied_are_refused_with_the_field() {
         assert_eq!(issue["code"], code, "{issue}");
         assert_eq!(issue["path"], json!(["fields", 1, member]), "{issue}");
     }
+
     let tick = field("Agree", "checkbox", 0, json!({}));
     let maybe = field("Maybe", "signature", 1, json!({ "condition": "Agree" }));
     let refused = app.new_template(CONTRACT, &json!([tick, maybe])).await;
     let issue = &refused.json()["details"][0];
     assert_eq!(issue["code"], "conditional_signature", "{issue}");
+
     // Fields that are added later may use those that exist.
     let template = app.template(CONTRACT, &json!([signature()])).await;
     let path = format!(
@@ -318,6 +342,7 @@ async fn rules_that_cannot_be_applied_are_refused_with_the_field() {
         .await;
     let issue = &refused.json()["details"][0];
     assert_eq!(issue["path"], json!(["fields", 0, "formula"]), "{issue}");
+
     app.post(&path, add(json!({ "condition": "Signature" })))
         .await
         .data(200);
@@ -337,6 +362,7 @@ async fn tags_carry_rules_and_rules_of_other_dialects_are_warned_about() {
         .await;
     let (status, created) = (created.status, created.json());
     assert_eq!(status, 200, "{created}");
+
     let warnings = created["warnings"].to_string();
     let created = &created["data"];
     let fields = created["fields"].as_array().unwrap();
@@ -347,6 +373,7 @@ async fn tags_carry_rules_and_rules_of_other_dialects_are_warned_about() {
         warnings.contains("max applies to fields of type number or date"),
         "{warnings}"
     );
+
     let envelope = app
         .post("/partner/envelopes", envelope_body(&created["template_id"]))
         .await;
@@ -366,6 +393,7 @@ async fn upload(app: &TestApp, url: &str, index: usize, name: &str, bytes: &[u8]
     .into_bytes();
     body.extend_from_slice(bytes);
     body.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
+
     let path = url::Url::parse(url).unwrap().path().to_owned();
     let request = Request::post(format!("{path}/attachments/{index}"))
         .header(
@@ -375,6 +403,7 @@ async fn upload(app: &TestApp, url: &str, index: usize, name: &str, bytes: &[u8]
         .header("accept", "application/json")
         .body(Body::from(body))
         .unwrap();
+
     app.send(request).await
 }
 
@@ -389,29 +418,36 @@ async fn a_file_of_a_signer_is_hashed_and_becomes_an_appendix() {
     let template = app.template(CONTRACT, &json!(fields)).await;
     let mut body = envelope_body(&template["template_id"]);
     body["prefilled_data"] = json!({ "Licence": "by the sender" });
+
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let id = envelope["envelope_id"].as_str().unwrap().to_owned();
     let url = envelope["sign_url"].as_str().unwrap().to_owned();
     form::open(&app, &url).await;
+
     for typed in ["", "licence.pdf"] {
         let refused = finish(&app, &url, &[("Licence", typed)]).await;
         assert_eq!(refused.status, 422, "the licence is missing: {typed}");
     }
+
     let first = pdf::with_lines(&["Licence of somebody else"]);
     upload(&app, &url, 0, "wrong.pdf", &first).await;
     let licence = pdf::with_lines(&["Driving licence 4711"]);
     let answer = upload(&app, &url, 0, "licence.pdf", &licence).await;
     assert_eq!(answer.json()["name"], "licence.pdf");
     assert_eq!(answer.json()["problems"], json!({}));
+
     let photo = include_bytes!("../../../fixtures/scan.png");
     assert_eq!(upload(&app, &url, 1, "photo.png", photo).await.status, 200);
+
     let page = form::open(&app, &url).await.text();
     assert!(
         page.contains("licence.pdf") && !page.contains("wrong.pdf"),
         "{page}"
     );
+
     let signed = finish(&app, &url, &[]).await;
     assert_eq!(signed.status, 200, "{}", signed.text());
+
     let text = signed_text(&app, &id).await;
     assert!(text.contains("Driving licence 4711"), "{text}");
     assert!(!text.contains("somebody else"), "{text}");
@@ -430,16 +466,20 @@ async fn a_file_of_a_signer_is_hashed_and_becomes_an_appendix() {
         !listed.to_string().contains("key"),
         "no storage path: {listed}"
     );
+
     let file = app.get(&format!("{path}/{sha256}")).await;
     assert_eq!(file.status, 200);
     assert_eq!(&file.bytes[..], &licence[..]);
+
     let missing = app.get(&format!("{path}/{}", "0".repeat(64))).await;
     assert_eq!(missing.status, 404);
+
     let ledger = app
         .get(&format!("/partner/envelopes/{id}/custody"))
         .await
         .data(200);
     assert!(ledger.to_string().contains(&sha256), "{ledger}");
+
     app.wait_for(&id, "vaulted").await;
     let path = format!("/partner/envelopes/{id}/completion-certificate");
     let certificate = pdf::text(&app.get(&path).await.bytes);
@@ -455,6 +495,7 @@ async fn files_that_cannot_become_pages_are_refused() {
     let (_, url) = sent(&app, &fields).await;
     let page = pdf::with_lines(&["Secret"]);
     let many = pdf::repeated(&page, 51);
+
     let large = pdf::with_metadata(&["Large"], 10 << 20);
     for (name, bytes, words) in [
         ("program.pdf", &b"MZ\x90\x00"[..], "PDF, PNG or JPEG"),
@@ -473,6 +514,7 @@ async fn files_that_cannot_become_pages_are_refused() {
         let problem = refused.json()["problems"]["Licence"].to_string();
         assert!(problem.contains(words), "{name}: {problem}");
     }
+
     assert_eq!(upload(&app, &url, 7, "a.pdf", &page).await.status, 404);
     assert_eq!(
         upload(&app, &url, 1, "a.pdf", &page).await.status,
@@ -480,6 +522,7 @@ async fn files_that_cannot_become_pages_are_refused() {
         "a signature"
     );
     assert_eq!(upload(&app, &url, 0, "a.pdf", &page).await.status, 200);
+
     let removed = form::press(&app, &url, "detach:Licence", &[]).await;
     assert_eq!(removed.status, 303);
     assert!(!form::open(&app, &url).await.text().contains("a.pdf"));
@@ -496,9 +539,11 @@ async fn a_file_that_needs_no_password_becomes_an_appendix() {
         upload(&app, &url, 0, "licence.pdf", &locked).await.status,
         200
     );
+
     let page = form::open(&app, &url).await.text();
     form::press(&app, &url, "finish", &form::filled(&page)).await;
     app.wait_for(&id, "vaulted").await;
+
     // The contract itself, and the same pages again as the appendix.
     let text = pdf::text(CONTRACT);
     let title = text
@@ -506,6 +551,7 @@ async fn a_file_that_needs_no_password_becomes_an_appendix() {
         .map(str::trim)
         .find(|line| line.len() > 12)
         .unwrap();
+
     let words = pdf::text(&app.copy(&id).await);
     assert_eq!(
         words.matches(title).count(),
@@ -524,6 +570,7 @@ async fn a_file_is_seen_by_later_signers_and_by_nobody_else() {
         json!({ "required": true }),
     );
     seller["role"] = "Seller".into();
+
     let fields = json!([
         field("Licence", "attachment", 0, json!({})),
         signature(),
@@ -531,6 +578,7 @@ async fn a_file_is_seen_by_later_signers_and_by_nobody_else() {
     ]);
     let link = sent_to_two(&app, &fields, false).await;
     let licence = pdf::with_lines(&["Driving licence 4711"]);
+
     form::open(&app, &link[0]).await;
     form::open(&app, &link[1]).await;
     upload(&app, &link[0], 0, "licence.pdf", &licence).await;
@@ -538,11 +586,14 @@ async fn a_file_is_seen_by_later_signers_and_by_nobody_else() {
     let of = |index: usize| format!("{}{path}", link[index]);
     assert_eq!(form::open(&app, &of(0)).await.bytes, licence);
     assert_eq!(form::open(&app, &of(1)).await.status, 404, "not signed yet");
+
     let signed = finish(&app, &link[0], &[]).await;
     assert_eq!(signed.status, 200, "{}", signed.text());
     assert_eq!(form::open(&app, &of(1)).await.bytes, licence);
+
     let page = form::open(&app, &link[1]).await.text();
     assert!(page.contains("licence.pdf"), "{page}");
+
     let other = app.sent_envelope().await;
     let stranger = format!("{}{path}", other["sign_url"].as_str().unwrap());
     assert_eq!(form::open(&app, &stranger).await.status, 404);
@@ -573,6 +624,7 @@ async fn another_signing_provider_takes_no_rules() {
     assert_eq!(issue["code"], "unsupported_by_provider", "{issue}");
     assert_eq!(issue["path"], json!(["fields", 1]));
     assert_eq!(docuseal.templates(), 0);
+
     let document = pdf::with_lines(&[
         "{{Amount;type=number;role=Buyer;min=10}}",
         "{{Signature;type=signature;role=Buyer}}",
@@ -583,6 +635,7 @@ async fn another_signing_provider_takes_no_rules() {
         .await
         .json();
     assert_eq!(created["data"]["fields"][0].get("min"), None, "{created}");
+
     let warning = &created["warnings"][0];
     assert_eq!(warning["code"], "tag_attribute_without_effect", "{created}");
 }
@@ -597,6 +650,7 @@ async fn uploads_of_a_signer_are_rate_limited() {
     let (_, url) = sent(&app, &[field("Licence", "attachment", 0, json!({}))]).await;
     let page = pdf::with_lines(&["Licence"]);
     assert_eq!(upload(&app, &url, 0, "a.pdf", &page).await.status, 200);
+
     let refused = upload(&app, &url, 0, "b.pdf", &page).await;
     assert_eq!(refused.status, 429);
 }
@@ -623,6 +677,7 @@ async fn an_envelope_with_rules_is_completed_by_what_the_form_accepts() {
             json!({ "condition": "Spouse signs" })
         ),
     ]);
+
     let template = app.template(CONTRACT, &fields).await;
     let body = envelope_body(&template["template_id"]);
     let envelope = app.post("/partner/envelopes", body).await.data(201);
@@ -634,6 +689,7 @@ async fn an_envelope_with_rules_is_completed_by_what_the_form_accepts() {
     ];
     let signed = finish(&app, url, &values).await;
     assert_eq!(signed.status, 200, "{}", signed.text());
+
     app.wait_for(envelope["envelope_id"].as_str().unwrap(), "vaulted")
         .await;
 }
@@ -647,6 +703,7 @@ async fn a_file_is_attached_without_scripts_and_without_losing_entries() {
         field("Licence", "attachment", 1, json!({})),
     ];
     let (_, url) = sent(&app, &fields).await;
+
     // An entry that cannot be saved is not lost: the form shows it with its problem.
     let wrong = [("Town".to_owned(), "Marfa in Texas".to_owned())];
     let answer = form::press(&app, &url, "attach:Licence", &wrong).await;
@@ -656,24 +713,30 @@ async fn a_file_is_attached_without_scripts_and_without_losing_entries() {
         "{}",
         answer.text()
     );
+
     let entered = [("Town".to_owned(), "Marfa".to_owned())];
     let answer = form::press(&app, &url, "attach:Licence", &entered).await;
     assert_eq!(answer.status, 303, "{}", answer.text());
+
     let page = answer.headers["location"].to_str().unwrap();
     assert!(page.ends_with("/attachments/1"), "{page}");
+
     let choice = form::open(&app, &format!("{url}/attachments/1")).await;
     let text = choice.text();
     for shown in ["Licence", "type=\"file\"", "multipart/form-data"] {
         assert!(text.contains(shown), "{shown}: {text}");
     }
+
     let licence = pdf::with_lines(&["Driving licence 4711"]);
     let answer = upload(&app, &url, 1, "licence.pdf", &licence).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
+
     let page = form::open(&app, &url).await.text();
     assert!(
         page.contains("Marfa") && page.contains("licence.pdf"),
         "{page}"
     );
+
     for wrong in ["0", "9", "nothing"] {
         let unknown = form::open(&app, &format!("{url}/attachments/{wrong}")).await;
         assert_eq!(unknown.status, 404, "{wrong}");

@@ -67,11 +67,13 @@ async fn the_disclosure_stands_open_above_the_document() {
     let page = form::open(&app, &url).await.text();
     let disclosure = page.find("class=\"disclosure\"").unwrap();
     assert!(disclosure < page.find("class=\"document\"").unwrap());
+
     let folded = selected(&page, "details .disclosure");
     assert!(folded.is_empty(), "open text, not behind a fold");
 
     let title = "Please read first: electronic records and signatures";
     assert!(page.contains(title), "{page}");
+
     let text = selected(&page, ".disclosure").concat();
     for said in [
         "Maple Street Motors asks you to receive this document and to sign it in electronic form.",
@@ -85,6 +87,7 @@ async fn the_disclosure_stands_open_above_the_document() {
     ] {
         assert!(text.contains(said), "{said}: {text}");
     }
+
     let statement = selected(&page, ".consent label").concat();
     for said in [
         "I have read the text about electronic records, and I agree to receive this document and to sign it in \
@@ -94,6 +97,7 @@ async fn the_disclosure_stands_open_above_the_document() {
     ] {
         assert!(statement.contains(said), "{said}: {statement}");
     }
+
     assert!(!statement.contains("approve"), "{statement}");
     assert!(!statement.contains("same effect"), "{statement}");
 }
@@ -105,6 +109,7 @@ async fn yes_is_no_consent_to_a_text() {
     form::open(&app, &url).await;
     let refused = finish(&app, &url, "yes").await;
     assert_eq!(refused.status, 422);
+
     let page = refused.text();
     assert!(page.contains("This tick was not for the text"), "{page}");
     assert!(
@@ -124,12 +129,15 @@ async fn a_tick_from_before_a_change_of_the_text_is_refused() {
     change(&app, json!({ "consumer_disclosure": fee })).await;
     let refused = finish(&app, &url, &before).await;
     assert_eq!(refused.status, 422);
+
     // The page shows the present text, and its new value counts.
     let page = refused.text();
     assert!(page.contains("The copy on paper costs USD 5.00."), "{page}");
+
     let now = form::tick_of(&page).unwrap();
     assert_ne!(now, before);
     assert_eq!(finish(&app, &url, &now).await.status, 200);
+
     let completed = app.entry(&id, "signer.completed").await;
     assert_eq!(completed["consent_sha256"], now);
 }
@@ -175,6 +183,7 @@ async fn the_ledger_says_what_was_shown_and_when() {
     let completed = app.entry(&id, "signer.completed").await;
     assert_eq!(completed["consent_sha256"], digest);
     assert_eq!(completed["consent_locale"], "en");
+
     let [shown, consented] = ["consent_shown_at", "consented_at"]
         .map(|name| completed[name].as_str().unwrap().to_owned());
     assert!(shown <= consented, "{completed}");
@@ -207,12 +216,14 @@ async fn what_was_demonstrated_is_what_the_page_delivered() {
             .status,
         200
     );
+
     finish(&app, &url, &digest).await;
     let consent = &certificate(&app, &id).await["consumer_consent"][0];
     let demonstrated = &consent["demonstrated"];
     assert_eq!(demonstrated["pages_delivered"], json!([1]), "{consent}");
     assert_eq!(demonstrated["page_count"], 4, "{consent}");
     assert_eq!(demonstrated["signer_confirmed"], true);
+
     let times = ["first_page_at", "pdf_delivered_at"].map(|name| demonstrated[name].as_str());
     let consented = consent["consented_at"].as_str();
     assert!(
@@ -232,10 +243,12 @@ async fn an_organization_can_require_that_the_pdf_was_opened() {
     let digest = tick(&app, &url).await;
     let refused = finish(&app, &url, &digest).await;
     assert_eq!(refused.status, 422);
+
     let page = refused.text();
     let why = selected(&page, "#consent-problem").concat();
     assert!(why.contains("Open the document as PDF first"), "{page}");
     assert!(!selected(&page, ".consent a[href$='/document.pdf']").is_empty());
+
     // The tick was for the present text, so it stays.
     assert_eq!(page.matches("id=\"consent\"").count(), 1);
     assert!(!is_signed(&app, &id).await);
@@ -257,6 +270,7 @@ async fn spouses(app: &TestApp) -> (String, [String; 2]) {
         .data(200);
     let mut body = envelope_body(&template["template_id"]);
     body["preserve_signing_order"] = false.into();
+
     body["signers"] = json!([
         { "email": "lee@example.com", "name": "Jordan Lee", "role": "Buyer", "consumer": true },
         { "email": "lee@example.com", "name": "Kim Lee", "role": "Co-buyer", "consumer": false },
@@ -269,6 +283,7 @@ async fn spouses(app: &TestApp) -> (String, [String; 2]) {
         let url = links["signers"][index]["embed_url"].as_str();
         url.unwrap().to_owned()
     };
+
     (id, [link(0), link(1)])
 }
 
@@ -282,6 +297,7 @@ async fn two_signers_with_one_address_have_a_consent_each() {
     let certificate = certificate(&app, &id).await;
     let consents = certificate["consumer_consent"].as_array().unwrap();
     assert_eq!(consents.len(), 2);
+
     for (consent, role, consumer, is_demonstrated) in [
         (&consents[0], "Buyer", true, false),
         (&consents[1], "Co-buyer", false, true),
@@ -295,6 +311,7 @@ async fn two_signers_with_one_address_have_a_consent_each() {
             "{consent}"
         );
     }
+
     assert_ne!(consents[0]["consented_at"], consents[1]["consented_at"]);
     let path = format!("/partner/envelopes/{id}/completion-certificate");
     let text = pdf::text(&app.get(&path).await.bytes);
@@ -314,6 +331,7 @@ async fn the_bundle_has_each_text_that_the_certificate_names() {
         shown = format!("{}\n\n{disclosure}", statement.trim());
         form::sign(&app, link).await;
     }
+
     let certificate = certificate(&app, &id).await;
     let digest = certificate["consumer_consent"][0]["disclosure_sha256"].clone();
     assert_eq!(
@@ -321,6 +339,7 @@ async fn the_bundle_has_each_text_that_the_certificate_names() {
         certificate["consumer_consent"][1]["disclosure_sha256"]
     );
     assert!(shown.contains("contact Maple Street Motors in the way that you know."));
+
     // A later text does not replace the one that was shown.
     let other = json!({ "contact_email": "documents@oak.example" });
     change(&app, json!({ "consumer_disclosure": other })).await;
@@ -339,8 +358,10 @@ async fn the_bundle_has_each_text_that_the_certificate_names() {
         .iter()
         .filter(|name| name.starts_with("disclosures/"))
         .collect();
+
     let digest = digest.as_str().unwrap();
     assert_eq!(texts, [&format!("disclosures/{digest}.txt")]);
+
     let mut text = String::new();
     zip.by_name(texts[0])
         .unwrap()
@@ -358,6 +379,7 @@ async fn certificate_of_completion_and_custody_record_print_the_consent() {
     form::open(&app, &format!("{url}/pages/1.png")).await;
     finish(&app, &url, &digest).await;
     app.wait_for(&id, "vaulted").await;
+
     for file in ["completion-certificate", "custody-record"] {
         let path = format!("/partner/envelopes/{id}/{file}");
         let text = pdf::text(&app.get(&path).await.bytes);
@@ -370,6 +392,7 @@ async fn certificate_of_completion_and_custody_record_print_the_consent() {
         ] {
             assert!(words.contains(printed), "{file}: {printed}: {text}");
         }
+
         let plain: String = text.split_whitespace().collect();
         assert!(plain.contains(&digest), "{file}: {text}");
     }
@@ -385,8 +408,10 @@ async fn a_simulated_signer_consents_to_no_text() {
     let completed = app.entry(&id, "signer.completed").await;
     assert_eq!(completed["consent_version"], "test");
     assert_eq!(completed["consent_sha256"], Value::Null);
+
     let consent = &certificate(&app, &id).await["consumer_consent"][0];
     assert_eq!(consent["disclosure_sha256"], Value::Null, "{consent}");
+
     let reason = consent["reason"].as_str().unwrap();
     assert!(reason.starts_with("TEST:"), "{reason}");
 }
@@ -400,6 +425,7 @@ async fn a_signer_of_another_provider_was_shown_nothing_by_this_service() {
     };
     let app = TestApp::with(configure, OrgSettings::default()).await;
     let (id, _) = sent(&app).await;
+
     docuseal.sign(
         docuseal.submission(),
         "Buyer",
@@ -409,6 +435,7 @@ async fn a_signer_of_another_provider_was_shown_nothing_by_this_service() {
     let consent = &certificate(&app, &id).await["consumer_consent"][0];
     assert_eq!(consent["disclosure_sha256"], Value::Null, "{consent}");
     assert_eq!(consent["demonstrated"], Value::Null, "{consent}");
+
     let reason = consent["reason"].as_str().unwrap();
     assert!(
         reason.contains("this service showed no disclosure"),
@@ -427,6 +454,7 @@ async fn the_wording_of_the_jurisdiction_stands_beside_the_tick() {
         json!({ "signature_wording": wording, "chattel_paper_jurisdiction": "US-DE" }),
     )
     .await;
+
     let (_, url) = sent(&app).await;
     let page = form::open(&app, &url).await.text();
     let statement = selected(&page, ".consent label").concat();
@@ -442,6 +470,7 @@ async fn settings_of_the_disclosure_are_checked() {
     let text =
         |text: &str| json!({ "de": { "version": "1", "statement": "Ja.", "disclosure": text } });
     change(&app, json!({ "consent": text("Papier geht auch.") })).await;
+
     for (body, member) in [
         (
             json!({ "consumer_disclosure": { "contact_email": "documents" } }),
@@ -478,6 +507,7 @@ async fn settings_of_the_disclosure_are_checked() {
             refused.text()
         );
     }
+
     let cleared = change(
         &app,
         json!({ "consumer_disclosure": null, "signature_wording": null }),
@@ -498,15 +528,18 @@ async fn the_disclosure_can_be_read_on_a_phone_and_without_a_script() {
             TestBrowser::without_javascript(EmulatedScreen::Phone).await
         };
         browser.goto(&url).await;
+
         browser.see(".disclosure").await;
         browser.read("You may withdraw this consent").await;
         browser.picture(name).await;
         if !script {
             continue;
         }
+
         let fits = "return document.documentElement.scrollWidth <= innerWidth
             && parseFloat(getComputedStyle(document.querySelector('.disclosure p')).fontSize) >= 16";
         assert_eq!(browser.run(fits).await, true);
+
         browser.is_accessible(name).await;
     }
 }
@@ -522,6 +555,7 @@ async fn a_signer_without_a_script_reads_ticks_and_signs() {
     browser
         .type_into("[name='Buyer signature']", "Jordan Lee")
         .await;
+
     browser.type_into("[name='Signed on']", "11212026").await;
     browser.click("#consent").await;
     browser.click("button[value=finish]").await;

@@ -21,6 +21,7 @@ fn fields(remark: &Value) -> Value {
     for (member, value) in remark.as_object().unwrap() {
         text[member] = value.clone();
     }
+
     json!([
         text,
         { "name": "Signature", "type": "signature", "role": "Buyer", "required": true, "placement": place(0.6) },
@@ -72,6 +73,7 @@ async fn a_text_without_room_is_refused_when_it_is_saved_and_when_the_signer_fin
 
     let short = [("Remark", "as seen"), ("Signature", "Jordan Lee")];
     assert_eq!(finish(&app, &url, &short).await.status, 200);
+
     app.wait_for(&id, "vaulted").await;
 }
 
@@ -93,6 +95,7 @@ async fn a_name_without_room_and_a_letter_without_a_typeface_ask_for_a_drawing()
         let saved = form::save(&app, &url, &[("Signature", name)]).await;
         assert_eq!(saved["problems"]["Signature"], why);
     }
+
     let saved = form::save(&app, &url, &[("Remark", "\u{12000}")]).await;
     let why = saved["problems"]["Remark"].as_str().unwrap();
     assert!(why.ends_with("please write it differently"), "{why}");
@@ -125,8 +128,10 @@ async fn the_page_shows_an_entry_as_the_document_will_have_it() {
             .header("accept", "application/json")
             .body(Body::from(body))
             .unwrap();
+
         app.send(request).await
     };
+
     let picture = ask("1", "Jordan Quillfeather").await;
     assert_eq!(picture.status, 200, "{}", picture.text());
     assert_eq!(picture.headers["content-type"], "image/png");
@@ -134,6 +139,7 @@ async fn the_page_shows_an_entry_as_the_document_will_have_it() {
 
     let refused = ask("0", &terms()).await;
     assert_eq!(refused.status, 422);
+
     let why = refused.json()["problem"].as_str().unwrap().to_owned();
     assert!(why.starts_with("There is room for about "), "{why}");
     assert_eq!(ask("7", "no such field").await.status, 404);
@@ -154,6 +160,7 @@ async fn a_long_text_goes_on_at_the_end_where_the_template_says_so() {
     let template = app.template(CONTRACT, &all).await;
     let mut body = envelope_body(&template["template_id"]);
     body["signers"] = buyer_and_seller();
+
     body["preserve_signing_order"] = true.into();
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let id = envelope["envelope_id"].as_str().unwrap().to_owned();
@@ -186,12 +193,14 @@ async fn a_long_text_goes_on_at_the_end_where_the_template_says_so() {
     // The next signer sees the added page.
     let page = form::open(&app, &second).await.text();
     assert_eq!(page.matches("<figure").count(), before + 1);
+
     let added = form::open(&app, &format!("{second}/pages/{}.txt", before + 1)).await;
     assert!(
         added.text().contains("Line 10 of terms"),
         "{}",
         added.text()
     );
+
     form::sign(&app, &second).await;
     app.wait_for(&id, "vaulted").await;
     let text = pdf::text(&app.copy(&id).await);
@@ -210,6 +219,7 @@ async fn a_prefilled_value_and_a_default_without_room_are_refused_at_once() {
     let found = issue(refused);
     assert_eq!(found["path"], json!(["prefilled_data", "Remark"]));
     assert_eq!(found["code"], "too_big");
+
     body["prefilled_data"] = json!({ "Remark": "\u{12000}" });
     let refused = app.post("/partner/envelopes", body).await;
     assert_eq!(issue(refused)["code"], "invalid_value");

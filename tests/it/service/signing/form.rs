@@ -19,6 +19,7 @@ async fn the_form_shows_a_labelled_control_for_each_field() {
     let page = form::open(&app, url).await;
     let policy = page.headers["content-security-policy"].to_str().unwrap();
     assert!(policy.starts_with("default-src 'none'"), "{policy}");
+
     let text = page.text();
     for name in ["Buyer signature", "Signed on", "consent"] {
         assert!(text.contains(&format!("name=\"{name}\"")), "{name}");
@@ -27,6 +28,7 @@ async fn the_form_shows_a_labelled_control_for_each_field() {
         text.contains("<label for=\"field-1\">Buyer signature"),
         "{text}"
     );
+
     let image = form::open(&app, &format!("{url}/pages/1.png")).await;
     assert_eq!(image.headers["content-type"], "image/png");
     assert!(image.bytes.starts_with(b"\x89PNG"));
@@ -55,6 +57,7 @@ async fn a_missing_value_is_reported_at_its_field_and_others_are_kept() {
             .text()
             .contains("consent to signing electronically")
     );
+
     let consent = [
         &values[..],
         &[("consent".to_owned(), form::TICK.to_owned())],
@@ -62,12 +65,14 @@ async fn a_missing_value_is_reported_at_its_field_and_others_are_kept() {
     .concat();
     let wrong_date = form::press(&app, url, "finish", &consent).await;
     assert_eq!(wrong_date.status, 422);
+
     let text = wrong_date.text();
     assert!(text.contains("Enter a date"), "{text}");
     assert!(
         text.contains("value=\"Jordan Lee\""),
         "what was typed is still there: {text}"
     );
+
     let id = envelope["envelope_id"].as_str().unwrap();
     app.wait_for_event(id, "signer.started").await;
     let types = app.event_types(id).await;
@@ -84,14 +89,17 @@ async fn a_typed_signature_has_the_chosen_style_in_the_document() {
         let page = form::open(&app, url).await;
         let mut values = form::filled(&page.text());
         values.retain(|(name, _)| name != "signature-style");
+
         if let Some(style) = style {
             let saved = form::save(&app, url, &[("signature-style", style)]).await;
             assert_eq!(saved["problems"], json!({}));
             let page = form::open(&app, url).await.text();
             assert!(page.contains(&format!("data-hand=\"{style}\"")), "{page}");
         }
+
         let signed = form::press(&app, url, "finish", &values).await;
         assert_eq!(signed.status, 200, "{}", signed.text());
+
         app.wait_for(id, "vaulted").await;
         let copy = app.copy(id).await;
         let fonts = pdf::fonts(&copy);
@@ -117,6 +125,7 @@ async fn the_day_of_signing_is_set_by_the_host_in_the_organizations_format() {
             },
         })
     };
+
     let fields = json!([
         field("Signature", "signature", None, 0.75),
         field("Signed on", "date", Some("{{date}}"), 0.8),
@@ -130,13 +139,16 @@ async fn the_day_of_signing_is_set_by_the_host_in_the_organizations_format() {
         envelope["sign_url"].as_str().unwrap(),
     );
     let page = form::open(&app, url).await.text();
+
     // The setting of later documents: this one stays as its signer sees it.
     let dotted = json!({ "dates": { "format": "dotted", "time_zone": "Pacific/Kiritimati" } });
     app.patch("/organization", dotted).await.data(200);
+
     // This zone is 14 hours before UTC.
     let today = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(14);
     let written = today.strftime("%m/%d/%Y").to_string();
     assert!(page.contains(&format!("value=\"{written}\"")), "{page}");
+
     let values = [
         ("Signature", "Jordan Lee"),
         ("Signed on", "2020-01-01"),
@@ -146,6 +158,7 @@ async fn the_day_of_signing_is_set_by_the_host_in_the_organizations_format() {
     let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let signed = form::press(&app, url, "finish", &values).await;
     assert_eq!(signed.status, 200, "{}", signed.text());
+
     app.wait_for(id, "vaulted").await;
     let copy = app.copy(id).await;
     let text = pdf::text(&copy);
@@ -154,6 +167,7 @@ async fn the_day_of_signing_is_set_by_the_host_in_the_organizations_format() {
         "{text}"
     );
     assert!(!text.contains("2020"), "{text}");
+
     let events = app.events(id).await;
     let events = serde_json::to_string(&events).unwrap();
     assert!(events.contains(&today.strftime("%Y-%m-%d").to_string()));
@@ -167,6 +181,7 @@ async fn an_unknown_style_of_a_signature_is_ignored() {
     let url = envelope["sign_url"].as_str().unwrap();
     let saved = form::save(&app, url, &[("signature-style", "comic")]).await;
     assert_eq!(saved["problems"], json!({}));
+
     let mut values = form::filled(&form::open(&app, url).await.text());
     values.retain(|(name, _)| name != "signature-style");
     values.push(("signature-style".into(), "Jordan Lee".into()));
@@ -184,17 +199,21 @@ async fn a_signer_can_decline_with_a_reason() {
     );
     form::open(&app, url).await;
     assert_eq!(form::press(&app, url, "decline", &[]).await.status, 422);
+
     let reason = [("reason".to_owned(), "The price is wrong".to_owned())];
     assert_eq!(form::press(&app, url, "decline", &reason).await.status, 200);
+
     let status = app
         .get(&format!("/partner/envelopes/{id}/status"))
         .await
         .data(200);
     assert_eq!(status["status"], "declined");
+
     let events = app.events(id).await;
     let declined = events.last().unwrap();
     assert_eq!(declined["event_type"], "envelope.declined");
     assert_eq!(declined["data"]["reason"], "The price is wrong");
+
     let void = app
         .post(&format!("/partner/envelopes/{id}/void"), json!({}))
         .await;
@@ -214,12 +233,14 @@ async fn two_signers_sign_in_turn() {
         "{}",
         early.text()
     );
+
     let forced = form::press(&app, &second, "finish", &form::filled("")).await;
     assert_ne!(forced.status, 200);
 
     form::sign(&app, &first).await;
     let used = form::open(&app, &first).await;
     assert!(used.text().contains("You have signed"), "{}", used.text());
+
     form::sign(&app, &second).await;
     app.wait_for(&id, "vaulted").await;
     let links = app
@@ -236,6 +257,7 @@ async fn an_invitation_with_a_working_link_is_mailed() {
     let mails = app.wait_for_mails(1).await;
     let mail = mails[0].replace("=\r\n", "").replace("=3D", "=");
     assert!(mail.contains("jordan.lee@example.com"), "{mail}");
+
     let start = mail.find("http://127.0.0.1:8080/sign/").unwrap();
     let url: String = mail[start..]
         .chars()
@@ -265,12 +287,14 @@ async fn a_callback_that_cannot_be_verified_is_refused() {
         .post_text("", "/callbacks/signing/embedded", "application/json", body)
         .await;
     assert_eq!(unsigned.error(401), "Callback could not be verified");
+
     let now = holdfast::domain::clock::Clock::default().now().as_seconds();
     let request = Request::post("/api/v2/callbacks/signing/embedded")
         .header("x-docuseal-signature", format!("{now}.{}", "0".repeat(64)))
         .body(Body::from(body))
         .unwrap();
     assert_eq!(app.send(request).await.status, 401);
+
     let nobody = app
         .post_text("", "/callbacks/signing/nobody", "application/json", body)
         .await;
@@ -292,14 +316,17 @@ async fn an_expired_link_offers_a_fresh_one() {
         "{}",
         page.text()
     );
+
     let signed = form::press(&later, url, "finish", &[]).await;
     assert_eq!(signed.status, 410, "an expired link signs nothing");
 
     let renewed = form::press(&later, &format!("{url}/renew"), "renew", &[]).await;
     assert!(renewed.text().contains("on its way"), "{}", renewed.text());
+
     let mails = later.wait_for_mails(1).await;
     let fresh = form::link_in(&mails[0]);
     assert_ne!(fresh, url);
+
     form::sign(&later, &fresh).await;
     later
         .wait_for(envelope["envelope_id"].as_str().unwrap(), "vaulted")
@@ -308,11 +335,13 @@ async fn an_expired_link_offers_a_fresh_one() {
         "All parties have done their part. Download your copy",
         "All parties have done their part. This link has expired, so we will send your copy by e-mail.",
     );
+
     let page = form::open(&later, &fresh).await.text();
     assert!(
         page.contains(ready) && !page.contains("E-mail me my copy"),
         "{page}"
     );
+
     let page = form::open(&later, url).await.text();
     assert!(
         page.contains(expired) && page.contains("E-mail me my copy"),
@@ -340,8 +369,10 @@ async fn a_template_can_be_created_from_embedded_tags() {
         .await
         .data(200);
     assert_eq!(template["fields_added"], 1);
+
     assert_eq!(template["fields"][0]["name"], "Buyer signature");
     assert_eq!(template["fields"][0]["required"], true);
+
     let envelope = app
         .post(
             "/partner/envelopes",
@@ -350,6 +381,7 @@ async fn a_template_can_be_created_from_embedded_tags() {
         .await
         .data(201);
     form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+
     let id = envelope["envelope_id"].as_str().unwrap();
     app.wait_for(id, "vaulted").await;
     let copy = app.copy(id).await;
@@ -372,15 +404,19 @@ async fn entries_are_saved_individually_and_images_are_validated() {
         envelope["sign_url"].as_str().unwrap(),
     );
     form::open(&app, url).await;
+
     let nothing = form::save(&app, url, &[]).await;
     assert_eq!(nothing["problems"], json!({}));
+
     let types = app.event_types(id).await;
     assert!(!types.contains(&"signer.started".to_owned()), "{types:?}");
+
     let wrong = form::save(&app, url, &[("Signed on", "soon")]).await;
     assert_eq!(
         wrong["problems"]["Signed on"],
         "Enter a date as year-month-day"
     );
+
     for (picture, why) in [
         ("data:image/png;base64,AAAA", "Use a PNG or JPEG picture"),
         (
@@ -391,17 +427,21 @@ async fn entries_are_saved_individually_and_images_are_validated() {
         let refused = form::save(&app, url, &[("Buyer signature", picture)]).await;
         assert_eq!(refused["problems"]["Buyer signature"], why);
     }
+
     let kept = form::save(&app, url, &[("Buyer signature", "Jordan Lee")]).await;
     assert_eq!(kept["problems"], json!({}));
+
     app.wait_for_event(id, "signer.started").await;
     let page = form::open(&app, url).await;
     assert!(page.text().contains("value=\"Jordan Lee\""));
     assert!(page.text().contains("1 of 2 required fields done"));
+
     // Values that are not sent again keep their saved state.
     let rest = [("Signed on", "2026-11-21"), ("consent", form::TICK)];
     let rest = rest.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let done = form::press(&app, url, "finish", &rest).await;
     assert_eq!(done.status, 200, "{}", done.text());
+
     let completed = app.entry(id, "signer.completed").await;
     assert!(completed["consented_at"].is_string(), "{completed}");
 }
@@ -414,6 +454,7 @@ async fn pages_provide_text_with_their_image() {
     let text = form::open(&app, &format!("{url}/pages/1.txt")).await;
     assert_eq!(text.headers["content-type"], "text/plain; charset=utf-8");
     assert!(text.text().contains("RETAIL INSTALLMENT SALE CONTRACT"));
+
     let lines = form::open(&app, &format!("{url}/pages/1.json"))
         .await
         .json();
@@ -424,6 +465,7 @@ async fn pages_provide_text_with_their_image() {
         .find(|line| line["text"] == "RETAIL INSTALLMENT SALE CONTRACT")
         .unwrap();
     assert!(title["y"].as_f64().unwrap() < 0.3, "{title}");
+
     for wrong in ["0.png", "99.png", "1.svg", "one.png"] {
         let answer = form::open(&app, &format!("{url}/pages/{wrong}")).await;
         assert_eq!(answer.status, 404, "{wrong}");
@@ -440,6 +482,7 @@ async fn a_signer_gets_a_copy_after_all_have_signed() {
         form::open(&app, &copy).await.headers["content-type"],
         "application/pdf"
     );
+
     form::sign(&app, url).await;
     let page = form::open(&app, url).await;
     assert!(
@@ -447,8 +490,10 @@ async fn a_signer_gets_a_copy_after_all_have_signed() {
         "{}",
         page.text()
     );
+
     let copy = form::open(&app, &copy).await;
     assert_eq!(copy.headers["content-type"], "application/pdf");
+
     let text = pdf::text(&copy.bytes);
     assert!(text.contains("Non-authoritative copy"), "{text}");
     assert!(text.contains("Jordan Lee"), "{text}");
@@ -474,11 +519,14 @@ async fn pages_have_the_organizations_brand_and_frame_ancestors() {
         let value = page.headers["content-security-policy"].to_str().unwrap();
         value.to_owned()
     };
+
     let plain = form::open(&app, url).await;
     assert!(policy(&plain).ends_with("frame-ancestors 'none'"));
+
     let (host, _) = url.split_once("/sign/").unwrap();
     let brand = |name: &str| format!("{host}/assets/brand/{}/{name}", app.org);
     assert_eq!(form::open(&app, &brand("logo")).await.status, 404);
+
     app.set_organization(&[
         r##"brand={"name":"Oak & Pine","color":"#0b57d0"}"##,
         r#"embed_origins=["https://app.oak.example","http://localhost:3000"]"#,
@@ -487,9 +535,11 @@ async fn pages_have_the_organizations_brand_and_frame_ancestors() {
     let ancestors = "frame-ancestors https://app.oak.example http://localhost:3000";
     assert!(policy(&page).ends_with(ancestors), "{}", policy(&page));
     assert!(page.text().contains("Oak &amp; Pine"));
+
     let style = brand("brand.css");
     let address = style.strip_prefix(host).unwrap();
     assert!(page.text().contains(address), "{}", page.text());
+
     let nothing = form::open(&app, &format!("{url}/nothing")).await;
     assert_eq!(nothing.status, 404);
     assert!(
@@ -497,6 +547,7 @@ async fn pages_have_the_organizations_brand_and_frame_ancestors() {
         "{}",
         nothing.text()
     );
+
     let style = form::open(&app, &brand("brand.css")).await;
     assert!(
         style.text().contains("--accent: #0b57d0"),
@@ -518,6 +569,7 @@ async fn every_allowed_template_can_be_signed() {
         "and again {{Amount;type=number;role=Buyer;required=false;width=90}}",
         "{{Extra;type=checkbox;role=Buyer;required=false}}",
     ]);
+
     let texts = [("name", "Awkward")];
     let template = app
         .upload("/partner/templates", "application/pdf", &document, &texts)
@@ -525,6 +577,7 @@ async fn every_allowed_template_can_be_signed() {
         .data(200);
     let mut body = envelope_body(&template["template_id"]);
     body["prefilled_data"] = json!({ "Amount": 5 });
+
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let (id, url) = (
         envelope["envelope_id"].as_str().unwrap(),
@@ -532,6 +585,7 @@ async fn every_allowed_template_can_be_signed() {
     );
     let page = form::open(&app, url).await.text();
     assert_eq!(page.matches("name=\"Amount\"").count(), 1, "{page}");
+
     let values = [
         ("Locked signature", "Jordan Lee"),
         ("Loose list", "anything"),
@@ -543,8 +597,10 @@ async fn every_allowed_template_can_be_signed() {
     let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let done = form::press(&app, url, "finish", &values).await;
     assert_eq!(done.status, 200, "{}", done.text());
+
     let again = form::press(&app, url, "finish", &values).await;
     assert!(again.text().contains("You have signed"), "{}", again.text());
+
     let events = app.events(id).await;
     let completed = events
         .iter()
@@ -567,6 +623,7 @@ async fn consent_and_reason_survive_a_validation_error() {
     let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let wrong = form::press(&app, url, "finish", &values).await;
     assert_eq!(wrong.status, 422);
+
     let page = wrong.text();
     let checked = scraper::Selector::parse("#consent[checked]").unwrap();
     let document = scraper::Html::parse_document(&page);
@@ -606,6 +663,7 @@ async fn a_later_signer_sees_nothing_before_their_turn() {
         let answer = form::open(&app, &format!("{later}/{page}")).await;
         assert_eq!(answer.status, 404, "{page}");
     }
+
     app.change(
         "update signing_link set expires_at = $1",
         "2020-01-01T00:00:00.000Z",
@@ -629,6 +687,7 @@ async fn a_completely_signed_envelope_does_not_expire() {
     let unsigned = unsigned["envelope_id"].as_str().unwrap();
     app.stop_working();
     form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+
     app.change(
         "update envelope set status = 'viewed' where envelope_id = $1",
         id,
@@ -639,8 +698,10 @@ async fn a_completely_signed_envelope_does_not_expire() {
         "",
     )
     .await;
+
     app.change("delete from job where $1 = $1", "").await;
     let later = app.as_of(Duration::from_secs(40 * 86_400)).await;
+
     // Expiry runs in the order of creation: when this one has expired, the other was checked.
     later.wait_for(unsigned, "expired").await;
     let status = later
@@ -659,11 +720,13 @@ async fn fresh_link_mails_to_a_signer_are_rate_limited() {
     let later = app.as_of(Duration::from_secs(2 * 3600)).await;
     let renew = async |app: &TestApp| form::press(app, &format!("{url}/renew"), "renew", &[]).await;
     assert_eq!(renew(&later).await.status, 200);
+
     later.wait_for_mails(1).await;
     let soon = renew(&later).await;
     assert_eq!(soon.status, 429);
     assert_eq!(soon.headers["retry-after"], "300");
     assert!(soon.text().contains("Check your inbox"), "{}", soon.text());
+
     let after = later.as_of(Duration::from_secs(2 * 3600 + 301)).await;
     assert_eq!(renew(&after).await.status, 200);
 }
@@ -693,6 +756,7 @@ async fn a_document_that_differs_from_what_a_signer_saw_is_not_made() {
          where shown_sha256 is not null",
     )
     .await;
+
     form::sign(&app, &second).await;
 
     let failure = "select coalesce(max(last_error), '') from job where kind = 'room.execute'";
@@ -701,8 +765,10 @@ async fn a_document_that_differs_from_what_a_signer_saw_is_not_made() {
         assert!(Instant::now() < deadline, "the document was made");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+
     let failure = app.text_of(failure).await;
     assert!(failure.contains("not the one that Buyer saw"), "{failure}");
+
     let status = app.get(&format!("/partner/envelopes/{id}/status")).await;
     assert_ne!(status.data(200)["status"], "vaulted");
 }
@@ -719,14 +785,17 @@ async fn a_later_signer_sees_and_signs_the_entries_of_earlier_ones() {
             *value = "Ann B. Buyer".into();
         }
     }
+
     let signed = form::press(&app, &first, "finish", &values).await;
     assert_eq!(signed.status, 200, "{}", signed.text());
 
     let page = form::open(&app, &second).await;
     assert!(page.text().contains("class=\"earlier\""), "{}", page.text());
+
     let picture = form::open(&app, &format!("{second}/pages/1.png")).await;
     assert_eq!(picture.status, 200);
     assert_ne!(picture.bytes, blank.bytes);
+
     let text = form::open(&app, &format!("{second}/pages/1.txt"))
         .await
         .text();
@@ -734,10 +803,12 @@ async fn a_later_signer_sees_and_signs_the_entries_of_earlier_ones() {
         text.contains("First: Ann B. Buyer (Ann Buyer, Buyer)"),
         "{text}"
     );
+
     form::sign(&app, &second).await;
     app.wait_for(&id, "vaulted").await;
 
     let digests = shown_digests(&app, &id).await;
+
     // The first saw the blank document, the second also an entry.
     let value = hex::encode(Sha256::digest("Ann B. Buyer"));
     let lines = format!(
@@ -753,6 +824,7 @@ async fn a_later_signer_sees_and_signs_the_entries_of_earlier_ones() {
 async fn a_document_that_changed_since_it_was_shown_is_not_signed() {
     let app = TestApp::start().await;
     let (id, links) = app.sent_to_two_at_once().await;
+
     // Both open the document, then one signs.
     let page = form::open(&app, &links[1]).await.text();
     let shown = page
@@ -760,6 +832,7 @@ async fn a_document_that_changed_since_it_was_shown_is_not_signed() {
         .and_then(|(_, rest)| rest.split_once('"'))
         .map(|(version, _)| version.to_owned())
         .unwrap();
+
     form::sign(&app, &links[0]).await;
     let mut values = form::filled(&page);
     values.push(("document-version".to_owned(), shown));
@@ -770,11 +843,13 @@ async fn a_document_that_changed_since_it_was_shown_is_not_signed() {
         "{}",
         refused.text()
     );
+
     let types = app.event_types(&id).await;
     assert!(
         !types.contains(&"envelope.completed".to_owned()),
         "{types:?}"
     );
+
     form::sign(&app, &links[1]).await;
     app.wait_for(&id, "vaulted").await;
 }
@@ -789,6 +864,7 @@ async fn people_get_pages_and_programs_get_json() {
         let request = Request::get(path).header("accept", accept);
         app.send(request.body(Body::empty()).unwrap()).await
     };
+
     let missing = [
         "/".to_owned(),
         "/sign/".to_owned(),
@@ -803,9 +879,11 @@ async fn people_get_pages_and_programs_get_json() {
         assert_eq!(kind, "text/html; charset=utf-8", "{path}");
         assert!(page.text().contains("<h1>This"), "{path}: {}", page.text());
     }
+
     assert_eq!(ask("/", "application/json").await.error(404), "Not found");
     let api = ask("/api/v2/unknown", "text/html").await;
     assert_eq!(api.error(404), "Not found");
+
     let icon = ask("/favicon.ico", "image/*").await;
     assert_eq!(icon.status, 200);
     assert_eq!(icon.headers["content-type"], "image/svg+xml");
@@ -819,6 +897,7 @@ async fn after_signing_a_page_names_who_is_missing_and_leads_back_to_the_sender(
     };
     let app = TestApp::with(|_| {}, settings).await;
     let template = app.contract_template().await;
+
     let mut body = envelope_body(&template["template_id"]);
     for wrong in [
         "https://evil.example/",
@@ -831,6 +910,7 @@ async fn after_signing_a_page_names_who_is_missing_and_leads_back_to_the_sender(
         assert_eq!(refused.status, 422, "{wrong}");
         assert!(refused.text().contains("return_url"), "{}", refused.text());
     }
+
     body["return_url"] = "https://app.example.com/done?deal=17".into();
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let (id, url) = (
@@ -840,10 +920,12 @@ async fn after_signing_a_page_names_who_is_missing_and_leads_back_to_the_sender(
     let page = form::open(&app, url).await.text();
     let values = form::filled(&page);
     let signed = form::press(&app, url, "finish", &values).await.text();
+
     let back =
         format!("https://app.example.com/done?deal=17&amp;envelope_id={id}&amp;event=completed");
     assert!(signed.contains(&back), "{signed}");
     assert!(signed.contains("Continue to app.example.com"), "{signed}");
+
     // An origin that the organization has withdrawn meanwhile is no way back.
     app.set_organization(&["return_origins=[]"]);
     let page = form::open(&app, url).await.text();
@@ -864,11 +946,13 @@ async fn the_form_knows_its_pages_without_reading_the_document() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;
     assert_eq!(app.count("page_facts").await, 1);
+
     let later = app.as_of(std::time::Duration::from_secs(60)).await;
     for object in later.objects("") {
         let moved = object.with_extension("away");
         std::fs::rename(&object, moved).unwrap();
     }
+
     let page = form::open(&later, envelope["sign_url"].as_str().unwrap()).await;
     assert_eq!(page.status, 200, "{}", page.text());
     assert!(page.text().contains("Page 4 of 4"), "{}", page.text());

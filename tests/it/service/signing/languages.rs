@@ -63,6 +63,7 @@ pub(super) fn plain_words(text: &str, data: &[&str]) -> Vec<String> {
         .fold(text.to_owned(), |text, known| text.replace(known, " "));
     let words = text.split(|letter: char| !letter.is_alphabetic());
     let plain = words.filter(|word| word.len() > 1 && word.is_ascii());
+
     plain.map(str::to_owned).collect()
 }
 
@@ -70,6 +71,7 @@ pub(super) fn plain_words(text: &str, data: &[&str]) -> Vec<String> {
 pub(super) fn assert_translated(what: &str, page: &str, data: &[&str]) {
     let html = Html::parse_document(page);
     assert_eq!(language(page).0, "en-XA", "{what}: {page}");
+
     let mut texts = Vec::new();
     for node in html.tree.nodes() {
         match node.value() {
@@ -99,6 +101,7 @@ pub(super) fn assert_translated(what: &str, page: &str, data: &[&str]) {
             _ => {}
         }
     }
+
     let wrong: Vec<String> = texts
         .iter()
         .flat_map(|text| plain_words(text, data))
@@ -119,6 +122,7 @@ async fn the_senders_choice_comes_before_the_browser_and_the_organization() {
     let chosen = sent_with(&app, json!({ "locale": "es-MX" }))
         .await
         .data(201);
+
     let free = sent_with(&app, json!({})).await.data(201);
     for (envelope, languages, expected, words) in [
         (&chosen, "de", ("es", "ltr"), "Terminar y firmar"),
@@ -139,6 +143,7 @@ async fn the_senders_choice_comes_before_the_browser_and_the_organization() {
         assert_eq!((lang.as_str(), dir.as_str()), expected, "{languages}");
         assert!(page.contains(words), "{languages}: {page}");
     }
+
     let unknown = open_in(&app, "/sign/unknown", "fr").await;
     assert_eq!(unknown.status, 404);
     assert!(
@@ -156,17 +161,20 @@ async fn a_language_without_texts_is_refused_and_nothing_is_sent() {
         assert_eq!(refused.status, 422, "{wrong}: {}", refused.text());
         assert!(refused.text().contains("locale"), "{}", refused.text());
     }
+
     let refused = sent_with(&app, json!({ "locale": "it" })).await;
     assert!(
         refused.text().contains("en, es, fr, de, pt, zh-Hans, ar"),
         "{}",
         refused.text()
     );
+
     let template = app.contract_template().await;
     let mut later = envelope_body(&template["template_id"]);
     later["template_id"] = Value::Null;
     later["signers"] = json!([{ "email": "a@example.com", "name": "Ana", "locale": "it" }]);
     assert_eq!(app.post("/partner/envelopes", later).await.status, 422);
+
     let all = app.get("/partner/envelopes").await.json();
     assert_eq!(all["data"], json!([]), "{all}");
     assert_eq!(
@@ -186,6 +194,7 @@ async fn no_text_of_the_signers_pages_is_left_in_english() {
         "{{Colour;type=select;role=Buyer;options=Red,Blue}}",
         "{{Second;type=signature;role=Seller;required=true}}",
     ]);
+
     let texts = [("name", "All")];
     let template = app
         .upload("/partner/templates", "application/pdf", &document, &texts)
@@ -193,6 +202,7 @@ async fn no_text_of_the_signers_pages_is_left_in_english() {
         .data(200);
     let mut body = envelope_body(&template["template_id"]);
     body["signers"] = buyer_and_seller();
+
     body["preserve_signing_order"] = true.into();
     let send = async || {
         let envelope = app.post("/partner/envelopes", body.clone()).await.data(201);
@@ -207,8 +217,10 @@ async fn no_text_of_the_signers_pages_is_left_in_english() {
                 .unwrap()
                 .to_owned()
         };
+
         (id, url(0), url(1))
     };
+
     let data = [
         "Retail instalment contract",
         "Ann Buyer",
@@ -232,6 +244,7 @@ async fn no_text_of_the_signers_pages_is_left_in_english() {
         "holdfast",
         "app.example.com",
     ];
+
     let (id, first, second) = send().await;
     let check = |what: &str, page: &TestResponse| assert_translated(what, &page.text(), &data);
     check("form", &form::open(&app, &first).await);
@@ -242,6 +255,7 @@ async fn no_text_of_the_signers_pages_is_left_in_english() {
         "problems",
         &form::press(&app, &first, "finish", &wrong).await,
     );
+
     check("review", &form::press(&app, &first, "review", &[]).await);
     check(
         "decline without reason",
@@ -250,6 +264,7 @@ async fn no_text_of_the_signers_pages_is_left_in_english() {
     let problems = form::save(&app, &first, &[("Sum", "12a")]).await;
     let why = problems["problems"]["Sum"].as_str().unwrap();
     assert!(plain_words(why, &[]).is_empty(), "{why}");
+
     let mut values = form::filled(&form::open(&app, &first).await.text());
     for (name, value) in &mut values {
         match name.as_str() {
@@ -258,8 +273,10 @@ async fn no_text_of_the_signers_pages_is_left_in_english() {
             _ => {}
         }
     }
+
     let signed = form::press(&app, &first, "finish", &values).await;
     assert_eq!(signed.status, 200, "{}", signed.text());
+
     check("thanks", &signed);
     check("signed", &form::open(&app, &first).await);
     check("second signer's form", &form::open(&app, &second).await);
@@ -267,6 +284,7 @@ async fn no_text_of_the_signers_pages_is_left_in_english() {
     check("copy", &form::open(&app, &first).await);
     let late = app.as_of(Duration::from_secs(8 * 86_400)).await;
     check("copy by an expired link", &form::open(&late, &first).await);
+
     check(
         "no such page",
         &form::open(&app, &format!("{first}/pages/9.png")).await,
@@ -280,6 +298,7 @@ async fn no_text_of_the_signers_pages_is_left_in_english() {
         "mailed",
         &form::press(&late, &format!("{first}/renew"), "renew", &[]).await,
     );
+
     check(
         "mailed twice",
         &form::press(&late, &format!("{first}/renew"), "renew", &[]).await,
@@ -289,6 +308,7 @@ async fn no_text_of_the_signers_pages_is_left_in_english() {
         "declined",
         &form::press(&app, &first, "decline", &reason).await,
     );
+
     check("declined by another", &form::open(&app, &second).await);
     drop(id);
 
@@ -297,6 +317,7 @@ async fn no_text_of_the_signers_pages_is_left_in_english() {
     app.post(&format!("/partner/envelopes/{id}/void"), void)
         .await
         .data(200);
+
     check("withdrawn", &form::open(&app, &first).await);
 }
 
@@ -313,6 +334,7 @@ async fn no_text_of_payment_and_verification_is_left_in_english() {
         payment: Some(payment),
         ..accented()
     };
+
     let data = [
         "Retail instalment contract",
         "Jordan Lee",
@@ -322,6 +344,7 @@ async fn no_text_of_payment_and_verification_is_left_in_english() {
         "USD",
         "Maple Street Motors",
     ];
+
     let app = TestApp::with(|_| {}, settings).await;
     let envelope = app.sent_envelope().await;
     let url = link(&envelope);
@@ -334,6 +357,7 @@ async fn no_text_of_payment_and_verification_is_left_in_english() {
         .collect();
     let data = [&data[..], &names[..]].concat();
     assert_translated("form with a payment", &page, &data);
+
     form::sign(&app, &url).await;
     assert_translated("payment due", &form::open(&app, &url).await.text(), &data);
 }
@@ -347,8 +371,10 @@ async fn no_text_of_the_identity_check_is_left_in_english() {
     let mut body = envelope_body(&made["template_id"]);
     body["customer_email"] = "kim@birch.example".into();
     let url = link(&app.post("/partner/envelopes", body).await.data(201));
+
     let data = ["Retail instalment contract", "Maple Street Motors"];
     let page = form::open(&app, &url).await.text();
+
     // Questions and answers come from the provider.
     let document = Html::parse_document(&page);
     let asked = scraper::Selector::parse("legend, .choice").unwrap();
@@ -362,9 +388,11 @@ async fn no_text_of_the_identity_check_is_left_in_english() {
         .filter(|text| !text.is_empty());
     let data: Vec<&str> = data.into_iter().chain(asked).collect();
     assert_translated("questions", &page, &data);
+
     let some = [("q1".to_owned(), "correct".to_owned())];
     let page = form::press(&app, &url, "", &some).await.text();
     assert_translated("unanswered", &page, &data);
+
     let wrong = ["q1", "q2", "q3"].map(|name| (name.to_owned(), "wrong1".to_owned()));
     for what in ["wrong", "again", "wrong twice", "again", "locked"] {
         let again = [("again".to_owned(), "again".to_owned())];
@@ -400,6 +428,7 @@ async fn the_certificate_and_the_verification_page_are_translated() {
             "{accented}: {text}"
         );
     }
+
     let start = text.find("/verify/").unwrap();
     let link: String = text[start..].split_whitespace().collect();
     let mut parts = link.split('/').skip(2);
@@ -411,6 +440,7 @@ async fn the_certificate_and_the_verification_page_are_translated() {
     )
     .await;
     assert_eq!(page.status, 200, "{}", page.text());
+
     let html = page.text();
     let hashes: Vec<&str> = html
         .split("data-sha256=\"")
@@ -425,6 +455,7 @@ async fn the_certificate_and_the_verification_page_are_translated() {
         "UTC",
     ];
     let data = [&data[..], &hashes[..], &[id.as_str()]].concat();
+
     assert_translated("verification", &html, &data);
 }
 
@@ -454,6 +485,7 @@ async fn chinese_and_arabic_are_written_into_documents() {
         let app = TestApp::with(|_| {}, settings).await;
         let template = app.contract_template().await;
         let mut body = envelope_body(&template["template_id"]);
+
         let email = "signer@example.com";
         body["signers"] = json!([{ "email": email, "name": name, "role": "Buyer" }]);
         let envelope = app.post("/partner/envelopes", body).await.data(201);
@@ -464,6 +496,7 @@ async fn chinese_and_arabic_are_written_into_documents() {
             *value = name.into();
         }
         assert_eq!(form::press(&app, url, "finish", &values).await.status, 200);
+
         app.wait_for(id, "vaulted").await;
         let copy = app.copy(id).await;
         let path = format!("/partner/envelopes/{id}/completion-certificate");
@@ -472,6 +505,7 @@ async fn chinese_and_arabic_are_written_into_documents() {
         let record = app.get(&path).await.bytes;
         let folder = screenshots();
         std::fs::create_dir_all(&folder).unwrap();
+
         for (what, pdf) in [
             ("copy", &copy[..]),
             ("certificate", &certificate[..]),
@@ -480,6 +514,7 @@ async fn chinese_and_arabic_are_written_into_documents() {
             let file = format!("{what}-{}.pdf", locale.as_str());
             std::fs::write(folder.join(file), pdf).unwrap();
         }
+
         // Poppler turns Arabic back into the order in which it is read, with marks of direction and
         // with spaces where letters do not touch.
         let plain = |text: &str| {
@@ -488,13 +523,16 @@ async fn chinese_and_arabic_are_written_into_documents() {
             text.chars().filter(kept).collect::<String>()
         };
         let text = |pdf: &[u8]| plain(&pdf::text(pdf));
+
         let (name, title) = (plain(name), plain(title));
         let copy = text(&copy);
         assert!(copy.contains(&name), "{copy}");
         assert!(copy.contains(&plain(mark)), "{copy}");
+
         let record = text(&record);
         assert!(record.contains(&plain(custody)), "{record}");
         assert!(record.contains(&name), "{record}");
+
         let certificate = text(&certificate);
         assert!(certificate.contains(&name), "{certificate}");
         assert!(certificate.contains(&title), "{certificate}");
@@ -519,14 +557,17 @@ async fn no_text_of_the_mails_is_left_in_english() {
         .data(200);
     app.wait_for_mails(2).await;
     form::sign(&app, &first).await;
+
     form::sign(&app, &second).await;
     app.wait_for(&id, "vaulted").await;
+
     // Invitations, a reminder, and the copies for signers and creator.
     app.wait_for_mails(6).await;
     let (_, [first, _]) = app.sent_to_two().await;
     app.wait_for_mails(7).await;
     let reason = [("reason".to_owned(), "12".to_owned())];
     form::press(&app, &first, "decline", &reason).await;
+
     // To the creator and to the one who declined.
     app.wait_for_mails(9).await;
     let (id, _) = app.sent_to_two().await;
@@ -535,6 +576,7 @@ async fn no_text_of_the_mails_is_left_in_english() {
     app.post(&format!("/partner/envelopes/{id}/void"), void)
         .await
         .data(200);
+
     let mails = app.wait_for_mails(11).await;
     let data = [
         "Retail instalment contract",
@@ -572,6 +614,7 @@ async fn a_mail_in_spanish_says_the_same_as_text_and_html() {
         "{subject}"
     );
     assert!(html.contains("<html lang=\"es\" dir=\"ltr\">"), "{html}");
+
     let shown: Vec<String> = Html::parse_document(&html)
         .root_element()
         .text()
@@ -589,13 +632,16 @@ async fn a_mail_in_spanish_says_the_same_as_text_and_html() {
         assert!(text.contains(words), "{words}: {text}");
         assert!(shown.contains(words), "{words}: {shown}");
     }
+
     assert!(
         plain_words(&text, &[]).iter().all(|word| word != "Hello"),
         "{text}"
     );
+
     form::sign(&app, &link(&envelope)).await;
     let id = envelope["envelope_id"].as_str().unwrap();
     app.wait_for(id, "vaulted").await;
+
     // The creator has chosen no language.
     let mails = app.wait_for_mails(3).await;
     let mut subjects: Vec<String> = mails.iter().map(|mail| parts(mail).0).collect();
@@ -626,6 +672,7 @@ async fn the_ledger_names_the_consent_text_that_the_signer_agreed_to() {
         consent: [(Locale::De, own.clone())].into(),
         ..OrgSettings::default()
     };
+
     let app = TestApp::with(|_| {}, settings).await;
     for (locale, version) in [("fr-CA", "holdfast-2."), ("de", "2026-11")] {
         let envelope = sent_with(&app, json!({ "locale": locale })).await.data(201);
@@ -639,9 +686,11 @@ async fn the_ledger_names_the_consent_text_that_the_signer_agreed_to() {
             texts.collect::<Vec<_>>()
         };
         let statement = texts(".consent label").concat();
+
         let disclosure = texts(".disclosure p").join("\n\n");
         let control = scraper::Selector::parse("#consent").unwrap();
         let agreed = page.select(&control).next().unwrap().attr("value").unwrap();
+
         // Another text than the one that the organization has now is no consent.
         let mut values = form::filled(&page.html());
         let mut agree_to = async |digest: &str| {
@@ -651,10 +700,12 @@ async fn the_ledger_names_the_consent_text_that_the_signer_agreed_to() {
         };
         assert_eq!(agree_to(&"0".repeat(64)).await, 422);
         assert_eq!(agree_to(agreed).await, 200);
+
         let details = app.entry(id, "signer.completed").await;
         let named = details["consent_version"].as_str().unwrap();
         assert!(named.starts_with(version), "{details}");
         assert_eq!(details["consent_locale"], locale[..2], "{details}");
+
         let shown = hex::encode(Sha256::digest(format!("{statement}\n\n{disclosure}")));
         assert_eq!(details["consent_sha256"], shown.as_str(), "{details}");
     }
@@ -671,6 +722,7 @@ async fn the_form_works_from_right_to_left_and_is_accessible() {
         browser.picture(&format!("{name}-document")).await;
         browser.click(".next").await;
         browser.see(".step.current").await;
+
         browser.picture(&format!("{name}-field")).await;
         let signature = "document.querySelector('.sheet a[data-field=\"1\"]').dispatchEvent(
             new MouseEvent('click', { bubbles: true, cancelable: true }))";
@@ -678,20 +730,24 @@ async fn the_form_works_from_right_to_left_and_is_accessible() {
         browser.see(".ways").await;
         browser.picture(&format!("{name}-signature")).await;
         browser.is_accessible(locale).await;
+
         // The page of the document keeps its direction.
         let direction = "return getComputedStyle(document.querySelector('.sheet')).direction";
         assert_eq!(browser.run(direction).await, "ltr");
+
         let wide = "return document.documentElement.scrollWidth <= innerWidth";
         assert_eq!(
             browser.run(wide).await,
             true,
             "{locale}: the page is wider than the screen"
         );
+
         let wide = TestBrowser::open(EmulatedScreen::Desktop).await;
         wide.goto(&link(&envelope)).await;
         wide.see(".sheet img").await;
         wide.picture(&format!("{name}-desktop")).await;
         wide.is_accessible(locale).await;
+
         // The field builder is in the language of the organization here.
         app.set_organization(&[&format!("language=\"{locale}\"")]);
         wide.tell("Network.enable", json!({})).await;
@@ -703,11 +759,13 @@ async fn the_form_works_from_right_to_left_and_is_accessible() {
             .await;
         wide.goto(&format!("{}/builder#token={token}", app.url()))
             .await;
+
         wide.see(".box").await;
         assert_eq!(
             wide.run("return document.documentElement.lang").await,
             locale
         );
+
         wide.picture(&format!("{name}-builder")).await;
         wide.is_accessible("field builder").await;
     }
@@ -718,6 +776,7 @@ async fn the_form_works_from_right_to_left_and_is_accessible() {
 async fn no_text_of_the_script_is_left_in_english() {
     let app = TestApp::on_a_socket().await;
     let envelope = app.sent_envelope().await;
+
     // No sender can choose this language, and browsers have others.
     app.execute("update signer set locale = 'en-XA'").await;
     let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
@@ -727,6 +786,7 @@ async fn no_text_of_the_script_is_left_in_english() {
     let names = browser.run(names).await;
     let names = names.as_array().unwrap().iter().filter_map(Value::as_str);
     let data: Vec<&str> = names.chain(["Jordan Lee", "Jordan", "JL"]).collect();
+
     let visible = "const panel = document.querySelector('.panel');
         const named = [...panel.querySelectorAll('[aria-label], [placeholder]')];
         return [panel.innerText, ...named.map((one) => one.ariaLabel ?? one.placeholder)].join(' ')";
@@ -754,6 +814,7 @@ async fn no_text_of_codes_delegation_and_reading_is_left_in_english() {
         { "email": "ann@example.com", "name": "Ann", "role": "Buyer", "kind": "signer",
           "access": "passcode", "passcode": "4711 4711" },
     ]);
+
     body["recipients"] = json!([{ "email": "eve@example.com", "name": "Eve", "kind": "viewer" }]);
     body["allow_delegation"] = true.into();
     let envelope = app.post("/partner/envelopes", body).await.data(201);
@@ -763,6 +824,7 @@ async fn no_text_of_codes_delegation_and_reading_is_left_in_english() {
         .await
         .data(200);
     let url = |index: usize| links["signers"][index]["embed_url"].as_str().unwrap();
+
     let data = [
         "Retail instalment contract",
         "Maple Street Motors",
@@ -772,6 +834,7 @@ async fn no_text_of_codes_delegation_and_reading_is_left_in_english() {
         "Buyer",
         "m…x@example.com",
     ];
+
     let mut pages = Vec::new();
     let mut keep = |what: &'static str, page: TestResponse| pages.push((what, page.text()));
     keep("question for a code", form::open(&app, url(0)).await);
@@ -779,6 +842,7 @@ async fn no_text_of_codes_delegation_and_reading_is_left_in_english() {
         "code sent",
         form::press(&app, url(0), "send-code", &[]).await,
     );
+
     keep(
         "code too soon",
         form::press(&app, url(0), "send-code", &[]).await,
@@ -788,15 +852,18 @@ async fn no_text_of_codes_delegation_and_reading_is_left_in_english() {
         "wrong code",
         form::press(&app, url(0), "enter-code", &given("1")).await,
     );
+
     keep("passcode", form::open(&app, url(1)).await);
     for _ in 0..4 {
         form::press(&app, url(0), "enter-code", &given("1")).await;
     }
+
     keep("locked", form::open(&app, url(0)).await);
     let mails = app.wait_for_mails(3).await;
     let mail = mails.iter().find(|mail| parts(mail).1.contains("/view/"));
     let view = form::link_in(mail.unwrap());
     keep("page for readers", form::open(&app, &view).await);
+
     for mail in &mails {
         let (subject, text, _) = parts(mail);
         let lines = text.lines().filter(|line| !line.starts_with("http"));
@@ -805,6 +872,7 @@ async fn no_text_of_codes_delegation_and_reading_is_left_in_english() {
         let wrong = plain_words(&format!("{subject}\n{}", lines.join("\n")), &known);
         assert!(wrong.is_empty(), "{subject}: {wrong:?}");
     }
+
     // The approver's form, with the other person who should sign.
     let mut open = envelope_body(&template["template_id"]);
     open["allow_delegation"] = true.into();
@@ -812,6 +880,7 @@ async fn no_text_of_codes_delegation_and_reading_is_left_in_english() {
         { "email": "max@example.com", "name": "Max", "role": "Boss", "kind": "approver" },
         { "email": "ann@example.com", "name": "Ann", "role": "Buyer" },
     ]);
+
     let envelope = app.post("/partner/envelopes", open).await.data(201);
     let url = link(&envelope);
     keep("form of an approver", form::open(&app, &url).await);
@@ -819,11 +888,13 @@ async fn no_text_of_codes_delegation_and_reading_is_left_in_english() {
         "delegation without a person",
         form::press(&app, &url, "delegate", &[]).await,
     );
+
     let kim = [
         ("delegate-name".to_owned(), "Max".to_owned()),
         ("delegate-email".to_owned(), "kim@example.com".to_owned()),
     ];
     keep("delegated", form::press(&app, &url, "delegate", &kim).await);
+
     for (what, page) in &pages {
         assert_translated(what, page, &data);
     }

@@ -30,6 +30,7 @@ async fn template(app: &TestApp, roles: &[&str]) -> Value {
         })
     };
     let fields: Vec<Value> = roles.iter().zip(1..).map(field).collect();
+
     app.template(CONTRACT, &json!(fields)).await
 }
 
@@ -69,6 +70,7 @@ async fn sent_with_note(app: &TestApp) -> (String, Value) {
         )
         .await
         .data(200);
+
     let mut body = envelope_body(&template["template_id"]);
     body["signers"] = json!([person("Buyer")]);
     let envelope = app.post("/partner/envelopes", body).await.data(201);
@@ -93,6 +95,7 @@ async fn link(app: &TestApp, id: &str, role: &str) -> String {
         .await;
     let links = links.data(200);
     let url = &links["signers"][index]["embed_url"];
+
     url.as_str().unwrap().to_owned()
 }
 
@@ -123,6 +126,7 @@ fn addressees(mails: &[String], words: &str) -> Vec<String> {
         })
         .collect();
     found.sort();
+
     found
 }
 
@@ -135,6 +139,7 @@ async fn signers_of_one_group_sign_in_any_order_before_the_next_group() {
         with(person("Co-buyer"), "order", 1),
     ]);
     let id = sent(&app, &ROLES, signers, json!({})).await;
+
     let mails = app.wait_for_mails(2).await;
     let asked = addressees(&mails, "asks you to sign");
     assert_eq!(asked, ["buyer@example.com", "co-buyer@example.com"]);
@@ -142,11 +147,14 @@ async fn signers_of_one_group_sign_in_any_order_before_the_next_group() {
     let lender = link(&app, &id, "Lender").await;
     let page = form::open(&app, &lender).await.text();
     assert!(page.contains("not your turn"), "{page}");
+
     form::sign(&app, &link(&app, &id, "Co-buyer").await).await;
     let page = form::open(&app, &lender).await.text();
     assert!(page.contains("not your turn"), "{page}");
+
     form::sign(&app, &link(&app, &id, "Buyer").await).await;
     let mails = app.wait_for_mails(3).await;
+
     // Nobody of the first group is asked twice.
     let asked = addressees(&mails, "asks you to sign");
     assert_eq!(
@@ -157,6 +165,7 @@ async fn signers_of_one_group_sign_in_any_order_before_the_next_group() {
             "lender@example.com"
         ]
     );
+
     form::sign(&app, &lender).await;
     app.wait_for(&id, "completed").await;
     let people = people(&app, &id).await;
@@ -181,6 +190,7 @@ async fn an_order_that_does_not_fit_is_refused() {
     let some = json!([with(person("Buyer"), "order", 1), person("Lender")]);
     let refused = create(&app, &roles, some, json!({})).await;
     assert_eq!(refused.json()["details"][0]["code"], "signing_order");
+
     let all = json!([
         with(person("Buyer"), "order", 1),
         with(person("Lender"), "order", 1)
@@ -188,16 +198,20 @@ async fn an_order_that_does_not_fit_is_refused() {
     let unordered = json!({ "preserve_signing_order": false });
     let refused = create(&app, &roles, all, unordered).await;
     assert_eq!(refused.json()["details"][0]["code"], "signing_order");
+
     let zero = json!([
         with(person("Buyer"), "order", 0),
         with(person("Lender"), "order", 1)
     ]);
     assert_eq!(create(&app, &roles, zero, json!({})).await.status, 422);
+
     let first = json!([with(person("Buyer"), "kind", "witness"), person("Lender")]);
     let refused = create(&app, &roles, first, json!({})).await;
     assert_eq!(refused.json()["details"][0]["code"], "witness_first");
+
     let unknown = json!([with(person("Buyer"), "kind", "editor"), person("Lender")]);
     assert_eq!(create(&app, &roles, unknown, json!({})).await.status, 422);
+
     let listed = app.get("/partner/envelopes").await;
     assert_eq!(listed.json()["data"], json!([]));
 }
@@ -212,6 +226,7 @@ async fn an_approver_without_fields_approves_before_the_signer() {
         addressees(&mails, "asks you to approve"),
         ["manager@example.com"]
     );
+
     let buyer = link(&app, &id, "Buyer").await;
     let page = form::open(&app, &buyer).await.text();
     assert!(page.contains("not your turn"), "{page}");
@@ -223,17 +238,21 @@ async fn an_approver_without_fields_approves_before_the_signer() {
         "{page}"
     );
     assert!(page.contains("I mean this as my approval."), "{page}");
+
     let signature = "What I enter as my signature is meant to be my signature.";
     assert!(!page.contains(signature), "{page}");
     assert!(page.contains(">Approve</button>"), "{page}");
+
     let without = form::press(&app, &manager, "finish", &[]).await;
     assert_eq!(without.status, 422, "{}", without.text());
+
     form::sign(&app, &manager).await;
     form::sign(&app, &buyer).await;
     app.wait_for(&id, "completed").await;
     let people = people(&app, &id).await;
     assert_eq!(people["signers"][0]["kind"], "approver");
     assert_eq!(people["signers"][0]["status"], "completed");
+
     let stored = app
         .post(
             &format!("/partner/envelopes/{id}/vault-in-signed"),
@@ -241,6 +260,7 @@ async fn an_approver_without_fields_approves_before_the_signer() {
         )
         .await;
     assert_eq!(stored.status, 200, "{}", stored.text());
+
     let compliance = app
         .get(&format!("/partner/envelopes/{id}/compliance"))
         .await;
@@ -270,6 +290,7 @@ async fn a_witness_is_named_as_one() {
         addressees(&mails, "sign as a witness"),
         ["lender@example.com"]
     );
+
     let page = form::open(&app, &link(&app, &id, "Lender").await).await;
     assert!(page.text().contains("signs as a witness"));
 }
@@ -283,8 +304,10 @@ async fn a_viewer_reads_along_and_a_cc_gets_the_copy() {
     ] });
     let signers = json!([person("Buyer"), person("Lender")]);
     let id = sent(&app, &["Buyer", "Lender"], signers, recipients).await;
+
     let mails = app.wait_for_mails(2).await;
     assert_eq!(addressees(&mails, "shows you"), ["agent@example.com"]);
+
     let mail = mails
         .iter()
         .find(|mail| mail.contains("shows you"))
@@ -292,6 +315,7 @@ async fn a_viewer_reads_along_and_a_cc_gets_the_copy() {
     let url = form::link_in(mail);
     let page = form::open(&app, &url).await;
     assert_eq!(page.status, 200);
+
     let page = page.text();
     for said in [
         "You can read this document. You do not need to sign it.",
@@ -299,11 +323,13 @@ async fn a_viewer_reads_along_and_a_cc_gets_the_copy() {
     ] {
         assert!(page.contains(said), "{said}: {page}");
     }
+
     assert!(!page.contains("<form"), "{page}");
 
     form::sign(&app, &link(&app, &id, "Buyer").await).await;
     let text = form::open(&app, &format!("{url}/pages/1.txt")).await.text();
     assert!(text.contains("Buyer signature: Jordan Lee"), "{text}");
+
     let picture = form::open(&app, &format!("{url}/pages/1.png?w=600")).await;
     assert_eq!(picture.status, 200);
     assert_eq!(
@@ -319,6 +345,7 @@ async fn a_viewer_reads_along_and_a_cc_gets_the_copy() {
     app.wait_for(&id, "completed").await;
     let copy = form::open(&app, &format!("{url}/copy.pdf")).await;
     assert_eq!(copy.status, 200);
+
     // The viewer, the cc, both signers and the creator.
     let mails = app.wait_for_mails(3 + 4).await;
     let told = addressees(&mails, "Completed:");
@@ -329,6 +356,7 @@ async fn a_viewer_reads_along_and_a_cc_gets_the_copy() {
     ] {
         assert!(told.contains(&address.to_owned()), "{address}: {told:?}");
     }
+
     let people = people(&app, &id).await;
     assert_eq!(people["recipients"][1]["kind"], "cc");
     assert_eq!(people["signers"].as_array().unwrap().len(), 2);
@@ -347,6 +375,7 @@ async fn a_withdrawn_document_is_closed_for_its_viewer() {
         .find(|mail| mail.contains("shows you"))
         .unwrap();
     let url = form::link_in(mail);
+
     app.post(&format!("/partner/envelopes/{id}/void"), json!({}))
         .await
         .data(200);
@@ -356,6 +385,7 @@ async fn a_withdrawn_document_is_closed_for_its_viewer() {
         form::open(&app, &format!("{url}/pages/1.png")).await.status,
         404
     );
+
     let mails = app.wait_for_mails(4).await;
     assert!(addressees(&mails, "Withdrawn:").contains(&"agent@example.com".to_owned()));
 }
@@ -373,16 +403,20 @@ async fn another_person_signs_after_a_correction_and_old_links_die() {
     let changed = correct(&app, &id, "Buyer", change).await.data(200);
     assert_eq!(changed["email"], "sam@example.com");
     assert_eq!(changed["status"], "pending");
+
     let page = form::open(&app, &old).await;
     assert_ne!(page.status, 200, "{}", page.text());
+
     let mails = app.wait_for_mails(2).await;
     assert!(addressees(&mails, "asks you to sign").contains(&"sam@example.com".to_owned()));
+
     let new = link(&app, &id, "Buyer").await;
     let page = form::open(&app, &new).await.text();
     assert!(
         page.contains("Sam Lee") && !page.contains("private words"),
         "{page}"
     );
+
     form::sign(&app, &new).await;
     app.wait_for(&id, "completed").await;
 
@@ -394,6 +428,7 @@ async fn another_person_signs_after_a_correction_and_old_links_die() {
     assert_eq!(details["previous"]["email"], "buyer@example.com");
     assert_eq!(details["signer"]["email"], "sam@example.com");
     assert_eq!(details["reason"], "Ann is abroad");
+
     let viewed = entries
         .iter()
         .filter(|entry| entry["action"] == "signer.viewed");
@@ -423,6 +458,7 @@ async fn a_replaced_person_cannot_finish_a_request_that_was_under_way() {
         .header("content-type", "application/x-www-form-urlencoded")
         .body(Body::from_stream(futures::stream::once(form)))
         .unwrap();
+
     let correction = async {
         // The link was read by now; the form arrives afterwards.
         tokio::time::sleep(std::time::Duration::from_millis(300)).await;
@@ -431,10 +467,13 @@ async fn a_replaced_person_cannot_finish_a_request_that_was_under_way() {
         go_on.send(()).unwrap();
     };
     let (answer, ()) = tokio::join!(app.send(request), correction);
+
     // Its link has expired meanwhile.
     assert_eq!(answer.status, 410, "{}", answer.text());
+
     let people = people(&app, &id).await;
     assert_eq!(people["signers"][0]["status"], "pending");
+
     let page = form::open(&app, &link(&app, &id, "Buyer").await)
         .await
         .text();
@@ -451,16 +490,21 @@ async fn a_reader_gets_a_new_link_by_mail() {
     let mails = app.wait_for_mails(2).await;
     let mail = mails.iter().find(|mail| mail.contains("shows you"));
     let url = form::link_in(mail.unwrap());
+
     let later = app.as_of(std::time::Duration::from_secs(8 * 86_400)).await;
     let page = form::open(&later, &url).await;
     assert_eq!(page.status, 410);
     assert!(page.text().contains("/renew"), "{}", page.text());
+
     let picture = form::open(&later, &format!("{url}/pages/1.png")).await;
     assert_eq!(picture.status, 404);
+
     let renewed = form::press(&later, &format!("{url}/renew"), "", &[]).await;
     assert_eq!(renewed.status, 200);
+
     let again = form::press(&later, &format!("{url}/renew"), "", &[]).await;
     assert_eq!(again.status, 429);
+
     let mails = later.wait_for_mails(1).await;
     let fresh: Vec<String> = mails
         .iter()
@@ -481,9 +525,11 @@ async fn a_corrected_name_keeps_the_entries() {
         &[("Note", "kept words")],
     )
     .await;
+
     let change = json!({ "name": "Bea Buyer" });
     let changed = correct(&app, &id, "Buyer", change).await.data(200);
     assert_eq!(changed["status"], "started");
+
     let page = form::open(&app, &link(&app, &id, "Buyer").await)
         .await
         .text();
@@ -501,17 +547,22 @@ async fn a_correction_that_is_not_possible_changes_nothing() {
     let sam = || json!({ "email": "sam@example.com", "name": "Sam Lee" });
     let unknown = correct(&app, &id, "Seller", sam()).await;
     assert_eq!(unknown.error(404), "Signer not found");
+
     let same = correct(&app, &id, "Buyer", json!({})).await;
     assert_eq!(same.json()["details"][0]["code"], "unchanged");
+
     let bad = correct(&app, &id, "Buyer", json!({ "email": "sam" })).await;
     assert_eq!(bad.status, 422);
+
     for name in ["  ", "Sam\nLee"] {
         let bad = correct(&app, &id, "Buyer", json!({ "name": name })).await;
         assert_eq!(bad.json()["details"][0]["code"], "invalid_name");
     }
+
     form::sign(&app, &link(&app, &id, "Buyer").await).await;
     let signed = correct(&app, &id, "Buyer", sam()).await;
     assert_eq!(signed.error(409), "buyer@example.com has already signed");
+
     app.post(&format!("/partner/envelopes/{id}/void"), json!({}))
         .await
         .data(200);
@@ -520,6 +571,7 @@ async fn a_correction_that_is_not_possible_changes_nothing() {
         closed.error(409),
         "Cannot change signers of an envelope with status: voided"
     );
+
     let people = people(&app, &id).await;
     let emails: Vec<&Value> = people["signers"]
         .as_array()
@@ -540,6 +592,7 @@ async fn a_signer_passes_the_document_on_where_the_sender_allows_it() {
         ("delegate-name".to_owned(), "Sam Lee".to_owned()),
         ("delegate-email".to_owned(), "sam@example.com".to_owned()),
     ];
+
     let page = form::open(&app, &url).await.text();
     assert!(!page.contains("in my place"), "{page}");
     assert_eq!(form::press(&app, &url, "delegate", &sam).await.status, 409);
@@ -548,10 +601,13 @@ async fn a_signer_passes_the_document_on_where_the_sender_allows_it() {
     let id = sent(&app, &["Buyer"], signers(), allowed).await;
     let url = link(&app, &id, "Buyer").await;
     assert!(form::open(&app, &url).await.text().contains("in my place"));
+
     let nobody = form::press(&app, &url, "delegate", &[]).await;
     assert_eq!(nobody.status, 422);
+
     let text = nobody.text();
     assert!(text.contains("Enter the name") && text.contains("Enter an e-mail address"));
+
     let myself = [
         sam[0].clone(),
         (sam[1].0.clone(), "BUYER@example.com".to_owned()),
@@ -560,6 +616,7 @@ async fn a_signer_passes_the_document_on_where_the_sender_allows_it() {
         form::press(&app, &url, "delegate", &myself).await.status,
         422
     );
+
     let passed = form::press(&app, &url, "delegate", &sam).await;
     assert!(passed.text().contains("Passed on"), "{}", passed.text());
     assert!(
@@ -570,6 +627,7 @@ async fn a_signer_passes_the_document_on_where_the_sender_allows_it() {
         passed.text()
     );
     assert_ne!(form::open(&app, &url).await.status, 200);
+
     form::sign(&app, &link(&app, &id, "Buyer").await).await;
     app.wait_for(&id, "completed").await;
     let entries = ledger(&app, &id).await;
@@ -614,6 +672,7 @@ async fn a_signers_page_says_how_the_document_stands() {
         link(&app, &id, "Manager").await,
         link(&app, &id, "Buyer").await,
     );
+
     let lender = link(&app, &id, "Lender").await;
     stands(&form::open(&app, &lender).await, &[0]);
     let early = form::press(&app, &lender, "finish", &[]).await;
@@ -621,6 +680,7 @@ async fn a_signers_page_says_how_the_document_stands() {
     form::sign(&app, &approver).await;
     stands(&form::open(&app, &approver).await, &[3, 4, 5]);
     form::sign(&app, &buyer).await;
+
     stands(&form::open(&app, &buyer).await, &[2, 4, 5]);
     let reason = [("reason".to_owned(), "The price is wrong".to_owned())];
     form::open(&app, &lender).await;
@@ -639,6 +699,7 @@ async fn a_signers_page_says_how_the_document_stands() {
         form::sign(&app, &links[0]).await;
         (id, links)
     };
+
     let (id, [buyer, lender]) = half_signed().await;
     let path = format!("/partner/envelopes/{id}/void");
     app.post(&path, json!({})).await.data(200);
@@ -657,6 +718,7 @@ async fn a_signers_page_says_how_the_document_stands() {
     stands(&form::open(&app, &lender).await, &[10]);
     app.execute("update envelope set status = 'preparing' where status = 'expired'")
         .await;
+
     stands(&form::open(&app, &lender).await, &[11]);
 }
 
@@ -673,6 +735,7 @@ async fn an_expiry_moves_only_to_a_later_time() {
         let refused = app.post(&path, json!({ "expires_at": time })).await;
         assert_eq!(refused.status, status, "{time}: {}", refused.text());
     }
+
     let later = jiff::Timestamp::now() + jiff::Span::new().hours(90 * 24);
     let extended = app
         .post(&path, json!({ "expires_at": later.to_string() }))
@@ -681,6 +744,7 @@ async fn an_expiry_moves_only_to_a_later_time() {
     let after_the_first = app.as_of(std::time::Duration::from_secs(40 * 86_400)).await;
     let url = link(&after_the_first, &id, "Buyer").await;
     form::sign(&after_the_first, &url).await;
+
     after_the_first.wait_for(&id, "completed").await;
     let refused = app
         .post(&path, json!({ "expires_at": later.to_string() }))
@@ -689,6 +753,7 @@ async fn an_expiry_moves_only_to_a_later_time() {
         refused.error(409),
         "Cannot extend an envelope with status: completed"
     );
+
     let entries = ledger(&app, &id).await;
     assert!(
         entries
@@ -705,14 +770,18 @@ async fn the_unsigned_document_can_be_downloaded() {
     let before = app.get(&path).await;
     assert_eq!(before.status, 200);
     assert!(before.bytes.starts_with(b"%PDF-"));
+
     let url = link(&app, &id, "Buyer").await;
     let page = form::open(&app, &url).await.text();
     assert!(page.contains("/document.pdf"), "{page}");
+
     let read = form::open(&app, &format!("{url}/document.pdf")).await;
     assert_eq!(read.bytes, before.bytes);
+
     form::sign(&app, &url).await;
     app.wait_for(&id, "completed").await;
     assert_eq!(app.get(&path).await.bytes, before.bytes);
+
     // Signers get their signed copy from then on.
     assert_eq!(
         form::open(&app, &format!("{url}/document.pdf"))
@@ -720,6 +789,7 @@ async fn the_unsigned_document_can_be_downloaded() {
             .status,
         404
     );
+
     let draft = app
         .post("/partner/envelopes", envelope_body(&Value::Null))
         .await;
@@ -743,11 +813,13 @@ async fn pages_for_readers_codes_and_approvers_work_on_a_phone() {
         "allow_delegation": true,
     });
     let id = sent(&app, &["Buyer"], signers, more).await;
+
     let mails = app.wait_for_mails(2).await;
     let mail = mails.iter().find(|mail| mail.contains("shows you"));
     let reading = form::link_in(mail.unwrap());
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     browser.goto(&reading).await;
+
     // The picture of the page is as wide as the screen allows.
     browser
         .until(
@@ -755,6 +827,7 @@ async fn pages_for_readers_codes_and_approvers_work_on_a_phone() {
              return picture.naturalWidth > 0 && picture.getBoundingClientRect().width > 250",
         )
         .await;
+
     browser.picture("reader").await;
     browser.is_accessible("page for readers").await;
     browser.goto(&link(&app, &id, "Buyer").await).await;
@@ -762,6 +835,7 @@ async fn pages_for_readers_codes_and_approvers_work_on_a_phone() {
     browser.see("#code").await;
     browser.picture("code").await;
     browser.is_accessible("question for a code").await;
+
     browser.goto(&link(&app, &id, "Manager").await).await;
     browser.see(".sheet img").await;
     browser.click(".next").await;
@@ -769,6 +843,7 @@ async fn pages_for_readers_codes_and_approvers_work_on_a_phone() {
     browser.picture("approver").await;
     browser.is_accessible("form of an approver").await;
     browser.click("#consent").await;
+
     browser.click("button[value=finish]").await;
     browser.read("You have").await;
     let people = people(&app, &id).await;

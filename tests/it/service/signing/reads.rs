@@ -29,12 +29,14 @@ async fn rows(app: &TestApp) -> BTreeMap<String, String> {
         "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'",
     );
     let listed = listed.fetch_all(&mut *connection).await.unwrap();
+
     let mut tables = BTreeMap::new();
     for row in listed {
         let table: String = row.get("name");
         if BACKGROUND.contains(&table.as_str()) {
             continue;
         }
+
         let columns = sqlx::AssertSqlSafe(format!("select name from pragma_table_info('{table}')"));
         let columns = sqlx::query(columns)
             .fetch_all(&mut *connection)
@@ -50,8 +52,10 @@ async fn rows(app: &TestApp) -> BTreeMap<String, String> {
         );
         let found =
             sqlx::query_scalar::<_, String>(sqlx::AssertSqlSafe(text)).fetch_one(&mut *connection);
+
         tables.insert(table, found.await.unwrap());
     }
+
     tables
 }
 
@@ -66,6 +70,7 @@ async fn reads(
     let before = rows(app).await;
     let answer = app.send(request.body(Body::empty()).unwrap()).await;
     assert!(answer.status.is_success(), "{what}: {}", answer.status);
+
     app.wait_until_idle().await;
     let after = rows(app).await;
     let changed: Vec<&String> = before
@@ -97,6 +102,7 @@ async fn a_signer_is_viewed_by_the_page_itself_or_by_the_first_act() {
         envelope["sign_url"].as_str().unwrap(),
     );
     assert_eq!(form::fetch(&app, url).await.status, 200);
+
     app.wait_until_idle().await;
     let status = app
         .get(&format!("/partner/envelopes/{id}/status"))
@@ -111,8 +117,10 @@ async fn a_signer_is_viewed_by_the_page_itself_or_by_the_first_act() {
 
     // The script of the page.
     assert_eq!(form::press(&app, url, "seen", &[]).await.status, 204);
+
     app.wait_for(id, "viewed").await;
     assert_eq!(form::press(&app, url, "seen", &[]).await.status, 204);
+
     let events = app.event_types(id).await;
     assert_eq!(
         events
@@ -129,6 +137,7 @@ async fn a_signer_is_viewed_by_the_page_itself_or_by_the_first_act() {
         envelope["sign_url"].as_str().unwrap(),
     );
     form::fetch(&app, url).await;
+
     form::press(&app, url, "review", &[]).await;
     app.wait_for(id, "viewed").await;
 }
@@ -141,6 +150,7 @@ async fn what_programs_fetch_changes_nothing_but_what_is_named_here() {
     let id = envelope["envelope_id"].as_str().unwrap();
     let url = envelope["sign_url"].as_str().unwrap();
     fetched(&app, "the signing page", url, DELIVERED).await;
+
     for (what, path) in [
         ("a picture", "pages/1.png"),
         ("a page's text", "pages/1.txt"),
@@ -176,6 +186,7 @@ async fn what_programs_fetch_changes_nothing_but_what_is_named_here() {
         &[],
     )
     .await;
+
     let invited = json!({ "name": "Second Example Bank", "email": "desk@second.example" });
     let invited = app
         .post("/partner/control/invitations", invited)

@@ -37,10 +37,12 @@ async fn create(app: &TestApp, signer: Value, envelope: Value) -> TestResponse {
     for (name, value) in signer.as_object().unwrap() {
         person[name] = value.clone();
     }
+
     body["signers"] = json!([person]);
     for (name, value) in envelope.as_object().unwrap() {
         body[name] = value.clone();
     }
+
     app.post("/partner/envelopes", body).await
 }
 
@@ -81,21 +83,27 @@ async fn a_texted_code_opens_the_document() {
         !page.contains("5550142") && !page.contains("jordan.lee@"),
         "{page}"
     );
+
     let text = texted(&app, &url, 1).await;
     assert!(text.starts_with(&format!("To: {PHONE}\n")), "{text}");
+
     let code = code(&text);
+
     // Phones offer the code on this page only.
     assert!(text.trim_end().ends_with(&format!(" #{code}")), "{text}");
+
     let again = form::press(&app, &url, "send-code", &[]).await;
     assert_eq!(again.status, 429);
     assert_eq!(enter(&app, &url, "000").await.status, 422);
     assert_eq!(enter(&app, &url, &code).await.status, 303);
+
     let custody = app
         .get(&format!("/partner/envelopes/{id}/custody"))
         .await
         .text();
     assert!(custody.contains("signer.access_confirmed") && custody.contains("sms_code"));
     assert!(custody.contains(PHONE) && !custody.contains(&code));
+
     let people = app
         .get(&format!("/partner/envelopes/{id}/signers"))
         .await
@@ -103,6 +111,7 @@ async fn a_texted_code_opens_the_document() {
     assert_eq!(people["signers"][0]["access"], "sms_code");
     assert_eq!(people["signers"][0]["phone"], PHONE);
     assert_eq!(people["signers"][0]["notify_by"], "email");
+
     // Only the code came as a text message.
     assert_eq!(app.wait_for_mails(1).await.len(), 1);
     assert_eq!(app.wait_for_texts(1).await.len(), 1);
@@ -115,14 +124,18 @@ async fn an_invitation_and_a_reminder_come_as_text_messages() {
     let (id, _) = sent(&app, signer).await;
     let text = app.wait_for_texts(1).await.remove(0);
     assert!(text.contains("bittet Sie"), "{text}");
+
     let link = text.trim_end().rsplit_once('\n').unwrap().1;
     let page = form::open(&app, link).await;
     assert_eq!(page.status, 200, "{link}");
+
     let path = format!("/partner/envelopes/{id}/remind");
     app.post(&path, json!({})).await.data(200);
     let texts = app.wait_for_texts(2).await;
     assert!(texts[1].contains("Erinnerung"), "{}", texts[1]);
+
     form::sign(&app, link).await;
+
     // The copy always comes by mail: to the creator and the signer.
     let mails = app.wait_for_mails(2).await;
     let invitations = mails.iter().filter(|mail| mail.contains("/sign/"));
@@ -138,9 +151,11 @@ async fn a_signer_can_be_invited_both_ways() {
     )
     .await;
     let text = app.wait_for_texts(1).await.remove(0);
+
     let mail = app.wait_for_mails(1).await.remove(0);
     let link = |text: &str| text.split("/sign/").nth(1).unwrap()[..20].to_owned();
     assert!(mail.contains("/sign/"), "{mail}");
+
     // Each has a link of its own: one that leaks says where.
     assert_ne!(link(&text), link(&mail.replace("=\r\n", "")));
 }
@@ -166,8 +181,10 @@ async fn a_number_that_does_not_fit_is_refused() {
             json!(["signers", 0, "phone"])
         );
     }
+
     let unknown = create(&app, json!({ "notify_by": "pigeon" }), json!({})).await;
     assert_eq!(unknown.status, 422);
+
     let all = app.get("/partner/envelopes").await.json();
     assert_eq!(all["data"], json!([]));
 }
@@ -196,13 +213,16 @@ async fn a_corrected_number_gets_a_code_of_its_own() {
     let path = format!("/partner/envelopes/{id}/signers/Buyer");
     let same = app.patch(&path, json!({ "phone": "512-555-0142" })).await;
     assert_eq!(same.json()["details"][0]["code"], "unchanged");
+
     let wrong = app.patch(&path, json!({ "phone": "5550142-12" })).await;
     assert_eq!(wrong.json()["details"][0]["code"], "invalid_phone");
+
     let changed = app
         .patch(&path, json!({ "phone": "+442079460018" }))
         .await
         .data(200);
     assert_eq!(changed["phone"], "+442079460018");
+
     let links = app
         .get(&format!("/partner/envelopes/{id}/signing-links"))
         .await
@@ -210,8 +230,10 @@ async fn a_corrected_number_gets_a_code_of_its_own() {
     let url = links["signers"][0]["embed_url"].as_str().unwrap();
     let page = form::open(&app, url).await.text();
     assert!(page.contains("ends in 18"), "{page}");
+
     // The code on the earlier telephone opens nothing.
     assert_eq!(enter(&app, url, &first).await.status, 422);
+
     // The new telephone need not wait for a code that another one got.
     let text = texted(&app, url, 2).await;
     assert!(text.starts_with("To: +442079460018\n"), "{text}");
@@ -229,6 +251,7 @@ async fn another_person_needs_a_telephone_too() {
         created["envelope_id"].as_str().unwrap(),
         created["sign_url"].as_str().unwrap(),
     );
+
     // Invited before another person takes the place, who would get the only message otherwise.
     app.wait_for_texts(1).await;
     let path = format!("/partner/envelopes/{id}/signers/Buyer");
@@ -243,6 +266,7 @@ async fn another_person_needs_a_telephone_too() {
             .text()
             .contains("Mobile phone of the person")
     );
+
     let given = |phone: &str| {
         [
             ("name", "Sam Lee"),
@@ -258,12 +282,14 @@ async fn another_person_needs_a_telephone_too() {
         "{}",
         refused.text()
     );
+
     let passed = form::press(&app, url, "delegate", &given("+442079460018")).await;
     assert!(
         passed.text().contains("Sam Lee was asked"),
         "{}",
         passed.text()
     );
+
     let texts = app.wait_for_texts(2).await;
     assert!(texts[1].starts_with("To: +442079460018\n"), "{}", texts[1]);
 }
@@ -281,6 +307,7 @@ async fn without_a_provider_no_text_message_is_promised() {
         let refused = create(&app, signer, json!({})).await;
         assert_eq!(refused.error(503), "No text message provider is configured");
     }
+
     create(&app, json!({ "phone": PHONE }), json!({}))
         .await
         .data(201);
@@ -296,6 +323,7 @@ pub fn twilio(config: &mut Config, url: &str) {
         publishable_key: None,
         settings: BTreeMap::from([("account_sid", "AC1"), ("from", "+15125550100")].map(setting)),
     };
+
     config.providers.allow_insecure = true;
     let instances = &mut config.providers.messaging.instances;
     instances.insert("main".into(), instance);
@@ -313,20 +341,25 @@ async fn a_provider_gets_each_message_until_it_takes_it() {
         )
             .into_response(),
     });
+
     let base = service.url.trim_end_matches("/hook").to_owned();
     let app = TestApp::with(|config| twilio(config, &base), settings()).await;
     sent(&app, json!({ "notify_by": "sms", "phone": PHONE })).await;
     let requests = service.wait_for(2).await;
+
     // The second attempt has a new link, and is another message.
     let keys = requests.iter().map(|one| one.header("idempotency-key"));
     let keys: BTreeSet<&str> = keys.collect();
     assert_eq!(keys.len(), 2);
+
     let jobs = keys.iter().map(|key| key.rsplit_once('-').unwrap().0);
     assert_eq!(jobs.collect::<BTreeSet<_>>().len(), 1);
+
     for request in requests {
         assert_eq!(request.path, "/2010-04-01/Accounts/AC1/Messages.json");
         // `AC1:token_1` (RFC 7617).
         assert_eq!(request.header("authorization"), "Basic QUMxOnRva2VuXzE=");
+
         let body = String::from_utf8(request.body.to_vec()).unwrap();
         assert!(
             body.starts_with("To=%2B15125550142&From=%2B15125550100&Body="),
@@ -347,6 +380,7 @@ async fn a_text_message_that_is_given_up_is_reported() {
     service.wait_for(1).await;
     app.execute("update job set attempts = 100 where kind = 'text.invite'")
         .await;
+
     app.wait_for_event(&id, "signer.text_failed").await;
     let path = format!("/partner/envelopes/{id}/custody");
     let custody = app.get(&path).await.text();
@@ -379,6 +413,7 @@ async fn a_first_call_finds_wrong_settings_of_a_message_provider() {
         _ => (StatusCode::UNAUTHORIZED, Json(json!({ "code": 20003 }))).into_response(),
     });
     let base = service.url.trim_end_matches("/hook");
+
     let app = TestApp::with(|config| config.providers.allow_insecure = true, settings()).await;
     let secrets = |name: &str, value: &str| {
         json!({ "base_url": base, "settings":
@@ -393,6 +428,7 @@ async fn a_first_call_finds_wrong_settings_of_a_message_provider() {
         ),
         (secrets("auth_token", "token_1"), 201, ""),
     ];
+
     first_calls(&app, Slot::Messaging, &tries).await;
     let requests = service.received();
     assert!(requests.iter().all(|request| request.body.is_empty()));

@@ -72,6 +72,7 @@ async fn words_of_the_rules(app: &TestApp, id: &str) -> Vec<String> {
         .iter();
     let members = ["requirement", "ucc_reference", "detail"];
     let words = checks.flat_map(|check| members.map(|member| check[member].as_str()));
+
     words.flatten().map(str::to_owned).collect()
 }
 
@@ -85,6 +86,7 @@ async fn no_text_of_the_widgets_is_left_in_english() {
     let issued = app.post("/embed/token", request).await.data(200);
     let token = issued["token"].as_str().unwrap();
     let page = submit(&app, "/embed/vault", token).await.text();
+
     let mut data = words_of_the_rules(&app, &id).await;
     data.extend(texts_of(&page, "code"));
     data.push("First Example Bank".into());
@@ -94,6 +96,7 @@ async fn no_text_of_the_widgets_is_left_in_english() {
     let later = app.as_of(std::time::Duration::from_secs(3600)).await;
     let expired = submit(&later, "/embed/vault", token).await;
     assert_eq!(expired.status, 401);
+
     assert_translated("expired widget", &expired.text(), &DATA);
 }
 
@@ -105,23 +108,28 @@ async fn no_text_of_the_field_builder_is_left_in_english() {
     let token = app.template_session(id).await;
     let page = submit(&app, "/builder", &token).await;
     assert_eq!(page.status, 200, "{}", page.text());
+
     let page = page.text();
+
     // Words of the syntax of rules.
     let syntax = ["[Þŕîçé]", "Field", "value", "today", &token];
     let name = texts_of(&page, "h1");
     let data = [&with_data(&name)[..], &syntax].concat();
     assert_translated("field builder", &page, &data);
+
     // Texts of its script.
     for text in texts_of(&page, "#texts") {
         let texts: serde_json::Map<String, serde_json::Value> =
             serde_json::from_str(&text).unwrap();
         assert!(texts.len() > 12, "{text}");
+
         for text in texts.values().map(|text| text.as_str().unwrap()) {
             let variables = ["number", "count", "kind", "name", "role", "page"];
             let wrong = plain_words(text, &variables);
             assert!(wrong.is_empty(), "{text}: {wrong:?}");
         }
     }
+
     let shown = app.builder(&token, "GET", "/builder/template", None).await;
     let shown = shown.data(200);
     let fields: Vec<String> = shown["fields"]
@@ -130,11 +138,13 @@ async fn no_text_of_the_field_builder_is_left_in_english() {
         .iter()
         .map(|field| field["name"].as_str().unwrap().to_owned())
         .collect();
+
     let body = json!({ "fields": shown["fields"], "role": "Buyer" });
     let preview = app
         .builder(&token, "POST", "/builder/preview", Some(body))
         .await;
     assert_eq!(preview.status, 200, "{}", preview.text());
+
     let data = [&with_data(&name)[..], &with_data(&fields)[..]].concat();
     assert_translated("preview", &preview.text(), &data);
 }
@@ -152,6 +162,7 @@ async fn no_text_of_the_payment_pages_is_left_in_english() {
         payment: Some(payment.clone()),
         ..accented()
     };
+
     let data = [&DATA[..], &["USD"]].concat();
     let app = TestApp::with(|_| {}, settings()).await;
     let envelope = app.sent_envelope().await;
@@ -164,6 +175,7 @@ async fn no_text_of_the_payment_pages_is_left_in_english() {
         app.send(request.body(Body::empty()).unwrap()).await.text()
     };
     assert_translated("sandbox", &open("GET").await, &data);
+
     assert_translated("paid in the sandbox", &open("POST").await, &data);
 
     let processor = PaymentProcessor::start();
@@ -177,10 +189,12 @@ async fn no_text_of_the_payment_pages_is_left_in_english() {
         settings(),
     )
     .await;
+
     let envelope = app.sent_envelope().await;
     let url = envelope["sign_url"].as_str().unwrap();
     let page = form::open(&app, &format!("{url}/pay")).await.text();
     assert!(page.contains("https://js.example.com/v3/"), "{page}");
+
     assert_translated("processor's form", &page, &data);
 }
 
@@ -193,6 +207,7 @@ async fn no_text_of_text_messages_is_left_in_english() {
         "email": "jordan.lee@example.com", "name": "Jordan Lee", "role": "Buyer",
         "phone": "+15125550142", "notify_by": "sms", "access": "sms_code",
     }]);
+
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let id = envelope["envelope_id"].as_str().unwrap();
     let url = envelope["sign_url"].as_str().unwrap();
@@ -200,6 +215,7 @@ async fn no_text_of_text_messages_is_left_in_english() {
     app.post(&format!("/partner/envelopes/{id}/remind"), json!({}))
         .await
         .data(200);
+
     app.wait_for_texts(2).await;
     form::press(&app, url, "send-code", &[]).await;
     for message in app.wait_for_texts(3).await {
@@ -232,11 +248,13 @@ fn english_in(text: &str, data: &[String]) -> Vec<String> {
         let word = word.trim_matches(marks);
         let is_name =
             word.contains(['_', '@', '/', '=']) || word.contains(|one: char| one.is_ascii_digit());
+
         // An id may be broken at the end of a line; its second part may have letters only.
         let is_part = |known: &String| known.contains('_') && known.ends_with(word);
         let is_data = |known: &String| known.trim_matches(marks) == word || is_part(known);
         !is_name && !data.iter().any(is_data)
     };
+
     let words: Vec<&str> = text.split_whitespace().filter(known).collect();
     let wrong = plain_words(&words.join(" "), &DATA).into_iter();
     wrong.filter(|word| word.len() > 2).collect()
@@ -248,13 +266,16 @@ async fn no_word_of_the_custody_record_and_the_marks_is_left_in_english() {
     let app = TestApp::with(|_| {}, accented()).await;
     let id = app.vaulted_envelope().await;
     let copy = pdf::text(&app.copy(&id).await);
+
     // The English words of a mark are for everybody.
     assert!(
         copy.contains("Non-authoritative copy · Ñöñ-áûţĥöŕîţáţîṽé çöþý · env_"),
         "{copy}"
     );
+
     let path = format!("/partner/envelopes/{id}/custody-record");
     let mut data = data_of_the_record(&app, &id).await;
+
     // Names may be broken at the end of a line.
     data.extend(
         DATA.iter()
@@ -262,6 +283,7 @@ async fn no_word_of_the_custody_record_and_the_marks_is_left_in_english() {
             .map(str::to_owned),
     );
     let release = format!("/partner/envelopes/{id}/vault-out");
+
     let before = app.get(&path).await.bytes;
     app.post(&release, release_form()).await.data(200);
     let rules = words_of_the_rules(&app, &id).await;
@@ -274,6 +296,7 @@ async fn no_word_of_the_custody_record_and_the_marks_is_left_in_english() {
         .values()
         .filter_map(|value| value.as_str());
     data.extend(given.flat_map(str::split_whitespace).map(str::to_owned));
+
     for (what, record) in [
         ("record", before),
         ("final record", app.get(&path).await.bytes),
@@ -295,6 +318,7 @@ async fn no_word_about_an_upload_in_the_custody_record_is_left_in_english() {
     let end = CONTRACT.windows(9).rposition(|bytes| bytes == b"startxref");
     let mut damaged = CONTRACT[..end.unwrap()].to_vec();
     damaged.extend_from_slice(b"startxref\n99999999\n%%EOF\n");
+
     let picture = include_bytes!("../../../fixtures/scan.png");
 
     let app = TestApp::with(|_| {}, accented()).await;
@@ -314,6 +338,7 @@ async fn no_word_about_an_upload_in_the_custody_record_is_left_in_english() {
         let text = pdf::text(&app.get(&path).await.bytes);
         let line: Vec<&str> = text.split_whitespace().collect();
         assert!(line.join(" ").contains(words), "{words}: {text}");
+
         let wrong = english_in(&text, &data_of_the_record(&app, &id).await);
         assert!(wrong.is_empty(), "{words}: {wrong:?}\n{text}");
     }

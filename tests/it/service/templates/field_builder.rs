@@ -25,9 +25,11 @@ async fn a_builder_session_is_limited_to_one_template_of_its_organization() {
         .body(Body::from(request.to_string()));
     let nobody = app.send(nobody.unwrap()).await;
     assert_eq!(nobody.error(401), "Authentication required");
+
     let unknown = json!({ "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da" });
     let answer = start(&app.admin(), &unknown).await;
     assert_eq!(answer.error(404), "Template not found");
+
     let answer = start(&app.other_admin(), &request).await;
     assert_eq!(answer.error(404), "Template not found");
 
@@ -35,6 +37,7 @@ async fn a_builder_session_is_limited_to_one_template_of_its_organization() {
     let path = "/builder/template";
     let answer = app.builder(&app.admin(), "GET", path, None).await;
     assert_eq!(answer.error(401), "Invalid token");
+
     let session = start(&app.admin(), &request).await.data(201);
     let url = session["builder_url"].as_str().unwrap();
     let (_, token) = url.split_once("#token=").unwrap();
@@ -43,6 +46,7 @@ async fn a_builder_session_is_limited_to_one_template_of_its_organization() {
 
     let shown = app.builder(token, "GET", path, None).await.data(200);
     assert_eq!(shown["template_id"], template["template_id"]);
+
     let later = app.as_of(Duration::from_secs(3_606)).await;
     let answer = later.builder(token, "GET", path, None).await;
     assert_eq!(answer.error(401), "Invalid token");
@@ -63,6 +67,7 @@ async fn an_idempotency_key_starts_one_builder_session() {
             .await
     };
     let first = start().await.data(201);
+
     let again = start().await;
     assert_eq!(again.headers["idempotent-replayed"], "true");
     assert_eq!(again.data(201), first);
@@ -75,6 +80,7 @@ async fn attach(app: &TestApp, session: &str, content_type: &str, file: &[u8]) -
          content-type: {content_type}\r\n\r\n"
     );
     let body = [head.as_bytes(), file, b"\r\n--b--\r\n"].concat();
+
     let request = Request::post("/builder/document")
         .header("authorization", format!("Bearer {session}"))
         .header("content-type", "multipart/form-data; boundary=b");
@@ -90,8 +96,10 @@ async fn replacing_a_template_document_keeps_the_fields_that_fit() {
     let attach =
         async |content_type: &str, file: &[u8]| attach(&app, &session, content_type, file).await;
     assert_eq!(attach("image/gif", b"GIF89a").await.status, 415);
+
     let damaged = attach("application/pdf", b"%PDF-1.7\nnothing").await;
     assert_eq!(damaged.error(422), "The PDF could not be read");
+
     let before = app
         .builder(&session, "GET", "/builder/template", None)
         .await;
@@ -101,6 +109,7 @@ async fn replacing_a_template_document_keeps_the_fields_that_fit() {
     let shorter = pdf::with_lines(&["One page"]);
     let shown = attach("application/pdf", &shorter).await.data(200);
     assert_eq!(shown["pages"].as_array().unwrap().len(), 1);
+
     let fields = shown["fields"].as_array().unwrap();
     assert!(
         fields
@@ -131,6 +140,7 @@ async fn fields_of_an_attached_documents_form_become_fields_of_the_template() {
         (&name["type"], &name["role"], &name["required"]),
         (&json!("text"), &json!("Signer"), &json!(true))
     );
+
     assert_eq!(field("Signature")["type"], "signature");
     // The value of a field that is filled in already belongs to the document.
     assert_eq!(shown["fields"].as_array().unwrap().len(), 2);
@@ -151,6 +161,7 @@ async fn a_builder_session_returns_to_registered_pages_only() {
     let refused = start().await;
     assert_eq!(refused.status, 422);
     assert_eq!(refused.json()["details"][0]["path"], json!(["return_url"]));
+
     app.set_organization(&[r#"return_origins=["https://app.oak.example"]"#]);
     let session = start().await.data(201);
 
@@ -164,9 +175,11 @@ async fn a_builder_session_returns_to_registered_pages_only() {
         app.send(request.body(body).unwrap()).await
     };
     let page = open(token).await;
+
     let id = session["template_id"].as_str().unwrap();
     let back = format!("https://app.oak.example/done?template_id={id}");
     assert!(page.text().contains(&back), "{}", page.text());
+
     app.set_organization(&["return_origins=[]"]);
     let page = open(token).await.text();
     assert!(
@@ -192,6 +205,7 @@ async fn fields_saved_during_a_provider_outage_are_synchronized_later() {
         )
         .await
         .data(200);
+
     let session = app
         .template_session(template["template_id"].as_str().unwrap())
         .await;
@@ -202,15 +216,19 @@ async fn fields_saved_during_a_provider_outage_are_synchronized_later() {
         "name": "Odometer", "type": "number", "role": "Buyer", "required": false,
         "areas": [{ "page": 1, "x": 0.1, "y": 0.5, "w": 0.2, "h": 0.03 }],
     }));
+
     let save = json!({ "revision": shown["revision"], "fields": fields });
     let away = DocusealFault::Answer(500, json!({ "error": "Internal server error" }));
     for method in ["POST", "PUT"] {
         docuseal.fail(method, "/templates", away.clone(), 99);
     }
+
     let saved = app.builder(&session, "PUT", path, Some(save)).await;
     assert_eq!(saved.error(502), "Signing provider request failed");
+
     let kept = app.builder(&session, "GET", path, None).await.data(200);
     assert_eq!(kept["fields"].as_array().unwrap().len(), 2, "ours has it");
+
     let body = envelope_body(&template["template_id"]);
     let early = app.post("/partner/envelopes", body.clone()).await;
     assert_eq!(early.error(502), "Signing provider request failed");
@@ -238,8 +256,10 @@ async fn the_preview_applies_the_rules_to_tried_entries() {
         for (member, value) in more.as_object().unwrap() {
             field[member] = value.clone();
         }
+
         field
     };
+
     let fields = json!([
         field("Sum", "number", 0.1, json!({ "min": "10" })),
         field("Twice", "number", 0.2, json!({ "formula": "[Sum] * 2" })),
@@ -251,6 +271,7 @@ async fn the_preview_applies_the_rules_to_tried_entries() {
             json!({ "condition": "Trade-in", "required": true })
         ),
     ]);
+
     let ask = async |values: Option<Value>| {
         let mut body = json!({ "fields": fields, "role": "Buyer" });
         if let Some(values) = values {
@@ -261,12 +282,14 @@ async fn the_preview_applies_the_rules_to_tried_entries() {
     };
     let page = ask(None).await.text();
     let page = scraper::Html::parse_document(&page);
+
     let hidden = scraper::Selector::parse(".field[hidden]").unwrap();
     assert_eq!(
         page.select(&hidden).count(),
         1,
         "the model is not shown at first"
     );
+
     let tried = ask(Some(json!({ "Sum": "12", "Trade-in": "true" })))
         .await
         .data(200);
@@ -274,6 +297,7 @@ async fn the_preview_applies_the_rules_to_tried_entries() {
     assert_eq!(tried["hidden"], json!([]));
     assert_eq!(tried["required"], json!(["Model"]));
     assert_eq!(tried["problems"], json!({}));
+
     let tried = ask(Some(json!({ "Sum": "9" }))).await.data(200);
     assert_eq!(tried["hidden"], json!(["Model"]));
     assert!(

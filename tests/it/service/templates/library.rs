@@ -33,6 +33,7 @@ async fn a_template_can_be_created_with_or_without_a_document() {
         app.web(Method::GET, &path, Value::Null).await.data(200),
         made
     );
+
     let list = app
         .web(Method::GET, "/templates?limit=1", Value::Null)
         .await
@@ -65,15 +66,18 @@ async fn an_invalid_template_form_is_refused_with_reasons() {
         let answer = app.library_template(&texts, CONTRACT).await;
         assert_eq!(answer.error(status), error);
     }
+
     let answer = app
         .library_template(&[("name", "A")], b"PK\x03\x04 a word document")
         .await;
     assert_eq!(answer.status, 415);
+
     let answer = app
         .web(Method::POST, "/templates", json!({ "kba_required": "yes" }))
         .await;
     assert_eq!(answer.status, 422);
     assert_eq!(answer.json()["details"].as_array().unwrap().len(), 2);
+
     let list = app.web(Method::GET, "/templates", Value::Null).await.json();
     assert_eq!(list["meta"]["total"], 0);
 }
@@ -90,15 +94,18 @@ async fn identity_verification_of_a_template_cannot_be_changed() {
         refused,
         "kba_required cannot be changed once a document is begun"
     );
+
     let body = json!({ "name": "B", "kba_required": false, "external_id": "e" });
     let changed = app.web(Method::PATCH, &path, body).await.data(200);
     assert_eq!(changed["name"], "B");
     assert_eq!(changed["external_id"], "e");
+
     let other = app.other_admin();
     let answer = app
         .as_bearer(Method::PATCH, &other, &path, json!({ "name": "C" }))
         .await;
     assert_eq!(answer.error(404), "Template not found");
+
     let member = app.token("member");
     let answer = app.get_with_bearer(&member, &path).await;
     assert_eq!(
@@ -123,6 +130,7 @@ async fn a_deleted_template_cannot_be_sent() {
         )
         .await
         .data(201);
+
     let path = format!("/templates/{}", template["template_id"].as_str().unwrap());
     let deleted = app.web(Method::DELETE, &path, Value::Null).await.data(200);
     assert_eq!(deleted["deleted"], true);
@@ -131,6 +139,7 @@ async fn a_deleted_template_cannot_be_sent() {
         app.web(Method::DELETE, &path, Value::Null).await.status,
         404
     );
+
     let again = app
         .post(
             "/partner/envelopes",
@@ -138,13 +147,16 @@ async fn a_deleted_template_cannot_be_sent() {
         )
         .await;
     assert_eq!(again.error(404), "Template not found");
+
     // DocuSeal hides documents of archived templates, so archiving waits for open envelopes.
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(docuseal.template()["archived_at"].is_null());
+
     let id = sent["envelope_id"].as_str().unwrap();
     app.wait_for(id, "sent").await;
     let void = format!("/partner/envelopes/{id}/void");
     app.post(&void, json!({})).await.data(200);
+
     let deadline = Instant::now() + Duration::from_secs(20);
     while docuseal.template()["archived_at"].is_null() {
         assert!(Instant::now() < deadline, "not archived at the provider");
@@ -163,11 +175,13 @@ async fn customers_belong_to_their_organization() {
     assert_eq!(made["email"], "office@birch.example");
     assert_eq!(made["primary_contact_name"], "Kim Birch");
     assert_eq!(made["notes"], Value::Null);
+
     let path = format!("/customers/{}", made["customer_id"].as_str().unwrap());
     assert_eq!(
         app.web(Method::GET, &path, Value::Null).await.data(200),
         made
     );
+
     let found = app
         .get("/partner/customers?email=office@birch.example")
         .await
@@ -177,9 +191,11 @@ async fn customers_belong_to_their_organization() {
     let taken = json!({ "name": "Other", "email": "office@birch.example" });
     let taken = app.web(Method::POST, "/customers", taken).await.error(409);
     assert_eq!(taken, "A customer with this email address exists");
+
     let nobody = json!({ "name": "No address", "email": null });
     let nobody = app.web(Method::POST, "/customers", nobody).await.data(201);
     assert_eq!(nobody["email"], Value::Null);
+
     app.web(
         Method::POST,
         "/customers",
@@ -194,6 +210,7 @@ async fn customers_belong_to_their_organization() {
     assert_eq!(changed["industry"], "Food");
     assert_eq!(changed["city"], "Salem");
     assert_eq!(changed["email"], "office@birch.example");
+
     let no_address = json!({ "email": null });
     let changed = app.web(Method::PATCH, &path, no_address).await.data(200);
     assert_eq!(changed["email"], Value::Null);
@@ -204,6 +221,7 @@ async fn customers_belong_to_their_organization() {
         .json();
     assert_eq!(list["meta"], json!({ "page": 2, "limit": 2, "total": 3 }));
     assert_eq!(list["data"][0]["name"], "Birch & Sons");
+
     for wrong in [
         json!({}),
         json!({ "name": "A", "email": "x" }),
@@ -211,6 +229,7 @@ async fn customers_belong_to_their_organization() {
     ] {
         assert_eq!(app.web(Method::POST, "/customers", wrong).await.status, 422);
     }
+
     for wrong in [
         json!({ "name": "" }),
         json!({ "email": "x" }),
@@ -218,6 +237,7 @@ async fn customers_belong_to_their_organization() {
     ] {
         assert_eq!(app.web(Method::PATCH, &path, wrong).await.status, 422);
     }
+
     let other = app.other_admin();
     let answer = app.get_with_bearer(&other, &path).await;
     assert_eq!(answer.error(404), "Customer not found");
@@ -237,6 +257,7 @@ async fn a_document_that_signers_could_not_open_becomes_no_template() {
     }]);
     let refused = app.new_template(bomb, &fields).await;
     assert_eq!(refused.status, 422, "{}", refused.text());
+
     let library = app.get("/partner/templates").await.text();
     assert!(!library.contains("tmpl_"), "{library}");
 }

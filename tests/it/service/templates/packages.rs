@@ -66,6 +66,7 @@ async fn a_package_keeps_its_order_and_derives_identity_verification() {
     let made = package(&app, &[&plain]).await;
     assert!(made["package_id"].as_str().unwrap().starts_with("pkg_"));
     assert_eq!(made["kba_required"], false);
+
     let path = format!(
         "/document-packages/{}",
         made["package_id"].as_str().unwrap()
@@ -78,6 +79,7 @@ async fn a_package_keeps_its_order_and_derives_identity_verification() {
     assert_eq!(changed["items"][0]["kba_required"], true);
     assert_eq!(changed["items"][1]["kba_required"], false);
     assert_eq!(changed["items"][1]["provider_instance"], "embedded");
+
     let renamed = app
         .web(Method::PATCH, &path, json!({ "name": "Lease" }))
         .await
@@ -87,12 +89,14 @@ async fn a_package_keeps_its_order_and_derives_identity_verification() {
         app.web(Method::GET, &path, Value::Null).await.data(200),
         renamed
     );
+
     let list = app
         .web(Method::GET, "/document-packages", Value::Null)
         .await
         .json();
     assert_eq!(list["meta"], json!({ "page": 1, "limit": 20, "total": 1 }));
     assert_eq!(list["data"], json!([renamed]));
+
     let answer = app.get_with_bearer(&app.other_admin(), &path).await;
     assert_eq!(answer.error(404), "Package not found");
 }
@@ -108,14 +112,18 @@ async fn templates_not_allowed_in_a_package_are_named() {
     };
     let refused = create(ids(&[&plain, &word])).await;
     assert_eq!(refused.status, 422);
+
     let issue = refused.json()["details"][0].clone();
     assert_eq!(issue["code"], "word_template");
     assert_eq!(issue["path"], json!(["template_ids", 1]));
+
     let refused = create(ids(&[&plain, &plain])).await.json();
     assert_eq!(refused["details"][0]["code"], "duplicate_template");
     assert_eq!(create(json!([])).await.status, 422);
+
     let unknown = create(json!(["tmpl_01jdk7m3e8f4x9s2w5v6b0c1da"])).await;
     assert_eq!(unknown.error(404), "Template not found");
+
     let list = app
         .web(Method::GET, "/document-packages", Value::Null)
         .await
@@ -131,6 +139,7 @@ async fn a_mixed_package_has_copies_at_the_verified_instance() {
     let app = TestApp::with(verified, OrgSettings::default()).await;
     let plain = template(&app, "Plain", "Buyer", &[]).await;
     assert_eq!(plain["provider_instance"], "embedded");
+
     let asking = template(&app, "Asking", "Seller", &[("kba_required", "true")]).await;
     assert_eq!(asking["provider_instance"], "verified");
     assert_eq!(docuseal.templates(), 1);
@@ -142,9 +151,11 @@ async fn a_mixed_package_has_copies_at_the_verified_instance() {
         DocusealFault::Answer(500, json!({})),
         1,
     );
+
     let body = json!({ "name": "Sale", "template_ids": ids(&[&plain, &asking]) });
     let refused = app.web(Method::POST, "/document-packages", body).await;
     assert_eq!(refused.status, 502);
+
     let list = app
         .web(Method::GET, "/document-packages", Value::Null)
         .await
@@ -155,11 +166,13 @@ async fn a_mixed_package_has_copies_at_the_verified_instance() {
     assert_eq!(made["provider_instance"], "verified");
     assert_eq!(made["items"][0]["provider_instance"], "embedded");
     assert_eq!(docuseal.templates(), 2);
+
     let copy = docuseal.template();
     assert_eq!(copy["name"], "Plain");
     assert_eq!(copy["submitters"][0]["name"], "Buyer");
     assert_eq!(copy["fields"][0]["name"], "Plain signature");
     assert_ne!(copy["external_id"], plain["template_id"]);
+
     // Copies are not listed in the library.
     let library = app.web(Method::GET, "/templates", Value::Null).await.json();
     assert_eq!(library["meta"]["total"], 2);
@@ -170,6 +183,7 @@ async fn a_mixed_package_has_copies_at_the_verified_instance() {
     assert_eq!(whole["kba_required"], true);
     assert_eq!(whole["provider_instance"], "verified");
     assert_eq!(whole["roles"], json!(["Buyer", "Seller"]));
+
     let copies = || docuseal.requests("POST", "/templates/pdf").len();
     let before = copies();
 
@@ -183,9 +197,12 @@ async fn a_mixed_package_has_copies_at_the_verified_instance() {
         "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.1, "w": 0.2, "h": 0.03 }] },
     }] });
     app.post(&path, more).await.data(200);
+
     let whole = session(&app, use_it.clone()).await.data(201);
+
     // One for the copy, and one for the document composed from it.
     assert_eq!(copies(), before + 2);
+
     let rebuilt = docuseal.requests("POST", "/templates/pdf")[before]
         .body
         .clone();
@@ -194,6 +211,7 @@ async fn a_mixed_package_has_copies_at_the_verified_instance() {
         rebuilt["documents"][0]["fields"].as_array().unwrap().len(),
         2
     );
+
     let names: Vec<Value> = shown(&app, &whole).await["fields"]
         .as_array()
         .unwrap()
@@ -215,6 +233,7 @@ async fn a_mixed_package_has_copies_at_the_verified_instance() {
         1,
     );
     assert_eq!(session(&app, use_it.clone()).await.status, 502);
+
     session(&app, use_it).await.data(201);
 }
 
@@ -233,22 +252,28 @@ async fn identity_verification_is_derived_from_the_selected_documents() {
         });
         session(&app, body).await.data(201)
     };
+
     let pages = contract_pages(&app, &plain).await;
+
     // The order in which the documents are named does not matter.
     let two = kept(&[&other, &plain]).await;
     assert_eq!(two["kba_required"], false);
     assert_eq!(two["provider_instance"], "embedded");
+
     let two = shown(&app, &two).await;
     assert_eq!(two["fields"][0]["name"], "Plain signature");
     assert_eq!(two["fields"][1]["areas"][0]["page"], pages + 1);
+
     let one = kept(&[&asking]).await;
     assert_eq!(one["kba_required"], true);
     assert_eq!(one["provider_instance"], "verified");
+
     // A single document is copied and not merged, so its bytes are unchanged.
     let copied = shown(&app, &one).await;
     assert_eq!(copied["pages"].as_array().unwrap().len() as u64, pages);
     assert_eq!(copied["fields"][0]["name"], "Asking signature");
     assert_ne!(one["template_id"], asking["template_id"]);
+
     let stored = app.objects("templates");
     let same = stored
         .iter()
@@ -271,6 +296,7 @@ async fn templates_are_merged_in_the_order_given() {
         "The second document",
         "{{Sign two;type=signature;role=BUYER}}",
     ]);
+
     let first = app
         .library_template(&[("name", "First")], &first)
         .await
@@ -282,6 +308,7 @@ async fn templates_are_merged_in_the_order_given() {
     let body = json!({ "template_ids": ids(&[&second, &first]), "template_name": "Both" });
     let made = session(&app, body).await.data(201);
     assert_eq!(made["roles"], json!(["BUYER"]));
+
     let merged = shown(&app, &made).await;
     assert_eq!(merged["name"], "Both");
     assert_eq!(merged["pages"].as_array().unwrap().len(), 2);
@@ -298,6 +325,7 @@ async fn templates_are_merged_in_the_order_given() {
     let sent = app.post("/partner/envelopes", body).await.data(201);
     let url = sent["sign_url"].as_str().unwrap();
     crate::support::form::sign(&app, url).await;
+
     let id = sent["envelope_id"].as_str().unwrap();
     app.wait_for(id, "vaulted").await;
     let path = format!("/partner/envelopes/{id}/vault/copy/signed-url");
@@ -326,12 +354,15 @@ async fn a_deleted_template_is_left_out_of_documents() {
 
     let merged = session(&app, json!({ "template_ids": ids(&[&kept, &gone]) })).await;
     assert_eq!(merged.error(400), was_deleted);
+
     let named = json!({
         "package_id": made["package_id"], "package_template_ids": ids(&[&gone]),
     });
     assert_eq!(session(&app, named).await.error(400), was_deleted);
+
     let whole = session(&app, json!({ "package_id": made["package_id"] })).await;
     assert_eq!(whole.error(409), "A template of the package was deleted");
+
     let rest = json!({
         "package_id": made["package_id"], "package_template_ids": ids(&[&kept]),
     });
@@ -361,6 +392,7 @@ async fn conflicting_builder_options_are_a_400() {
         &batch["batch_id"],
         &envelope["envelope_id"],
     );
+
     let (one_id, both) = (&one["template_id"], ids(&[&one, &two]));
     for body in [
         json!({ "batch_id": batch, "envelope_id": envelope }),
@@ -381,6 +413,7 @@ async fn conflicting_builder_options_are_a_400() {
         let answer = session(&app, body.clone()).await;
         assert_eq!(answer.status, 400, "{body}: {}", answer.text());
     }
+
     for (body, error) in [
         (
             json!({ "batch_id": "bsb_01jdk7m3e8f4x9s2w5v6b0c1da" }),
@@ -405,10 +438,12 @@ async fn conflicting_builder_options_are_a_400() {
     ] {
         assert_eq!(session(&app, body).await.error(404), error);
     }
+
     // A new document can require identity verification.
     let body = json!({ "template_name": "New", "kba_required": true });
     let new = session(&app, body).await.data(201);
     assert_eq!(new["kba_required"], true);
+
     // So can a merged document, because it is new as well.
     let body = json!({ "template_ids": both, "kba_required": true });
     assert_eq!(session(&app, body).await.data(201)["kba_required"], true);
@@ -426,14 +461,18 @@ async fn a_composed_document_keeps_the_limits_of_its_fields() {
             })
         };
         let fields: Vec<Value> = (0..6).map(field).collect();
+
         app.template(CONTRACT, &json!(fields)).await
     };
+
     let (first, second) = (with_files("First").await, with_files("Second").await);
     let body = json!({ "template_ids": ids(&[&first, &second]), "template_name": "Both" });
     let refused = session(&app, body).await;
     assert_eq!(refused.status, 422, "{}", refused.text());
+
     let issue = &refused.json()["details"][0];
     assert_eq!(issue["code"], "too_big", "{issue}");
+
     let plain = app.contract_template().await;
     let body = json!({ "template_ids": ids(&[&first, &plain]), "template_name": "Both" });
     assert_eq!(session(&app, body).await.status, 201);

@@ -22,6 +22,7 @@ fn files(zip: &TestResponse) -> BTreeMap<String, Vec<u8>> {
         entry.read_to_end(&mut bytes).unwrap();
         files.insert(entry.name().to_owned(), bytes);
     }
+
     files
 }
 
@@ -50,9 +51,11 @@ async fn a_bundle_is_an_evidence_copy_that_holds_its_own_export() {
     let files = files(&zip);
     let exports = entries(&files, "bundle.exported");
     assert_eq!(exports.len(), 2, "each export is an entry");
+
     let newest = exports.last().unwrap();
     assert!(newest["actor"].as_str().unwrap().starts_with("key:"));
     assert_eq!(newest["details"]["as"], "evidence_copy");
+
     let notice = &files["EVIDENCE-COPY.txt"];
     let hash = hex::encode(Sha256::digest(notice));
     assert_eq!(newest["details"]["notice_sha256"], hash);
@@ -79,6 +82,7 @@ async fn a_look_at_the_headers_of_a_bundle_is_no_export() {
     let head = Request::head(path).header("x-api-key", &app.key);
     let head = app.send(head.body(Body::empty()).unwrap()).await;
     assert_eq!(head.status, 200);
+
     let ledger = app.custody(&id).await.to_string();
     assert!(!ledger.contains("bundle.exported"), "{ledger}");
 }
@@ -97,8 +101,10 @@ async fn after_a_conversion_to_paper_no_file_of_a_bundle_is_called_authoritative
         "{:?}",
         files.keys()
     );
+
     let named = files.keys().filter(|name| name.contains("authoritative"));
     assert_eq!(named.count(), 0, "{:?}", files.keys());
+
     let notice = String::from_utf8(files["EVIDENCE-COPY.txt"].clone()).unwrap();
     assert!(
         notice.contains("it is not an authoritative copy"),
@@ -110,6 +116,7 @@ async fn after_a_conversion_to_paper_no_file_of_a_bundle_is_called_authoritative
         ),
         "{notice}"
     );
+
     for wrong in ["was released to", "has the same bytes"] {
         assert!(!notice.contains(wrong), "{wrong}: {notice}");
     }
@@ -136,6 +143,7 @@ async fn a_controller_exports_the_bundle_of_its_own_release() {
         let early = app.get_as(&lender.key, path).await;
         assert_eq!(early.error(409), "Envelope has not been released");
     }
+
     let released = lender.act(&app, &id, "release", release_form()).await;
     released.data(200);
     for path in &paths {
@@ -144,6 +152,7 @@ async fn a_controller_exports_the_bundle_of_its_own_release() {
         assert!(!exports.is_empty());
         assert!(files.contains_key("authoritative.pdf"));
     }
+
     let stranger = Party::new(&app).await;
     for path in &paths {
         app.get_as(&stranger.key, path).await.error(404);
@@ -165,10 +174,12 @@ async fn both_sides_export_the_bundle_of_a_consented_release() {
     app.post_as(&lender.key, &consent, json!({}))
         .await
         .data(200);
+
     app.wait_until_idle().await;
     let path = format!("/partner/control/records/{id}/bundle");
     let theirs = files(&app.get_as(&lender.key, &path).await);
     assert_eq!(entries(&theirs, "vault.released").len(), 1);
+
     let own = files(&app.get(&format!("/partner/envelopes/{id}/bundle")).await);
     assert_eq!(entries(&own, "bundle.exported").len(), 2);
 
@@ -176,6 +187,7 @@ async fn both_sides_export_the_bundle_of_a_consented_release() {
     vault_out(&app, &id, release_form()).await.data(200);
     let mut form = release_form();
     form["recipient_organization"] = "Second Example Bank".into();
+
     for answer in [
         vault_out(&app, &id, form.clone()).await,
         lender.act(&app, &id, "release", form).await,
@@ -194,6 +206,7 @@ async fn the_final_custody_record_has_one_custodian_and_the_checks_of_the_releas
     app.get(&format!("/partner/envelopes/{id}/bundle")).await;
     let path = format!("/partner/envelopes/{id}/custody-record");
     let record = pdf::text(&app.get(&path).await.bytes);
+
     let record = record.split_whitespace().collect::<Vec<_>>().join(" ");
     for expected in [
         "As at the release: 8 of 8 checks of UCC §9-105 are satisfied",
@@ -209,6 +222,7 @@ async fn the_final_custody_record_has_one_custodian_and_the_checks_of_the_releas
     ] {
         assert!(record.contains(expected), "{expected}: {record}");
     }
+
     for wrong in [
         "No authoritative copy is stored",
         "6 of 8",
@@ -219,6 +233,7 @@ async fn the_final_custody_record_has_one_custodian_and_the_checks_of_the_releas
     ] {
         assert!(!record.contains(wrong), "{wrong}: {record}");
     }
+
     // The checks of today stay those of the specification.
     let live = app
         .get(&format!("/partner/envelopes/{id}/compliance"))

@@ -36,6 +36,7 @@ async fn a_node_whose_clock_is_behind_the_ledger_seals_nothing() {
     let path = format!("/partner/envelopes/{early}/vault-in-signed");
     let ahead = first.as_of(DAY).await;
     let id = signed(&ahead).await;
+
     let deadline = Instant::now() + Duration::from_secs(60);
     while ahead.count("ledger_pending").await > 0 {
         assert!(Instant::now() < deadline, "the log does not grow");
@@ -49,11 +50,13 @@ async fn a_node_whose_clock_is_behind_the_ledger_seals_nothing() {
         check["detail"].as_str().unwrap().contains("confirm-clock"),
         "{check}"
     );
+
     let metrics = app.metrics().await;
     assert!(
         metrics.contains("holdfast_clock_behind_seconds 86"),
         "{metrics}"
     );
+
     let refused = app.post(&path, json!({})).await;
     assert!(refused.error(503).contains("clock"));
     assert!(app.objects("vault").is_empty());
@@ -61,12 +64,14 @@ async fn a_node_whose_clock_is_behind_the_ledger_seals_nothing() {
     // Once the time has come again, and once an operator confirms that the other clock was wrong.
     let done = ahead.as_of(DAY).await;
     done.post(&path, json!({})).await.data(200);
+
     // Nothing of the attempt with the wrong clock is left in certificate, record and seal.
     let frozen = done
         .text_of("select min(frozen_at) from vault_intent")
         .await;
     let frozen = Timestamp::parse(&frozen).unwrap();
     assert!(frozen > Clock::default().now() + DAY / 2, "{frozen}");
+
     let app = done.as_of(Duration::ZERO).await;
     let path = format!("/partner/envelopes/{id}/vault-in-signed");
     app.post(&path, json!({})).await.error(503);
@@ -75,11 +80,14 @@ async fn a_node_whose_clock_is_behind_the_ledger_seals_nothing() {
         confirmed["behind_seconds"].as_u64() > Some(86_000),
         "{confirmed}"
     );
+
     app.post(&path, json!({})).await.data(200);
     app.wait_for(&id, "vaulted").await;
     assert_eq!(check_of_clock(data)["ok"], true);
+
     let again = operator(data, &["vault", "confirm-clock"]);
     assert_eq!(again["behind_seconds"], 0);
+
     let noted = app.text_of("select details from ledger_entry where action = 'clock.confirmed'");
     assert!(noted.await.contains("newest_at"));
 

@@ -45,6 +45,7 @@ async fn the_certificate_of_completion_shows_who_signed_when_and_how() {
     let answer = certificate(&app, &id).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(answer.headers["content-type"], "application/pdf");
+
     let text = pdf::text(&answer.bytes);
     for expected in [
         "Certificate of completion",
@@ -60,6 +61,7 @@ async fn the_certificate_of_completion_shows_who_signed_when_and_how() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
+
     assert!(pdf::fonts(&answer.bytes).contains("Caveat"));
     let again = certificate(&app, &id).await;
     assert_eq!(again.bytes, answer.bytes, "equal records give equal bytes");
@@ -67,8 +69,10 @@ async fn the_certificate_of_completion_shows_who_signed_when_and_how() {
     let page = form::open(&app, &url).await.text();
     assert!(page.contains("Download the certificate of completion"));
     assert!(page.contains("/copy.png"), "{page}");
+
     let picture = form::open(&app, &format!("{url}/copy.png")).await;
     assert_eq!(picture.headers["content-type"], "image/png");
+
     let theirs = form::open(&app, &format!("{url}/certificate.pdf")).await;
     assert_eq!(theirs.bytes, answer.bytes);
 }
@@ -82,6 +86,7 @@ async fn the_custody_record_says_in_plain_words_who_did_what() {
         .get(&format!("/partner/envelopes/{early}/custody-record"))
         .await;
     assert_eq!(early.error(409), "Envelope is not vaulted");
+
     let (id, _) = vaulted(&app).await;
     let files = app.released_bundle(&id).await;
     let record = std::fs::read(files.path().join("vault-custody-record.pdf")).unwrap();
@@ -94,13 +99,16 @@ async fn the_custody_record_says_in_plain_words_who_did_what() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
+
     assert!(!text.contains("signer:jordan"), "{text}");
 
     // The stored record was made at vault-in; the final one also has the release.
     assert!(!text.contains("handed over"), "{text}");
+
     let path = format!("/partner/envelopes/{id}/custody-record");
     let last = app.get(&path).await;
     assert_eq!(last.headers["content-type"], "application/pdf");
+
     let text = pdf::text(&last.bytes);
     for expected in [
         "Final record",
@@ -111,6 +119,7 @@ async fn the_custody_record_says_in_plain_words_who_did_what() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
+
     assert_eq!(app.get(&path).await.bytes, last.bytes);
 }
 
@@ -122,9 +131,11 @@ async fn before_the_vault_there_is_no_certificate_of_completion() {
     let early = certificate(&app, id).await;
     assert_eq!(early.status, 409, "{}", early.text());
     assert!(early.text().contains("not vaulted"), "{}", early.text());
+
     let url = envelope["sign_url"].as_str().unwrap();
     let theirs = form::open(&app, &format!("{url}/certificate.pdf")).await;
     assert_eq!(theirs.status, 404, "{}", theirs.text());
+
     let unknown = certificate(&app, "env_01jt8s5gq2e6m9x4k7w3c5d8fa").await;
     assert_eq!(unknown.status, 404);
 
@@ -143,11 +154,13 @@ async fn the_verification_page_is_shown_to_holders_of_its_address_only() {
     let path = verification_path(&certificate);
     let page = open(&app, &path).await;
     assert_eq!(page.status, 200, "{}", page.text());
+
     let text = page.text();
     let hash = pdf::text(&certificate);
     let (_, hash) = hash.split_once("Copy for the parties").unwrap();
     let hash = hash.split_whitespace().next().unwrap();
     assert_eq!(hash.len(), 64);
+
     for expected in [
         hash,
         "Jordan Lee",
@@ -160,9 +173,11 @@ async fn the_verification_page_is_shown_to_holders_of_its_address_only() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
+
     for secret in ["jordan.lee@example.com", "/vault/", "objects"] {
         assert!(!text.contains(secret), "{secret}: {text}");
     }
+
     let (start, code) = path.rsplit_once('/').unwrap();
     let first = if code.starts_with('0') { "1" } else { "0" };
     let guess = format!("{start}/{first}{}", &code[1..]);

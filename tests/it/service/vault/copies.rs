@@ -16,6 +16,7 @@ fn assert_inseparable(copy: &[u8], words: &str) {
             .filter(move |(_, bytes)| *bytes == word)
             .map(move |(at, _)| at + word.len())
     };
+
     let cuts = ends(b"%%EOF")
         .chain(ends(b"startxref"))
         .chain(ends(b"endobj"));
@@ -24,6 +25,7 @@ fn assert_inseparable(copy: &[u8], words: &str) {
             assert!(page.contains(words), "the first {cut} bytes: {page}");
         }
     }
+
     assert!(!pages(copy).is_empty());
 }
 
@@ -37,6 +39,7 @@ fn pages(file: &[u8]) -> Vec<String> {
         .output()
         .expect("pdftotext is missing: run `apt-get install poppler-utils`");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
+
     let pages = text.split('\u{c}').filter(|page| !page.trim().is_empty());
     if output.status.success() {
         pages.map(str::to_owned).collect()
@@ -57,6 +60,7 @@ async fn no_beginning_of_the_vaults_copy_is_the_document_without_the_mark() {
     let stored = app.entry(&id, "vault.stored").await;
     assert_eq!(stored["copy_kind"], "new_file");
     assert_eq!(stored["copy_hash"], hex::encode(Sha256::digest(&copy)));
+
     let path = format!("/partner/envelopes/{id}/custody-record");
     let record = pdf::text(&app.get(&path).await.bytes);
     assert!(record.contains("a file of its own"), "{record}");
@@ -84,6 +88,7 @@ async fn no_hash_on_the_certificate_of_completion_is_of_a_part_of_the_copy() {
         let part = hex::encode(hash.clone().finalize());
         assert!(!compact.contains(&part), "{part}");
     }
+
     assert!(compact.contains(&whole));
 }
 
@@ -98,6 +103,7 @@ async fn no_beginning_of_a_signers_copy_is_the_document_without_the_mark() {
     app.wait_for(id, "completed").await;
     let copy = form::open(&app, &format!("{url}/copy.pdf")).await;
     assert_eq!(copy.status, 200, "{}", copy.text());
+
     assert_inseparable(&copy.bytes, MARK);
 }
 
@@ -116,14 +122,17 @@ async fn no_beginning_of_a_watermarked_copy_lacks_its_holder() {
 async fn a_copy_of_a_signed_document_stays_an_update_and_says_so() {
     let app = TestApp::start().await;
     let (id, _) = paper(&app, CONTRACT).await;
+
     // A sealed copy is a signed document.
     let signed = vault_in(&app, &id).await;
     let (id, _) = paper(&app, &signed).await;
     vault_in(&app, &id).await;
     let copy = app.copy(&id).await;
     assert!(copy.starts_with(&signed), "its signatures stay valid");
+
     let stored = app.entry(&id, "vault.stored").await;
     assert_eq!(stored["copy_kind"], json!("update_of_signed"));
+
     let path = format!("/partner/envelopes/{id}/custody-record");
     let record = pdf::text(&app.get(&path).await.bytes);
     let record = record.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -18,6 +18,7 @@ async fn twenty_concurrent_vault_ins_make_one_authoritative_copy() {
         assert_eq!(answer.data(200)["status"], "vaulted");
     }
     assert_eq!(app.objects("vault").len(), 1);
+
     let types = app.event_types(id).await;
     assert_eq!(
         types.iter().filter(|kind| *kind == "vault.stored").count(),
@@ -49,6 +50,7 @@ async fn concurrent_vault_ins_on_two_nodes_make_one_authoritative_copy() {
         settings(),
     )
     .await;
+
     two.key = one.key_with_limit(Scope::ALL, 10_000).await;
     for _ in 0..3 {
         let envelope = one.sent_envelope().await;
@@ -56,11 +58,13 @@ async fn concurrent_vault_ins_on_two_nodes_make_one_authoritative_copy() {
         form::sign(&one, envelope["sign_url"].as_str().unwrap()).await;
         one.wait_for(id, "completed").await;
         let path = format!("/partner/envelopes/{id}/vault-in-signed");
+
         // Alternate between the nodes, so that both compete for every step.
         let calls = (0..20).map(|call| [&one, &two][call % 2].post_as(&two.key, &path, json!({})));
         for answer in futures::future::join_all(calls).await {
             assert_eq!(answer.data(200)["status"], "vaulted");
         }
+
         for (area, files) in [
             ("signed", 1),
             ("vault", 1),
@@ -73,6 +77,7 @@ async fn concurrent_vault_ins_on_two_nodes_make_one_authoritative_copy() {
                 .filter(|path| path.to_string_lossy().contains(id));
             assert_eq!(ours.count(), files, "{area}");
         }
+
         let stored = two.entry(id, "vault.stored").await;
         assert_eq!(stored["custodian"], "vault@maple.example");
     }
@@ -89,6 +94,7 @@ async fn a_record_fails_the_custody_checks_until_vault_in() {
         .await
         .data(200);
     assert_eq!(compliance["envelope_status"], "completed");
+
     let failed: Vec<usize> = compliance["compliance"]["checks"]
         .as_array()
         .unwrap()
@@ -98,16 +104,19 @@ async fn a_record_fails_the_custody_checks_until_vault_in() {
         .map(|(_, number)| number)
         .collect();
     assert_eq!(failed, [1, 2, 3, 5, 7]);
+
     let certificate = app
         .get(&format!("/partner/envelopes/{id}/vault/certificate"))
         .await;
     assert_eq!(certificate.error(404), "Certificate not yet generated");
+
     app.get(&format!("/partner/envelopes/{id}/vault/signed-url"))
         .await
         .error(409);
     app.get(&format!("/partner/envelopes/{id}/vault/copy/signed-url"))
         .await
         .error(409);
+
     app.post(
         &format!("/partner/envelopes/{id}/vault-out"),
         release_form(),
@@ -126,6 +135,7 @@ async fn the_vault_in_call_for_another_kind_is_a_conflict() {
             .await
             .error(409);
     }
+
     let mut body = envelope_body(&Value::Null);
     body["envelope_kind"] = "paper".into();
     let paper = app.post("/partner/envelopes", body).await.data(201);
@@ -151,6 +161,7 @@ async fn one_of_twenty_uses_of_an_authoritative_link_succeeds() {
         .send(head.body(axum::body::Body::empty()).unwrap())
         .await;
     assert_eq!(peek.status, 200, "a HEAD request does not burn the link");
+
     let uses = (0..20).map(|_| app.get(url));
     let statuses: Vec<u16> = futures::future::join_all(uses)
         .await
@@ -185,10 +196,12 @@ async fn an_authoritative_link_is_used_up_over_a_real_connection() {
         .strip_prefix("http://127.0.0.1:8080")
         .unwrap();
     let url = app.listen().await + path;
+
     let client = reqwest::Client::new();
     let first = client.get(&url).send().await.unwrap();
     assert_eq!(first.status(), 200);
     assert!(first.bytes().await.unwrap().starts_with(b"%PDF-"));
+
     for _ in 0..10 {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         assert_eq!(client.get(&url).send().await.unwrap().status(), 410);
@@ -206,6 +219,7 @@ async fn a_download_that_breaks_off_is_recorded_and_can_be_repeated() {
     let path = url.strip_prefix("http://127.0.0.1:8080").unwrap();
     let request = axum::http::Request::get(path).body(axum::body::Body::empty());
     assert_eq!(app.hang_up(request.unwrap()).await, 200);
+
     let entry = app
         .wait_for_entry(&id, "authoritative.download_broken_off")
         .await;
@@ -223,6 +237,7 @@ async fn the_copy_link_works_repeatedly_and_after_the_release() {
         .await
         .data(200);
     let url = link["signed_url"].as_str().unwrap();
+
     app.post(
         &format!("/partner/envelopes/{id}/vault-out"),
         release_form(),
@@ -231,6 +246,7 @@ async fn the_copy_link_works_repeatedly_and_after_the_release() {
     .data(200);
     assert_eq!(app.get(url).await.status, 200);
     assert_eq!(app.get(url).await.status, 200);
+
     app.get(&format!("/partner/envelopes/{id}/vault/signed-url"))
         .await
         .error(409);
@@ -245,6 +261,7 @@ async fn a_modified_object_is_never_served() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::remove_file(&object).unwrap();
+
     std::fs::write(&object, bytes).unwrap();
     let link = app
         .get(&format!("/partner/envelopes/{id}/vault/signed-url"))
@@ -252,6 +269,7 @@ async fn a_modified_object_is_never_served() {
         .data(200);
     let answer = app.get(link["signed_url"].as_str().unwrap()).await;
     assert_eq!(answer.error(409), "Document integrity check failed");
+
     let events = app.events(&id).await;
     let tampered = events.last().unwrap();
     assert_eq!(tampered["event_type"], "vault.tamper_detected");
@@ -273,6 +291,7 @@ async fn a_release_needs_every_field_and_both_acknowledgements() {
         assert_eq!(answer.status, 422, "{member}");
         assert_eq!(answer.json()["details"][0]["path"], json!([member]));
     }
+
     for member in [
         "acknowledge_authoritative_copy",
         "acknowledge_chain_of_custody",
@@ -281,6 +300,7 @@ async fn a_release_needs_every_field_and_both_acknowledgements() {
         form[member] = false.into();
         assert_eq!(app.post(&path, form).await.error(422), "Validation failed");
     }
+
     assert_eq!(app.objects("archive").len(), 0);
 }
 
@@ -295,12 +315,15 @@ async fn a_repeated_release_returns_new_links_to_the_same_archive() {
         first["authoritative_signed_url"],
         second["authoritative_signed_url"]
     );
+
     let old = app.get(link(&first)).await;
     assert_eq!(old.status, 410, "a new link ends the one before");
+
     let new = app.get(link(&second)).await;
     let archive = std::fs::read(app.objects("archive").remove(0)).unwrap();
     assert_eq!(new.bytes, archive);
     assert_eq!(app.objects("archive").len(), 1);
+
     let released = app.event_types(&id).await;
     assert_eq!(
         released
@@ -309,12 +332,14 @@ async fn a_repeated_release_returns_new_links_to_the_same_archive() {
             .count(),
         1
     );
+
     for _ in 0..200 {
         if app.objects("vault").is_empty() {
             return;
         }
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
+
     panic!("the live copy is still in the vault");
 }
 
@@ -329,6 +354,7 @@ async fn another_recipient_or_purpose_gets_nothing_of_a_released_record() {
     let id = app.vaulted_envelope().await;
     let path = format!("/partner/envelopes/{id}/vault-out");
     app.post(&path, release_form()).await.data(200);
+
     for (member, other) in [
         ("recipient_name", "Alex Birch"),
         ("recipient_organization", "Second Example Bank"),
@@ -341,6 +367,7 @@ async fn another_recipient_or_purpose_gets_nothing_of_a_released_record() {
         assert_eq!(refused.status, 409, "{member}: {}", refused.text());
         assert_eq!(refused.json()["code"], "released_to_another", "{member}");
     }
+
     let ledger = app.custody(&id).await.to_string();
     assert!(!ledger.contains("Second Example Bank"), "{ledger}");
     assert!(!ledger.contains("archive_links.issued"), "{ledger}");
@@ -355,6 +382,7 @@ async fn another_signature_and_spelling_of_the_address_are_the_same_form() {
     let mut form = release_form();
     form["authorized_signature"] = "Sam Birch".into();
     form["recipient_email"] = "Robin.Park@bank.example".into();
+
     form["recipient_name"] = " Robin Park ".into();
     app.post(&path, form).await.data(200);
 }
@@ -367,8 +395,10 @@ async fn the_link_to_a_released_copy_works_for_one_download_and_the_others_for_m
     let released = app.post(&path, release_form()).await.data(200);
     assert_eq!(app.get(link(&released)).await.status, 200);
     assert_eq!(app.get(link(&released)).await.status, 410);
+
     let downloaded = app.wait_for_entry(&id, "authoritative.downloaded").await;
     assert_eq!(downloaded["file"], "archive");
+
     for file in [
         "certified_vaulted_copy",
         "compliance_certificate",
@@ -391,6 +421,7 @@ async fn a_broken_download_of_a_released_copy_gives_its_link_back() {
         .unwrap();
     let request = axum::http::Request::get(path).body(axum::body::Body::empty());
     assert_eq!(app.hang_up(request.unwrap()).await, 200);
+
     let broken_off = app
         .wait_for_entry(&id, "authoritative.download_broken_off")
         .await;
@@ -420,6 +451,7 @@ async fn every_further_link_is_numbered_in_the_ledger_with_its_recipient() {
         app.post(&path, release_form()).await.data(200);
     }
     assert_eq!(app.entry(&id, "vault.released").await["link_number"], 1);
+
     let ledger = app.custody(&id).await;
     let entries = ledger["entries"].as_array().unwrap().iter();
     let issued: Vec<&Value> = entries
@@ -428,6 +460,7 @@ async fn every_further_link_is_numbered_in_the_ledger_with_its_recipient() {
         .collect();
     let numbers: Vec<&Value> = issued.iter().map(|entry| &entry["link_number"]).collect();
     assert_eq!(numbers, [2, 3]);
+
     for details in issued {
         assert_eq!(details["recipient_organization"], "First Example Bank");
         assert_eq!(details["recipient_email"], "robin.park@bank.example");
@@ -454,6 +487,7 @@ async fn no_response_or_event_contains_a_storage_key() {
                 .text(),
         );
     }
+
     texts.push(
         app.post(
             &format!("/partner/envelopes/{id}/vault-out"),
@@ -462,6 +496,7 @@ async fn no_response_or_event_contains_a_storage_key() {
         .await
         .text(),
     );
+
     texts.extend(app.events(&id).await.iter().map(Value::to_string));
     let folder = app.data.path().display().to_string();
     for object in app.objects("") {

@@ -30,6 +30,7 @@ async fn expect(app: &TestApp, id: &str, problems: &[(&str, &str)]) {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let found = report["with_problems"].as_array().unwrap();
     assert_eq!(output.status.success(), problems.is_empty(), "{report}");
+
     let ours = found.iter().find(|envelope| envelope["envelope_id"] == id);
     let ours: Vec<(&str, &str)> = ours
         .and_then(|envelope| envelope["problems"].as_array())
@@ -43,6 +44,7 @@ async fn expect(app: &TestApp, id: &str, problems: &[(&str, &str)]) {
         })
         .collect();
     assert_eq!(ours.len(), problems.len(), "{ours:?}");
+
     for (check, words) in problems {
         let said = ours
             .iter()
@@ -66,8 +68,10 @@ async fn an_untampered_vault_has_no_problems() {
     expect(&app, &id, &[]).await;
     let swept = app.sweep(&[]);
     assert_eq!(swept["checked"], 1);
+
     let swept = app.sweep(&["--resume"]);
     assert_eq!(swept["checked"], 0, "nothing was interrupted");
+
     let metrics = app.metrics().await;
     for line in [
         "holdfast_integrity_envelopes 1",
@@ -92,6 +96,7 @@ async fn encrypted() -> TestApp {
     let configure = |config: &mut Config| {
         let keys = config.data_dir.join("document-keys");
         std::fs::write(&keys, "2026 CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk=").unwrap();
+
         // The operator's tool needs the same settings.
         let settings = config.data_dir.join(SETTINGS);
         let others = std::fs::read_to_string(&settings).unwrap_or_default();
@@ -99,6 +104,7 @@ async fn encrypted() -> TestApp {
         std::fs::write(settings, ours).unwrap();
         config.storage.encryption_key_file = Some(keys);
     };
+
     TestApp::with(configure, OrgSettings::default()).await
 }
 
@@ -110,6 +116,7 @@ async fn a_flipped_byte(app: TestApp) {
     let mut bytes = std::fs::read(&path).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
+
     write(&path, &bytes);
     let told = [(
         "authoritative copy",
@@ -117,30 +124,37 @@ async fn a_flipped_byte(app: TestApp) {
     )];
     expect(&app, &id, &told).await;
     expect(&app, &id, &told).await;
+
     let events = app.events(&id).await;
     let tampering: Vec<&Value> = events
         .iter()
         .filter(|event| event["event_type"] == "vault.tamper_detected")
         .collect();
     assert_eq!(tampering.len(), 1, "the same finding is told once");
+
     let data = &tampering[0]["data"];
     assert_ne!(data["expected_hash"], data["actual_hash"]);
     assert_eq!(data["problems"][0]["check"], "authoritative copy");
+
     let auditor = app.token("auditor");
     let findings = app.get_with_bearer(&auditor, "/findings").await.data(200);
     assert_eq!(findings.as_array().unwrap().len(), 1, "{findings:#}");
     assert_eq!(findings[0]["envelope_id"], id.as_str());
     assert_eq!(findings[0]["problems"][0]["check"], "authoritative copy");
     assert!(findings[0]["checked_at"].is_string(), "{findings:#}");
+
     let behind = format!("/findings?starting_after={id}");
     let behind = app.get_with_bearer(&auditor, &behind).await;
     assert_eq!(behind.data(200), serde_json::json!([]));
+
     let stranger = app.get_with_bearer(&app.other_admin(), "/findings").await;
     assert_eq!(stranger.data(200), serde_json::json!([]));
+
     let link = format!("/partner/envelopes/{id}/vault/signed-url");
     let link = app.get(&link).await.data(200);
     let denied = app.get(link["signed_url"].as_str().unwrap()).await;
     assert_eq!(denied.error(409), "Document integrity check failed");
+
     let release = format!("/partner/envelopes/{id}/vault-out");
     let denied = app.post(&release, crate::support::release_form()).await;
     assert_eq!(denied.error(409), "Document integrity check failed");
@@ -166,6 +180,7 @@ async fn a_truncated_or_missing_object(app: TestApp) {
     write(&path, &bytes[..bytes.len() - 1]);
     let changed = "the stored authoritative copy was changed";
     expect(&app, &id, &[("authoritative copy", changed)]).await;
+
     write(&path, &bytes);
     expect(&app, &id, &[]).await;
     std::fs::remove_file(&path).unwrap();
@@ -185,13 +200,16 @@ async fn swapped_objects_and_pointers_are_detected() {
     for id in [&one, &other] {
         expect_some(&app, id, ("authoritative copy", changed)).await;
     }
+
     write(&paths[0], &bytes[0]);
     write(&paths[1], &bytes[1]);
+
     // The row now points to the other envelope's document, which is intact.
     let swap = "update envelope set vault =
         (select e.vault from envelope e where e.envelope_id <> envelope.envelope_id)
         where envelope_id = $1";
     app.change(swap, &one).await;
+
     let elsewhere = "the envelope points to another authoritative copy than was vaulted";
     expect(&app, &one, &[("authoritative copy", elsewhere)]).await;
 }
@@ -212,6 +230,7 @@ async fn a_replaced_certificate_is_detected() {
         text.replace("First Example Bank", "Other Example Bank")
             .as_bytes(),
     );
+
     expect(
         &app,
         &id,
@@ -233,6 +252,7 @@ async fn an_edited_ledger_row_is_detected_by_chain_and_log() {
         ),
         ("log", "entry 2 of the ledger is not the one in place"),
     ];
+
     expect(&app, &id, &told).await;
 }
 

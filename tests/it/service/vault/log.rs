@@ -28,10 +28,12 @@ async fn every_entry_in_the_log_is_accepted_by_independent_verifiers() {
     let key = VerifierKey::parse(log["public_key"].as_str().unwrap()).unwrap();
     let checkpoint = key.open(log["checkpoint"].as_str().unwrap()).unwrap();
     let root = RootHash::<sha2_next::Sha256>::new(checkpoint.root.into(), checkpoint.size);
+
     let entries = custody["entries"].as_array().unwrap();
     let inclusion = log["inclusion"].as_array().unwrap();
     assert!(entries.len() >= 6);
     assert_eq!(entries.len(), inclusion.len());
+
     for (entry, place) in entries.iter().zip(inclusion) {
         let proof: Vec<u8> = place["proof"]
             .as_array()
@@ -40,6 +42,7 @@ async fn every_entry_in_the_log_is_accepted_by_independent_verifiers() {
             .flat_map(bytes)
             .collect();
         let proof = InclusionProof::try_from_bytes(proof).unwrap();
+
         // RFC 8785: members in sorted order, without spaces.
         let leaf =
             json!({ "entry": entry["hash"], "envelope_id": id, "sequence": entry["sequence"] });
@@ -57,6 +60,7 @@ async fn every_entry_in_the_log_is_accepted_by_independent_verifiers() {
         .open(certificate["ledger_checkpoint"].as_str().unwrap())
         .unwrap();
     assert!(before.size < checkpoint.size);
+
     let proof = head(&app, &format!("?since={}", before.size)).await;
     assert_eq!(proof["consistency"]["from"], before.size);
 
@@ -75,8 +79,10 @@ async fn the_public_tiles_reproduce_the_root_of_the_log_head() {
     let head = head(&app, "").await;
     let size = head["tree_size"].as_u64().unwrap();
     assert_eq!(head["consistency"], Value::Null);
+
     let note = app.get_as("", "/ledger/checkpoint").await;
     assert_eq!(note.text(), head["checkpoint"]);
+
     let key = VerifierKey::parse(head["public_key"].as_str().unwrap()).unwrap();
     let checkpoint = key.open(&note.text()).unwrap();
     assert_eq!(hex::encode(checkpoint.root), head["root_hash"]);
@@ -87,12 +93,14 @@ async fn the_public_tiles_reproduce_the_root_of_the_log_head() {
         .get_as("", &format!("/ledger/tile/0/000.p/{size}"))
         .await;
     assert_eq!(tile.status, 200);
+
     let mut tiles = TileReader::default();
     for (index, leaf) in tile.bytes.chunks(32).enumerate() {
         tiles
             .append(index as u64, leaf.try_into().unwrap())
             .unwrap();
     }
+
     assert_eq!(tiles.get(TileId::of_leaf(0)).unwrap().len() as u64, size);
     assert_eq!(hex::encode(tiles.root(size).unwrap()), head["root_hash"]);
 
@@ -107,10 +115,12 @@ async fn the_public_tiles_reproduce_the_root_of_the_log_head() {
         let answer = app.get_as("", &format!("/ledger/tile/{missing}")).await;
         assert_eq!(answer.error(404), "Tile not found", "{missing}");
     }
+
     let beyond = app
         .get_as("", &format!("/ledger/head?since={}", size + 1000))
         .await;
     assert!(beyond.error(404).contains("entries, not"));
+
     app.get_as("", "/ledger/head?since=-1").await.error(400);
 }
 
@@ -122,6 +132,7 @@ async fn a_node_with_another_log_key_does_not_extend_the_log() {
     app.custody(&id).await;
     let before = head(&app, "").await["tree_size"].clone();
     assert_eq!(app.ready().await["ledger"], true);
+
     let other = "update ledger_log set public_key = $1";
     app.change(other, "127.0.0.1:8080/api/v2/ledger+00000000+AAAA")
         .await;
@@ -149,12 +160,16 @@ async fn a_log_of_several_tiles_is_consistent_with_each_of_its_heads() {
             let created = app.post("/partner/envelopes", body()).await.data(201);
             last = created["envelope_id"].as_str().unwrap().to_owned();
         }
+
         let custody = app.custody(&last).await;
         assert_eq!(custody["log"]["inclusion"].as_array().unwrap().len(), 1);
+
         heads.push(head(&app, "").await);
     }
+
     let now = heads.pop().unwrap();
     assert!(now["tree_size"].as_u64().unwrap() >= 450);
+
     let key = VerifierKey::parse(now["public_key"].as_str().unwrap()).unwrap();
     let root = key.open(now["checkpoint"].as_str().unwrap()).unwrap();
     let root = RootHash::<sha2_next::Sha256>::new(root.root.into(), root.size);
@@ -167,8 +182,10 @@ async fn a_log_of_several_tiles_is_consistent_with_each_of_its_heads() {
         let then = RootHash::new(then.root.into(), then.size);
         root.verify_consistency(&then, &nodes).unwrap();
     }
+
     let tile = app.get_as("", "/ledger/tile/0/000").await;
     assert_eq!(tile.bytes.len(), 256 * 32);
+
     let above = app.get_as("", "/ledger/tile/1/000.p/1").await;
     assert_eq!(above.bytes.len(), 32);
 }
@@ -186,6 +203,7 @@ async fn said_of_the_log(bundle: &str, more: &[&str]) -> (bool, Vec<(String, boo
     let output = output.await.unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let findings = report["checks"].as_array().unwrap();
+
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let about = findings.iter().filter(|finding| {
         let check = finding["check"].as_str().unwrap();
@@ -198,6 +216,7 @@ async fn said_of_the_log(bundle: &str, more: &[&str]) -> (bool, Vec<(String, boo
             text(&finding["detail"]),
         )
     });
+
     (output.status.success(), told.collect())
 }
 
@@ -213,6 +232,7 @@ async fn a_bundle_is_verified_against_a_saved_log_head() {
         .get_with_bearer(&app.admin(), &format!("/envelopes/{id}/bundle"))
         .await;
     assert_eq!(zip.status, 200);
+
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, bytes: &[u8]| {
         let path = folder.path().join(name);
@@ -235,6 +255,7 @@ async fn a_bundle_is_verified_against_a_saved_log_head() {
     assert!(valid, "{told:?}");
     assert!(!told[0].2.contains("by its own word"), "{told:?}");
     assert!(told[1].2.contains("goes on from the bundle's"), "{told:?}");
+
     let key = head(&app, "").await["public_key"]
         .as_str()
         .unwrap()
@@ -248,6 +269,7 @@ async fn a_bundle_is_verified_against_a_saved_log_head() {
         !valid && told[1].2.contains(&format!("?since={size}")),
         "{told:?}"
     );
+
     let elsewhere = TestApp::with(
         |config| config.public_url = Some("https://elsewhere.example".parse().unwrap()),
         holdfast::domain::organization::OrgSettings::default(),
@@ -255,6 +277,7 @@ async fn a_bundle_is_verified_against_a_saved_log_head() {
     .await;
     let mut body = crate::support::envelope_body(&Value::Null);
     body["envelope_kind"] = "paper".into();
+
     let foreign = elsewhere.post("/partner/envelopes", body).await.data(201);
     elsewhere
         .custody(foreign["envelope_id"].as_str().unwrap())
@@ -292,21 +315,25 @@ async fn a_monitor_sees_growth_and_detects_rewritten_history() {
             operator_output(&data, &arguments.each_ref().map(String::as_str))
         });
         let output = output.await.unwrap();
+
         (
             output.status.success(),
             String::from_utf8(output.stdout).unwrap(),
         )
     };
+
     let id = app.vaulted_envelope().await;
     app.custody(&id).await;
     let (ok, first) = look().await;
     assert!(ok, "{first}");
     assert_eq!(look().await, (true, first.clone()));
+
     let id = app.vaulted_envelope().await;
     app.custody(&id).await;
     let (ok, grown) = look().await;
     assert!(ok && grown != first, "{grown}");
     assert_eq!(app.ready().await["ledger"], true);
+
     let seen = std::fs::read_to_string(state).unwrap();
 
     // The operator rewrites an entry and signs a log that contains it from the start.
@@ -320,6 +347,7 @@ async fn a_monitor_sees_growth_and_detects_rewritten_history() {
         seen,
         "the evidence stays"
     );
+
     // The published checkpoints reveal it too: the node reports itself as not ready.
     assert_eq!(app.ready().await["ledger"], false);
 

@@ -45,11 +45,13 @@ async fn exactly_one_of_each(app: &TestApp, id: &str) {
     ] {
         assert_eq!(app.objects(area).len(), files, "{area}");
     }
+
     let types = app.event_types(id).await;
     for once in ["vault.stored", "vault.compliance.passed"] {
         let times = types.iter().filter(|kind| *kind == once).count();
         assert_eq!(times, 1, "{once} in {types:?}");
     }
+
     let waiting = "job where kind = 'envelope.vault'";
     assert_eq!(app.count(waiting).await, 0);
 }
@@ -77,11 +79,14 @@ async fn a_store_failure_is_reported_and_retried_at_the_failed_step() {
                     _ => AWAY,
                 };
                 assert_eq!(refused.error(503), expected);
+
                 let seen = seen(&app, &id).await;
                 assert_eq!(seen["status"], "completed");
+
                 let error = &seen["vault_error"];
                 assert_eq!(error["step"], step, "{fault:?}: {error}");
                 assert_eq!(error["failures"], failures);
+
                 let message = error["message"].as_str().unwrap();
                 assert!(
                     message.starts_with("object store: ") || message.contains("in time"),
@@ -92,7 +97,9 @@ async fn a_store_failure_is_reported_and_retried_at_the_failed_step() {
                     "{message}"
                 );
             }
+
             let done = STEPS.iter().position(|(_, known)| *known == step).unwrap();
+
             // `confirm` comes first; what follows `fetch` is stored side by side.
             let recorded = 1 + done.min(1);
             assert_eq!(app.count("vault_step").await, recorded as i64, "{step}");
@@ -101,8 +108,10 @@ async fn a_store_failure_is_reported_and_retried_at_the_failed_step() {
             let vaulted = app.post(&vault_in, json!({})).await.data(200);
             assert_eq!(vaulted["status"], "vaulted");
             assert_eq!(seen_error(&app, &id).await, Value::Null);
+
             exactly_one_of_each(&app, &id).await;
         });
+
         futures::future::join_all(all).await;
     }
 }
@@ -122,6 +131,7 @@ async fn a_lost_put_response_is_recovered_by_reading_back() {
         let vault_in = format!("/partner/envelopes/{id}/vault-in-signed");
         let vaulted = app.post(&vault_in, json!({})).await;
         assert_eq!(vaulted.data(200)["status"], "vaulted", "{step}");
+
         exactly_one_of_each(&app, id).await;
     }
 }
@@ -140,6 +150,7 @@ async fn an_interrupted_read_is_retried_without_an_alarm() {
     store.fail(1);
     let url = link["signed_url"].as_str().unwrap();
     assert_eq!(app.get(url).await.error(503), AWAY);
+
     let types = app.event_types(&id).await;
     assert!(
         !types.contains(&"vault.tamper_detected".to_owned()),
@@ -169,6 +180,7 @@ async fn replacing_the_document_restarts_vault_in() {
     let id = envelope["envelope_id"].as_str().unwrap();
     let upload = format!("/partner/envelopes/{id}/upload");
     let vault_in = format!("/partner/envelopes/{id}/vault-in-upload");
+
     app.upload(&upload, "application/pdf", CONTRACT, &[])
         .await
         .data(201);
@@ -181,10 +193,12 @@ async fn replacing_the_document_restarts_vault_in() {
         .data(201);
     let waiting = "job where kind = 'envelope.vault'";
     assert_eq!(app.count(waiting).await, 0, "nobody asked for this one");
+
     store.fail(0);
     app.post(&vault_in, json!({})).await.data(200);
     let kept = app.entry(id, "vault.stored").await;
     assert_eq!(kept["signed_document_hash"], stored["hash"]);
+
     let compliance = app
         .get(&format!("/partner/envelopes/{id}/compliance"))
         .await
@@ -206,6 +220,7 @@ async fn a_store_that_overwrites_is_refused() {
 async fn orphaned_objects_are_removed_after_a_day() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
+
     // A file with `#` is being written: the service extends its log beside the test.
     let is_written = |path: &std::path::PathBuf| !path.to_string_lossy().contains('#');
     let kept: Vec<_> = app.objects("").into_iter().filter(is_written).collect();
@@ -213,12 +228,14 @@ async fn orphaned_objects_are_removed_after_a_day() {
     let folder = vault.parent().unwrap();
     let orphan = folder.join("0".repeat(64));
     let cut_off = folder.join(format!("{}#1", "0".repeat(64)));
+
     let foreign = app.data.path().join("objects/readme.txt");
     let probe = app.data.path().join("objects/probe/req_1");
     std::fs::create_dir_all(probe.parent().unwrap()).unwrap();
     for path in [&orphan, &cut_off, &foreign, &probe] {
         std::fs::write(path, b"left behind").unwrap();
     }
+
     // Simulate an envelope that was vaulted before steps were recorded, and another
     // installation on the same store.
     app.empty("vault_step").await;
@@ -226,9 +243,11 @@ async fn orphaned_objects_are_removed_after_a_day() {
     std::fs::create_dir_all(&stranger).unwrap();
     let stranger = stranger.join("1".repeat(64));
     std::fs::write(&stranger, b"somebody else's").unwrap();
+
     let young = app.as_of(Duration::from_secs(3600)).await;
     let swept = young.sweep(&["--orphans"]);
     assert_eq!(swept["orphans_removed"], 0, "{swept}");
+
     let later = app.as_of(Duration::from_secs(25 * 3600)).await;
     later.wait_until_gone(&orphan).await;
     later.wait_until_gone(&cut_off).await;
@@ -241,6 +260,7 @@ async fn orphaned_objects_are_removed_after_a_day() {
         foreign.exists(),
         "what is no document of ours is left alone"
     );
+
     for path in kept {
         assert!(path.exists(), "{}", path.display());
     }
@@ -261,17 +281,21 @@ async fn orphans_stay_while_the_published_log_is_ahead_of_the_database() {
         .remove(0)
         .with_file_name("0".repeat(64));
     std::fs::write(&orphan, b"left behind").unwrap();
+
     let arguments = ["vault", "sweep", "--orphans"];
     let output = crate::support::operator_output(app.data.path(), &arguments);
     assert!(!output.status.success());
+
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         said.contains("more entries than the database has"),
         "{said}"
     );
     assert!(orphan.exists());
+
     let doctor = crate::support::operator_output(app.data.path(), &["doctor"]);
     assert!(!doctor.status.success());
+
     let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
     assert!(
         said.contains("more entries than the database has"),
@@ -293,6 +317,7 @@ async fn the_live_copy_stays_while_its_archive_cannot_be_read() {
     )
     .await
     .data(200);
+
     std::fs::write(app.objects("archive").remove(0), b"no contract").unwrap();
 
     let orphan = live.with_file_name("0".repeat(64));
@@ -321,12 +346,14 @@ async fn jobs_of_a_later_version_are_left_to_later_nodes() {
         .await
         .unwrap();
     tx.commit().await.unwrap();
+
     let waits = "job where kind = 'later.kind' and state = 'waiting' and attempts = 0";
     let deadline = std::time::Instant::now() + Duration::from_secs(120);
     while app.count(&format!("{waits} and lease_epoch > 0")).await == 0 {
         assert!(std::time::Instant::now() < deadline, "it was not looked at");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(app.count(waits).await, 1);
 }

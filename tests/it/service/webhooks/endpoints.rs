@@ -40,10 +40,12 @@ async fn an_event_reaches_every_endpoint_that_wants_it() {
     let none = app
         .endpoint(&format!("{}/none", receiver.url), &["vault.stored"])
         .await;
+
     let envelope = app.envelope_event().await;
     let received = receiver.wait_for(2).await;
     let log = app.settled_log(&all).await;
     assert_eq!(app.settled_log(&some).await.len(), 1);
+
     let unwanted = app
         .get_with_bearer(&app.admin(), &path_of(&none, "/deliveries"))
         .await
@@ -52,12 +54,14 @@ async fn an_event_reaches_every_endpoint_that_wants_it() {
 
     assert_eq!(received.len(), 2);
     assert_eq!(received[0].body, received[1].body, "byte for byte");
+
     let body = received[0].json();
     assert_eq!(body["event_type"], "envelope.created");
     assert_eq!(body["org_id"], app.org.as_str());
     assert_eq!(body["envelope_id"], envelope);
     assert_eq!(body["data"]["envelope_id"], envelope);
     assert_eq!(body["data"]["envelope_kind"], "paper");
+
     let members: Vec<_> = body.as_object().unwrap().keys().collect();
     assert_eq!(
         members,
@@ -83,6 +87,7 @@ async fn an_event_reaches_every_endpoint_that_wants_it() {
         delivery.header("x-service-delivery"),
         log[0]["delivery_id"].as_str().unwrap()
     );
+
     let secret = all["secret"].as_str().unwrap();
     let signature = hex::encode(hmac(secret.as_bytes(), &delivery.body));
     assert_eq!(
@@ -104,10 +109,12 @@ async fn standard_webhooks_libraries_can_verify_deliveries() {
     app.envelope_event().await;
     let delivery = receiver.wait_for(1).await.remove(0);
     assert_eq!(delivery.header("webhook-id"), delivery.json()["event_id"]);
+
     let secret = endpoint["secret"].as_str().unwrap();
     let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap());
     let key = key.unwrap();
     assert_eq!(key.len(), 32);
+
     let (id, at) = (
         delivery.header("webhook-id"),
         delivery.header("webhook-timestamp"),
@@ -118,6 +125,7 @@ async fn standard_webhooks_libraries_can_verify_deliveries() {
         delivery.header("webhook-signature"),
         format!("v1,{signature}")
     );
+
     let age = jiff::Timestamp::now().as_second() - at.parse::<i64>().unwrap();
     assert!((0..30).contains(&age), "{age} s");
 }
@@ -132,6 +140,7 @@ async fn a_failing_delivery_is_attempted_five_times_and_each_is_recorded() {
             .to_vec();
     };
     let app = TestApp::with(settings, OrgSettings::default()).await;
+
     let receiver = WebhookReceiver::start().await;
     receiver.answer(|index, _| {
         let text = format!("attempt {index} is refused\0");
@@ -141,6 +150,7 @@ async fn a_failing_delivery_is_attempted_five_times_and_each_is_recorded() {
         )
             .into_response()
     });
+
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     app.envelope_event().await;
     let log = app.settled_log(&endpoint).await;
@@ -156,12 +166,14 @@ async fn a_failing_delivery_is_attempted_five_times_and_each_is_recorded() {
     let path = format!("/webhooks/deliveries/{id}");
     let details = app.get_with_bearer(&app.admin(), &path).await.data(200);
     assert_eq!(details["payload"], received[0].json());
+
     let attempts = details["attempts"].as_array().unwrap();
     for (index, attempt) in attempts.iter().enumerate() {
         assert_eq!(attempt["attempt"], index + 1);
         assert_eq!(attempt["response_code"], 500 + index);
         assert_eq!(attempt["error"], Value::Null);
     }
+
     assert_eq!(attempts.len(), 5);
     // Each wait equals its delay, plus or minus a fifth and the duration of the attempt.
     let at =
@@ -170,6 +182,7 @@ async fn a_failing_delivery_is_attempted_five_times_and_each_is_recorded() {
         let waited = at(&pair[1]).duration_since(at(&pair[0])).as_millis() as f64;
         assert!(waited >= delay * 0.8, "{waited} ms for {delay} ms");
     }
+
     // All attempts are equal except for the time.
     for other in &received[1..] {
         assert_eq!(other.body, received[0].body);
@@ -177,6 +190,7 @@ async fn a_failing_delivery_is_attempted_five_times_and_each_is_recorded() {
             assert_eq!(other.header(header), received[0].header(header));
         }
     }
+
     tokio::time::sleep(Duration::from_millis(400)).await;
     assert_eq!(receiver.received().len(), 5, "no sixth");
 }
@@ -191,6 +205,7 @@ async fn a_retry_is_due_after_its_delay_and_not_before() {
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     app.envelope_event().await;
     let mut ahead = Duration::ZERO;
+
     let mut app = app;
     for (attempt, delay) in [(1, 60), (2, 300), (3, 1800), (4, 7200)] {
         let count = |log: &[Value]| log[0]["attempt_count"] == attempt;
@@ -200,6 +215,7 @@ async fn a_retry_is_due_after_its_delay_and_not_before() {
         let id = log[0]["delivery_id"].as_str().unwrap();
         let path = format!("/webhooks/deliveries/{id}");
         let details = app.get_with_bearer(&app.admin(), &path).await.data(200);
+
         let time = |value: &Value| -> jiff::Timestamp { value.as_str().unwrap().parse().unwrap() };
         let tried = &details["attempts"][attempt - 1];
         let ended =
@@ -207,6 +223,7 @@ async fn a_retry_is_due_after_its_delay_and_not_before() {
         let wait = time(&details["next_retry_at"])
             .duration_since(ended)
             .as_secs_f64();
+
         let delay = f64::from(delay);
         assert!(
             (0.8 * delay - 0.01..=1.2 * delay + 0.01).contains(&wait),
@@ -219,10 +236,12 @@ async fn a_retry_is_due_after_its_delay_and_not_before() {
         app = app.as_of_with(early, default).await;
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert_eq!(receiver.received().len(), attempt, "not before");
+
         app = app.as_of_with(late, default).await;
         receiver.wait_for(attempt + 1).await;
         ahead = late;
     }
+
     assert_eq!(app.settled_log(&endpoint).await[0]["status"], "failed");
 }
 
@@ -239,6 +258,7 @@ async fn a_receiver_can_postpone_a_retry() {
         answer.headers_mut().insert("retry-after", 3600.into());
         answer
     });
+
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     app.envelope_event().await;
     let log = app
@@ -263,6 +283,7 @@ async fn a_redirect_is_not_followed() {
         answer.headers_mut().insert("location", to.parse().unwrap());
         answer
     });
+
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     app.envelope_event().await;
     let log = app.settled_log(&endpoint).await;
@@ -287,6 +308,7 @@ async fn both_secrets_sign_for_48_hours() {
         .data(200);
     let new = rotated["secret"].as_str().unwrap();
     assert_ne!(new, old);
+
     assert!(rotated["secret_note"].is_string());
     let hours = Duration::from_secs(3600);
     let mut app = app;
@@ -298,6 +320,7 @@ async fn both_secrets_sign_for_48_hours() {
         if ahead > Duration::ZERO {
             app = app.as_of_with(ahead, admit).await;
         }
+
         let before = receiver.received().len();
         app.envelope_event().await;
         let delivery = receiver.wait_for(before + 1).await.remove(before);
@@ -308,14 +331,17 @@ async fn both_secrets_sign_for_48_hours() {
             )
         };
         assert_eq!(delivery.header("x-service-signature"), of(new));
+
         let previous = delivery.headers.get("x-service-signature-previous");
         assert_eq!(
             previous.map(|value| value.to_str().unwrap().to_owned()),
             both.then(|| of(old)),
             "{ahead:?}"
         );
+
         let standard = delivery.header("webhook-signature");
         assert_eq!(standard.split(' ').count(), if both { 2 } else { 1 });
+
         let shown = app.get_with_bearer(&app.admin(), ENDPOINTS).await.data(200);
         assert_eq!(shown[0]["grace_expires_at"].is_string(), both);
         assert!(shown[0].get("secret").is_none());
@@ -334,11 +360,13 @@ async fn disabling_or_deleting_an_endpoint_ends_its_deliveries_immediately() {
         );
         let answers = receiver.hold();
         let endpoint = app.endpoint(&receiver.url, &["*"]).await;
+
         // A second endpoint keeps the node busy.
         app.endpoint(&other.url, &["*"]).await;
         for _ in 0..12 {
             app.envelope_event().await;
         }
+
         receiver.wait_for(8).await;
         other.wait_for(12).await;
         let (method, body) = if delete {
@@ -346,12 +374,14 @@ async fn disabling_or_deleting_an_endpoint_ends_its_deliveries_immediately() {
         } else {
             (Method::PATCH, json!({ "is_active": false }))
         };
+
         let path = path_of(&endpoint, "");
         let admin = app.admin();
         app.as_bearer(method, &admin, &path, body).await.data(200);
         let log = path_of(&endpoint, "/deliveries?status=failed");
         let failed = app.get_with_bearer(&admin, &log).await.json();
         assert_eq!(failed["meta"]["total"], 12, "what was under way too");
+
         answers.send(true).unwrap();
         app.envelope_event().await;
         other.wait_for(13).await;
@@ -361,10 +391,13 @@ async fn disabling_or_deleting_an_endpoint_ends_its_deliveries_immediately() {
             8,
             "eight at once, and nothing more came"
         );
+
         let failed = app.get_with_bearer(&admin, &log).await.json();
         assert_eq!(failed["meta"]["total"], 12, "a late answer changes nothing");
+
         let listed = app.get_with_bearer(&admin, ENDPOINTS).await.json();
         assert_eq!(listed["meta"]["total"], 1 + i64::from(!delete));
+
         if delete {
             let path = path_of(&endpoint, "/test");
             let gone = app.post_with_bearer(&admin, &path, json!({})).await;
@@ -391,6 +424,7 @@ async fn a_410_disables_the_endpoint_and_notifies_its_owner() {
     app.envelope_event().await;
     let log = app.settled_log(&endpoint).await;
     assert_eq!(log[0]["attempt_count"], 1);
+
     let mails = app.wait_for_mails(1).await;
     assert!(mails[0].contains("oak@oak.example"), "{}", mails[0]);
     assert!(
@@ -399,10 +433,12 @@ async fn a_410_disables_the_endpoint_and_notifies_its_owner() {
         mails[0]
     );
     assert!(!mails[0].contains("/hook"), "a URL may hold a credential");
+
     let shown = app.get_with_bearer(&app.admin(), ENDPOINTS).await.data(200);
     assert_eq!(shown[0]["is_active"], false);
     assert_eq!(shown[0]["disabled_reason"], "gone");
     assert!(shown[0]["disabled_at"].is_string());
+
     app.envelope_event().await;
     let on = json!({ "is_active": true });
     let path = path_of(&endpoint, "");
@@ -425,6 +461,7 @@ async fn an_endpoint_that_only_fails_is_disabled_after_five_days() {
     let mut app = TestApp::with(once, OrgSettings::default()).await;
     let receiver = WebhookReceiver::start().await;
     receiver.answer_with(500);
+
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     let mut mails = 0;
     for (days, active, told) in [
@@ -439,6 +476,7 @@ async fn an_endpoint_that_only_fails_is_disabled_after_five_days() {
             mails += app.wait_for_mails(0).await.len();
             app = app.as_of_with(day.mul_f64(days), once).await;
         }
+
         app.envelope_event().await;
         let failed = |log: &[Value]| log.iter().all(|row| row["status"] == "failed");
         app.wait_for_log(&endpoint, |log| !log.is_empty() && failed(log))
@@ -446,6 +484,7 @@ async fn an_endpoint_that_only_fails_is_disabled_after_five_days() {
         app.wait_for_mails(told - mails).await;
         let shown = app.get_with_bearer(&app.admin(), ENDPOINTS).await.data(200);
         assert!(shown[0]["failing_since"].is_string());
+
         if active {
             assert_eq!(shown[0]["is_active"], true, "after {days} days");
         } else {
@@ -459,6 +498,7 @@ async fn an_endpoint_that_only_fails_is_disabled_after_five_days() {
             }
         }
     }
+
     let text = app.metrics().await;
     assert!(
         text.contains("holdfast_webhook_endpoints_disabled 1"),
@@ -476,6 +516,7 @@ async fn one_successful_delivery_resets_the_failing_period() {
     let log = app.settled_log(&endpoint).await;
     assert_eq!(log[0]["status"], "delivered");
     assert_eq!(log[0]["attempt_count"], 2);
+
     let shown = app.get_with_bearer(&app.admin(), ENDPOINTS).await.data(200);
     assert_eq!(shown[0]["failing_since"], Value::Null);
 }
@@ -491,18 +532,23 @@ async fn a_dead_receiver_is_probed_and_gets_waiting_deliveries_on_recovery() {
     let app = TestApp::with(settings, OrgSettings::default()).await;
     let receiver = WebhookReceiver::start().await;
     receiver.answer_with(500);
+
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     for _ in 0..60 {
         app.envelope_event().await;
     }
+
     receiver.wait_for(10).await;
     tokio::time::sleep(Duration::from_millis(1_900)).await;
     let shown = app.get_with_bearer(&app.admin(), ENDPOINTS).await.data(200);
     assert!(shown[0]["failing_since"].is_string());
+
     let taken = receiver.count_and_take();
     let tried = receiver.received().len();
+
     // The deliveries in flight when the breaker opened, and a probe or two.
     assert!((10..=26).contains(&tried), "{tried}");
+
     let log = app
         .wait_for_log(&endpoint, |log| {
             log.iter().all(|row| row["status"] == "delivered")
@@ -525,16 +571,19 @@ async fn a_test_delivery_reports_success_without_the_receivers_response() {
         .await
         .data(200);
     assert_eq!(tested, json!({ "delivered": true, "status_code": 200 }));
+
     let sent = receiver.received().remove(0);
     assert_eq!(sent.event_type(), "webhook.test");
     assert_eq!(sent.json()["envelope_id"], Value::Null);
     assert!(sent.headers.contains_key("x-service-signature"));
+
     receiver.answer_with(500);
     let tested = app
         .post_with_bearer(&admin, &path, json!({}))
         .await
         .data(200);
     assert_eq!(tested, json!({ "delivered": false, "status_code": 500 }));
+
     let log = app.settled_log(&endpoint).await;
     let statuses: Vec<_> = log
         .iter()
@@ -563,6 +612,7 @@ async fn a_replay_is_a_new_delivery_of_the_same_event() {
     let original = app.settled_log(&endpoint).await.remove(0);
     let id = original["delivery_id"].as_str().unwrap();
     let path = format!("/webhooks/deliveries/{id}/redeliver");
+
     let admin = app.admin();
     let replay = app
         .post_with_bearer(&admin, &path, json!({}))
@@ -571,6 +621,7 @@ async fn a_replay_is_a_new_delivery_of_the_same_event() {
     assert_eq!(replay["redelivery_of"], id);
     assert_eq!(replay["event_id"], original["event_id"]);
     assert_ne!(replay["delivery_id"], original["delivery_id"]);
+
     let received = receiver.wait_for(2).await;
     assert_eq!(received[1].body, received[0].body);
     assert_eq!(
@@ -578,9 +629,11 @@ async fn a_replay_is_a_new_delivery_of_the_same_event() {
         replay["delivery_id"]
     );
     assert_eq!(app.settled_log(&endpoint).await.len(), 2);
+
     let unknown = "/webhooks/deliveries/wdel_01h455vb4pex5vsknk084sn02q/redeliver";
     let answer = app.post_with_bearer(&admin, unknown, json!({})).await;
     assert_eq!(answer.error(404), "Webhook delivery not found");
+
     let off = json!({ "is_active": false });
     app.as_bearer(Method::PATCH, &admin, &path_of(&endpoint, ""), off)
         .await
@@ -600,6 +653,7 @@ async fn the_delivery_log_can_be_filtered() {
             200
         })
     });
+
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     let admin = app.admin();
     app.envelope_event().await;
@@ -607,6 +661,7 @@ async fn the_delivery_log_can_be_filtered() {
     app.post_with_bearer(&admin, &path_of(&endpoint, "/test"), json!({}))
         .await
         .data(200);
+
     let log = app.wait_for_log(&endpoint, |log| {
         log.len() == 3 && log.iter().all(|row| row["status"] != "pending")
     });
@@ -621,11 +676,13 @@ async fn the_delivery_log_can_be_filtered() {
     assert_eq!(total("event_type=webhook.test").await, 1);
     assert_eq!(total("event_type=envelope.created&status=failed").await, 0);
     assert_eq!(total(&format!("event_id={event}")).await, 1);
+
     assert_eq!(total("event_id=nonsense").await, 0);
     let page = path_of(&endpoint, "/deliveries?limit=2&page=2");
     let page = app.get_with_bearer(&admin, &page).await.json();
     assert_eq!(page["meta"], json!({ "page": 2, "limit": 2, "total": 3 }));
     assert_eq!(page["data"].as_array().unwrap().len(), 1);
+
     for query in ["status=lost", "event_type=nothing", "limit=101", "page=0"] {
         let path = path_of(&endpoint, &format!("/deliveries?{query}"));
         assert_eq!(
@@ -648,23 +705,29 @@ async fn an_organization_has_25_endpoints_and_a_key_ten() {
         });
         app.post_with_bearer(&admin, ENDPOINTS, body).await
     };
+
     // Twelve concurrent requests are two more than the limit.
     let at_once = futures::future::join_all((0..12).map(|_| add(Some(&key)))).await;
     let made = at_once.iter().filter(|answer| answer.status == 201).count();
     assert_eq!(made, 10);
     assert_eq!(add(Some(&key)).await.error(422), "Endpoint limit reached");
+
     let legacy = json!({ "webhook_url": "http://127.0.0.1:9/" });
     let answer = app.patch("/partner/webhook", legacy).await;
     assert_eq!(answer.error(422), "Endpoint limit reached");
+
     for _ in 0..15 {
         add(None).await.data(201);
     }
     assert_eq!(add(None).await.error(422), "Endpoint limit reached");
+
     let path = format!("{ENDPOINTS}?partner_key_id={key}");
     let of_key = app.get_with_bearer(&admin, &path).await.json();
     assert_eq!(of_key["meta"]["total"], 10);
+
     let all = app.get_with_bearer(&admin, ENDPOINTS).await.json();
     assert_eq!(all["meta"]["total"], 25);
+
     let nobody = format!("{ENDPOINTS}?partner_key_id=nobody");
     assert_eq!(
         app.get_with_bearer(&admin, &nobody).await.json()["meta"]["total"],
@@ -677,6 +740,7 @@ async fn an_organization_has_25_endpoints_and_a_key_ten() {
         .await
         .data(200);
     add(None).await.data(201);
+
     // A key of another organization does not exist for the caller.
     let foreign = add(Some("key_01h455vb4pex5vsknk084sn02q")).await;
     assert_eq!(foreign.error(404), "API key not found");
@@ -690,8 +754,10 @@ async fn all_problems_of_an_endpoint_are_reported_and_nothing_changes() {
         json!({ "url": "http://10.0.0.1/", "events": ["*.completed", "envelope.*", "nothing.*"] });
     let answer = app.post_with_bearer(&admin, ENDPOINTS, wrong).await;
     assert_eq!(answer.status, 422);
+
     let body = answer.json();
     assert_eq!(body["error"], "Validation failed");
+
     let paths: Vec<_> = body["details"]
         .as_array()
         .unwrap()
@@ -702,6 +768,7 @@ async fn all_problems_of_an_endpoint_are_reported_and_nothing_changes() {
         paths,
         [json!(["url"]), json!(["events", 0]), json!(["events", 2])]
     );
+
     for body in [
         json!({ "events": ["*"] }),
         json!({ "url": "https://hooks.example.com/" }),
@@ -712,6 +779,7 @@ async fn all_problems_of_an_endpoint_are_reported_and_nothing_changes() {
         let answer = app.post_with_bearer(&admin, ENDPOINTS, body.clone()).await;
         assert_eq!(answer.error(422), "Validation failed", "{body}");
     }
+
     let listed = app.get_with_bearer(&admin, ENDPOINTS).await.json();
     assert_eq!(listed["meta"]["total"], 0);
 
@@ -728,6 +796,7 @@ async fn all_problems_of_an_endpoint_are_reported_and_nothing_changes() {
             .await;
         assert_eq!(answer.error(422), "Validation failed", "{body}");
     }
+
     let changed = json!({ "description": "Deal desk", "events": ["vault.*"] });
     let changed = app
         .as_bearer(Method::PATCH, &admin, &path, changed)
@@ -736,6 +805,7 @@ async fn all_problems_of_an_endpoint_are_reported_and_nothing_changes() {
     assert_eq!(changed["description"], "Deal desk");
     assert_eq!(changed["events"], json!(["vault.*"]));
     assert_eq!(changed["url"], "https://hooks.example.com/");
+
     let cleared = json!({ "description": null });
     let cleared = app
         .as_bearer(Method::PATCH, &admin, &path, cleared)
@@ -760,6 +830,7 @@ async fn only_admins_of_the_organization_manage_endpoints() {
         app.get(ENDPOINTS).await.error(401),
         "Authentication required"
     );
+
     let other = app
         .get_with_bearer(&app.other_admin(), ENDPOINTS)
         .await
@@ -803,6 +874,7 @@ async fn the_catalog_lists_every_event_that_can_be_selected() {
     ] {
         assert!(types.contains(&known), "{known}");
     }
+
     app.endpoint("https://hooks.example.com/", &types).await;
 }
 
@@ -816,11 +888,14 @@ async fn the_legacy_setting_writes_to_the_keys_own_endpoint() {
         nothing,
         json!({ "webhook_url": null, "secret_set": false, "endpoint_id": null })
     );
+
     let early = set(json!({ "webhook_secret": "a secret of sixteen" })).await;
     assert_eq!(early.error(422), "Validation failed");
+
     let made = set(json!({ "webhook_url": receiver.url })).await.data(200);
     assert_eq!(made["webhook_url"], receiver.url);
     assert_eq!(made["secret_set"], false);
+
     app.envelope_event().await;
     let unsigned = receiver.wait_for(1).await.remove(0);
     assert!(!unsigned.headers.contains_key("x-service-signature"));
@@ -828,13 +903,16 @@ async fn the_legacy_setting_writes_to_the_keys_own_endpoint() {
 
     let short = set(json!({ "webhook_secret": "fifteen letters" })).await;
     assert_eq!(short.error(422), "Validation failed");
+
     let secret = "a secret of sixteen";
     let answer = set(json!({ "webhook_secret": secret })).await;
     assert!(!answer.text().contains(secret), "never echoed");
+
     let signed = answer.data(200);
     assert_eq!(signed["secret_set"], true);
     assert_eq!(signed["webhook_url"], receiver.url, "what is absent stays");
     assert_eq!(signed["endpoint_id"], made["endpoint_id"]);
+
     app.envelope_event().await;
     let delivery = receiver.wait_for(2).await.remove(1);
     let expected = hex::encode(hmac(secret.as_bytes(), &delivery.body));
@@ -847,26 +925,31 @@ async fn the_legacy_setting_writes_to_the_keys_own_endpoint() {
     assert_eq!(shown[0]["endpoint_id"], made["endpoint_id"]);
     assert_eq!(shown[0]["events"], json!(["*"]));
     assert!(shown[0]["partner_key_id"].is_string());
+
     let off = set(json!({ "webhook_url": null })).await.data(200);
     assert_eq!(off["webhook_url"], Value::Null);
+
     app.envelope_event().await;
     let unset = set(json!({ "webhook_secret": null, "webhook_url": receiver.url }))
         .await
         .data(200);
     assert_eq!(unset["secret_set"], false);
     assert_eq!(unset["endpoint_id"], made["endpoint_id"]);
+
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(
         receiver.received().len(),
         2,
         "nothing came while it was off"
     );
+
     for body in [
         json!({ "webhook_url": "ftp://a.example/" }),
         json!({ "webhook_url": 7 }),
     ] {
         assert_eq!(set(body).await.error(422), "Validation failed");
     }
+
     let read_only = app.key_with(&[Scope::EnvelopesRead]).await;
     let answer = app
         .patch_as(
@@ -886,6 +969,7 @@ async fn the_three_events_after_signing_arrive_in_order() {
     receiver.take_long(Duration::from_millis(30));
     app.endpoint(&receiver.url, &["envelope.completed", "vault.*"])
         .await;
+
     for round in 0..3 {
         let envelope = app.sent_envelope().await;
         form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
@@ -903,6 +987,7 @@ async fn the_three_events_after_signing_arrive_in_order() {
             ]
         );
     }
+
     receiver.answer(|_, received| {
         status(if received.event_type() == "envelope.completed" {
             500
@@ -910,6 +995,7 @@ async fn the_three_events_after_signing_arrive_in_order() {
             200
         })
     });
+
     let envelope = app.sent_envelope().await;
     form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
     let deadline = std::time::Instant::now() + Duration::from_secs(120);
@@ -921,6 +1007,7 @@ async fn the_three_events_after_signing_arrive_in_order() {
             break others;
         }
         assert!(std::time::Instant::now() < deadline, "{others:?}");
+
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
     assert_eq!(others, ["vault.stored", "vault.compliance.passed"]);
@@ -936,6 +1023,7 @@ async fn a_receiver_that_hangs_delays_no_others() {
     );
     hung.take_long(Duration::from_secs(3600));
     app.endpoint(&hung.url, &["*"]).await;
+
     app.endpoint(&healthy.url, &["*"]).await;
     for count in 1..=30 {
         app.envelope_event().await;
@@ -949,6 +1037,7 @@ async fn a_receiver_that_hangs_delays_no_others() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_organization_gets_a_quarter_of_the_concurrent_attempts() {
     const QUARTER: usize = 128;
+
     let app = TestApp::with_receivers().await;
     let (hung, healthy) = (
         WebhookReceiver::start().await,
@@ -958,9 +1047,11 @@ async fn an_organization_gets_a_quarter_of_the_concurrent_attempts() {
     for _ in 0..18 {
         app.endpoint(&hung.url, &["*"]).await;
     }
+
     for _ in 0..10 {
         app.envelope_event().await;
     }
+
     hung.wait_for(QUARTER).await;
 
     let other = app.other_organization().await;
@@ -975,7 +1066,9 @@ async fn an_organization_gets_a_quarter_of_the_concurrent_attempts() {
     app.post_as(&other, "/partner/envelopes", paper)
         .await
         .data(201);
+
     healthy.wait_for(1).await;
+
     // Attempts that timed out after ten seconds have made room for others.
     let waiting = hung.received();
     let waiting = waiting
@@ -1000,6 +1093,7 @@ async fn an_invalid_change_of_an_unknown_endpoint_is_a_validation_error() {
         let refused = change(wrong.clone()).await;
         assert_eq!(refused.status, 422, "{wrong}: {}", refused.text());
     }
+
     let right = change(json!({ "is_active": false })).await;
     assert_eq!(right.error(404), "Webhook endpoint not found");
 }
@@ -1013,10 +1107,12 @@ async fn payloads_and_responses_are_pruned_and_the_log_stays() {
     let app = TestApp::with(short, OrgSettings::default()).await;
     let receiver = WebhookReceiver::start().await;
     receiver.answer(|_, _| (http::StatusCode::OK, "thank you").into_response());
+
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     app.envelope_event().await;
     let log = app.settled_log(&endpoint).await;
     assert_eq!(log[0]["response_body"], "thank you");
+
     let later = app.as_of_with(Duration::from_secs(2 * 3600), short).await;
     let deadline = std::time::Instant::now() + Duration::from_secs(120);
     let path = format!(
@@ -1032,8 +1128,10 @@ async fn payloads_and_responses_are_pruned_and_the_log_stays() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
     assert_eq!(pruned["status"], "delivered");
+
     assert_eq!(pruned["response_code"], 200);
     assert_eq!(pruned["attempts"][0]["response_body"], Value::Null);
+
     let replay = later
         .post_with_bearer(&later.admin(), &format!("{path}/redeliver"), json!({}))
         .await;
@@ -1053,8 +1151,10 @@ async fn the_delivery_log_is_pruned_after_the_configured_age() {
     let app = TestApp::with(settings, OrgSettings::default()).await;
     let receiver = WebhookReceiver::start().await;
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
+
     app.envelope_event().await;
     assert_eq!(app.settled_log(&endpoint).await[0]["status"], "delivered");
+
     receiver.answer_with(500);
     app.envelope_event().await;
     let log = app
@@ -1063,6 +1163,7 @@ async fn the_delivery_log_is_pruned_after_the_configured_age() {
         })
         .await;
     assert_eq!(log[0]["status"], "pending");
+
     let later = app
         .as_of_with(Duration::from_secs(2 * 3600), |config| {
             settings(config);
@@ -1073,6 +1174,7 @@ async fn the_delivery_log_is_pruned_after_the_configured_age() {
     assert_eq!(log[0]["status"], "pending");
     assert_eq!(later.count("webhook_delivery").await, 1);
     assert_eq!(later.count("webhook_attempt").await, 1);
+
     // The events stay in the envelope's own history.
     assert_eq!(later.count("event").await, 2);
 }
@@ -1088,24 +1190,30 @@ async fn two_nodes_share_deliveries_without_duplicates() {
     let one = TestApp::with(settings, OrgSettings::default()).await;
     let mut other = TestApp::with(settings, OrgSettings::default()).await;
     other.org = one.org.clone();
+
     other.key = one.key.clone();
     let receiver = WebhookReceiver::start().await;
     for endpoint in 0..6 {
         let url = format!("{}/{endpoint}", receiver.url);
         one.endpoint(&url, &["*"]).await;
     }
+
     for _ in 0..20 {
         futures::future::join(one.envelope_event(), other.envelope_event()).await;
     }
+
     receiver.wait_for(6 * 40).await;
+
     // One node stops and the other takes over.
     one.stop_working();
     for _ in 0..10 {
         futures::future::join(one.envelope_event(), other.envelope_event()).await;
     }
+
     let received = receiver.wait_for(6 * 60).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(receiver.received().len(), 6 * 60);
+
     let mut seen: Vec<_> = received
         .iter()
         .map(|one| one.header("x-service-delivery").to_owned())
@@ -1125,6 +1233,7 @@ async fn a_late_410_of_the_old_receiver_does_not_disable_the_new_one() {
     );
     old.answer_with(410);
     let answers = old.hold();
+
     let endpoint = app.endpoint(&old.url, &["*"]).await;
     app.envelope_event().await;
     old.wait_for(1).await;
@@ -1133,6 +1242,7 @@ async fn a_late_410_of_the_old_receiver_does_not_disable_the_new_one() {
     app.as_bearer(Method::PATCH, &app.admin(), &path, moved)
         .await
         .data(200);
+
     answers.send(true).unwrap();
     app.settled_log(&endpoint).await;
     app.envelope_event().await;
@@ -1154,6 +1264,7 @@ async fn a_delivery_that_cannot_be_signed_is_not_sent() {
         !secret.contains(endpoint["secret"].as_str().unwrap()),
         "it is kept sealed"
     );
+
     app.change(
         "update webhook_endpoint set secret = $1",
         "sealed by somebody else",
@@ -1162,6 +1273,7 @@ async fn a_delivery_that_cannot_be_signed_is_not_sent() {
     app.envelope_event().await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert!(receiver.received().is_empty());
+
     // A new secret solves it, although the old one stays unreadable.
     let path = path_of(&endpoint, "/rotate-secret");
     app.post_with_bearer(&app.admin(), &path, json!({}))

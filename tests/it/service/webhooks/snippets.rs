@@ -67,6 +67,7 @@ impl GuideSnippet {
         let [program, flag] = self.program else {
             unreachable!()
         };
+
         let mut child = Command::new(program)
             .args([flag, self.code().as_str()])
             .stdin(Stdio::piped())
@@ -75,9 +76,11 @@ impl GuideSnippet {
             .unwrap_or_else(|error| panic!("{program}: {error}; run tests/set-up test"));
         let mut input = child.stdin.take().unwrap();
         input.write_all(cases.to_string().as_bytes()).unwrap();
+
         drop(input);
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{program}");
+
         serde_json::from_slice(&output.stdout).unwrap()
     }
 }
@@ -95,6 +98,7 @@ async fn the_guides_code_accepts_only_genuine_deliveries() {
     let path = format!("/webhooks/endpoints/{id}/rotate-secret");
     let rotated = app.post_with_bearer(&app.admin(), &path, json!({})).await;
     let second = rotated.data(200)["secret"].as_str().unwrap().to_owned();
+
     app.envelope_event().await;
     let during = receiver.wait_for(2).await.remove(1);
     let legacy =
@@ -118,8 +122,10 @@ async fn the_guides_code_accepts_only_genuine_deliveries() {
             .into();
         let mut case = json!({ "secret": secret, "headers": headers, "body": STANDARD.encode(&delivery.body) });
         change(&mut case);
+
         case
     };
+
     let as_it_is = |_: &mut Value| {};
     let other_body = |case: &mut Value| case["body"] = json!(STANDARD.encode(b"{}"));
     let old = |case: &mut Value| {
@@ -130,6 +136,7 @@ async fn the_guides_code_accepts_only_genuine_deliveries() {
             .unwrap();
         case["headers"]["webhook-timestamp"] = json!((at - 301).to_string());
     };
+
     let unsigned = |case: &mut Value| case["headers"]["webhook-signature"] = json!("v1,");
     let cases = json!([
         case(&first, &plain, &as_it_is),

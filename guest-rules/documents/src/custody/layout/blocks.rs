@@ -30,6 +30,7 @@ impl CustodyPages<'_> {
         let top = self.y;
         let label_height = self.sheet.paragraph(LEFT, top, indent - 8.0, label, LABEL);
         self.flow(LEFT + indent, RIGHT - LEFT - indent, value, BODY);
+
         self.y = if self.y > top {
             self.y.max(top + label_height)
         } else {
@@ -93,25 +94,31 @@ impl CustodyPages<'_> {
         let lines = wrapped.iter().map(|(_, _, lines)| lines.len()).max();
         let lines = lines.unwrap_or_default();
         self.make_room_for(columns, lines.max(1) as f32 * BODY.leading());
+
         if let Some(satisfied) = row.satisfied {
             self.sign(LEFT + 9.0, self.y + 6.5, satisfied);
         }
+
         for line in 0..lines {
             if self.y + BODY.leading() > BOTTOM {
                 self.page();
                 self.columns(columns);
             }
+
             for (column, look, texts) in &wrapped {
                 if let Some(text) = texts.get(line) {
                     self.sheet
                         .paragraph(column.x, self.y, column.width + 1.0, text, *look);
                 }
             }
+
             self.y += BODY.leading();
         }
+
         self.y += 3.0;
         self.sheet
             .stroke(&[(LEFT, self.y), (RIGHT, self.y)], 0.5, HAIRLINE);
+
         self.y += 4.0;
     }
 
@@ -139,7 +146,9 @@ fn columns(columns: &[TableColumn], start: f32) -> Vec<TextColumn<'_>> {
             width: width - 10.0,
         };
         x += width;
+
         arranged
     });
+
     arranged.collect()
 }

@@ -37,6 +37,7 @@ impl TextChange {
             self.skip -= 1;
             return;
         }
+
         *text = text.replacen(self.from, self.to, 1);
         self.is_done = true;
     }
@@ -65,6 +66,7 @@ impl MadePdf {
             is_flate: seed % 2 == 1,
         };
         made.add("<</Type/Catalog/Pages 2 0 R/OCProperties<</OCGs[5 0 R]/D<</OFF[5 0 R]>>>>>>");
+
         let kids: Vec<String> = (0..pages)
             .map(|page| format!("{} 0 R", SHARED + 1 + 2 * page))
             .collect();
@@ -72,6 +74,7 @@ impl MadePdf {
             "<</Type/Pages/Kids[{}]/Count {pages}>>",
             kids.join(" ")
         ));
+
         made.add("<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>");
         made.picture();
         made.add("<</Type/OCG/Name(Hidden)>>");
@@ -89,9 +92,11 @@ impl MadePdf {
                 "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Rotate {rotation}{contents}\
                  /Resources<</Font<</F1 3 0 R>>/XObject<</Im 4 0 R>>/Properties<</Hidden 5 0 R>>>>>>"
             ));
+
             let content = content(seed, page) + ending;
             made.stream("", content.as_bytes());
         }
+
         made
     }
 
@@ -124,12 +129,14 @@ impl MadePdf {
         if self.is_flate {
             stream.compress().expect("data in memory can be compressed");
         }
+
         let is_smaller = stream.content.len() < data.len();
         let filter = if is_smaller {
             "/Filter/FlateDecode"
         } else {
             ""
         };
+
         (filter, stream.content)
     }
 
@@ -153,6 +160,7 @@ impl MadePdf {
         for object in &mut self.objects {
             change.apply(&mut object.text);
         }
+
         let places = if self.is_packed {
             self.pack(change)
         } else {
@@ -167,11 +175,13 @@ impl MadePdf {
                 file.extend(object.written(index + 1));
             }
         }
+
         if self.is_packed {
             write_stream_end(&mut file, &entries, change);
         } else {
             write_table_end(&mut file, &entries, change);
         }
+
         file
     }
 
@@ -185,12 +195,15 @@ impl MadePdf {
                 places.push(None);
                 continue;
             }
+
             places.push(Some(Place::Packed(stream, count)));
             let _ = write!(header, "{} {} ", index + 1, body.len());
             body.push_str(&object.text);
             body.push('\n');
+
             count += 1;
         }
+
         places.push(None);
 
         change.apply(&mut header);
@@ -199,6 +212,7 @@ impl MadePdf {
         if let Some(last) = self.objects.last_mut() {
             change.apply(&mut last.text);
         }
+
         places
     }
 }
@@ -208,11 +222,13 @@ impl MadeObject {
         let mut bytes = format!("{number} 0 obj\n").into_bytes();
         let length = self.data.as_ref().map_or(0, Vec::len).to_string();
         bytes.extend(self.text.replace("LENGTH", &length).bytes());
+
         if let Some(data) = &self.data {
             bytes.extend(b"\nstream\n");
             bytes.extend(data);
             bytes.extend(b"\nendstream");
         }
+
         bytes.extend(b"\nendobj\n");
         bytes
     }
@@ -236,9 +252,11 @@ fn content(seed: usize, page: usize) -> String {
             "BT /F1 11 Tf 60 {y} Td (Clause {line} on page {page} of contract {seed}) Tj ET"
         );
     }
+
     if seed % 4 < 2 {
         content.push_str("q 80 0 0 80 400 400 cm /Im Do Q\n");
     }
+
     let _ = write!(content, "0.8 g 60 {} 200 9 re f", 330 + seed % 90);
     content
 }
@@ -251,6 +269,7 @@ fn write_table_end(file: &mut Vec<u8>, entries: &[Place], change: &mut TextChang
         let (Place::Offset(offset) | Place::Packed(offset, _)) = entry;
         let _ = writeln!(end, "{offset:010} 00000 n ");
     }
+
     let _ = write!(end, "trailer\n<</Size {size}/Root 1 0 R>>");
     end.push_str("\nstartxref\nSTART\n%%EOF\n");
 
@@ -279,8 +298,10 @@ fn write_stream_end(file: &mut Vec<u8>, entries: &[Place], change: &mut TextChan
     change.apply(&mut text);
     file.extend(text.replace("LENGTH", &data.len().to_string()).bytes());
     file.extend(b"\nstream\n");
+
     file.extend(data);
     let mut end = "\nendstream\nendobj\nstartxref\nSTART\n%%EOF\n".to_owned();
     change.apply(&mut end);
+
     file.extend(end.replace("START", &start.to_string()).bytes());
 }

@@ -337,10 +337,12 @@ fn update(file: &mut Vec<u8>, update: Update) -> Option<()> {
     } else {
         String::new()
     };
+
     let found = if update.is_found { start } else { earlier };
     let end = format!(
         "xref\n{number} 1\n{offset:010} 00000 n \ntrailer\n<</Size 9999/Root {root} 0 R{prev}>>\nstartxref\n{found}\n%%EOF\n"
     );
     file.extend(end.bytes());
+
     Some(())
 }

@@ -105,6 +105,7 @@ impl TestLog {
             consistency: since.map(|since| self.consistency(since, size)),
             successions: Vec::new(),
         };
+
         json!({ "data": head }).to_string()
     }
 }
@@ -200,6 +201,7 @@ impl Evidence {
             component("acme-rules", &rules),
             component("acme-moves", &moves),
         );
+
         let mut components = Chain::default();
         for (named, slot, activation) in [
             (&rules_named, "rules.compliance", ACTIVATION),
@@ -213,6 +215,7 @@ impl Evidence {
             });
             components.write("user:ada@acme.example", "component.activated", details);
         }
+
         let component_places: Vec<u64> = components
             .0
             .iter()
@@ -232,6 +235,7 @@ impl Evidence {
         if names_organization {
             created["org_id"] = json!(organization);
         }
+
         ledger.write("key:key_1", "envelope.created", created);
         let details = json!({ "signer": { "email": "ada@example.com", "position": 0 } });
         ledger.write("signer:ada@example.com", "signer.completed", details);
@@ -240,6 +244,7 @@ impl Evidence {
             .iter()
             .map(|entry| log.entry(ENVELOPE, entry))
             .collect();
+
         log.others(4);
         let certified = log.size;
 
@@ -260,6 +265,7 @@ impl Evidence {
             "provenance": { "components": participants },
             "consumer_consent": [{ "signer": "Ada", "disclosure_sha256": sha256(&disclosure) }],
         });
+
         let certificate = serde_json::to_string_pretty(&certificate).unwrap();
         let facts = json!({ "envelope_id": ENVELOPE, "attributes": [] });
 
@@ -271,6 +277,7 @@ impl Evidence {
             "trusted_time": null, "components": participants,
         });
         ledger.write("key:key_1", "vault.stored", stored);
+
         let evaluated = json!({
             "score": 88, "component": rules_named, "issued_at": ISSUED_AT, "issuer": ISSUER,
             "facts": facts, "evaluations": [{ "component": rules_named, "compliant": false }],
@@ -279,6 +286,7 @@ impl Evidence {
         acts_of_control(&mut ledger, organization.as_str(), &sha256(&authoritative));
         let details = json!({ "file": "archive" });
         ledger.write("download", "authoritative.downloaded", details);
+
         let details = json!({ "as": "evidence_copy", "notice_sha256": sha256(&notice) });
         ledger.write("key:key_1", "bundle.exported", details);
         let later = ledger.0.iter().skip(places.len());
@@ -296,6 +304,7 @@ impl Evidence {
                 leaf_index: *place,
                 proof: log.inclusion(*place, size),
             });
+
         let custody = CustodyLedger {
             envelope_id: serde_json::from_value(json!(ENVELOPE)).unwrap(),
             org_id: organization.clone(),
@@ -308,6 +317,7 @@ impl Evidence {
             }),
             entries: ledger.0,
         };
+
         let entries = components.0.into_iter().zip(component_places);
         let mut carried = vec![sha256(&rules), sha256(&moves)];
         carried.sort();
@@ -322,6 +332,7 @@ impl Evidence {
                 .collect(),
             carried_components: Some(carried),
         };
+
         // Entries behind the bundle's head.
         log.others(6);
 
@@ -347,6 +358,7 @@ impl Evidence {
             (format!("components/{}.wasm", sha256(&rules)), rules.clone()),
             (format!("components/{}.wasm", sha256(&moves)), moves),
         ]);
+
         let rules = RecordedRules {
             identity: ComponentIdentity {
                 name: "acme-rules".into(),
@@ -356,6 +368,7 @@ impl Evidence {
             facts,
             certificate,
         };
+
         Self {
             files,
             log,
@@ -404,11 +417,13 @@ fn acts_of_control(ledger: &mut Chain, originator: &str, document_hash: &str) {
         ledger.write("key:key_1", action, details);
     };
     act(ledger, "control.designated", originator, originator, BANK);
+
     act(ledger, "control.accepted", BANK, BANK, "");
     act(ledger, "control.release.requested", originator, BANK, "");
     act(ledger, "control.release.consented", BANK, BANK, "");
     let form = json!({ "medium": "electronic", "recipient": "First Example Bank" });
     let released = json!({ "document_hash": document_hash, "form": form });
     ledger.write("key:key_1", "vault.released", released);
+
     act(ledger, "control.released", originator, BANK, "");
 }

@@ -27,6 +27,7 @@ pub fn changed_bundles(files: &Files) -> impl Iterator<Item = ChangedBundle> + '
                 files,
             }
         };
+
         let contents = match serde_json::from_slice(bytes) {
             Ok(value) if name.ends_with(".json") => changed_texts(&value),
             _ => changed_bytes(bytes),
@@ -75,6 +76,7 @@ fn changed_texts(root: &Value) -> Vec<(String, Vec<u8>)> {
                 put("with a null more", &|value| {
                     value["added_member"] = Value::Null;
                 });
+
                 for name in members.keys() {
                     put(&format!("without {name}"), &|value| {
                         value.as_object_mut().unwrap().shift_remove(name);
@@ -85,6 +87,7 @@ fn changed_texts(root: &Value) -> Vec<(String, Vec<u8>)> {
                 put("with an item more", &|value| {
                     value.as_array_mut().unwrap().push(json!({}));
                 });
+
                 for index in 0..items.len() {
                     put(&format!("without item {index}"), &|value| {
                         value.as_array_mut().unwrap().remove(index);
@@ -101,8 +104,10 @@ fn changed_texts(root: &Value) -> Vec<(String, Vec<u8>)> {
                 }
             }
         }
+
         texts.extend(with_duplicates(root, &pointer));
     }
+
     texts
 }
 
@@ -123,6 +128,7 @@ fn pointers(root: &Value) -> Vec<String> {
             _ => {}
         }
     }
+
     found
 }
 
@@ -140,6 +146,7 @@ fn other_values(scalar: &Value) -> Vec<Value> {
             for other in [text.to_uppercase(), text.to_lowercase()] {
                 others.extend((other != *text).then(|| json!(other)));
             }
+
             if let Some((last, rest)) = text.as_bytes().split_last()
                 && last.is_ascii_alphanumeric()
             {
@@ -147,6 +154,7 @@ fn other_values(scalar: &Value) -> Vec<Value> {
                 let rest = String::from_utf8_lossy(rest);
                 others.push(json!(format!("{rest}{other}")));
             }
+
             others.retain(|other| other != scalar);
             others
         }
@@ -167,9 +175,11 @@ fn other_values(scalar: &Value) -> Vec<Value> {
 fn with_duplicates(root: &Value, pointer: &str) -> Vec<(String, Vec<u8>)> {
     // Replaced in the text, as no JSON value has a member twice.
     const PLACEHOLDER: &str = "\u{1}twice";
+
     let Some(Value::Object(members)) = root.pointer(pointer) else {
         return Vec::new();
     };
+
     let mut texts = Vec::new();
     for (name, value) in members {
         for (what, twin) in [("same", value.clone()), ("other", json!("twin"))] {
@@ -184,6 +194,7 @@ fn with_duplicates(root: &Value, pointer: &str) -> Vec<(String, Vec<u8>)> {
                 } else {
                     Map::from_iter(given.into_iter().chain([pair]))
                 };
+
                 let rendered = String::from_utf8(text(&changed)).unwrap();
                 let rendered =
                     rendered.replace(&json!(PLACEHOLDER).to_string(), &json!(name).to_string());
@@ -192,6 +203,7 @@ fn with_duplicates(root: &Value, pointer: &str) -> Vec<(String, Vec<u8>)> {
             }
         }
     }
+
     texts
 }
 

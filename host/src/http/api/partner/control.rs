@@ -85,6 +85,7 @@ pub async fn list<C: Authorized>(
         is_free: false,
         after: query.starting_after,
     };
+
     // One more, to know whether there is another page.
     let found = control::list(&app, user.caller(), &filter, limit + 1).await?;
     Ok(CursorReply::new(found, limit))
@@ -323,6 +324,7 @@ pub async fn tape<C: Authorized>(
         exceptions: query.exceptions.unwrap_or(false),
     };
     let file = tape::tape(&app, user.caller(), &id, options).await?;
+
     let name = format!("{id}.{format}");
     Ok(FileReply::named_as(format.content_type(), &name, file))
 }

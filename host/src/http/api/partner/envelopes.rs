@@ -75,6 +75,7 @@ impl ListQuery {
             &self.batch,
             &self.starting_after,
         ];
+
         times.iter().all(Option::is_none) && texts.into_iter().all(Option::is_none)
     }
 
@@ -86,6 +87,7 @@ impl ListQuery {
                 Some(text) => parse(text).map(Some),
             }
         }
+
         let metadata = self.metadata.as_deref();
         let metadata = metadata.map(|text| metadata_filter("query", text));
         let metadata = metadata.transpose()?;
@@ -99,6 +101,7 @@ impl ListQuery {
         let (Some(customer), Some(batch), Some(after)) = ids else {
             return Ok(None);
         };
+
         Ok(Some(EnvelopeSearch {
             statuses,
             customer,
@@ -124,6 +127,7 @@ pub async fn list(
     if !query.is_plain() {
         return filtered(&app, &partner.caller, &query, page, limit).await;
     }
+
     let customer = match query.customer_id.as_deref().map(CustomerId::parse) {
         None => None,
         Some(Some(customer)) => Some(customer),
@@ -136,6 +140,7 @@ pub async fn list(
     };
     let (found, total) = envelopes::list(&app, &partner.caller, &filter, page, limit).await?;
     let items: Vec<EnvelopeItem> = found.into_iter().map(EnvelopeItem::from).collect();
+
     Ok(PageReply::new(&items, page, limit, total).into())
 }
 
@@ -159,16 +164,19 @@ async fn filtered(
             PageReply::new(&[], page, limit, 0).into()
         });
     };
+
     if behind {
         let found = envelopes::search(app, caller, &search, limit + 1).await?;
         return Ok(CursorReply::new(items(found), limit).into());
     }
+
     let search = EnvelopeSearch {
         skip: (page - 1).saturating_mul(limit),
         ..search
     };
     let (found, total) = envelopes::counted_search(app, caller, &search, limit).await?;
     let items: Vec<EnvelopeItem> = items(found);
+
     Ok(PageReply::new(&items, page, limit, total).into())
 }
 

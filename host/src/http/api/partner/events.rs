@@ -82,7 +82,9 @@ pub async fn list(
             "wait must be 0 to {LONGEST}"
         )));
     }
+
     let until = Instant::now() + Duration::from_secs(wait);
+
     // A list of the newest events has no page behind it.
     let more = i64::from(!matches!(start, FeedStart::Newest));
     let mut place = None;
@@ -93,13 +95,16 @@ pub async fn list(
             let unauthorized = StatusCode::UNAUTHORIZED;
             return Err(HttpError::new(unauthorized, "Invalid API key"));
         }
+
         let found = feed::list(&app, &partner.caller, &start, &types, limit + more).await?;
         if !found.is_empty() || Instant::now() >= until {
             return Ok(CursorReply::new(found, limit));
         }
+
         if place.is_none() {
             place = Some(live::place(&app, &partner.caller.org)?);
         }
+
         tokio::select! {
             () = app.stopping.cancelled() => return Ok(CursorReply::new(found, limit)),
             () = sleep(LOOK) => {}

@@ -136,6 +136,7 @@ pub async fn create(
             form.texts.remove("accept_certification_loss"),
         )?,
     };
+
     once.answer_with_warnings(
         &app,
         &partner.caller,
@@ -181,6 +182,7 @@ pub async fn add_fields(
         let view = AddedFieldsView::from(dry_run);
         return Ok(FoundWithWarnings::with_warnings(&view, &[]));
     }
+
     once.answer_with_warnings(
         &app,
         &partner.caller,

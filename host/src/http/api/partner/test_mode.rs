@@ -44,6 +44,7 @@ pub async fn inbox(
         after.as_deref(),
         limit + 1,
     );
+
     Ok(CursorReply::new(found.await?, limit))
 }
 

@@ -72,6 +72,7 @@ impl From<&Envelope> for EnvelopeView {
             .filter_map(|key| Some(((*key).to_owned(), envelope.metadata.get(*key)?.clone())))
             .collect();
         metadata.extend(envelope.own_metadata().cloned().unwrap_or_default());
+
         Self {
             envelope_id: envelope.id.clone(),
             envelope_name: envelope.name.clone(),
@@ -267,6 +268,7 @@ impl From<Vec<SignerLink>> for OwnSigningLinks {
                 status: link.signer.status,
             })
             .collect();
+
         Self { signers }
     }
 }
@@ -284,6 +286,7 @@ impl From<Vec<SignerLink>> for SigningLinks {
                 status: link.signer.status,
             })
             .collect();
+
         Self { signers }
     }
 }
@@ -442,6 +445,7 @@ impl From<Vec<SignersFile>> for AttachmentsView {
             signed: file.is_final,
             file: file.file,
         };
+
         Self {
             attachments: files.into_iter().map(view).collect(),
         }

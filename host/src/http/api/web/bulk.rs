@@ -164,6 +164,7 @@ impl OperationOutput for ProgressStream {
             content: content.into_iter().collect(),
             ..Documented::default()
         };
+
         vec![(Some(Status::Code(200)), response)]
     }
 }
@@ -193,6 +194,7 @@ pub async fn progress_stream(
             "progress"
         }
     };
+
     let core = app.clone();
     let read = move || {
         let (core, caller, id) = (core.clone(), caller.clone(), id.clone());
@@ -204,6 +206,7 @@ pub async fn progress_stream(
             progress.filter(|_| goes_on)
         }
     };
+
     let stream = live::stream(app, place, LOOK, first, name, read);
     Ok(ProgressStream(stream))
 }

@@ -56,6 +56,7 @@ pub fn statuses(text: &str) -> Option<(i64, i64)> {
         let class: i64 = class.parse().ok().filter(|class| (1..=5).contains(class))?;
         return Some((class * 100, class * 100 + 99));
     }
+
     let status = text
         .parse()
         .ok()
@@ -86,6 +87,7 @@ pub async fn request_log(
         envelope: query.envelope_id,
         after: query.starting_after,
     };
+
     let found = request_log::list(&app, &user.caller.org, &search, limit + 1).await?;
     Ok(CursorReply::new(found, limit))
 }
@@ -133,6 +135,7 @@ pub async fn installation(
             })
             .collect(),
     };
+
     Ok(DataReply::new(&view))
 }
 
@@ -196,5 +199,6 @@ async fn decide(
         identity: user.identity.clone(),
     };
     let decided = disputes::decide(app, &operator, id, step).await?;
+
     Ok(DataReply::new(&decided))
 }

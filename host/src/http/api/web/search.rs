@@ -107,6 +107,7 @@ pub async fn search(
     {
         return Err(HttpError::bad_request("score_below must be 1 to 100"));
     }
+
     let search = EnvelopeSearch {
         text,
         statuses: statuses(query.status.as_deref().unwrap_or_default())?,
@@ -123,6 +124,7 @@ pub async fn search(
         after: query.starting_after,
         ..EnvelopeSearch::default()
     };
+
     let found = envelopes::search(&app, &caller, &search, limit + 1).await?;
     let hits = found.into_iter().map(EnvelopeHit::from).collect();
     Ok(CursorReply::new(hits, limit))
@@ -152,5 +154,6 @@ pub fn statuses(text: &str) -> Result<Vec<EnvelopeStatus>, HttpError> {
             ))
         })
     });
+
     parsed.collect()
 }

@@ -122,6 +122,7 @@ pub async fn create(
         }
         JsonOrForm::Form(form) => uploaded(form)?,
     };
+
     once.answer_with_warnings(&app, &caller, show, |app, caller, answer| async move {
         templates::create(&app, &caller, request, &answer).await
     })
@@ -136,6 +137,7 @@ fn uploaded(mut form: MultipartForm<TemplateForm>) -> Result<CreateTemplate, Htt
             .filter(|text| !text.trim().is_empty())
     };
     let name = text("name").ok_or_else(|| HttpError::bad_request("name is required"))?;
+
     let fields = match text("fields_json") {
         None => None,
         Some(text) => Some(fields(&text)?),
@@ -146,6 +148,7 @@ fn uploaded(mut form: MultipartForm<TemplateForm>) -> Result<CreateTemplate, Htt
         Some(format) => SourceFormat::parse(format)
             .ok_or_else(|| HttpError::bad_request("source_format must be pdf or word"))?,
     };
+
     Ok(CreateTemplate {
         name,
         external_id: text("external_id"),

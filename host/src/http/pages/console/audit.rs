@@ -30,6 +30,7 @@ pub async fn show(
     if let Some(refused) = visitor.refusal(Permission::Audit) {
         return refused;
     }
+
     let found = audit::list(&app, &visitor.caller, query.after.as_deref(), PAGE + 1).await;
     let found = match found {
         // An unreadable place of the list is its begin.
@@ -40,6 +41,7 @@ pub async fn show(
         Ok(found) => found,
         Err(error) => return failed(error),
     };
+
     let texts = visitor.texts;
     let shown = &found[..found.len().min(usize::try_from(PAGE).unwrap_or_default())];
     let earlier = shown.last().filter(|_| found.len() > shown.len());
@@ -64,6 +66,7 @@ pub async fn show(
             p { a href={ (PATH) "/audit?after=" (last.id) } { (texts.text("console-earlier")) } }
         }
     };
+
     visitor.live_page(
         Place::Audit,
         &LiveList::Audit,

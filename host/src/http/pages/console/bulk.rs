@@ -44,6 +44,7 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
     if let Some(refused) = visitor.refusal(Permission::Send) {
         return refused;
     }
+
     let read = async {
         let (found, _) = bulk::list(&app, &visitor.caller, 1, PAGE).await?;
         let (templates, _) = templates::list(&app, &visitor.caller, 1, CHOICE).await?;
@@ -54,6 +55,7 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
         Ok(read) => read,
         Err(error) => return failed(error),
     };
+
     let texts = visitor.texts;
     let body = html! {
         section.card {
@@ -96,6 +98,7 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
         }
         (export(texts, "batches.csv"))
     };
+
     visitor.live_page(
         Place::Send,
         &LiveList::Batches,
@@ -131,6 +134,7 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
+
     let source = form.value("source");
     let is_package = source.starts_with("pkg_");
     let (kind, member) = if is_package {
@@ -156,6 +160,7 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
                 .map_err(|_| ServiceError::Internal("a change of a batch".into()))?;
             bulk::change(&app, caller, id, change).await?;
         }
+
         if form.value("vault") == "yes" {
             let consent = VaultConsent {
                 auto_vault_enabled: true,
@@ -163,6 +168,7 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
             };
             bulk::consent(&app, caller, id, &consent, &unrecorded()).await?;
         }
+
         Ok(batch)
     };
     match made.await {
@@ -198,6 +204,7 @@ fn shown(visitor: &Visitor, found: &BatchOverview) -> Response {
             }
         }
     };
+
     let is_open = matches!(batch.status, BatchStatus::Draft | BatchStatus::Ready);
     let mut sorted: Vec<_> = items.iter().collect();
     sorted.sort_by_key(|item| item.status != ItemStatus::Failed);
@@ -208,6 +215,7 @@ fn shown(visitor: &Visitor, found: &BatchOverview) -> Response {
         ("failed", "item-failed", counts.failed),
         ("skipped", "item-skipped", counts.skipped),
     ];
+
     let done = batch.total_count - counts.pending - counts.running;
     let body = html! {
         section.card data-progress=[(batch.status == BatchStatus::Running).then(|| act("events"))] {
@@ -253,6 +261,7 @@ fn shown(visitor: &Visitor, found: &BatchOverview) -> Response {
             }
         }
     };
+
     visitor.page(Place::Send, &batch.name, body)
 }
 
@@ -300,9 +309,11 @@ impl ClientTable {
             .delimiter(separator)
             .trim(csv::Trim::All)
             .from_reader(text.as_bytes());
+
         let wrong = |error: csv::Error| HttpError::bad_request(format!("The table: {error}"));
         let columns = reader.headers().map_err(wrong)?.iter().map(str::to_owned);
         let columns: Vec<String> = columns.collect();
+
         let mut rows = Vec::new();
         for row in reader.records() {
             rows.push(row.map_err(wrong)?.iter().map(str::to_owned).collect());
@@ -311,6 +322,7 @@ impl ClientTable {
                 return Err(HttpError::bad_request(why));
             }
         }
+
         if rows.is_empty() {
             Err(HttpError::bad_request("The table has no rows"))
         } else {
@@ -339,6 +351,7 @@ impl ClientTable {
                 Err(line)
             }
         });
+
         people.collect()
     }
 }
@@ -356,6 +369,7 @@ async fn read_table(app: &App, id: &str, request: Request) -> Result<Response, R
     if let Some(refused) = visitor.refusal(Permission::Send) {
         return Err(refused);
     }
+
     let batch = bulk::get(app, &visitor.caller, id).await.map_err(failed)?;
     let request = Request::from_parts(parts, body);
     let mut form = visitor.upload::<TableFields>(app, request).await?;
@@ -364,6 +378,7 @@ async fn read_table(app: &App, id: &str, request: Request) -> Result<Response, R
         let why = format!("The table is larger than {TABLE} bytes");
         return Err(HttpError::bad_request(why).into_response());
     }
+
     let read = tokio::task::spawn_blocking(|| std::io::read_to_string(file.into_file()?));
     let read = read
         .await
@@ -371,6 +386,7 @@ async fn read_table(app: &App, id: &str, request: Request) -> Result<Response, R
     let not_text = |_| HttpError::bad_request("The table is not UTF-8 text").into_response();
     let text = read.map_err(not_text)?;
     let table = ClientTable::read(&text).map_err(IntoResponse::into_response)?;
+
     Ok(mapping(
         &visitor,
         &batch.id.to_string(),
@@ -400,6 +416,7 @@ fn mapping(
             table.guessed(&["mail", "correo", "邮", "بريد"]),
         ),
     ];
+
     let body = html! {
         @if let Some(line) = wrong {
             p.alarm role="alert" { (texts.with("bulk-wrong-row", [("line", line)])) }
@@ -431,6 +448,7 @@ fn mapping(
             }
         }
     };
+
     visitor.page(Place::Send, &texts.text("bulk-choose-clients"), body)
 }
 
@@ -443,6 +461,7 @@ pub async fn clients(
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
+
     let text = form.values.get("table").map_or("", String::as_str);
     let table = match ClientTable::read(text) {
         Ok(table) => table,
@@ -453,6 +472,7 @@ pub async fn clients(
         Ok(people) => people,
         Err(line) => return mapping(&form.visitor, &id, text, &table, Some(line)),
     };
+
     let caller = &form.visitor.caller;
     let taken = async {
         bulk::get(&app, caller, &id).await?;
@@ -477,7 +497,9 @@ pub async fn act(
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
+
     let (core, caller, batch) = (app.clone(), form.visitor.caller.clone(), id.clone());
+
     // Completes even if the browser goes away.
     let done = tokio::spawn(async move { run(&core, &caller, &batch, &act).await });
     match done.await {

@@ -43,6 +43,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
     if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
         return refused;
     }
+
     let read = async {
         let change = changes::find(&app, &visitor.caller.org, &id).await?;
         changes::view(&app, change).await
@@ -51,6 +52,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
         Ok(change) => change,
         Err(error) => return failed(error),
     };
+
     let texts = visitor.texts;
     let body = html! {
         section.card {
@@ -76,6 +78,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
         }
         (actions(&visitor, &change))
     };
+
     visitor.live_page(
         Place::Rules,
         &LiveList::Rules,
@@ -106,6 +109,7 @@ fn actions(visitor: &Visitor, change: &ChangeView) -> Markup {
             }
         }
     };
+
     let may_act = may_change(visitor, change.change.slot());
     html! {
         @if visitor.may(Permission::ChangeRules) && (is_open || change.review_due) {
@@ -249,6 +253,7 @@ fn moment(text: &str) -> Result<Option<Timestamp>, ServiceError> {
     if text.is_empty() {
         return Ok(None);
     }
+
     let wrong = || ServiceError::Malformed(format!("{text} is no time"));
     let full = match text.len() {
         16 => format!("{text}:00Z"),
@@ -274,7 +279,9 @@ pub async fn request(app: App, form: &ConsoleForm, change: ProposedChange, act: 
         compare: form.value("compare") == "yes",
         emergency: form.value("emergency") == "yes",
     };
+
     let officer = officer(&form.visitor);
+
     // Completes even if the browser goes away.
     let made =
         tokio::spawn(async move { changes::create(&app, &app.management, &officer, new).await });
@@ -294,6 +301,7 @@ pub async fn activate(
     let Some(slot) = permitted(&form.visitor, &slot) else {
         return refused(form.visitor.texts);
     };
+
     let effective_at = match moment(form.value("effective_at")) {
         Ok(effective_at) => effective_at,
         Err(error) => return failed(error),
@@ -305,6 +313,7 @@ pub async fn activate(
         config: None,
         effective_at,
     };
+
     request(app, &form, change, "").await
 }
 
@@ -317,6 +326,7 @@ pub async fn roll_back(
     let Some(slot) = permitted(&form.visitor, &slot) else {
         return refused(form.visitor.texts);
     };
+
     let change = ProposedChange::RollBack {
         slot,
         instance: Some(form.value("instance").to_owned()).filter(|name| !name.is_empty()),
@@ -343,6 +353,7 @@ pub async fn review(State(app): State<App>, Path(id): Path<String>, form: Consol
     {
         return asks;
     }
+
     let new = NewReview {
         verdict,
         comment: Some(form.value("comment").to_owned()),
@@ -375,6 +386,7 @@ pub async fn act(
     {
         return asks;
     }
+
     let officer = officer(&form.visitor);
     let done = tokio::spawn(async move {
         match act.as_str() {

@@ -52,6 +52,7 @@ pub async fn list(
     if let Some(refused) = visitor.refusal(Permission::ReadControl) {
         return refused;
     }
+
     let part = query.part();
     let filter = RecordFilter {
         after: query.after.as_deref().and_then(EnvelopeId::parse),
@@ -61,6 +62,7 @@ pub async fn list(
         Ok(found) => found,
         Err(error) => return failed(error),
     };
+
     let page = usize::try_from(PAGE).unwrap_or_default();
     let more = found.len() > page;
     found.truncate(page);
@@ -71,6 +73,7 @@ pub async fn list(
         (ListedPart::Pledgee, "control-pledged"),
         (ListedPart::Originator, "control-originated"),
     ];
+
     let offers = part == ListedPart::Controller && visitor.may(Permission::Control);
     let rows = html! {
         ul.rows {
@@ -92,6 +95,7 @@ pub async fn list(
             }
         }
     };
+
     let body = html! {
         p {
             a href={ (PATH) "/transfers" } { (texts.text("control-transfers")) } " · "
@@ -127,6 +131,7 @@ pub async fn list(
         }
         (export(texts, &format!("control.csv?part={part}")))
     };
+
     visitor.live_page(
         Place::Control,
         &LiveList::Control,
@@ -146,6 +151,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
     if let Some(refused) = visitor.refusal(Permission::ReadControl) {
         return refused;
     }
+
     let record = match control::get(&app, &visitor.caller, &id).await {
         Ok(record) => record,
         Err(error) => return failed(error),
@@ -198,6 +204,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
             }
         }
     };
+
     visitor.live_page(Place::Control, &LiveList::Control, &record.name, body)
 }
 
@@ -206,6 +213,7 @@ pub async fn copy(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     if let Some(refused) = form.visitor.refusal(Permission::ReadControl) {
         return refused;
     }
+
     let (caller, purpose) = (&form.visitor.caller, form.value("purpose"));
     let pdf = inspection::copy(&app, &app.vault, caller, &id, purpose).await;
     match pdf {
@@ -231,6 +239,7 @@ fn acts(visitor: &Visitor, record: &RecordView) -> Markup {
     let page = format!("{PATH}/control/records/{id}");
     let form =
         |act: ControlAct, of: &str, fields: Markup| act_form(visitor, act, of, &page, fields);
+
     let reason = || {
         html! {
             div.field {
@@ -239,6 +248,7 @@ fn acts(visitor: &Visitor, record: &RecordView) -> Markup {
             }
         }
     };
+
     let free = matches!(
         record.control.stage,
         ControlStage::Controlled | ControlStage::Originated
@@ -332,6 +342,7 @@ fn release_fields(visitor: &Visitor) -> Markup {
         ("purpose_of_release", "release-purpose", "text"),
         ("authorized_signature", "release-signature", "text"),
     ];
+
     let acknowledged = [
         ("acknowledge_authoritative_copy", "release-acknowledge-copy"),
         (
@@ -339,6 +350,7 @@ fn release_fields(visitor: &Visitor) -> Markup {
             "release-acknowledge-custody",
         ),
     ];
+
     html! {
         @for (name, label, kind) in fields {
             div.field {
@@ -386,6 +398,7 @@ pub async fn transfers(State(app): State<App>, visitor: Visitor) -> Response {
     if let Some(refused) = visitor.refusal(Permission::ReadControl) {
         return refused;
     }
+
     let found = match transfers::list(&app, &visitor.caller, None, PAGE).await {
         Ok(found) => found,
         Err(error) => return failed(error),
@@ -406,6 +419,7 @@ pub async fn transfers(State(app): State<App>, visitor: Visitor) -> Response {
         }
         (export(texts, "transfers.csv"))
     };
+
     visitor.live_page(
         Place::Control,
         &LiveList::Transfers,
@@ -423,6 +437,7 @@ pub async fn transfer(
     if let Some(refused) = visitor.refusal(Permission::ReadControl) {
         return refused;
     }
+
     let page = RecordsPage {
         state: None,
         after: None,
@@ -453,6 +468,7 @@ pub async fn transfer(
         }
         (records(&visitor, &details))
     };
+
     visitor.live_page(
         Place::Control,
         &LiveList::Transfers,
@@ -503,6 +519,7 @@ pub async fn tape(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
     if let Some(refused) = visitor.refusal(Permission::ReadControl) {
         return refused;
     }
+
     let options = TapeOptions {
         format: TapeFormat::Csv,
         columns: None,
@@ -510,6 +527,7 @@ pub async fn tape(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
         seed: None,
         exceptions: false,
     };
+
     let (kind, name) = (options.format.content_type(), format!("{id}.csv"));
     match tape::tape(&app, &visitor.caller, &id, options).await {
         Ok(file) => FileReply::<CsvOrJsonLines>::named_as(kind, &name, file).into_response(),
@@ -522,6 +540,7 @@ pub async fn keys(State(app): State<App>, visitor: Visitor) -> Response {
     if let Some(refused) = visitor.refusal(Permission::ReadControl) {
         return refused;
     }
+
     let read = async {
         let keys = keys::list(&app, &visitor.caller).await?;
         let own = passkeys::list(&app, &visitor.signed_in.user).await?;
@@ -532,6 +551,7 @@ pub async fn keys(State(app): State<App>, visitor: Visitor) -> Response {
         Ok(read) => read,
         Err(error) => return failed(error),
     };
+
     let (texts, page) = (visitor.texts, format!("{PATH}/control/keys"));
     let may = visitor.may(Permission::Control);
     let body = html! {
@@ -579,6 +599,7 @@ pub async fn keys(State(app): State<App>, visitor: Visitor) -> Response {
             }
         }
     };
+
     visitor.live_page(
         Place::Control,
         &LiveList::ControlKeys,
@@ -648,6 +669,7 @@ mod tests {
         ] {
             assert_eq!(stage(texts, of), words);
         }
+
         for (state, words) in [
             (TransferState::Expiring, "in progress"),
             (TransferState::Confirmed, "confirmed"),

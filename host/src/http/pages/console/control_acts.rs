@@ -108,11 +108,13 @@ fn body(act: ControlAct, id: &str, form: &ConsoleForm) -> Value {
             body.insert((*member).to_owned(), value.into());
         }
     }
+
     for member in ["signed", "proof", "public_key"] {
         if let Ok(value) = serde_json::from_str(form.value(member)) {
             body.insert(member.to_owned(), value);
         }
     }
+
     match act {
         ControlAct::Release => {
             for member in [
@@ -134,6 +136,7 @@ fn body(act: ControlAct, id: &str, form: &ConsoleForm) -> Value {
         }
         _ => {}
     }
+
     Value::Object(body)
 }
 
@@ -215,6 +218,7 @@ async fn perform(
             keys::revoke(app, caller, id, valid(body)?, &unrecorded()).await?;
         }
     }
+
     Ok(Vec::new())
 }
 
@@ -230,11 +234,13 @@ pub async fn act(
     let Some(act) = ControlAct::parse(&name) else {
         return HttpError::from(ServiceError::NotFound("Page")).into_response();
     };
+
     let overview = format!("{PATH}/control");
     let next = local(form.value("next")).unwrap_or(&overview).to_owned();
     if let Err(asks) = form.confirmed(&app, &next).await {
         return asks;
     }
+
     let completed = match act {
         ControlAct::RegisterKey => chosen_key(&app, &id, &mut form).await,
         ControlAct::ApproveKey => requested_key(&app, &id, &mut form).await,
@@ -243,9 +249,11 @@ pub async fn act(
     if let Err(error) = completed {
         return failed(error);
     }
+
     take_signature(&mut form);
     let (caller, body) = (form.visitor.caller.clone(), body(act, &id, &form));
     let (acting, of) = (app.clone(), id.clone());
+
     // Completes even if the browser goes away.
     let done = tokio::spawn(async move { perform(&acting, &caller, act, &of, body).await });
     match done.await {
@@ -282,6 +290,7 @@ async fn chosen_key(app: &App, id: &str, form: &mut ConsoleForm) -> Result<(), S
         None => user.email.clone(),
     };
     form.values.insert("name".into(), name);
+
     form.values
         .insert("public_key".into(), json!(key).to_string());
     Ok(())
@@ -294,10 +303,12 @@ async fn requested_key(app: &App, id: &str, form: &mut ConsoleForm) -> Result<()
     let asked = asked.ok_or(ServiceError::NotFound("Request"))?;
     let name = asked.body["name"].as_str().unwrap_or_default().to_owned();
     form.values.insert("name".into(), name);
+
     for member in ["public_key", "proof"] {
         let value = asked.body[member].to_string();
         form.values.insert(member.into(), value);
     }
+
     Ok(())
 }
 
@@ -307,10 +318,12 @@ fn take_signature(form: &mut ConsoleForm) {
     if form.value(CONFIRMS) == "yes" {
         return;
     }
+
     let read = |name: &str| serde_json::from_str::<Value>(form.value(name)).ok();
     let (Some(statement), Some(passkey)) = (read("statement"), read(ANSWER)) else {
         return;
     };
+
     let member = match form.value("member") {
         "proof" => "proof",
         _ => "signed",
@@ -334,6 +347,7 @@ async fn ask(
     if act == ControlAct::RegisterKey && member == "signed" && known.is_empty() {
         return ask_others(app, form, id).await;
     }
+
     let site = passkeys::site(app).filter(|_| !known.is_empty());
     let statement = json!(draft);
     let text = serde_json::to_string_pretty(&statement).unwrap_or_default();
@@ -363,6 +377,7 @@ async fn ask(
         }
         p { a href=(local(form.value("next")).unwrap_or(PATH)) { (texts.text("console-back")) } }
     };
+
     let title = texts.text("sign-statement-title");
     Ok(PageLook::plain(texts).console_notice(&title, body))
 }
@@ -380,6 +395,7 @@ async fn ask_others(app: &App, form: &ConsoleForm, id: &str) -> Result<Response,
         p { a href={ (PATH) "/control/keys" } { (texts.text("console-back")) } }
     };
     let title = texts.text("key-asked-title");
+
     Ok(PageLook::plain(texts).notice(StatusCode::OK, &title, None, text))
 }
 
@@ -406,6 +422,7 @@ async fn signing_credentials(
             passkeys::party_key(passkey).is_some_and(|key| signs(&key.thumbprint()))
         }
     });
+
     Ok(can_sign.map(|passkey| passkey.credential_id).collect())
 }
 
@@ -418,6 +435,7 @@ fn released(texts: Texts, next: &str, links: &[(String, String)]) -> Response {
         }
         p { a href=(next) { (texts.text("console-back")) } }
     };
+
     let title = texts.text("released-title");
     PageLook::plain(texts).notice(StatusCode::OK, &title, None, body)
 }

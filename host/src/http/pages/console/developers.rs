@@ -29,6 +29,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
     if let Some(refused) = visitor.refusal(Permission::Integrate) {
         return refused;
     }
+
     let read = async {
         let keys = api_keys::list(&app, &visitor.caller.org).await?;
         let receivers = webhooks::list(&app, &visitor.caller, None).await?;
@@ -38,6 +39,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
         Ok(read) => read,
         Err(error) => return failed(error),
     };
+
     let texts = visitor.texts;
     let body = html! {
         p { a href={ (PATH) "/requests" } { (texts.text("console-request-log")) } }
@@ -89,6 +91,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
             (export(texts, "keys.csv"))
         }
     };
+
     let body = html! {
         (body)
         @if visitor.may(Permission::Administer) { (super::keys::new_key(&visitor)) }
@@ -122,6 +125,7 @@ pub async fn receiver(
     if let Some(refused) = visitor.refusal(Permission::Integrate) {
         return refused;
     }
+
     let status = query.status.as_deref().and_then(DeliveryStatus::parse);
     let page = query.page.as_deref().and_then(|page| page.parse().ok());
     let page: i64 = page
@@ -136,6 +140,7 @@ pub async fn receiver(
         Ok(found) => found,
         Err(error) => return failed(error),
     };
+
     let texts = visitor.texts;
     let at = |page: i64| {
         let status = status.map_or("", DeliveryStatus::as_str);
@@ -163,6 +168,7 @@ pub async fn receiver(
         @if page.saturating_mul(PAGE) < total { p { a href=(at(page + 1)) { (texts.text("console-earlier")) } } }
         (export(texts, &format!("receivers/{id}/deliveries.csv")))
     };
+
     visitor.live_page(
         Place::Developers,
         &LiveList::Deliveries(id),
@@ -199,6 +205,7 @@ pub async fn delivery(
     if let Some(refused) = visitor.refusal(Permission::Integrate) {
         return refused;
     }
+
     let found = match deliveries::get(&app, &visitor.caller, &id).await {
         Ok(found) => found,
         Err(error) => return failed(error),
@@ -241,6 +248,7 @@ pub async fn delivery(
             }
         }
     };
+
     visitor.live_page(
         Place::Developers,
         &LiveList::Deliveries(view.endpoint_id.to_string()),
@@ -258,6 +266,7 @@ pub async fn redeliver(
     if let Some(refused) = form.visitor.refusal(Permission::Integrate) {
         return refused;
     }
+
     let caller = &form.visitor.caller;
     match deliveries::redeliver(&app, caller, &id, &unrecorded()).await {
         Ok(sent) => {

@@ -27,6 +27,7 @@ pub fn calendar(visitor: &Visitor, month: Option<&str>, slots: &[SlotView]) -> M
     });
     shown.sort_by_key(|one| one.effective_at);
     let has_dates = |of: Date| shown.iter().any(|one| day(one) == of);
+
     let link = |month: Date, text: String| {
         let month = month.strftime("%Y-%m");
         html! { a href={ (PATH) "/rules?month=" (month) "#dates" } { (text) } }

@@ -83,6 +83,7 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
     let ledger = custody::ledger(app, &app.vault, caller, id).await?;
     let history = ledger.entries.iter();
     let history = history.filter_map(|entry| HistoryRow::of(visitor.texts, entry));
+
     let identity = kba::results(app, caller, id).await?;
     let failure = vault_in::failure(app, &envelope).await?;
     let certificate = match envelope.record.certificate {
@@ -95,6 +96,7 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
             }),
         None => Bytes::new(),
     };
+
     let certificate: Option<Value> = serde_json::from_slice(&certificate).ok();
     Ok(ShownEnvelope {
         law: certificate
@@ -124,6 +126,7 @@ pub async fn show(
     if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
         return refused;
     }
+
     let shown = match read(&app, &visitor, &id).await {
         Ok(shown) => shown,
         Err(error) => return failed(error),
@@ -135,6 +138,7 @@ pub async fn show(
         Some("voided") => Some(visitor.texts.text("console-voided")),
         _ => None,
     };
+
     page(&visitor, &shown, note.map(|note| html! { (note) }))
 }
 
@@ -279,6 +283,7 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
             }
         }
     };
+
     visitor.live_page(Place::Envelopes, &LiveList::Envelopes, &envelope.name, body)
 }
 
@@ -286,6 +291,7 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
 fn person(visitor: &Visitor, shown: &ShownEnvelope, signer: &Signer, is_open: bool) -> Markup {
     let texts = visitor.texts;
     let id = |name: &str| format!("{name}-{}", signer.position);
+
     // Not those of the person before this signer.
     let results = shown.identity.iter().filter(|result| {
         result.signer.role == signer.role && same_address(&result.signer.email, &signer.email)
@@ -352,6 +358,7 @@ pub async fn decisions(
     if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
         return refused;
     }
+
     let read = async {
         let envelope = envelopes::get(&app, &visitor.caller, &id).await?;
         let org = &visitor.caller.org;
@@ -362,6 +369,7 @@ pub async fn decisions(
         Ok(read) => read,
         Err(error) => return failed(error),
     };
+
     let texts = visitor.texts;
     let body = html! {
         p { a href={ (PATH) "/envelopes/" (envelope.id) } { (envelope.name) } }
@@ -386,6 +394,7 @@ pub async fn decisions(
             }
         }
     };
+
     visitor.page(Place::Envelopes, &texts.text("console-why"), body)
 }
 
@@ -398,6 +407,7 @@ pub async fn remind(State(app): State<App>, Path(id): Path<String>, form: Consol
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
+
     let caller = &form.visitor.caller;
     let all = RemindRequest::default();
     match reminders::remind(&app, caller, &id, all, &unrecorded()).await {
@@ -411,12 +421,15 @@ pub async fn void(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
+
     let reason = form.value("reason").to_owned();
     if reason.is_empty() || reason.chars().count() > 500 {
         return back(&id, "");
     }
+
     let caller = form.visitor.caller.clone();
     let path = id.clone();
+
     // Completes even if the browser goes away: the provider is called first.
     let voided = tokio::spawn(async move {
         envelopes::void(&app, &caller, &path, Some(reason), &unrecorded()).await
@@ -434,6 +447,7 @@ pub async fn verify(State(app): State<App>, Path(id): Path<String>, form: Consol
     if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
         return refused;
     }
+
     let verified = async {
         let shown = read(&app, visitor, &id).await?;
         let trusted = custody::own_trust(&app)?;
@@ -445,12 +459,14 @@ pub async fn verify(State(app): State<App>, Path(id): Path<String>, form: Consol
         Ok(verified) => verified,
         Err(error) => return failed(error),
     };
+
     let texts = visitor.texts;
     let note = if report.valid {
         html! { (texts.text("console-verified")) }
     } else {
         html! { (texts.text("console-not-verified")) " " code { (report.verdict) } }
     };
+
     page(visitor, &shown, Some(note))
 }
 
@@ -460,10 +476,12 @@ pub async fn links(State(app): State<App>, Path(id): Path<String>, form: Console
     if let Some(refused) = visitor.refusal(Permission::Send) {
         return refused;
     }
+
     let page = format!("{PATH}/envelopes/{id}");
     if let Err(asks) = form.confirmed(&app, &page).await {
         return asks;
     }
+
     let links = match envelopes::signing_links(&app, &visitor.caller, &id).await {
         Ok(links) => links,
         Err(error) => return failed(error),
@@ -485,6 +503,7 @@ pub async fn links(State(app): State<App>, Path(id): Path<String>, form: Console
         }
         p { a href={ (PATH) "/envelopes/" (id) } { (texts.text("console-back")) } }
     };
+
     visitor.page(Place::Envelopes, &texts.text("console-links"), body)
 }
 
@@ -498,10 +517,12 @@ pub async fn correct(
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
+
     let page = format!("{PATH}/envelopes/{id}");
     if let Err(asks) = form.confirmed(&app, &page).await {
         return asks;
     }
+
     let change = json!({ "name": form.value("name"), "email": form.value("email") });
     let change = match valid::<CorrectSigner>(change) {
         Ok(change) => change,
@@ -532,6 +553,7 @@ pub async fn file(
     if let Some(refused) = visitor.refusal(needs) {
         return refused;
     }
+
     send_file(&app, &visitor, &id, &file)
         .await
         .unwrap_or_else(IntoResponse::into_response)
@@ -581,10 +603,12 @@ pub async fn embed(State(app): State<App>, Path(id): Path<String>, form: Console
     if let Some(refused) = visitor.refusal(Permission::Send) {
         return refused;
     }
+
     let page = format!("{PATH}/envelopes/{id}");
     if let Err(asks) = form.confirmed(&app, &page).await {
         return asks;
     }
+
     let request = json!({
         "envelope_id": id, "user_email": form.value("email"), "widget_type": form.value("widget"),
     });
@@ -592,6 +616,7 @@ pub async fn embed(State(app): State<App>, Path(id): Path<String>, form: Console
         Ok(request) => request,
         Err(error) => return error.into_response(),
     };
+
     let (caller, unrecorded) = (&visitor.caller, unrecorded());
     let issued = match embed::issue(&app, &app.access, caller, request, &unrecorded).await {
         Ok(issued) => issued,
@@ -603,6 +628,7 @@ pub async fn embed(State(app): State<App>, Path(id): Path<String>, form: Console
         Some(url.origin().ascii_serialization())
     };
     let own = origin(&app.config.console_url()).unwrap_or_default();
+
     let allowed = &visitor.organization.settings.embed_origins;
     let is_allowed = allowed.iter().any(|one| one.as_str() == own);
     let code = format!(
@@ -623,6 +649,7 @@ pub async fn embed(State(app): State<App>, Path(id): Path<String>, form: Console
         }
         p { a href={ (PATH) "/envelopes/" (id) } { (texts.text("console-back")) } }
     };
+
     let frames = origin(&issued.embed_url).filter(|_| is_allowed);
     visitor.page_with_frames(Place::Envelopes, &texts.text("console-embed"), body, frames)
 }

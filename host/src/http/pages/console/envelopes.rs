@@ -98,6 +98,7 @@ pub async fn list(
     if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
         return refused;
     }
+
     let texts = visitor.texts;
     let (text, chosen) = (query.text(), query.status.clone().unwrap_or_default());
     let search = query.search(visitor.now);
@@ -151,6 +152,7 @@ pub async fn list(
             p { a href=(older) { (texts.text("console-older")) } }
         }
     };
+
     visitor.live_page(
         Place::Envelopes,
         &LiveList::Envelopes,
@@ -165,6 +167,7 @@ fn chosen_rows(visitor: &Visitor, found: &[FoundEnvelope]) -> Markup {
     if !visitor.may(Permission::Send) {
         return rows(visitor, found);
     }
+
     html! {
         form method="post" action={ (PATH) "/envelopes/act" } {
             (visitor.token())
@@ -230,6 +233,7 @@ pub async fn act_on_several(State(app): State<App>, form: ConsoleForm) -> Respon
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
+
     let ids = form.values.keys();
     let ids: Vec<String> = ids
         .filter_map(|name| name.strip_prefix("id-").map(str::to_owned))
@@ -239,7 +243,9 @@ pub async fn act_on_several(State(app): State<App>, form: ConsoleForm) -> Respon
     if voids && (reason.is_empty() || reason.chars().count() > 500) {
         return HttpError::bad_request("reason is required").into_response();
     }
+
     let (core, caller) = (app.clone(), form.visitor.caller.clone());
+
     // Completes even if the browser goes away.
     let done = tokio::spawn(async move {
         let mut done = Vec::new();
@@ -253,10 +259,13 @@ pub async fn act_on_several(State(app): State<App>, form: ConsoleForm) -> Respon
                 let told = reminders::remind(&core, &caller, &id, all, &unrecorded()).await;
                 told.map(drop)
             };
+
             done.push((id, acted.err().map(|error| error.to_string())));
         }
+
         done
     });
+
     let done = match done.await {
         Ok(done) => done,
         Err(error) => return failed(ServiceError::Internal(error.to_string())),
@@ -277,6 +286,7 @@ pub async fn act_on_several(State(app): State<App>, form: ConsoleForm) -> Respon
         }
         p { a href={ (PATH) "/envelopes" } { (texts.text("console-envelopes")) } }
     };
+
     form.visitor
         .page(Place::Envelopes, &texts.text("console-envelopes"), body)
 }

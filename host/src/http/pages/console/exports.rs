@@ -59,6 +59,7 @@ impl CsvTable {
                 format!("attachment; filename=\"{name}.csv\""),
             ),
         ];
+
         Ok((headers, bytes).into_response())
     }
 }
@@ -102,6 +103,7 @@ async fn envelope_table(
         "updated_at",
         "expires_at",
     ])?;
+
     let (mut search, mut rows) = (query.search(visitor.now), 0);
     loop {
         let found = envelopes::search(app, &visitor.caller, &search, BATCH).await?;
@@ -120,6 +122,7 @@ async fn envelope_table(
                 text(one.expires_at.as_ref()),
             ])?;
         }
+
         rows += BATCH;
         search.after = found.last().map(|last| last.id.clone());
         if search.after.is_none() || rows >= MOST {
@@ -137,6 +140,7 @@ async fn failed_checks(
     if found.compliance_score.is_none_or(|score| score >= 100) {
         return Ok(String::new());
     }
+
     let bytes = compliance::certificate(app, &visitor.caller, found.id.as_str()).await?;
     let certificate: Value = serde_json::from_slice(&bytes).map_err(unwritten)?;
     let checks = certificate["ucc_9105_compliance"]["checks"].as_array();
@@ -145,6 +149,7 @@ async fn failed_checks(
         .flatten()
         .filter(|check| check["satisfied"] == false)
         .filter_map(|check| check["requirement"].as_str());
+
     Ok(failed.collect::<Vec<_>>().join("; "))
 }
 
@@ -234,6 +239,7 @@ pub async fn users(State(app): State<App>, visitor: Visitor) -> Response {
         "created_at",
         "signed_in_at",
     ];
+
     let rows = users::list(&app, &visitor.caller.org);
     listed(&visitor, Permission::Administer, "users", &columns, rows).await
 }
@@ -251,6 +257,7 @@ pub async fn templates(State(app): State<App>, visitor: Visitor) -> Response {
         let (found, _) = templates::list(&app, &visitor.caller, 1, MOST).await?;
         Ok(found.iter().map(row).collect::<Vec<_>>())
     };
+
     listed(
         &visitor,
         Permission::ReadEnvelopes,
@@ -274,6 +281,7 @@ pub async fn batches(State(app): State<App>, visitor: Visitor) -> Response {
         "created_by",
         "created_at",
     ];
+
     let rows = async {
         let (found, _) = bulk::list(&app, &visitor.caller, 1, MOST).await?;
         Ok(found)
@@ -297,6 +305,7 @@ pub async fn clients(
         "error",
         "sent_at",
     ];
+
     let rows = async {
         let found = bulk::overview(&app, &visitor.caller, &batch).await?;
         Ok(found.items)
@@ -316,6 +325,7 @@ pub async fn transfers(State(app): State<App>, visitor: Visitor) -> Response {
         "changed_at",
         "expires_at",
     ];
+
     let rows = transfers::list(&app, &visitor.caller, None, MOST);
     let permission = Permission::ReadControl;
     listed(&visitor, permission, "transfers", &columns, rows).await
@@ -338,6 +348,7 @@ pub async fn requests(
         "envelope_id",
         "duration_ms",
     ];
+
     let search = query.search();
     let rows = request_log::list(&app, &visitor.caller.org, &search, MOST);
     listed(&visitor, Permission::Integrate, "requests", &columns, rows).await
@@ -361,11 +372,13 @@ pub async fn deliveries(
         "created_at",
         "updated_at",
     ];
+
     let all = DeliveryFilter::default();
     let rows = async {
         let found = deliveries::list(&app, &visitor.caller, &receiver, &all, 1, MOST).await?;
         Ok(found.0)
     };
+
     let permission = Permission::Integrate;
     listed(&visitor, permission, "deliveries", &columns, rows).await
 }
@@ -380,6 +393,7 @@ pub async fn packages(State(app): State<App>, visitor: Visitor) -> Response {
         "created_at",
         "updated_at",
     ];
+
     let rows = async {
         let (found, _) = packages::list(&app, &visitor.caller, 1, MOST).await?;
         Ok(found)
@@ -407,6 +421,7 @@ pub async fn records(
         "changed_at",
         "document_hash",
     ];
+
     let filter = RecordFilter::of(query.part());
     let rows = control::list(&app, &visitor.caller, &filter, MOST);
     let permission = Permission::ReadControl;
@@ -432,6 +447,7 @@ pub async fn keys(State(app): State<App>, visitor: Visitor) -> Response {
         "active",
         "last_used_at",
     ];
+
     let rows = api_keys::list(&app, &visitor.caller.org);
     listed(&visitor, Permission::Integrate, "keys", &columns, rows).await
 }
@@ -448,6 +464,7 @@ pub async fn receivers(State(app): State<App>, visitor: Visitor) -> Response {
         "disabled_reason",
         "created_at",
     ];
+
     let rows = webhooks::list(&app, &visitor.caller, None);
     listed(&visitor, Permission::Integrate, "receivers", &columns, rows).await
 }
@@ -475,6 +492,7 @@ pub async fn changes(State(app): State<App>, visitor: Visitor) -> Response {
         "closed_at",
         "activation_id",
     ];
+
     let rows = changes::list(&app, &visitor.caller.org, None, MOST);
     let permission = Permission::ReadEvidence;
     listed(&visitor, permission, "changes", &columns, rows).await
@@ -496,11 +514,13 @@ pub async fn activations(State(app): State<App>, visitor: Visitor) -> Response {
         "rolled_back_by",
         "rollback_reason",
     ];
+
     let rows = async {
         let owner = ComponentOwner::from(&visitor.caller);
         let slots = components::slots(&app, &app.management, &owner).await?;
         Ok(slots.into_iter().flat_map(|slot| slot.history).collect())
     };
+
     let permission = Permission::ReadEvidence;
     listed(&visitor, permission, "activations", &columns, rows).await
 }
@@ -518,11 +538,13 @@ pub async fn components(State(app): State<App>, visitor: Visitor) -> Response {
         "uploaded_by",
         "created_at",
     ];
+
     let rows = async {
         let owner = ComponentOwner::from(&visitor.caller);
         let (found, _) = components::list(&app, &owner, None, 1, MOST).await?;
         Ok(found)
     };
+
     let permission = Permission::ReadEvidence;
     listed(&visitor, permission, "components", &columns, rows).await
 }
@@ -540,6 +562,7 @@ pub async fn sessions(State(app): State<App>, visitor: Visitor) -> Response {
         };
         Ok(open.iter().map(row).collect::<Vec<_>>())
     };
+
     written("sessions", &columns, rows).await
 }
 
@@ -561,6 +584,7 @@ pub async fn nodes(State(app): State<App>, visitor: Visitor) -> Response {
             .map(|one| json!({ "kind": "monitor", "name": one.address, "at": one.asked_at }));
         Ok(nodes.chain(monitors).collect::<Vec<_>>())
     };
+
     operated(&visitor, "nodes", &["kind", "name", "at"], rows).await
 }
 
@@ -600,6 +624,7 @@ async fn vault_table(
         "checked_at",
         "has_problems",
     ])?;
+
     let (mut search, mut rows) = (query.search(), 0);
     loop {
         let found = vault::found(app, &visitor.caller, &search, BATCH).await?;
@@ -615,6 +640,7 @@ async fn vault_table(
                 record.has_problems.to_string(),
             ])?;
         }
+
         rows += BATCH;
         search.after = found.last().map(|(last, _)| last.id.clone());
         if search.after.is_none() || rows >= MOST {

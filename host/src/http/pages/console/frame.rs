@@ -139,6 +139,7 @@ impl Visitor {
             ),
             (Place::Sessions, "/sessions", "console-sessions", true),
         ];
+
         let markup = html! {
             header.top.console {
                 p.brand { (self.organization.display_name()) }
@@ -157,6 +158,7 @@ impl Visitor {
             }
             (main)
         };
+
         let look = PageLook {
             frames,
             ..PageLook::plain(texts)

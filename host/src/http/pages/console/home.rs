@@ -51,6 +51,7 @@ async fn failing(app: &App, visitor: &Visitor) -> Result<Markup, ServiceError> {
     if !visitor.may(Permission::Integrate) {
         return Ok(html! {});
     }
+
     let mut receivers = webhooks::list(app, &visitor.caller, None).await?;
     receivers.retain(|one| one.failing_since.is_some() || one.disabled_reason.is_some());
     Ok(html! {
@@ -78,6 +79,7 @@ async fn requests(app: &App, visitor: &Visitor) -> Result<Markup, ServiceError> 
     if !visitor.may(Permission::ChangeRules) {
         return Ok(html! {});
     }
+
     let found = changes::waiting(app, &visitor.caller.org).await?;
     Ok(html! {
         @if !found.is_empty() {
@@ -146,6 +148,7 @@ async fn of_envelopes(app: &App, visitor: &Visitor, more: Markup) -> Result<Mark
             },
         ),
     ];
+
     let mut shown = Vec::new();
     for (title, query, search) in lists {
         let found = envelopes::search(app, &visitor.caller, &search, SHOWN + 1).await?;
@@ -155,11 +158,13 @@ async fn of_envelopes(app: &App, visitor: &Visitor, more: Markup) -> Result<Mark
             shown.push((title, format!("{PATH}/envelopes?{query}"), found));
         }
     }
+
     let findings = if visitor.may(Permission::Audit) {
         integrity::findings(app, &visitor.caller, None, SHOWN).await?
     } else {
         Vec::new()
     };
+
     let shows = usize::try_from(SHOWN).unwrap_or_default();
     Ok(html! {
         @if !findings.is_empty() {

@@ -35,6 +35,7 @@ pub async fn usage(
     if let Some(refused) = visitor.refusal(Permission::Audit) {
         return refused;
     }
+
     let month = query.month.as_deref().filter(|month| !month.is_empty());
     let usage = match installation::usage(&app, &visitor.caller.org, month).await {
         Ok(usage) => usage,
@@ -67,6 +68,7 @@ pub async fn usage(
             }
         }
     };
+
     visitor.page(Place::Audit, &texts.text("console-usage"), body)
 }
 
@@ -93,6 +95,7 @@ impl RequestQuery {
             None => (None, None),
         };
         let is_id = id.is_some() || envelope.is_some();
+
         RequestSearch {
             path: text.filter(|_| !is_id).map(str::to_owned),
             id,
@@ -122,6 +125,7 @@ pub async fn requests(
     if let Some(refused) = visitor.refusal(Permission::Integrate) {
         return refused;
     }
+
     let found = request_log::list(&app, &visitor.caller.org, &query.search(), PAGE + 1).await;
     let mut found = match found {
         Ok(found) => found,
@@ -129,6 +133,7 @@ pub async fn requests(
     };
     let has_more = found.len() > usize::try_from(PAGE).unwrap_or_default();
     found.truncate(usize::try_from(PAGE).unwrap_or_default());
+
     let texts = visitor.texts;
     let chosen = query.status.clone().unwrap_or_default();
     let older = found.last().filter(|_| has_more).map(|last| {
@@ -158,6 +163,7 @@ pub async fn requests(
         @if let Some(older) = older { p { a href=(older) { (texts.text("console-older")) } } }
         (export(texts, &format!("requests.csv?{}", query.query())))
     };
+
     visitor.live_page(
         Place::Developers,
         &LiveList::Requests,
@@ -182,6 +188,7 @@ pub async fn request(State(app): State<App>, visitor: Visitor, Path(id): Path<St
     if let Some(refused) = visitor.refusal(Permission::Integrate) {
         return refused;
     }
+
     let one = match request_log::get(&app, &visitor.caller.org, &id).await {
         Ok(one) => one,
         Err(error) => return failed(error),
@@ -209,6 +216,7 @@ pub async fn request(State(app): State<App>, visitor: Visitor, Path(id): Path<St
             }
         }
     };
+
     visitor.page(Place::Developers, &texts.text("console-request-log"), body)
 }
 
@@ -217,6 +225,7 @@ pub async fn operator(State(app): State<App>, visitor: Visitor) -> Response {
     if !visitor.operates {
         return refused(visitor.texts);
     }
+
     let read = async {
         let view = installation::view(&app).await?;
         let owner = ComponentOwner::installation();
@@ -227,6 +236,7 @@ pub async fn operator(State(app): State<App>, visitor: Visitor) -> Response {
         Ok(read) => read,
         Err(error) => return failed(error),
     };
+
     let checks = doctor::checks(&app).await;
     let texts = visitor.texts;
     let body = html! {
@@ -287,6 +297,7 @@ pub async fn operator(State(app): State<App>, visitor: Visitor) -> Response {
             }
         }
     };
+
     visitor.live_page(
         Place::Operator,
         &LiveList::Installation,
@@ -310,6 +321,7 @@ fn work(visitor: &Visitor, view: &InstallationView, url: &str) -> Markup {
         ("operator-checked", view.sweep.checked),
         ("operator-problems", view.sweep.with_problems),
     ];
+
     html! {
         section.card {
             h2 { (texts.text("operator-work")) }

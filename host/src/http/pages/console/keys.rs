@@ -59,6 +59,7 @@ pub fn acts(visitor: &Visitor, key: &ApiKeyView) -> Markup {
             }
         }
     };
+
     html! {
         @if key.active {
             @if visitor.may(Permission::Administer) { (form("rotate", "key-rotate")) }
@@ -75,6 +76,7 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
     if let Err(asks) = form.confirmed(&app, &page()).await {
         return asks;
     }
+
     let names = form.values.keys();
     let scopes: Vec<&str> = names
         .filter_map(|name| name.strip_prefix("scope-"))
@@ -83,9 +85,11 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
     if !form.value("test").is_empty() {
         body.insert("mode".into(), "test".into());
     }
+
     if !form.value("name").is_empty() {
         body.insert("name".into(), form.value("name").into());
     }
+
     let new = match valid::<NewKey>(Value::Object(body)) {
         Ok(new) => new,
         Err(error) => return error.into_response(),
@@ -105,6 +109,7 @@ pub async fn rotate(State(app): State<App>, Path(id): Path<String>, form: Consol
     if let Err(asks) = form.confirmed(&app, &page()).await {
         return asks;
     }
+
     match api_keys::rotate(&app, &form.visitor.caller, &id, &unrecorded()).await {
         Ok(issued) => shown(&app, form.visitor.texts, &issued),
         Err(error) => failed(error),
@@ -123,6 +128,7 @@ pub async fn deactivate(
     if let Err(asks) = form.confirmed(&app, &page()).await {
         return asks;
     }
+
     match api_keys::deactivate(&app, &form.visitor.caller, &id).await {
         Ok(_) => Redirect::to(&page()).into_response(),
         Err(error) => failed(error),
@@ -146,5 +152,6 @@ fn shown(app: &App, texts: Texts, issued: &IssuedKey) -> Response {
         p { a href={ (app.config.public_url()) "/docs/api#key=" (issued.api_key) } target="_blank" rel="noreferrer" { (texts.text("key-docs")) } }
         p { a href=(page()) { (texts.text("console-back")) } }
     };
+
     PageLook::plain(texts).notice(StatusCode::CREATED, &texts.text("key-new"), None, body)
 }

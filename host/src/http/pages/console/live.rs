@@ -73,6 +73,7 @@ impl LiveList {
             Self::Sessions => "/sessions",
             Self::Installation => "/operator",
         };
+
         format!("{PATH}/live{rest}")
     }
 
@@ -89,6 +90,7 @@ impl LiveList {
             Self::Sessions => return true,
             Self::Installation => return visitor.operates,
         };
+
         visitor.may(permission)
     }
 
@@ -176,6 +178,7 @@ pub async fn follow(State(app): State<App>, visitor: Visitor, list: LiveList) ->
     if !list.is_open_to(&visitor) {
         return refused(visitor.texts);
     }
+
     let place = match live::page_place(&app, &visitor.caller.org, &visitor.signed_in.session.id) {
         Ok(place) => place,
         Err(error) => return error.into_response(),
@@ -184,6 +187,7 @@ pub async fn follow(State(app): State<App>, visitor: Visitor, list: LiveList) ->
         Ok(first) => first,
         Err(error) => return failed(error),
     };
+
     let (core, every) = (app.clone(), list.interval());
     let watched = Arc::new((list, visitor));
     let read = move || {
@@ -195,9 +199,11 @@ pub async fn follow(State(app): State<App>, visitor: Visitor, list: LiveList) ->
             if !list.is_open_to(&visitor) {
                 return None;
             }
+
             list.mark(&core, &visitor).await.ok()
         }
     };
+
     live::stream(app, place, every, first, |_| "changed", read)
 }
 

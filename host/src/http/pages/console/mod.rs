@@ -75,6 +75,7 @@ pub fn routes(enabled: bool) -> Router<App> {
     if !enabled {
         return Router::new();
     }
+
     let below = |rest: &str| format!("{PATH}{rest}");
     let live = |list: LiveList| get(move |app, visitor| live::follow(app, visitor, list));
     Router::new()

@@ -30,6 +30,7 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
     if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
         return refused;
     }
+
     let read = async {
         let (found, _) = packages::list(&app, &visitor.caller, 1, PAGE).await?;
         let (templates, _) = templates::list(&app, &visitor.caller, 1, PAGE).await?;
@@ -39,6 +40,7 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
         Ok(read) => read,
         Err(error) => return failed(error),
     };
+
     let texts = visitor.texts;
     let changes = visitor.may(Permission::Send);
     let body = html! {
@@ -72,6 +74,7 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
         }
         (export(texts, "packages.csv"))
     };
+
     visitor.live_page(
         Place::Templates,
         &LiveList::Packages,
@@ -95,6 +98,7 @@ fn form(visitor: &Visitor, templates: &[Template], package: Option<&PackageView>
             .filter(|(item, _)| item.template_id == template.id);
         items.next().map(|(_, place)| place)
     };
+
     html! {
         form method="post" action=(action) {
             (visitor.token())
@@ -129,6 +133,7 @@ fn body(form: &ConsoleForm) -> Value {
         })
         .collect();
     chosen.sort_unstable();
+
     let ids: Vec<&str> = chosen.into_iter().map(|(_, id)| id).collect();
     json!({ "name": form.value("name"), "template_ids": ids })
 }
@@ -138,6 +143,7 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
+
     let new = match valid::<CreatePackage>(body(&form)) {
         Ok(new) => new,
         Err(error) => return error.into_response(),
@@ -153,6 +159,7 @@ pub async fn change(State(app): State<App>, Path(id): Path<String>, form: Consol
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
+
     let change = match valid::<ChangePackage>(body(&form)) {
         Ok(change) => change,
         Err(error) => return error.into_response(),

@@ -68,6 +68,7 @@ pub fn sign_in_form(app: &App, texts: Texts, next: &str) -> Result<Markup, Servi
     let Some(site) = passkeys::site(app) else {
         return Ok(html! {});
     };
+
     let form = DeviceForm {
         kind: "get",
         challenge: passkeys::challenge(app, &Purpose::SignIn)?,
@@ -77,6 +78,7 @@ pub fn sign_in_form(app: &App, texts: Texts, next: &str) -> Result<Markup, Servi
         action: &format!("{PATH}/sign-in/passkey"),
         button: texts.text("passkey-sign-in"),
     };
+
     Ok(form.render(
         texts,
         html! { input type="hidden" name="next" value=(next); },
@@ -89,6 +91,7 @@ pub async fn sign_in(State(app): State<App>, form: SignInForm) -> Response {
     let Some(assertion) = read::<PasskeyAssertion>(&form.values) else {
         return not_accepted(texts);
     };
+
     match passkeys::sign_in(&app, &assertion, form.origin.clone()).await {
         Ok(secret) => {
             let cookie = [(header::SET_COOKIE, cookie(Some(&secret)))];
@@ -134,6 +137,7 @@ impl ConsoleForm {
                 }
             };
         }
+
         Err(self.ask(app, back).await.unwrap_or_else(failed))
     }
 
@@ -173,6 +177,7 @@ impl ConsoleForm {
                 }
             }
         };
+
         let title = texts.text("confirm-title");
         Ok(PageLook::plain(texts).console_notice(&title, body))
     }
@@ -184,6 +189,7 @@ pub async fn section(app: &App, visitor: &Visitor) -> Result<Markup, ServiceErro
     let Some(site) = passkeys::site(app) else {
         return Ok(html! {});
     };
+
     let known = passkeys::list(app, user).await?;
     let is_confirmed = visitor.signed_in.is_confirmed(visitor.now);
     let form = DeviceForm {
@@ -195,6 +201,7 @@ pub async fn section(app: &App, visitor: &Visitor) -> Result<Markup, ServiceErro
         action: &format!("{PATH}/passkeys"),
         button: texts.text("passkey-add"),
     };
+
     let fields = html! {
         (visitor.token())
         div.field {
@@ -202,6 +209,7 @@ pub async fn section(app: &App, visitor: &Visitor) -> Result<Markup, ServiceErro
             input id="label" name="label" maxlength="100" autocomplete="off";
         }
     };
+
     Ok(html! {
         section.card {
             h2 { (texts.text("passkeys-title")) }
@@ -264,6 +272,7 @@ pub async fn add(State(app): State<App>, form: ConsoleForm) -> Response {
     let Some(created) = read::<Created>(&form.values) else {
         return not_accepted(form.visitor.texts);
     };
+
     let name = Some(form.value("label").chars().take(100).collect::<String>());
     let new = NewPasskey {
         creation: created.creation,
@@ -271,6 +280,7 @@ pub async fn add(State(app): State<App>, form: ConsoleForm) -> Response {
         name: name.filter(|name| !name.is_empty()),
     };
     let added = passkeys::add(&app, &form.visitor.signed_in.user, new).await;
+
     done(form.visitor.texts, added.map(|_| ()), &back)
 }
 
@@ -298,6 +308,7 @@ fn done(texts: Texts, result: Result<(), PasskeyProblem>, back: &str) -> Respons
         p { (texts.text(text)) }
         p { a href=(back) { (texts.text("console-back")) } }
     };
+
     let title = texts.text("passkeys-title");
     PageLook::plain(texts).notice(StatusCode::CONFLICT, &title, None, body)
 }

@@ -24,6 +24,7 @@ async fn shown(app: &App, visitor: &Visitor, problem: Option<String>) -> Respons
     if let Some(refused) = visitor.refusal(Permission::Administer) {
         return refused;
     }
+
     let found = match users::list(app, &visitor.caller.org).await {
         Ok(found) => found,
         Err(error) => return failed(error),
@@ -51,6 +52,7 @@ async fn shown(app: &App, visitor: &Visitor, problem: Option<String>) -> Respons
             }
         }
     };
+
     let title = texts.text("console-users");
     match problem {
         // The reason stays in sight.
@@ -153,6 +155,7 @@ pub async fn invite(State(app): State<App>, form: ConsoleForm) -> Response {
     let Some(role) = Role::parse(form.value("role")) else {
         return Redirect::to(&format!("{PATH}/users")).into_response();
     };
+
     let email = form.value("email").to_owned();
     let new = NewUser {
         email: email.clone(),
@@ -164,6 +167,7 @@ pub async fn invite(State(app): State<App>, form: ConsoleForm) -> Response {
         let change = ProposedChange::InviteUser { email, role };
         return request(app, &form, change, &act).await;
     }
+
     after(&app, &form, invited).await
 }
 
@@ -194,12 +198,14 @@ pub async fn change(State(app): State<App>, Path(id): Path<String>, form: Consol
     let Some(role) = Role::parse(form.value("role")) else {
         return Redirect::to(&format!("{PATH}/users")).into_response();
     };
+
     let changed = users::change(&app, &manager(&form.visitor), &id, ChangeUser { role }).await;
     if needs_approval(&changed) {
         let act = form.visitor.texts.text("console-change-role");
         let change = ProposedChange::ChangeRole { user_id: id, role };
         return request(app, &form, change, &act).await;
     }
+
     after(&app, &form, changed).await
 }
 

@@ -68,6 +68,7 @@ pub async fn show(
     if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
         return refused;
     }
+
     let owner = ComponentOwner::from(&visitor.caller);
     let read = async {
         let slots = components::slots(&app, &app.management, &owner).await?;
@@ -79,6 +80,7 @@ pub async fn show(
         Ok(read) => read,
         Err(error) => return failed(error),
     };
+
     let texts = visitor.texts;
     let body = html! {
         section.card {
@@ -100,6 +102,7 @@ pub async fn show(
         }
         @if visitor.may(Permission::ChangeRules) { (upload_form(&visitor)) }
     };
+
     visitor.live_page(
         Place::Rules,
         &LiveList::Rules,
@@ -145,6 +148,7 @@ pub async fn slot(State(app): State<App>, visitor: Visitor, Path(slot): Path<Str
     let Some(slot) = Slot::parse(&slot) else {
         return failed(ServiceError::NotFound("Slot"));
     };
+
     let owner = ComponentOwner::from(&visitor.caller);
     let read = async {
         let slots = components::slots(&app, &app.management, &owner).await?;
@@ -155,9 +159,11 @@ pub async fn slot(State(app): State<App>, visitor: Visitor, Path(slot): Path<Str
             Err(ServiceError::NotFoundText(_)) => None,
             Err(error) => return Err(error),
         };
+
         let shown = slots.into_iter().find(|one| one.slot == slot);
         Ok((shown.ok_or(ServiceError::NotFound("Slot"))?, found, live))
     };
+
     let (shown, found, live) = match read.await {
         Ok(read) => read,
         Err(error) => return failed(error),
@@ -194,6 +200,7 @@ pub async fn slot(State(app): State<App>, visitor: Visitor, Path(slot): Path<Str
             }
         }
     };
+
     visitor.live_page(Place::Rules, &LiveList::Rules, slot.as_str(), body)
 }
 
@@ -308,6 +315,7 @@ async fn component_page(
         }
         @if may_change(visitor, Some(component.slot)) { (activation_form(visitor, &component)) }
     };
+
     Ok(visitor.page(Place::Rules, &component.name, body))
 }
 
@@ -362,6 +370,7 @@ pub async fn compare(
     if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
         return refused;
     }
+
     let (caller, management) = (&visitor.caller, &app.management);
     let report = match form.value("kind") {
         "past" => {
@@ -408,6 +417,7 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
     if let Some(refused) = visitor.refusal(Permission::ChangeRules) {
         return Err(refused);
     }
+
     let owner = ComponentOwner::from(&visitor.caller);
     let org = visitor.caller.org.as_str();
     limits::admit(app, LimitedCredential::Uploads, org, &parts)
@@ -417,11 +427,13 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
     let mut form = visitor.upload::<UploadFields>(app, request).await?;
     let mut text = |name: &str| form.texts.remove(name).unwrap_or_default();
     let (name, version, signature) = (text("name"), text("version"), text("signature"));
+
     let file = form.file().map_err(IntoResponse::into_response)?.file;
     if file.size() > UPLOAD_LIMIT {
         let why = format!("file is larger than {UPLOAD_LIMIT} bytes");
         return Err(HttpError::bad_request(why).into_response());
     }
+
     let upload = ComponentUpload {
         from: None,
         name,
@@ -430,6 +442,7 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
         bundles: OfferedBundles::default(),
         file,
     };
+
     let may = |slot: Slot| {
         if may_change(&visitor, Some(slot)) {
             Ok(())
@@ -439,6 +452,7 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
             )))
         }
     };
+
     let added = components::upload(app, &app.management, &owner, upload, may).await;
     let (component, _) = added.map_err(IntoResponse::into_response)?;
     let page = format!("{PATH}/components/{}", component.component_id);
@@ -456,6 +470,7 @@ fn slot_row(visitor: &Visitor, slot: &SlotView) -> Markup {
         .history
         .iter()
         .filter(|one| one.rolled_back_at.is_none() && one.effective_at > now);
+
     html! {
         a href={ (PATH) "/rules/" (slot.slot) } { (slot.slot) }
         p { a href={ (PATH) "/components/" (slot.active.component_id) } { (slot.active.name) " " (slot.active.version) } }
@@ -488,6 +503,7 @@ pub fn change_row(visitor: &Visitor, change: &ChangeView) -> Markup {
             i64::try_from(change.approvals_required).unwrap_or(i64::MAX),
         ),
     ];
+
     html! {
         p {
             span.tag { (state(texts, change.state)) } " "

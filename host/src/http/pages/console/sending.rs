@@ -31,6 +31,7 @@ pub async fn choose(State(app): State<App>, visitor: Visitor) -> Response {
     if let Some(refused) = visitor.refusal(Permission::Send) {
         return refused;
     }
+
     let (found, _) = match templates::list(&app, &visitor.caller, 1, CHOICE).await {
         Ok(found) => found,
         Err(error) => return failed(error),
@@ -52,6 +53,7 @@ pub async fn choose(State(app): State<App>, visitor: Visitor) -> Response {
         (upload_form(&visitor))
         p { a href={ (PATH) "/bulk" } { (texts.text("send-bulk")) } }
     };
+
     visitor.page(Place::Send, &texts.text("console-send"), body)
 }
 
@@ -123,6 +125,7 @@ fn form_page(visitor: &Visitor, template: &Template) -> Response {
             button type="submit" { (texts.text("console-send")) }
         }
     };
+
     visitor.page(Place::Send, &texts.text("console-send"), body)
 }
 
@@ -167,6 +170,7 @@ fn value_field(at: usize, field: &Field) -> Markup {
         "number" => "number",
         _ => "text",
     };
+
     html! {
         div.field {
             label for=(id) { (field.name) " " span.soft { "(" (field.role) ")" } }
@@ -196,18 +200,22 @@ fn request(template: &Template, form: &ConsoleForm) -> Value {
             if let Some(locale) = some(of("locale")) {
                 signer["locale"] = locale;
             }
+
             if of("code") == "yes" {
                 signer["access"] = "email_code".into();
             }
+
             signer
         })
         .collect();
+
     let mut values = Map::new();
     for (at, field) in filled(template) {
         if let Some(given) = some(value(&format!("value-{at}"))) {
             values.insert(field.name.clone(), given);
         }
     }
+
     let mut body = json!({
         "envelope_name": value("envelope_name"), "template_id": template.id,
         "customer_email": signers.first().map(|one| one["email"].clone()),
@@ -218,14 +226,17 @@ fn request(template: &Template, form: &ConsoleForm) -> Value {
     if let Some(reference) = some(value("external_id")) {
         body["external_id"] = reference;
     }
+
     if !values.is_empty() {
         body["prefilled_data"] = Value::Object(values);
     }
+
     if let Some(name) = some(value("party_name")) {
         body["secured_party"] = json!({
             "name": name, "role": some(value("party_role")), "identifier": some(value("party_identifier")),
         });
     }
+
     body
 }
 
@@ -234,6 +245,7 @@ pub async fn send(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
+
     let caller = form.visitor.caller.clone();
     let template = match templates::get(&app, &caller, &id).await {
         Ok(template) => template,
@@ -243,6 +255,7 @@ pub async fn send(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
         Ok(new) => new,
         Err(error) => return error.into_response(),
     };
+
     // Completes even if the browser goes away.
     let sent =
         tokio::spawn(async move { creation::create(&app, &caller, new, &unrecorded()).await });

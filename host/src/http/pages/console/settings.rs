@@ -30,6 +30,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
     if let Some(refused) = visitor.refusal(Permission::Administer) {
         return refused;
     }
+
     let organization = match organizations::get(&app, &visitor.caller).await {
         Ok(organization) => organization,
         Err(error) => return failed(error),
@@ -60,6 +61,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
             p.soft { (texts.text("settings-operator")) }
         }
     };
+
     visitor.page(Place::Settings, &texts.text("console-settings"), body)
 }
 
@@ -220,6 +222,7 @@ fn disclosure(texts: Texts, organization: &OrganizationView) -> Markup {
     let fee = own.paper_fee.as_ref();
     let amount = fee.map_or_else(String::new, |fee| fee.amount_cents.to_string());
     let currency = fee.map_or("", |fee| fee.currency.as_str());
+
     let written = json!(own);
     html! {
         p.soft { (texts.text("settings-disclosure-hint")) }
@@ -362,11 +365,13 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
             let color = value("color");
             let is_ours = color == BrandColor::OURS.to_string();
             brand.insert("color".into(), or_null(if is_ours { "" } else { color }));
+
             if is("no_logo") {
                 brand.insert("logo".into(), Value::Null);
             } else if !value("logo_data").is_empty() {
                 brand.insert("logo".into(), value("logo_data").into());
             }
+
             json!({ "brand": brand })
         }
         "origins" => json!({
@@ -387,6 +392,7 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
             let present = organizations::get(app, &form.visitor.caller).await?;
             let mut consent = json!(present.consent);
             let language = value("consent_language");
+
             let parts = ["version", "statement", "disclosure"];
             if parts.iter().all(|part| value(part).is_empty()) {
                 consent.as_object_mut().map(|all| all.remove(language));
@@ -395,6 +401,7 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
                     "version": value("version"), "statement": value("statement"), "disclosure": value("disclosure"),
                 });
             }
+
             json!({ "consent": consent })
         }
         "sign-on" if is("remove") => json!({ "single_sign_on": null }),
@@ -409,6 +416,7 @@ fn disclosure_of(form: &ConsoleForm, mut disclosure: Value) -> Value {
     for name in ["contact_email", "contact_phone", "contact_address"] {
         disclosure[name] = or_null(value(name));
     }
+
     disclosure["paper_fee"] = match value("paper_fee") {
         "" => Value::Null,
         amount => json!({
@@ -417,6 +425,7 @@ fn disclosure_of(form: &ConsoleForm, mut disclosure: Value) -> Value {
             "currency": value("paper_currency").to_ascii_uppercase(),
         }),
     };
+
     let language = value("disclosure_language");
     for (name, _) in DISCLOSURE_TEXTS {
         if value(name).is_empty() {
@@ -427,6 +436,7 @@ fn disclosure_of(form: &ConsoleForm, mut disclosure: Value) -> Value {
             disclosure[name][language] = value(name).into();
         }
     }
+
     disclosure
 }
 
@@ -442,6 +452,7 @@ fn wording_of(form: &ConsoleForm, mut wordings: Value) -> Value {
         wordings[jurisdiction][language] = sentence.into();
         return wordings;
     }
+
     let sentences = wordings
         .get_mut(jurisdiction)
         .and_then(Value::as_object_mut);
@@ -452,6 +463,7 @@ fn wording_of(form: &ConsoleForm, mut wordings: Value) -> Value {
     if is_empty {
         wordings.as_object_mut().map(|all| all.remove(jurisdiction));
     }
+
     wordings
 }
 
@@ -469,10 +481,12 @@ fn sign_on_of(form: &ConsoleForm) -> Value {
         "default_role": or_null(value("default_role")), "acr_values": words("acr_values"),
         "required": value("required") == "yes",
     });
+
     // An empty field keeps the secret that is stored.
     if !value("client_secret").is_empty() {
         settings["client_secret"] = value("client_secret").into();
     }
+
     settings
 }
 
@@ -482,6 +496,7 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
     if let Some(refused) = visitor.refusal(Permission::Administer) {
         return refused;
     }
+
     let own = visitor.signed_in.user.role;
     if part == "sign-on" && own != Role::Owner {
         return refused(visitor.texts);
@@ -489,6 +504,7 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
     if let Err(asks) = form.confirmed(&app, &page()).await {
         return asks;
     }
+
     let body = match change(&app, &part, &form).await {
         Ok(Some(body)) => body,
         Ok(None) => return failed(ServiceError::NotFound("Page")),
@@ -502,6 +518,7 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
         FieldPatch::Set(new) => Some(new.clone()),
         FieldPatch::Clear | FieldPatch::Keep => None,
     };
+
     let changed = organizations::change(&app, &visitor.caller, own, new).await;
     if needs_approval(&changed) {
         let act = visitor.texts.text("sign-on-title");
@@ -510,6 +527,7 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
         };
         return request(app, &form, change, &act).await;
     }
+
     match changed {
         Ok(_) => Redirect::to(&page()).into_response(),
         Err(error) => failed(error),

@@ -33,12 +33,14 @@ pub fn local(next: &str) -> Option<&str> {
     let is_below = rest.is_empty() || rest.starts_with(['/', '?']);
     let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
     let path = rest.split(['?', '#']).next().unwrap_or_default();
+
     // Browsers resolve these, also in their encoded form.
     let leads_up = path.split('/').any(|part| {
         let part = part.to_ascii_lowercase().replace("%2e", ".");
         part == "." || part == ".."
     });
     let is_local = is_below && !leads_up && next.len() <= NEXT_LIMIT;
+
     (is_local && next.bytes().all(is_plain)).then_some(next)
 }
 
@@ -88,6 +90,7 @@ pub async fn ask(
             button type="submit" { (texts.text("sign-in-send")) }
         }
     };
+
     PageLook::plain(texts).console_notice(&title, body)
 }
 
@@ -133,6 +136,7 @@ impl FromRequest<App> for SignInForm {
         if is_foreign(app, &parts.headers) {
             return Err(refused(texts));
         }
+
         limits::admit(app, LimitedCredential::SignIn, "", &parts)
             .map_err(IntoResponse::into_response)?;
         Ok(Self {
@@ -156,6 +160,7 @@ pub async fn send(State(app): State<App>, form: SignInForm) -> Response {
             tracing::error!(%error, "a sign-in link could not be sent");
         }
     });
+
     let title = texts.text("sign-in-sent-title");
     let text = html! { p { (texts.text("sign-in-sent")) } };
     PageLook::plain(texts).notice(StatusCode::OK, &title, None, text)
@@ -176,12 +181,14 @@ pub async fn offer(
     if !offered.is_open {
         return over(texts);
     }
+
     // The link proves the mailbox, for which only the button counts, too.
     if offered.leads_to_issuer() && !offered.needs_proof() {
         let next = offered.link.leads_to.as_deref().and_then(local);
         return Redirect::to(&sign_on::address(&offered.organization.id, next, false))
             .into_response();
     }
+
     let values = [
         ("email", offered.user.email.as_str()),
         ("organization", offered.organization.name.as_str()),
@@ -192,6 +199,7 @@ pub async fn offer(
             button type="submit" { (texts.text("sign-in-button")) }
         }
     };
+
     let title = texts.text("sign-in-title");
     PageLook::plain(texts).notice(StatusCode::OK, &title, None, body)
 }
@@ -217,12 +225,14 @@ pub async fn enter(
     if is_foreign(&app, &parts.headers) {
         return refused(texts);
     }
+
     let offered = match sessions::offered(&app, &link, &code).await {
         Ok(Some(offered)) => offered,
         Ok(None) => return over(texts),
         Err(error) => return failed(error),
     };
     let next = offered.link.leads_to.clone();
+
     if !offered.is_open {
         return over(texts);
     }
@@ -234,6 +244,7 @@ pub async fn enter(
         let to = sign_on::address(&offered.organization.id, next, false);
         return sign_on::onward(texts, &to);
     }
+
     let signed_in = sessions::sign_in(&app, offered, origin(&app, &parts)).await;
     match signed_in.map(|secret| secret.map(|secret| (secret, next))) {
         Ok(Some((secret, next))) => {
@@ -252,6 +263,7 @@ pub async fn leave(State(app): State<App>, form: ConsoleForm) -> Response {
     if let Err(error) = sessions::end(&app, &signed_in.user, Some(&signed_in.session.id)).await {
         return failed(error);
     }
+
     let cookie = [(header::SET_COOKIE, cookie(None))];
     match single_sign_on::end_url(&app, signed_in).await {
         Some(url) => (cookie, sign_on::onward(form.visitor.texts, url.as_str())).into_response(),
@@ -294,6 +306,7 @@ pub async fn sessions(State(app): State<App>, visitor: Visitor) -> Response {
         }
         (export(texts, "sessions.csv"))
     };
+
     visitor.live_page(
         Place::Sessions,
         &LiveList::Sessions,

@@ -97,6 +97,7 @@ pub async fn offer(
     let Some(org) = OrgId::parse(&org) else {
         return problem(texts, &SignOnProblem::Unknown);
     };
+
     let offered = match single_sign_on::offered(&app, &org).await {
         Ok(offered) => offered,
         Err(error) => return problem(texts, &error),
@@ -105,6 +106,7 @@ pub async fn offer(
         ("organization", offered.organization.as_str()),
         ("issuer", offered.issuer.as_str()),
     ];
+
     let next = query.next.as_deref().and_then(local);
     let action = address(&org, next, query.confirm.as_deref() == Some("yes"));
     let body = html! {
@@ -113,6 +115,7 @@ pub async fn offer(
             button type="submit" { (texts.text("sign-on-continue")) }
         }
     };
+
     let title = texts.text("sign-in-title");
     PageLook::plain(texts).notice(StatusCode::OK, &title, None, body)
 }
@@ -135,11 +138,13 @@ pub async fn begin(
     let Some(org) = OrgId::parse(&org) else {
         return problem(texts, &SignOnProblem::Unknown);
     };
+
     let visitor = match query.confirm.as_deref() {
         Some("yes") => Visitor::from_request_parts(&mut parts, &app).await.ok(),
         _ => None,
     };
     let confirms = visitor.as_ref().map(|visitor| &visitor.signed_in);
+
     let next = query.next.as_deref().and_then(local);
     match single_sign_on::begin(&app, &org, next, confirms).await {
         Ok(begun) => {
@@ -161,6 +166,7 @@ pub async fn finish(
     if let Err(refused) = limits::admit(&app, LimitedCredential::SignIn, "", &parts) {
         return refused.into_response();
     }
+
     let begun = named_cookie(&parts.headers, COOKIE).unwrap_or_default();
     let finished = single_sign_on::finish(&app, begun, &answer, origin(&app, &parts)).await;
     let over = [(header::SET_COOKIE, pending("", 0))];
@@ -172,6 +178,7 @@ pub async fn finish(
                 page.headers_mut()
                     .append(header::SET_COOKIE, cookie(Some(secret)));
             }
+
             page
         }
         Err(error) => (over, problem(texts, &error)).into_response(),
@@ -198,14 +205,17 @@ pub fn problem(texts: Texts, problem: &SignOnProblem) -> Response {
             (StatusCode::INTERNAL_SERVER_ERROR, "sign-on-failed")
         }
     };
+
     if !matches!(problem, SignOnProblem::Failed(_)) {
         tracing::info!(%problem, "a sign-in at an issuer was refused");
     }
+
     let body = html! {
         p { (texts.text(text)) }
         @if let SignOnProblem::Refused(why) = problem { p.soft { code { (why) } } }
         p { a href={ (PATH) "/sign-in" } { (texts.text("sign-in-title")) } }
     };
+
     let title = texts.text("sign-on-refused-title");
     PageLook::plain(texts).notice(status, &title, None, body)
 }

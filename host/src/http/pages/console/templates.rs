@@ -50,6 +50,7 @@ pub async fn list(
     if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
         return refused;
     }
+
     let page = query.page.unwrap_or(1).clamp(1, 10_000);
     let (found, total) = match templates::list(&app, &visitor.caller, page, PAGE).await {
         Ok(found) => found,
@@ -80,6 +81,7 @@ pub async fn list(
         p { a href={ (PATH) "/packages" } { (texts.text("console-packages")) } }
         (export(texts, "templates.csv"))
     };
+
     visitor.live_page(
         Place::Templates,
         &LiveList::Templates,
@@ -139,6 +141,7 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
     if let Some(refused) = visitor.refusal(Permission::Send) {
         return Err(refused);
     }
+
     let form = visitor.upload::<TemplateFields>(app, Request::from_parts(parts, body));
     let mut form = form.await?;
     let file = form.file().map_err(IntoResponse::into_response)?;
@@ -147,6 +150,7 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
     if name.is_empty() {
         return Err(HttpError::bad_request("name is required").into_response());
     }
+
     let new = CreateTemplate {
         name,
         external_id: None,
@@ -157,6 +161,7 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
         pricing_table: false,
         accept_certification_loss: text("accept_certification_loss") == "yes",
     };
+
     let made = templates::create(app, &visitor.caller, new, &unrecorded()).await;
     let made = made.map_err(failed)?;
     let to = if made.template.fields.is_empty() {
@@ -164,6 +169,7 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
     } else {
         format!("{PATH}/send/{}", made.template.id)
     };
+
     Ok(Redirect::to(&to).into_response())
 }
 
@@ -172,6 +178,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
     if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
         return refused;
     }
+
     let read = async {
         let template = templates::get(&app, &visitor.caller, &id).await?;
         let count = match &template.document {
@@ -180,6 +187,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
         };
         Ok((template, count))
     };
+
     match read.await {
         Ok((template, count)) => shown(&visitor, &template, count),
         Err(error) => failed(error),
@@ -252,6 +260,7 @@ fn shown(visitor: &Visitor, template: &Template, count: usize) -> Response {
             }
         }
     };
+
     visitor.page(Place::Templates, &template.name, body)
 }
 
@@ -264,6 +273,7 @@ pub async fn picture(
     if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
         return refused;
     }
+
     let drawn = async {
         let not_found = || ServiceError::NotFound("Page");
         let page = name.strip_suffix(".png").and_then(|page| page.parse().ok());
@@ -272,6 +282,7 @@ pub async fn picture(
         let document = template.document.ok_or_else(not_found)?.into();
         pages::picture(&app, &app.pages, &document, page, WIDTHS[0]).await
     };
+
     match drawn.await {
         Ok(picture) => {
             let headers = [
@@ -299,6 +310,7 @@ pub async fn preview(
     if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
         return refused;
     }
+
     let made = async {
         let template = templates::get(&app, &visitor.caller, &id).await?;
         let first = template.roles().first().map(|role| (*role).to_owned());
@@ -307,14 +319,17 @@ pub async fn preview(
             role: query.role.or(first).unwrap_or_default(),
             values: None,
         };
+
         let session = FieldBuilderSession {
             user: visitor.caller.creator(),
             template,
             return_url: None,
         };
         let form = builder::preview(&app, &app.pages, &session, shown).await?;
+
         Ok((session.template, form))
     };
+
     match made.await {
         Ok((template, form)) => {
             let look = preview_look(&form);
@@ -329,12 +344,14 @@ pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
+
     let back = format!("{}{}", app.config.console_url(), address(&id));
     let request = json!({ "template_id": id, "return_url": back });
     let request = match valid::<StartSession>(request) {
         Ok(request) => request,
         Err(error) => return error.into_response(),
     };
+
     let caller = &form.visitor.caller;
     match start(&app, &app.access, &app.pages, caller, &request).await {
         Ok(issued) => to_builder(&app, form.visitor.texts, &issued.builder_url),
@@ -347,6 +364,7 @@ pub async fn rename(State(app): State<App>, Path(id): Path<String>, form: Consol
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
+
     let change = match valid::<ChangeTemplate>(json!({ "name": form.value("name") })) {
         Ok(change) => change,
         Err(error) => return error.into_response(),

@@ -85,6 +85,7 @@ pub async fn list(
     if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
         return refused;
     }
+
     let mut records = match found(&app, &visitor.caller, &query.search(), PAGE + 1).await {
         Ok(records) => records,
         Err(error) => return failed(error),
@@ -92,6 +93,7 @@ pub async fn list(
     let has_more = records.len() > usize::try_from(PAGE).unwrap_or_default();
     records.truncate(usize::try_from(PAGE).unwrap_or_default());
     let texts = visitor.texts;
+
     let last = records.last().filter(|_| has_more);
     let older = last.map(|(last, _)| format!("{PATH}/vault?{}&after={}", query.query(), last.id));
     let body = html! {
@@ -141,6 +143,7 @@ pub async fn list(
         }
         @if let Some(older) = older { p { a href=(older) { (texts.text("console-older")) } } }
     };
+
     visitor.live_page(
         Place::Vault,
         &LiveList::Envelopes,

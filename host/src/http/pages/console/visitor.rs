@@ -58,10 +58,12 @@ pub fn is_foreign(app: &App, headers: &HeaderMap) -> bool {
     let Ok(origin) = origin.to_str() else {
         return true;
     };
+
     // Our pages send no referrer, and browsers then keep the origin back, too; so does a page that wants to hide.
     if origin == "null" {
         return site.is_none();
     }
+
     // A proxy may pass on another host than the browser asked for.
     let console = app.config.console_url();
     let own = url::Url::parse(&console).map(|url| url.origin().ascii_serialization());
@@ -70,6 +72,7 @@ pub fn is_foreign(app: &App, headers: &HeaderMap) -> bool {
         .and_then(|host| host.to_str().ok());
     let asked = origin.split_once("://").map(|(_, authority)| authority);
     let is_own = own.is_ok_and(|own| own == origin) || (asked.is_some() && asked == host);
+
     !is_own
 }
 
@@ -116,6 +119,7 @@ impl Visitor {
         if is_foreign(app, request.headers()) {
             return Err(refused(self.texts));
         }
+
         let form = MultipartForm::<T>::from_request(request, app).await;
         let mut form = form.map_err(IntoResponse::into_response)?;
         let given = form.texts.remove("token").unwrap_or_default();
@@ -145,6 +149,7 @@ impl Visitor {
         let Some(signed_in) = sessions::again(app, &self.signed_in).await? else {
             return Ok(None);
         };
+
         let organization = organizations::read(app, &self.caller.org).await?;
         Ok(Some(Self {
             texts: self.texts,
@@ -165,6 +170,7 @@ impl FromRequestParts<App> for Visitor {
         let Some(secret) = secret(&parts.headers).map(str::to_owned) else {
             return Err(asks());
         };
+
         let refused = |error: HttpError| error.into_response();
         let counted = Some(LimitedCredential::WebToken);
         let lookup = CredentialLookup::begin(app, counted, &secret, parts).await;
@@ -172,9 +178,11 @@ impl FromRequestParts<App> for Visitor {
         let found = sessions::signed_in(lookup.core(), &secret).await;
         let found = found.map_err(|error| refused(error.into()))?;
         lookup.settle(app, found.is_some()).map_err(refused)?;
+
         let Some(signed_in) = found else {
             return Err(asks());
         };
+
         let user = WebUser::from(&signed_in);
         let notes = notes::of(parts);
         let _ = notes.org.set(user.org.clone());
@@ -182,6 +190,7 @@ impl FromRequestParts<App> for Visitor {
         let caller = Caller::from(&user);
         let organization = organizations::read(app, &caller.org).await;
         let organization = organization.map_err(failed)?;
+
         Ok(Self {
             texts: texts_for(&parts.headers, organization.settings.language),
             operates: installation::is_operator(app, &caller.org, user.role),
@@ -213,10 +222,12 @@ impl FromRequest<App> for ConsoleForm {
     async fn from_request(request: Request, app: &App) -> Result<Self, Response> {
         let (mut parts, body) = request.into_parts();
         let visitor = Visitor::from_request_parts(&mut parts, app).await?;
+
         // One layer more than the token of the session.
         if is_foreign(app, &parts.headers) {
             return Err(refused(visitor.texts));
         }
+
         let path = parts.uri.path().to_owned();
         let values = read_form(Request::from_parts(parts, body), app).await?;
         let given = values.get("token").map_or("", String::as_str);

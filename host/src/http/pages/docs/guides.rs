@@ -106,12 +106,15 @@ fn rendered(slug: &'static str, source: &'static str) -> Guide {
         title: String::new(),
         text: String::new(),
     }];
+
     let mut ids: BTreeMap<String, usize> = BTreeMap::new();
     let mut title = String::new();
     let mut about = String::new();
+
     // Place of the heading that is being read, its level and text.
     let mut heading: Option<(usize, HeadingLevel, String)> = None;
     let mut code: Option<(String, String)> = None;
+
     let mut links = Vec::new();
     for event in Parser::new_ext(source, options) {
         match &event {
@@ -123,6 +126,7 @@ fn rendered(slug: &'static str, source: &'static str) -> Guide {
                 } else if about.len() < 400 && sections.len() <= 2 {
                     about.push_str(text);
                 }
+
                 if let Some(section) = sections.last_mut() {
                     section.text.push_str(text);
                 }
@@ -141,6 +145,7 @@ fn rendered(slug: &'static str, source: &'static str) -> Guide {
             }
             _ => {}
         }
+
         match event {
             Event::Start(Tag::Heading { level, .. }) => {
                 heading = Some((pieces.len(), level, String::new()));
@@ -154,6 +159,7 @@ fn rendered(slug: &'static str, source: &'static str) -> Guide {
                 if level == HeadingLevel::H1 {
                     title.clone_from(&text);
                 }
+
                 sections.push(Section {
                     id: id.clone(),
                     title: text,
@@ -161,6 +167,7 @@ fn rendered(slug: &'static str, source: &'static str) -> Guide {
                 });
                 let open = format!("<{level} id=\"{id}\">");
                 pieces.insert(from, Piece::Event(Event::Html(open.into())));
+
                 let close = format!("</{level}>\n");
                 pieces.push(Piece::Event(Event::Html(close.into())));
             }
@@ -205,6 +212,7 @@ fn rendered(slug: &'static str, source: &'static str) -> Guide {
             event => pieces.push(Piece::Event(event)),
         }
     }
+
     let sentence = about.split(". ").next().unwrap_or_default().trim();
     let about = format!("{}.", sentence.trim_end_matches(['.', ':']));
     Guide {
@@ -227,6 +235,7 @@ fn unique(ids: &mut BTreeMap<String, usize>, text: &str) -> String {
     let id: String = text.chars().filter_map(kept).collect();
     let count = ids.entry(id.clone()).or_default();
     *count += 1;
+
     match *count {
         1 => id,
         more => format!("{id}-{}", more - 1),
@@ -238,6 +247,7 @@ fn served(link: &str) -> Option<String> {
     if link.contains("://") || link.starts_with('#') || link.starts_with('/') {
         return Some(link.to_owned());
     }
+
     let (file, anchor) = match link.split_once('#') {
         Some((file, anchor)) => (file, format!("#{anchor}")),
         None => (link, String::new()),
@@ -245,6 +255,7 @@ fn served(link: &str) -> Option<String> {
     if file == "openapi.json" {
         return Some("/docs/api".into());
     }
+
     let slug = file.strip_suffix(".md")?;
     let known = SOURCES.iter().any(|(known, _)| *known == slug);
     known.then(|| format!("/docs/{slug}{anchor}"))
@@ -255,6 +266,7 @@ fn written(pieces: Vec<Piece<'_>>) -> String {
     let mut page = String::new();
     let mut events = Vec::new();
     let mut samples: Vec<(String, String)> = Vec::new();
+
     let mut groups = 0;
     for piece in pieces {
         match piece {
@@ -263,6 +275,7 @@ fn written(pieces: Vec<Piece<'_>>) -> String {
                 if repeats || tab(&language).is_none() {
                     end_samples(&mut page, &mut events, &mut samples, &mut groups);
                 }
+
                 if tab(&language).is_some() {
                     samples.push((language, text));
                 } else {
@@ -287,6 +300,7 @@ fn written(pieces: Vec<Piece<'_>>) -> String {
             }
         }
     }
+
     end_samples(&mut page, &mut events, &mut samples, &mut groups);
     pulldown_cmark::html::push_html(&mut page, events.into_iter());
     page
@@ -301,6 +315,7 @@ fn end_samples(
     if samples.is_empty() {
         return;
     }
+
     let samples = std::mem::take(samples);
     *groups += 1;
     let group = format!("sample{groups}");
@@ -317,8 +332,10 @@ fn end_samples(
             }
         },
     };
+
     pulldown_cmark::html::push_html(page, std::mem::take(events).into_iter());
     let PreEscaped(block) = block;
     page.push_str(&block);
+
     page.push('\n');
 }

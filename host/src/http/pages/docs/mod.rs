@@ -41,6 +41,7 @@ async fn guide(Path(slug): Path<String>) -> Response {
     {
         return kept(MARKDOWN, guide.source);
     }
+
     match Guide::named(&slug) {
         Some(guide) => page(Some(guide), &guide.title, &PreEscaped(guide.html.clone())),
         None => HttpError::new(StatusCode::NOT_FOUND, "Not found").into_response(),
@@ -75,6 +76,7 @@ async fn found(Query(question): Query<Question>) -> Response {
             }
         }
     };
+
     page(None, "Search", &content)
 }
 
@@ -101,10 +103,12 @@ fn llms_text(base: &str) -> String {
             text += &format!("- [{title}]({base}/docs/{slug}.md): {about}\n");
         }
     }
+
     text += &format!(
         "\n## API\n\n- [OpenAPI 3.1]({base}/api/v2/openapi.json): every operation, answer, error and webhook\n\
          - [MCP]({base}/mcp): the operations as tools\n\n## Optional\n\n- [All guides in one file]({base}/llms-full.txt)\n"
     );
+
     text
 }
 
@@ -194,9 +198,11 @@ fn page(guide: Option<&Guide>, title: &str, content: &Markup) -> Response {
             }
         }
     };
+
     let mut response = kept("text/html; charset=utf-8", page.into_string());
     let policy = HeaderValue::from_static(POLICY);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+
     response
 }

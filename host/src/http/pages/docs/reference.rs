@@ -87,5 +87,6 @@ fn hashes(page: &str, element: &str) -> String {
         sources.push(format!("'sha256-{hash}'"));
         rest = after;
     }
+
     sources.join(" ")
 }

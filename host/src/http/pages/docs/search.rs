@@ -21,6 +21,7 @@ pub fn sections(question: &str) -> Vec<Hit> {
     if words.is_empty() {
         return Vec::new();
     }
+
     let mut found = Vec::new();
     for guide in guides::all() {
         for section in &guide.sections {
@@ -36,6 +37,7 @@ pub fn sections(question: &str) -> Vec<Hit> {
             }
         }
     }
+
     // A stable sort: equal sections stay in the order of the guides.
     found.sort_by_key(|(rank, ..)| std::cmp::Reverse(*rank));
     let hits = found.into_iter().take(MOST);
@@ -59,11 +61,13 @@ fn hit(guide: &Guide, section: &Section, word: &str) -> Hit {
     let lower: String = text.iter().map(char::to_ascii_lowercase).collect();
     let at = lower.find(word).map_or(0, |at| lower[..at].chars().count());
     let from = at.saturating_sub(AROUND);
+
     let to = (at + AROUND).min(text.len());
     let (before, after) = (
         if from > 0 { "…" } else { "" },
         if to < text.len() { "…" } else { "" },
     );
+
     let middle: String = text[from..to].iter().collect();
     Hit {
         address: format!("/docs/{}#{}", guide.slug, section.id),

@@ -40,12 +40,15 @@ pub async fn apply(
         }
         _ => None,
     };
+
     let mut tx = core.store.begin().await?;
     components::begin_change(&mut tx).await?;
+
     // Again, now that no other change can come in between; one that came before is effective by now.
     let now = core.clock.now();
     let mut change = find_in(&mut tx, org, id).await?;
     still_open(&change, now)?;
+
     if let Err(problem) = unchanged(core, &mut tx, &change, component.as_ref(), now).await? {
         let state = ChangeState::Outdated;
         rows::close(&mut tx, &change, state, &owner.actor, now, None).await?;
@@ -54,6 +57,7 @@ pub async fn apply(
         tx.commit().await?;
         return Err(problem.into());
     }
+
     let policy = policy_of(core, &mut tx, org).await?;
     let approved_by = permit(core, &mut tx, &change, &policy, now).await?;
     let made = make(
@@ -66,6 +70,7 @@ pub async fn apply(
         now,
     )
     .await?;
+
     change.content.approvals_required = Some(change.content.change.reviews_required(&policy));
     rows::set_content(&mut tx, &change).await?;
     let state = ChangeState::Applied;
@@ -75,7 +80,9 @@ pub async fn apply(
         "approved_by": approved_by, "emergency": change.content.is_emergency,
     });
     record(core, &mut tx, &owner, "change.applied", details).await?;
+
     tx.commit().await?;
+
     // Applied on this node at once. Other nodes poll for it.
     following::refresh(core, management).await?;
     view(core, find(core, org, id).await?).await
@@ -107,12 +114,14 @@ async fn unchanged(
             return Ok(same.then_some(()).ok_or(ChangeProblem::BaseMoved));
         }
     };
+
     if let (RequestedChange::Activate { component: was, .. }, Some(is)) =
         (&content.change, component)
         && is.identity != *was
     {
         return Ok(Err(ChangeProblem::ComponentChanged));
     }
+
     let base = base(tx, org, &content.change, &instance, now).await?;
     let same = base.digest == content.base_digest;
     Ok(same.then_some(()).ok_or(ChangeProblem::BaseMoved))
@@ -137,12 +146,14 @@ async fn permit(
             Ok(approved_by)
         };
     }
+
     let required = content.change.reviews_required(policy);
     let required = usize::try_from(required).unwrap_or(usize::MAX);
     if approved_by.len() < required {
         let given = approved_by.len();
         return Err(ChangeProblem::ApprovalsMissing { given, required }.into());
     }
+
     let fresh = match (&content.comparison, content.change.slot()) {
         (Some(comparison), Some(slot)) => {
             // Also those of the installation may have changed.
@@ -151,6 +162,7 @@ async fn permit(
         }
         _ => false,
     };
+
     if policy.shadow_required && content.change.activates_rules() && !fresh {
         Err(ChangeProblem::ShadowStale.into())
     } else {
@@ -188,6 +200,7 @@ async fn make(
                 effective_at: effective_at.filter(|at| *at > now),
                 may_be_older: false,
             };
+
             let made = activation::activate_in(core, tx, owner, checked, Some(&change.id)).await?;
             Ok(Some(made.id))
         }
@@ -206,6 +219,7 @@ async fn make(
                 activation: Some(activation_id.as_str()),
                 reason: Some(content.reason.clone()),
             };
+
             let id = Some(&change.id);
             let back = activation::roll_back_in(core, tx, owner, going_back, id).await?;
             Ok(Some(back.id))

@@ -212,10 +212,12 @@ pub async fn waiting(core: &Core, org: &OrgId) -> Result<Vec<ChangeView>, Servic
         _ => false,
     };
     found.retain(may_wait);
+
     let mut views = Vec::new();
     for change in found {
         views.push(view(core, change).await?);
     }
+
     views.retain(|one| one.state == ChangeState::Open || one.review_due);
     Ok(views)
 }
@@ -245,12 +247,14 @@ pub async fn view(core: &Core, change: ComponentChange) -> Result<ChangeView, Se
     let uploader = uploader(&mut connection, &change).await?;
     drop(connection);
     let approvals = approvals(&change, &reviews, &policy, uploader.as_deref()).len();
+
     // A later policy does not excuse the reviews that an emergency still needs.
     let required = change.content.approvals_required;
     let required = required.unwrap_or_else(|| change.content.change.reviews_required(&policy));
     let required = usize::try_from(required).unwrap_or(usize::MAX);
     let state = state_at(&change, core.clock.now());
     let config = shown_config(core, &change);
+
     let content = change.content;
     Ok(ChangeView {
         change_id: change.id,
@@ -340,8 +344,10 @@ fn approvals(
             && !same_person(&review.by, &change.requested_by)
             && !same_account(account, requester)
             && !uploader.is_some_and(|uploader| same_person(uploader, &review.by));
+
         approved.extend(counts.then_some(review));
     }
+
     approved.into_iter().map(|one| one.by.clone()).collect()
 }
 

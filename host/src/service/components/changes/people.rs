@@ -71,6 +71,7 @@ pub(super) async fn propose_sign_on(
             "Only an owner changes the sign-in",
         ));
     }
+
     let org = &officer.caller.org;
     let previous = organizations::read(core, org).await?;
     let previous = previous.settings.single_sign_on;
@@ -88,6 +89,7 @@ pub(super) async fn propose_sign_on(
         Some(None) => SecretChange::Remove,
         Some(Some(_)) => SecretChange::Set,
     };
+
     let context = secret_context(org.as_str());
     let sealed = secret.flatten();
     let sealed = sealed.map(|secret| core.cipher.encrypt(&secret, &context));
@@ -96,6 +98,7 @@ pub(super) async fn propose_sign_on(
         client_secret,
         previous: previous.map(Box::new),
     };
+
     Ok((change, sealed))
 }
 
@@ -132,6 +135,7 @@ pub(super) async fn propose_role(
         role,
         previous: user.role,
     };
+
     Ok((change, None))
 }
 
@@ -146,10 +150,12 @@ pub(super) async fn propose_move(
     let user = named(core, org, user).await?;
     let manager = officer.manager();
     manager.may_give(user.role)?;
+
     let Some(identity) = user.identity else {
         let message = "The user has not signed in at an issuer";
         return Err(ServiceError::Conflict(message.into()));
     };
+
     let into = match into {
         Some(into) => Some(named(core, org, into).await?),
         None => None,
@@ -162,6 +168,7 @@ pub(super) async fn propose_move(
             return Err(ServiceError::Conflict(message.into()));
         }
     }
+
     let change = RequestedChange::MoveIdentity {
         user_id: user.id,
         email: user.email,
@@ -169,6 +176,7 @@ pub(super) async fn propose_move(
         into_email: into.as_ref().map(|into| into.email.clone()),
         into_user_id: into.map(|into| into.id),
     };
+
     Ok((change, None))
 }
 
@@ -215,6 +223,7 @@ pub(super) async fn is_unchanged(
                 }
                 None => true,
             };
+
             has_it && is_free
         }
         _ => true,
@@ -253,6 +262,7 @@ pub(super) async fn make(
                 email: email.clone(),
                 role: *role,
             };
+
             // Where two people let somebody in, neither is the inviter.
             let by = alone.unwrap_or_else(|| format!("change:{}", change.id));
             users::invite_in(tx, &manager, new, by, now).await?;
@@ -270,6 +280,7 @@ pub(super) async fn make(
         | RequestedChange::RollBack { .. }
         | RequestedChange::Policy { .. } => {}
     }
+
     Ok(())
 }
 
@@ -286,6 +297,7 @@ pub async fn permit_second(
     if second.is(first) || same_account(second.identity.as_ref(), first_account) {
         return Err(ChangeProblem::RequesterReviews.into());
     }
+
     let tree = InvitationTree::read(tx, org).await?;
     if tree.are_related(actor, first) || tree.share_an_inviter(actor, first) {
         return Err(ChangeProblem::InviteeReviews.into());
@@ -293,6 +305,7 @@ pub async fn permit_second(
     if tree.is_unconfirmed(actor) {
         return Err(ChangeProblem::IdentityUnconfirmed.into());
     }
+
     Ok(())
 }
 
@@ -308,6 +321,7 @@ pub(super) async fn check_access(
     {
         return Err(ServiceError::NotAllowed("Your token was revoked"));
     }
+
     let email = officer.caller.email.as_deref().unwrap_or_default();
     let user = rows::by_address(tx, org, &address(email)).await?;
     if user
@@ -316,6 +330,7 @@ pub(super) async fn check_access(
     {
         return Err(ServiceError::NotAllowed("Your access has ended"));
     }
+
     Ok(user)
 }
 
@@ -377,6 +392,7 @@ impl InvitationTree {
             }
             None => user.created_by.as_str(),
         };
+
         Some(by.to_lowercase())
     }
 

@@ -49,6 +49,7 @@ pub(in super::super) async fn permit_alone(
             Err(ChangeProblem::StateRequired.into())
         };
     };
+
     match policy_of(core, connection, org).await?.reviews_required {
         0 => Ok(()),
         _ => Err(ChangeProblem::ApprovalRequired.into()),
@@ -68,6 +69,7 @@ pub async fn set_policy(
     permit_alone(core, &mut tx, &owner).await?;
     let previous = policy_of(core, &mut tx, org).await?;
     put_policy(core, &mut tx, &owner, org, &previous, next, None).await?;
+
     tx.commit().await?;
     policy(core, org).await
 }
@@ -91,6 +93,7 @@ pub async fn set_by_operator(
         details: json!({ "previous": previous, "policy": next, "change_id": null }),
     };
     ledger::append(tx, Some(org), &owner, entry).await?;
+
     Ok(())
 }
 
@@ -102,6 +105,7 @@ pub(super) fn check_policy(policy: &ChangePolicy, path: &[&str]) -> Result<(), S
     let Some((member, why)) = policy.problem().or_else(of_key) else {
         return Ok(());
     };
+
     let path: Vec<&str> = path.iter().copied().chain([member]).collect();
     let received = json!(policy)[member].to_string();
     let issue = ValidationIssue::new("out_of_range", &path, "a value in range", received, why);

@@ -127,6 +127,7 @@ pub async fn create(
             "Only components are changed in an emergency",
         )]));
     }
+
     let proposed = propose(core, management, officer, &policy, new.change).await?;
     let compares = match &proposed.component {
         Some(component) if proposed.change.activates_rules() && !new.emergency => {
@@ -138,14 +139,17 @@ pub async fn create(
         Some(component) => Some(compared(core, management, officer, component).await?),
         None => None,
     };
+
     let mut tx = core.store.begin().await?;
     components::lock_changes(&mut tx).await?;
+
     // After the lock: an activation that came before is effective by now.
     let now = core.clock.now();
     if rows::count_open(&mut tx, org, now).await? >= OPEN {
         let message = format!("There are {OPEN} open change requests; apply or withdraw some");
         return Err(ServiceError::Conflict(message));
     }
+
     let base = base(&mut tx, org, &proposed.change, &proposed.instance, now).await?;
     if let RequestedChange::RollBack {
         slot,
@@ -161,6 +165,7 @@ pub async fn create(
             return Err(ServiceError::NotFound("Activation"));
         }
     }
+
     let change = ComponentChange {
         id: ChangeId::new(),
         org: org.clone(),
@@ -185,12 +190,15 @@ pub async fn create(
         closed_at: None,
         activation: None,
     };
+
     rows::insert(&mut tx, &change, &proposed.instance).await?;
+
     // The settings of a provider stay sealed.
     let mut details = json!(change.content);
     details["change_id"] = json!(change.id);
     record(core, &mut tx, &owner, "change.requested", details).await?;
     tx.commit().await?;
+
     view(core, change).await
 }
 
@@ -206,6 +214,7 @@ fn check_reason(new: &NewChange) -> Result<(), ServiceError> {
             "Say why the change is made",
         ));
     }
+
     let activates_rules =
         matches!(&new.change, ProposedChange::Activate { slot, .. } if !slot.is_provider());
     if activates_rules && new.source.is_none() {
@@ -217,6 +226,7 @@ fn check_reason(new: &NewChange) -> Result<(), ServiceError> {
             "Rules come from a repository and a commit of it",
         ));
     }
+
     for (member, text, limit) in new
         .source
         .iter()
@@ -232,6 +242,7 @@ fn check_reason(new: &NewChange) -> Result<(), ServiceError> {
             ));
         }
     }
+
     if issues.is_empty() {
         Ok(())
     } else {
@@ -293,6 +304,7 @@ async fn propose(
             } else {
                 None
             };
+
             Ok(CheckedChange {
                 change: RequestedChange::Activate {
                     slot,
@@ -322,6 +334,7 @@ async fn propose(
                     activation::current(&all, &name, core.clock.now()).map(|one| one.id.clone())
                 }
             };
+
             Ok(CheckedChange {
                 change: RequestedChange::RollBack {
                     slot,
@@ -387,6 +400,7 @@ pub(super) async fn base(
     let here = all.iter().filter(|one| one.instance == instance);
     let mut ids: Vec<&str> = here.map(|one| one.id.as_str()).collect();
     ids.sort_unstable();
+
     Ok(ChangeBase {
         current: activation::current(&all, instance, now).map(|one| one.id.clone()),
         digest: sha256(ids.join(" ").as_bytes()),
@@ -410,6 +424,7 @@ async fn compared(
     } else {
         None
     };
+
     Ok(ChangeComparison {
         generated,
         at: core.clock.now(),
@@ -441,6 +456,7 @@ pub async fn compare(
             return Err(ServiceError::Conflict(message.into()));
         }
     };
+
     let comparison = compared(core, management, officer, &component).await?;
     let mut tx = core.store.begin().await?;
     components::lock_changes(&mut tx).await?;
@@ -448,9 +464,11 @@ pub async fn compare(
     still_open(&change, now)?;
     change.content.comparison = Some(comparison.clone());
     rows::set_content(&mut tx, &change).await?;
+
     rows::void_approvals(&mut tx, &change, VoidReason::ComparedAgain).await?;
     let details = json!({ "change_id": change.id, "comparison": comparison });
     record(core, &mut tx, &owner, "change.compared", details).await?;
     tx.commit().await?;
+
     view(core, change).await
 }

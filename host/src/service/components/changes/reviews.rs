@@ -50,6 +50,7 @@ pub async fn review(
             "Say why",
         )]));
     }
+
     let (owner, org, now) = (officer.owner(), &officer.caller.org, core.clock.now());
     let mut tx = core.store.begin().await?;
     components::lock_changes(&mut tx).await?;
@@ -60,11 +61,13 @@ pub async fn review(
         let message = format!("The request has {REVIEWS} reviews; withdraw it and make a new one");
         return Err(ServiceError::Conflict(message));
     }
+
     let state = state_at(&change, now);
     let is_late = change.content.is_emergency && state == ChangeState::Applied;
     if state != ChangeState::Open && !is_late {
         return Err(ChangeProblem::Closed(state).into());
     }
+
     if new.verdict != Verdict::Comment {
         let policy = policy_of(core, &mut tx, org).await?;
         if !policy.lets_review(role) {
@@ -73,6 +76,7 @@ pub async fn review(
         if officer.requested(&change) {
             return Err(ChangeProblem::RequesterReviews.into());
         }
+
         let uploader = uploader(&mut tx, &change).await?;
         if uploader
             .as_ref()
@@ -80,6 +84,7 @@ pub async fn review(
         {
             return Err(ChangeProblem::UploaderReviews.into());
         }
+
         if new.verdict == Verdict::Approve {
             let reviews = rows::reviews(&mut tx, org, &change.id).await?;
             let approved = approvals(&change, &reviews, &policy, uploader.as_deref());
@@ -87,6 +92,7 @@ pub async fn review(
             may_approve(officer, &change, uploader, approved, &tree)?;
         }
     }
+
     let review = ChangeReview {
         by: owner.actor.clone(),
         role,
@@ -97,6 +103,7 @@ pub async fn review(
         at: now,
         void: None,
     };
+
     rows::insert_review(&mut tx, &change, &review).await?;
     if new.verdict == Verdict::Refuse && state == ChangeState::Open {
         rows::close(
@@ -109,12 +116,14 @@ pub async fn review(
         )
         .await?;
     }
+
     let details = json!({
         "change_id": change.id, "verdict": review.verdict, "role": review.role,
         "comment": review.comment,
     });
     record(core, &mut tx, &owner, "change.reviewed", details).await?;
     tx.commit().await?;
+
     view(core, find(core, org, id).await?).await
 }
 
@@ -131,12 +140,14 @@ fn may_approve(
     let mut others = approved;
     others.extend(uploader);
     others.push(change.requested_by.clone());
+
     if others.iter().any(|other| tree.are_related(actor, other)) {
         return Err(ChangeProblem::InviteeReviews);
     }
     if tree.is_unconfirmed(actor) {
         return Err(ChangeProblem::IdentityUnconfirmed);
     }
+
     Ok(())
 }
 
@@ -151,14 +162,17 @@ pub async fn withdraw(
     components::lock_changes(&mut tx).await?;
     let change = find_in(&mut tx, org, id).await?;
     still_open(&change, now)?;
+
     if !officer.requested(&change) && !officer.role.counts_as(Role::Admin) {
         let message = "Only its requester and admins withdraw a change request";
         return Err(ServiceError::NotAllowed(message));
     }
+
     let state = ChangeState::Withdrawn;
     rows::close(&mut tx, &change, state, &owner.actor, now, None).await?;
     let details = json!({ "change_id": change.id });
     record(core, &mut tx, &owner, "change.withdrawn", details).await?;
     tx.commit().await?;
+
     view(core, find(core, org, id).await?).await
 }

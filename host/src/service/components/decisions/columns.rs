@@ -71,6 +71,7 @@ impl<W: Write + Send> ColumnWriter<W> {
             ExportLine::Block(block) => self.blocks.push(block),
             ExportLine::Head(head) => self.head = Some(head),
         }
+
         if self.rows.len() < ROWS {
             Ok(())
         } else {
@@ -82,6 +83,7 @@ impl<W: Write + Send> ColumnWriter<W> {
         if !self.rows.is_empty() {
             self.group().map_err(unwritable)?;
         }
+
         for (key, value) in [
             ("holdfast.blocks", json!(self.blocks)),
             ("holdfast.head", json!(self.head)),
@@ -89,6 +91,7 @@ impl<W: Write + Send> ColumnWriter<W> {
             let pair = KeyValue::new(key.to_owned(), value.to_string());
             self.file.append_key_value_metadata(pair);
         }
+
         self.file.close().map_err(unwritable)?;
         Ok(())
     }
@@ -103,6 +106,7 @@ impl<W: Write + Send> ColumnWriter<W> {
         };
         let numbers =
             |number: fn(&DecisionLine) -> i64| -> Vec<i64> { rows.iter().map(number).collect() };
+
         let group = &mut row_group;
         column::<Int64Type>(group, &numbers(|row| row.block))?;
         column::<Int64Type>(group, &numbers(|row| row.position.cast_signed()))?;
@@ -114,6 +118,7 @@ impl<W: Write + Send> ColumnWriter<W> {
             rows.iter()
                 .map(|row| row.envelope_id.as_ref().map(ToString::to_string)),
         )?;
+
         optional(
             group,
             rows.iter()
@@ -121,6 +126,7 @@ impl<W: Write + Send> ColumnWriter<W> {
         )?;
         column::<Int64Type>(group, &numbers(|row| row.at.as_millis()))?;
         column::<ByteArrayType>(group, &texts(|row| row.component.name.clone()))?;
+
         column::<ByteArrayType>(group, &texts(|row| row.component.version.clone()))?;
         column::<ByteArrayType>(group, &texts(|row| row.component.sha256.clone()))?;
         column::<ByteArrayType>(group, &texts(|row| row.given.to_string()))?;
@@ -129,6 +135,7 @@ impl<W: Write + Send> ColumnWriter<W> {
         column::<ByteArrayType>(group, &texts(|row| row.answer_sha256.clone()))?;
         let masked: Vec<bool> = rows.iter().map(|row| row.masked).collect();
         column::<BoolType>(group, &masked)?;
+
         optional(group, rows.iter().map(|row| row.replay.clone()))?;
         row_group.close()?;
         Ok(())

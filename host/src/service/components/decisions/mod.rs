@@ -89,17 +89,20 @@ pub async fn record_when_due(core: &Core) -> Result<(), ServiceError> {
     if !chores::claim(&core.store, "decisions", now, now + PERIOD).await? {
         return Ok(());
     }
+
     let mut after = String::new();
     loop {
         let mut connection = core.store.read().await?;
         let waiting = decision_blocks::waiting(&mut connection, &after, ORGANIZATIONS).await?;
         drop(connection);
+
         for org in &waiting {
             // An organization with unreadable decisions must not keep the others from their blocks.
             if let Err(error) = record_some(core, org, AT_ONCE).await {
                 tracing::error!(%org, %error, "decisions could not be put into blocks");
             }
         }
+
         match waiting.last() {
             Some(last) => last.as_str().clone_into(&mut after),
             None => return Ok(()),
@@ -137,6 +140,7 @@ async fn record_some(core: &Core, org: &OrgId, most: usize) -> Result<(), Servic
 async fn record_block(core: &Core, org: &OrgId) -> Result<bool, ServiceError> {
     let chain = DecisionChain::of(org);
     let mut tx = core.store.begin().await?;
+
     // Two nodes must not choose the same block, or one take what the other counts.
     organizations::lock(&mut tx, org).await?;
     let block = ledger::last_sequence(&mut tx, org, &chain).await? + 1;
@@ -144,6 +148,7 @@ async fn record_block(core: &Core, org: &OrgId) -> Result<bool, ServiceError> {
     if taken.is_empty() {
         return Ok(false);
     }
+
     let times = || taken.iter().map(|decision| decision.at);
     let (from, to) = (times().min(), times().max());
     let count = taken.len();
@@ -160,6 +165,7 @@ async fn record_block(core: &Core, org: &OrgId) -> Result<bool, ServiceError> {
     if entry.sequence != block {
         return Err(StoreError::Conflict.into());
     }
+
     tx.commit().await?;
     Ok(true)
 }
@@ -234,8 +240,10 @@ pub async fn export(
                 rows.finish()?;
             }
         }
+
         out.flush()
     };
+
     let folder = core.config.spool_folder();
     let written = SpooledFile::written(&folder, write);
     let (written, read) = tokio::join!(written, read(core, org, &options, sender));
@@ -265,11 +273,14 @@ async fn read(
         .as_ref()
         .and_then(|head| log::size_of(&head.checkpoint));
     let size = size.unwrap_or_default();
+
     let (mut last, mut count, mut has_more) = (options.after, 0, false);
+
     // An export that was interrupted behind its last block lacks the proof of that one.
     let mut connection = core.store.read().await?;
     let before = places::places_behind(&mut connection, Some(org), &chain, last - 1, 1).await?;
     drop(connection);
+
     let mut last_place = before.first().copied().filter(|(block, _)| *block == last);
     'page: loop {
         let mut connection = core.store.read().await?;
@@ -280,12 +291,14 @@ async fn read(
         if placed.peek().is_none() {
             break;
         }
+
         for (entry, place) in placed {
             // The page is full, and this block is on the next one.
             if count >= options.limit {
                 has_more = true;
                 break 'page;
             }
+
             let block = entry.sequence;
             let decisions = decision_blocks::of_block(&mut connection, org, block).await?;
             count += decisions.len() as u64;
@@ -293,6 +306,7 @@ async fn read(
             let lines = lines
                 .into_iter()
                 .map(|line| ExportLine::Decision(Box::new(line)));
+
             let leaf_index = place.1;
             let end = ExportLine::Block(BlockLine { entry, leaf_index });
             for line in lines.chain([end]) {
@@ -301,13 +315,16 @@ async fn read(
                     return Ok((last, false));
                 }
             }
+
             (last, last_place) = (block, Some(place));
         }
     }
+
     if let (Some(head), Some(place)) = (&mut head, last_place) {
         let mut connection = core.store.read().await?;
         head.inclusion = log::proofs(&mut connection, &[place], size).await?;
     }
+
     let line = HeadLine {
         organization_id: org.clone(),
         at: core.clock.now(),
@@ -315,5 +332,6 @@ async fn read(
         next: has_more.then_some(last),
     };
     let _ = sender.send(ExportLine::Head(line)).await;
+
     Ok((last, has_more))
 }

@@ -214,6 +214,7 @@ pub async fn propose(
             message,
         ));
     }
+
     let buyer = known_party(core, caller, "buyer", &form.buyer).await?;
     if buyer == caller.org {
         return Err(ServiceError::ControlRefused(Refusal {
@@ -222,6 +223,7 @@ pub async fn propose(
             source: String::new(),
         }));
     }
+
     let records = selected(core, caller, &form).await?;
     let called =
         RecordTree::new(records.iter().map(|record| (record, None))).map_err(incomplete)?;
@@ -236,6 +238,7 @@ pub async fn propose(
             "expires_at": form.expires_at, "seller_copy": form.seller_copy,
         }),
     };
+
     let mut tx = core.store.begin().await?;
     let signed = statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?;
     let transfer = Transfer {
@@ -257,10 +260,12 @@ pub async fn propose(
         receipt: None,
         signed,
     };
+
     transfers::insert(&mut tx, &transfer, &records).await?;
     queue(&mut tx, &transfer, now).await?;
     let view = view(&mut tx, &transfer).await?;
     answer.commit(tx, &view).await?;
+
     Ok(view)
 }
 
@@ -285,16 +290,19 @@ async fn selected(
             return Err(invalid("invalid_request", &["records"], "", message));
         }
     };
+
     let given = records.len();
     if !(1..=RECORDS).contains(&given) {
         let message = format!("a transfer has 1 to {RECORDS} records");
         return Err(invalid("out_of_range", &["records"], given, &message));
     }
+
     records.sort_unstable();
     if let Some(pair) = records.windows(2).find(|pair| pair[0] == pair[1]) {
         let message = "the record is in the list twice";
         return Err(invalid("duplicate_record", &["records"], &pair[0], message));
     }
+
     Ok(records)
 }
 
@@ -320,7 +328,9 @@ async fn matching(
         is_free: true,
         after: None,
     };
+
     let mut connection = core.store.read().await?;
+
     // One more, so that a selection that is too large is refused and not cut.
     let limit = i64::try_from(RECORDS + 1).unwrap_or(i64::MAX);
     let found = rows::list(
@@ -331,6 +341,7 @@ async fn matching(
         limit,
     )
     .await?;
+
     Ok(found.into_iter().map(|record| record.envelope).collect())
 }
 
@@ -376,6 +387,7 @@ pub async fn get(
         Some(state) => vec![state],
         None => RecordState::ALL.to_vec(),
     };
+
     let (after, limit) = (page.after.as_ref(), page.limit + 1);
     let mut records = transfers::records(&mut connection, &transfer, &states, after, limit).await?;
     let limit = usize::try_from(page.limit).unwrap_or_default();
@@ -388,6 +400,7 @@ pub async fn get(
         code: record.code,
         reason: record.reason,
     });
+
     Ok(TransferDetails {
         transfer: view(&mut connection, &transfer).await?,
         records: shown.collect(),
@@ -483,7 +496,9 @@ async fn begin(
             source: String::new(),
         })
     };
+
     let receipt = transfer.receipt.as_ref();
+
     // Event, states before the step, the party that makes it, and the records that it is about.
     let (act, from, by, records) = match state {
         TransferState::Accepting => (
@@ -501,6 +516,7 @@ async fn begin(
         // Either party.
         _ => (EventType::ControlTransferCancelled, OPEN, &caller.org, None),
     };
+
     if !from.contains(&transfer.state) {
         let message = format!("The transfer is {}", transfer.state);
         return Err(refused(RefusalReason::OutOfOrder, message));
@@ -513,6 +529,7 @@ async fn begin(
         let message = "The time of the offer is over".into();
         return Err(refused(RefusalReason::Expired, message));
     }
+
     let expected = ExpectedStatement {
         act,
         party: &caller.org,
@@ -529,9 +546,11 @@ async fn begin(
         ..transfer.clone()
     };
     transfers::set_state(&mut tx, &transfer, &next, now).await?;
+
     queue(&mut tx, &next, now).await?;
     let view = view(&mut tx, &next).await?;
     answer.commit(tx, &view).await?;
+
     Ok(view)
 }
 

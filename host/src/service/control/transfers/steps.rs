@@ -33,6 +33,7 @@ pub async fn expire(core: &Core) -> Result<(), ServiceError> {
     let mut connection = core.store.read().await?;
     let overdue = transfers::overdue(&mut connection, now, OVERDUE).await?;
     drop(connection);
+
     for transfer in overdue {
         let next = Transfer {
             state: TransferState::Expiring,
@@ -41,15 +42,18 @@ pub async fn expire(core: &Core) -> Result<(), ServiceError> {
             actor: "system".into(),
             ..transfer.clone()
         };
+
         let mut tx = core.store.begin().await?;
         match transfers::set_state(&mut tx, &transfer, &next, now).await {
             // A party or another node was first.
             Err(StoreError::Conflict) => continue,
             changed => changed?,
         }
+
         queue(&mut tx, &next, now).await?;
         tx.commit().await?;
     }
+
     Ok(())
 }
 
@@ -74,6 +78,7 @@ async fn records_of_step(
     if is_ending(transfer.state) {
         return Ok(None);
     }
+
     let (all, last) = (RecordState::ALL, i64::MAX);
     let records = transfers::records(connection, transfer, all, None, last).await?;
     let state = transfer.state;
@@ -90,6 +95,7 @@ async fn records_of_step(
         )
     });
     let tree = RecordTree::new(lines).map_err(incomplete)?;
+
     Ok(Some((state, tree)))
 }
 
@@ -106,17 +112,20 @@ async fn advance_batch(
     let Some(step) = transfer.state.step() else {
         return Ok(false);
     };
+
     if about
         .as_ref()
         .is_none_or(|(state, _)| *state != transfer.state)
     {
         *about = records_of_step(&mut tx, &transfer).await?;
     }
+
     let tree = about.as_ref().map(|(_, tree)| tree);
     let together = transfer.atomic && !is_ending(transfer.state);
     let limit = if together { i64::MAX } else { BATCH };
     let records = transfers::records(&mut tx, &transfer, step.from, None, limit).await?;
     let (mut names, mut refused) = (PartyNames::default(), Vec::new());
+
     let (mut conflicts, mut done) = (Vec::new(), Vec::new());
     for record in &records {
         let made = step_of(core, &mut tx, &mut names, &transfer, step, record, tree).await;
@@ -134,9 +143,11 @@ async fn advance_batch(
                 record
             }
         };
+
         done.push(record);
         faults::pass("transferring");
     }
+
     transfers::set_records(&mut tx, &transfer, &done).await?;
     if together && !refused.is_empty() {
         // Nothing of this transaction stays. The offer ends, with the reasons.
@@ -145,13 +156,16 @@ async fn advance_batch(
         report(core, conflicts).await?;
         return Ok(true);
     }
+
     for record in &refused {
         unlock(core, &mut tx, &mut names, &transfer, &record.envelope).await?;
     }
+
     let is_over = records.is_empty() || together;
     if is_over {
         end(core, &mut tx, &mut names, &transfer, step).await?;
     }
+
     tx.commit().await?;
     report(core, conflicts).await?;
     Ok(!is_over)
@@ -193,6 +207,7 @@ fn refusal(
         reason: Some(reason),
         ..record.clone()
     };
+
     let conflict = match error {
         ServiceError::DoublePledge(found) => Some(*found),
         _ => None,
@@ -216,6 +231,7 @@ async fn step_of(
         }
         return Ok(None);
     }
+
     let caller = acting(transfer);
     let locked = lock(tx, &caller, record.envelope.as_str()).await?;
     let (act, event, named) = match step.to {
@@ -234,9 +250,11 @@ async fn step_of(
             None,
         ),
     };
+
     if step.to != RecordState::Proposed && locked.control.transfer.as_ref() != Some(&transfer.id) {
         return Err(ServiceError::NotFound("Record"));
     }
+
     let ask = Request {
         named,
         ..Request::of(act, &caller)
@@ -248,6 +266,7 @@ async fn step_of(
         RecordState::Accepted => control.accepted(),
         _ => control.passed_on(),
     };
+
     let inclusion = about.map(|tree| tree.inclusion(&record.envelope));
     let details = json!({
         "transfer_id": transfer.id, "document_hash": record.document_hash,
@@ -260,6 +279,7 @@ async fn step_of(
         ..ActDone::new(&caller, event, details)
     };
     settle(core, tx, names, &locked, next, Some(&permitted), done).await?;
+
     if step.to == RecordState::Confirmed {
         let sold = SoldRecord {
             org: locked.control.org.clone(),
@@ -270,11 +290,13 @@ async fn step_of(
             sold_at: core.clock.now(),
         };
         transfers::sold(tx, &sold).await?;
+
         if sold.copy != SellerCopy::Kept && sold.party == sold.org {
             let (org, id) = (&sold.org, &sold.envelope);
             downloads::expire(tx, org, id, LinkedFile::Copy, sold.sold_at).await?;
         }
     }
+
     let file = locked.envelope.record.authoritative.file();
     let offered = file.filter(|_| step.to == RecordState::Proposed);
     Ok(offered.map(|file| file.sha256.clone()))
@@ -313,6 +335,7 @@ async fn unlock(
     if locked.control.transfer.as_ref() != Some(&transfer.id) {
         return Ok(());
     }
+
     let caller = acting(transfer);
     let (act, event) = match transfer.state {
         TransferState::Expiring => (Act::ExpireTransfer, EventType::ControlTransferExpired),
@@ -339,7 +362,9 @@ async fn unlock(
         }
         Err(error) => return Err(error),
     };
+
     let next = locked.control.clone().kept();
+
     // A statement of another step does not say that the party takes the record out.
     let cancels = transfer.state == TransferState::Cancelling;
     let done = ActDone {
@@ -348,6 +373,7 @@ async fn unlock(
         ..ActDone::new(&caller, event, json!({ "transfer_id": transfer.id }))
     };
     settle(core, tx, names, &locked, next, permitted.as_ref(), done).await?;
+
     Ok(())
 }
 
@@ -366,16 +392,19 @@ async fn fail(
     if transfer.state != seen.state {
         return Ok(());
     }
+
     let mut names = PartyNames::default();
     for record in refused {
         unlock(core, &mut tx, &mut names, &transfer, &record.envelope).await?;
     }
+
     transfers::set_records(&mut tx, &transfer, refused).await?;
     let next = Transfer {
         state: TransferState::Failing,
         ..transfer.clone()
     };
     transfers::set_state(&mut tx, &transfer, &next, now).await?;
+
     Ok(tx.commit().await?)
 }
 
@@ -401,6 +430,7 @@ async fn end(
         }),
         _ => transfer.receipt.clone(),
     };
+
     let offered = match state {
         TransferState::Proposed => Some(root(&moved)?),
         _ => transfer.offered.clone(),
@@ -417,6 +447,7 @@ async fn end(
         changed_at: now,
         ..transfer.clone()
     };
+
     transfers::set_state(tx, transfer, &next, now).await?;
     let event = match state {
         TransferState::Proposed => EventType::ControlTransferProposed,
@@ -426,6 +457,7 @@ async fn end(
         TransferState::Expired => EventType::ControlTransferExpired,
         _ => EventType::ControlTransferFailed,
     };
+
     if [TransferState::Proposed, TransferState::Confirmed].contains(&state) {
         let job = CompareRecords {
             record: None,
@@ -434,16 +466,19 @@ async fn end(
         let key = format!("{}:{state}", next.id);
         jobs::insert(tx, &next.seller, &job, Some(&key), now).await?;
     }
+
     let data = json!(named_view(tx, names, &next).await?);
     for party in [&next.seller, &next.buyer] {
         // A buyer learns of an offer when there is one.
         if *party == next.buyer && next.offered_at.is_none() {
             continue;
         }
+
         let event = Event::of_organization(party.clone(), event, now, data.clone());
         events::insert(tx, &event);
         deliveries::fan_out(tx, &event).await?;
     }
+
     Ok(())
 }
 

@@ -36,6 +36,7 @@ pub(super) async fn add(
             return Ok(());
         }
     };
+
     let role = fields.first().map(|field| field.role.clone());
     let role = role.unwrap_or_else(|| FIRST_ROLE.to_owned());
     for field in found
@@ -47,6 +48,7 @@ pub(super) async fn add(
             fields.push(field);
         }
     }
+
     Ok(())
 }
 
@@ -58,6 +60,7 @@ fn imported(field: FormField, role: &str, pages: usize, in_room: bool) -> Option
     if field.readonly || !field.value.trim().is_empty() {
         return None;
     }
+
     let name = [&field.label, &field.name]
         .into_iter()
         .map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -73,6 +76,7 @@ fn imported(field: FormField, role: &str, pages: usize, in_room: bool) -> Option
         FormFieldKind::Radio if !field.options.is_empty() => "radio",
         FormFieldKind::Text | FormFieldKind::Select | FormFieldKind::Radio => "text",
     };
+
     let mut areas: Vec<Area> = field
         .areas
         .into_iter()
@@ -85,10 +89,12 @@ fn imported(field: FormField, role: &str, pages: usize, in_room: bool) -> Option
         })
         .filter(|area| fits(area, pages))
         .collect();
+
     if field_type == "radio" && !(in_room && is_group(field_type, &field.options, &areas)) {
         // The chosen option is written as text, once.
         areas.truncate(1);
     }
+
     (!areas.is_empty()).then(|| Field {
         name,
         field_type: field_type.into(),

@@ -110,10 +110,12 @@ pub async fn session(
     else {
         return Ok(None);
     };
+
     let begun = claims.begun.as_deref();
     if !BeginningCredential::is_sealed_in_force(core, &claims.org, begun).await? {
         return Ok(None);
     }
+
     let mut connection = core.store.read().await?;
     let template = templates::get(&mut connection, &claims.org, &claims.template).await?;
     let Some(template) = template else {
@@ -131,6 +133,7 @@ pub async fn session(
         }
         own => own,
     };
+
     Ok(Some(FieldBuilderSession {
         user: claims.sub,
         template,
@@ -222,11 +225,13 @@ pub async fn save(
     if save.revision != revision(template) {
         return Err(changed());
     }
+
     let sizes = page_sizes(core, pages, template).await?;
     let issues = issues(&save.fields, sizes.len());
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
+
     check_answers(core, template, &save.fields).await?;
     let saved = Template {
         fields: save.fields,
@@ -250,6 +255,7 @@ pub async fn attach(
         &file,
     )
     .await?;
+
     let owner = WorkOwner::new(&template.org, template.id.as_str());
     let SettledUpload { pdf, repair, .. } = settled(
         core,
@@ -259,6 +265,7 @@ pub async fn attach(
         (file.password.as_deref(), false),
     )
     .await?;
+
     let reader = core.placement(Some(&template.org));
     let count = reader.inspect(pdf.clone()).await??.pages.len();
     check_signable(core, owner, pdf.clone()).await?;
@@ -266,6 +273,7 @@ pub async fn attach(
     for field in &mut fields {
         field.areas.retain(|area| area.page as usize <= count);
     }
+
     fields.retain(|field| !field.areas.is_empty());
     form_fields::add(core, template, pdf.clone(), count, &mut fields).await?;
     let document = core
@@ -278,12 +286,14 @@ pub async fn attach(
             "application/pdf",
         )
         .await?;
+
     let attached = Template {
         document: Some(document),
         repair,
         fields,
         ..template.clone()
     };
+
     write(core, pages, session, attached).await
 }
 
@@ -318,11 +328,13 @@ pub async fn preview(
     let Some(document) = &template.document else {
         return Err(ServiceError::Conflict("Template has no document".into()));
     };
+
     let pages = pages::facts(core, pages, document).await?;
     let issues = issues(&shown.fields, pages.len());
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
+
     check_answers(core, template, &shown.fields).await?;
     let organization = organization(core, session).await?;
     let (dates, now) = (organization.settings.dates.clone(), core.clock.now());
@@ -334,6 +346,7 @@ pub async fn preview(
         dates,
         now,
     );
+
     let values = shown.values.unwrap_or_default();
     let tried = core.room().tried(form, values).await;
     let (form, tried) = tried?;
@@ -360,6 +373,7 @@ async fn write(
         Err(StoreError::Conflict) => return Err(changed()),
         Err(error) => return Err(error.into()),
     }
+
     let (template, user) = (after.id.as_str(), session.user.as_str());
     tracing::info!(template, user, "template changed in the builder");
     let written = Template {
@@ -371,6 +385,7 @@ async fn write(
         template: template_service::synced(core, written).await?,
         return_url: session.return_url.clone(),
     };
+
     show(core, pages, &session).await
 }
 
@@ -409,6 +424,7 @@ fn issues(fields: &[Field], pages: usize) -> Vec<ValidationIssue> {
             message,
         ));
     }
+
     let mut types: BTreeMap<&str, &str> = BTreeMap::new();
     for (index, field) in fields.iter().enumerate() {
         let index = index.to_string();
@@ -430,6 +446,7 @@ fn issues(fields: &[Field], pages: usize) -> Vec<ValidationIssue> {
                 );
             }
         }
+
         let kind = field.field_type.as_str();
         if FieldType::parse(kind).is_none() {
             say(
@@ -444,11 +461,13 @@ fn issues(fields: &[Field], pages: usize) -> Vec<ValidationIssue> {
                 "Unknown type of field",
             );
         }
+
         let first = *types.entry(&field.name).or_insert(kind);
         if first != kind {
             let message = format!("Field {} exists with type {first}", field.name);
             say("conflicting_type", &["type"], first, kind, &message);
         }
+
         let default = field.default_value.as_deref().unwrap_or_default();
         if !default.is_empty() && is_signature(kind) {
             say(
@@ -459,6 +478,7 @@ fn issues(fields: &[Field], pages: usize) -> Vec<ValidationIssue> {
                 "Nobody signs for somebody else",
             );
         }
+
         if default.chars().count() > VALUE_CHARACTERS {
             say(
                 "too_big",
@@ -468,6 +488,7 @@ fn issues(fields: &[Field], pages: usize) -> Vec<ValidationIssue> {
                 "Enter at most 4000 characters",
             );
         }
+
         if field.areas.is_empty() || field.areas.len() > AREAS {
             say(
                 "wrong_length",
@@ -477,6 +498,7 @@ fn issues(fields: &[Field], pages: usize) -> Vec<ValidationIssue> {
                 "Place the field on a page",
             );
         }
+
         for (place, area) in field.areas.iter().enumerate() {
             if !fits(area, pages) {
                 let message = "The area is not on a page of the document";
@@ -490,6 +512,7 @@ fn issues(fields: &[Field], pages: usize) -> Vec<ValidationIssue> {
             }
         }
     }
+
     issues
 }
 
@@ -549,6 +572,7 @@ mod tests {
             ["invalid_enum_value"]
         );
         assert_eq!(codes(&[field("Plan", "select", PLACE)]), ["too_small"]);
+
         for wrong in [
             Area { page: 3, ..PLACE },
             Area { page: 0, ..PLACE },

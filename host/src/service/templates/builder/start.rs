@@ -82,10 +82,12 @@ impl StartSession {
         if self.batch_id.is_some() && selection.template_ids.is_some() {
             return refuse("template_ids cannot be used on a batch");
         }
+
         let from_templates = selection.template_id.is_some() || selection.package_id.is_some();
         if self.kba_required.is_some() && from_templates {
             return refuse("kba_required cannot be combined with template_id or package_id");
         }
+
         selection.check()?;
         let nothing = self.batch_id.is_none()
             && self.envelope_id.is_none()
@@ -98,6 +100,7 @@ impl StartSession {
                  template_name for a new document",
             );
         }
+
         Ok(())
     }
 }
@@ -122,6 +125,7 @@ pub async fn start(
     } else {
         for_library(core, pages, caller, request).await?
     };
+
     let session_id = RequestId::new();
     let expires_at = core.clock.now() + LIFE;
     let claims = BuilderClaims {
@@ -134,6 +138,7 @@ pub async fn start(
         exp: expires_at.as_seconds(),
         begun: BeginningCredential::sealed(core, caller),
     };
+
     let token = jwt::issue(&access.builder_keys, &claims)?;
     Ok(IssuedSession {
         session_id,
@@ -198,6 +203,7 @@ async fn for_batch(
         },
         DocumentSource::New => TemplateSelection::default(),
     };
+
     // A batch's source never changes, so the name can be constant.
     let made_for = MadeFor {
         owner: batch.id.to_string(),
@@ -229,6 +235,7 @@ async fn for_batch(
             }
         },
     };
+
     bulk::set_master(core, &batch, &master).await?;
     synced(core, master).await
 }
@@ -255,6 +262,7 @@ fn check_source(batch: &Batch, request: &StartSession) -> Result<(), ServiceErro
     {
         return refuse("template_id is not the batch's template");
     }
+
     let package = batch.source_package.as_ref().map(ToString::to_string);
     if let Some(named) = &request.selection.package_id
         && !is(package.as_deref(), named)
@@ -267,6 +275,7 @@ fn check_source(batch: &Batch, request: &StartSession) -> Result<(), ServiceErro
     {
         return refuse("kba_required is a setting of the batch");
     }
+
     Ok(())
 }
 
@@ -294,20 +303,24 @@ async fn for_envelope(
     if envelope.template.as_ref() != Some(&template.id) {
         let mut tx = core.store.begin().await?;
         let now = core.clock.now();
+
         // Composing took a while: another request may have changed the envelope since.
         let is = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
         let same = |is: &Envelope| is.upload == envelope.upload && is.template == envelope.template;
         if !is.is_some_and(|is| same(&is)) {
             return Err(StoreError::Conflict.into());
         }
+
         envelopes::set_template(&mut tx, &envelope, &template, now).await?;
         tx.commit().await?;
     }
+
     synced(core, template).await
 }
 
 fn check_unsent(envelope: &Envelope) -> Result<(), ServiceError> {
     use EnvelopeStatus::{Pending, Preparing, Uploaded};
+
     if envelope.batch.is_some() {
         return Err(ServiceError::Conflict(
             "The document of a bulk batch's envelope is the batch's".into(),
@@ -318,6 +331,7 @@ fn check_unsent(envelope: &Envelope) -> Result<(), ServiceError> {
             "A paper envelope is already signed and has no fields".into(),
         ));
     }
+
     match envelope.status {
         Pending | Uploaded | Preparing => Ok(()),
         status => Err(ServiceError::Conflict(format!(
@@ -353,11 +367,13 @@ pub async fn document_to_send(
     if let Some(before) = before {
         return Ok(before);
     }
+
     let source = format!("{} as of {}", selected.source(), selected.content());
     let (made_for, before) = built(core, envelope, source).await?;
     if let Some(before) = before {
         return Ok(before);
     }
+
     let kba_required = selected.kba_required();
     selected
         .compose(core, pages, caller, None, kba_required, Some(made_for))
@@ -384,6 +400,7 @@ pub async fn document_of(
         check_fixed(before.kba_required, kba_required)?;
         return Ok(before);
     }
+
     if let Some(selected) = selected {
         let kba_required = selected.kba_required() || kba_required.unwrap_or_default();
         let made_for = Some(made_for);
@@ -391,6 +408,7 @@ pub async fn document_of(
             .compose(core, pages, caller, name, kba_required, made_for)
             .await;
     }
+
     // A setting of the previous file also applies to this one.
     check_kept(envelope.sending.kba_required, kba_required)?;
     let new = NewComposition {
@@ -479,6 +497,7 @@ mod tests {
                 "{request}"
             );
         }
+
         assert!(refusal(json!({})).is_some());
         assert_eq!(
             refusal(json!({ "template_name": "New", "kba_required": true })),

@@ -111,6 +111,7 @@ async fn run(
     let Some((envelope, intent)) = intend(core, caller, id, entrance, only).await? else {
         return envelope_service::get(core, caller, id.as_str()).await;
     };
+
     let mut pipeline = VaultInPipeline::new(core, vault, &envelope, &intent);
     match pipeline.run().await {
         Ok(()) => {}
@@ -122,6 +123,7 @@ async fn run(
             return Err(error);
         }
     }
+
     let envelope = envelope_service::get(core, caller, id.as_str()).await?;
     if matches!(
         envelope.status,
@@ -129,6 +131,7 @@ async fn run(
     ) {
         return Ok(envelope);
     }
+
     Err(ServiceError::Conflict(
         "The envelope was changed while it was being vaulted".into(),
     ))
@@ -152,6 +155,7 @@ async fn intend(
     if decided.status == envelope.status {
         return Ok(None);
     }
+
     // The intent freezes the time of certificate, record and seal.
     check_clock(core).await?;
     let wanted = VaultIntent {
@@ -164,17 +168,21 @@ async fn intend(
         checkpoint: log::checkpoint(&mut tx).await?,
         wording: copies::wording(&mut tx, &envelope.org).await?,
     };
+
     let intent = vault::intend(&mut tx, &envelope, &wanted).await?;
     if only.is_some_and(|only| *only != intent.id) {
         return Ok(None);
     }
+
     // An earlier intent keeps its frozen time and its decision.
     if intent.id == wanted.id {
         decided.record(&mut tx, &envelope, now).await?;
     }
+
     // Due only after this process's time to finish; settling removes the job.
     queue(&mut tx, &envelope, Some(&intent.id), now + jobs::LEASE).await?;
     tx.commit().await?;
+
     Ok(Some((envelope, intent)))
 }
 
@@ -230,6 +238,7 @@ async fn note_failure(
         vault::note_failure(&mut tx, envelope, intent, step, &message, core.clock.now()).await?;
         tx.commit().await
     };
+
     if let Err(error) = noted.await {
         tracing::error!(envelope = %envelope.id, %error, "vault-in failure could not be recorded");
     }

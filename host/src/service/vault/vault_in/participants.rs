@@ -99,6 +99,7 @@ pub(super) async fn before(
         let identity = serde_json::from_value(component).ok()?;
         Some(CalledComponent { slot, identity })
     });
+
     Ok(called.collect())
 }
 
@@ -149,6 +150,7 @@ pub(super) async fn named(
         let activated = components::activated(connection, &org, *slot, identity, at).await?;
         let came_along = built_in().any(|artifact| artifact.identity == *identity);
         let of_release = activated.as_ref().is_none_or(|one| one.is_of_release);
+
         let owner = activated
             .as_ref()
             .and_then(|one| one.component_owner.as_ref());
@@ -165,9 +167,11 @@ pub(super) async fn named(
             activation_id: activated.map(|one| one.activation),
         });
     }
+
     named.sort_by(|one, other| {
         let (a, b) = (&one.identity, &other.identity);
         (one.slot, &a.name, &a.version).cmp(&(other.slot, &b.name, &b.version))
     });
+
     Ok(named)
 }

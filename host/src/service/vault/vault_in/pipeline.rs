@@ -148,12 +148,14 @@ impl<'a> VaultInPipeline<'a> {
         let certified = self.certify(source, &copies).await?;
         let called = CalledComponent::new(Slot::Compliance, Ok(certified.component.clone()))?;
         self.called.push(called);
+
         self.step = PipelineStep::Record;
         let mut further = self.further(source, &copies, &certified);
         let writer = RecordWriter::new(&self.intent.wording);
         let signatures = fetched.existing_signatures.iter();
         further.extend(signatures.map(|signature| writer.existing_signature(signature)));
         let told = self.told_ledger(&confirmed).await?;
+
         // The custody record is written while the other files are stored.
         let others = [
             (PipelineStep::Seal, &copies.authoritative),
@@ -165,6 +167,7 @@ impl<'a> VaultInPipeline<'a> {
             self.record(&certified, &copies.copy.file, &told, further),
         );
         self.passed(stored)?;
+
         let custody_record = custody_record?;
         let stored = store_all(self.core, [(PipelineStep::Record, &custody_record)]).await;
         self.passed(stored)?;
@@ -178,6 +181,7 @@ impl<'a> VaultInPipeline<'a> {
             custody_record,
         })
         .await?;
+
         faults::pass("settled");
         Ok(())
     }
@@ -217,12 +221,14 @@ impl<'a> VaultInPipeline<'a> {
         if !called.is_empty() {
             given[CALLED] = json!(called);
         }
+
         let now = self.core.clock.now();
         let mut tx = self.core.store.begin().await?;
         let given =
             vault::record_step(&mut tx, self.envelope, self.intent, name, &given, now).await?;
         tx.commit().await?;
         faults::pass(&format!("{name} recorded"));
+
         self.recorded(given)
     }
 
@@ -251,6 +257,7 @@ impl<'a> VaultInPipeline<'a> {
                 ledger_sequence: self.intent.ledger_sequence,
             });
         }
+
         match self.begin(PipelineStep::Confirm).await? {
             Some(confirmed) => Ok(confirmed),
             None => {
@@ -273,6 +280,7 @@ impl<'a> VaultInPipeline<'a> {
         if let Some(fetched) = self.begin(PipelineStep::Fetch).await? {
             return Ok(fetched);
         }
+
         let (fetched, plugin) = self.fetch().await?;
         self.done(fetched, vec![plugin]).await
     }
@@ -289,6 +297,7 @@ impl<'a> VaultInPipeline<'a> {
             document: KeptFile(document.file),
             existing_signatures,
         };
+
         Ok((fetched, CalledComponent::new(Slot::Signing, Ok(plugin))?))
     }
 
@@ -303,12 +312,14 @@ impl<'a> VaultInPipeline<'a> {
         let mut facts = self.facts_as_vaulted(authoritative, copy).await?;
         let provenance = self.provenance(source, copies, &participants);
         facts.attributes.extend(provenance.attributes());
+
         // A document that its author certified against any change stays as it is.
         if copies.seal.is_none() {
             facts
                 .attributes
                 .push((facts::MARK.into(), facts::UNMARKED.into()));
         }
+
         let owner = self.rules_owner(rules.identity()?).await?;
         facts
             .attributes
@@ -319,6 +330,7 @@ impl<'a> VaultInPipeline<'a> {
         let asked = rules.certificate_for_request(&facts, &issued_at, issuer);
         let (text, component) = asked.await?;
         let bytes = Bytes::from(text.clone());
+
         let area = StorageArea::Certificates;
         Ok(CertifiedRecord {
             certificate: self.unstored_whole(area, bytes, "application/json"),
@@ -397,6 +409,7 @@ impl<'a> VaultInPipeline<'a> {
         let is_upload = self.envelope.is_upload();
         let uploaded = is_upload.then(|| texts.text("custody-uploaded"));
         let paper = is_upload.then(|| writer.paper_original(&self.envelope.paper_original()));
+
         let is_test = self.envelope.org.is_test();
         let named = [
             (
@@ -425,6 +438,7 @@ impl<'a> VaultInPipeline<'a> {
             ),
             ("custody-log", log),
         ];
+
         let told = named.into_iter();
         told.filter_map(|(name, value)| Some((texts.text(name), value?)))
             .collect()
@@ -452,6 +466,7 @@ impl<'a> VaultInPipeline<'a> {
             certificate_json: certified.text.clone(),
             further,
         });
+
         let consents = self.consents().await?;
         let people = RecordPeople {
             envelope: self.envelope,
@@ -461,6 +476,7 @@ impl<'a> VaultInPipeline<'a> {
         };
         let sheet = RecordWriter::new(&self.intent.wording).custody_sheet(&facts, people);
         let record = self.rules.documents.custody_record(facts, sheet).await??;
+
         Ok(self.unstored_whole(StorageArea::Certificates, record.into(), "application/pdf"))
     }
 
@@ -514,9 +530,11 @@ impl<'a> VaultInPipeline<'a> {
             },
             ..self.envelope.clone()
         };
+
         let mut connection = self.core.store.read().await?;
         let mut facts =
             facts::compliance_facts(&mut connection, &vaulted, self.intent.frozen_at).await?;
+
         let custodian = self.custodian();
         if !facts
             .custodians
@@ -528,10 +546,12 @@ impl<'a> VaultInPipeline<'a> {
                 status: compliance::CustodianStatus::Accepted,
             });
         }
+
         let checkpoint = self.intent.checkpoint.clone();
         facts
             .attributes
             .extend(checkpoint.map(|checkpoint| ("ledger_checkpoint".to_owned(), checkpoint)));
+
         Ok(facts)
     }
 
@@ -558,18 +578,22 @@ impl<'a> VaultInPipeline<'a> {
             custody_record,
         } = prepared;
         let participants = self.all_participants(certified).await?;
+
         let mut tx = self.core.store.begin().await?;
         let envelope = envelopes::lock(&mut tx, &self.envelope.org, &self.envelope.id)
             .await?
             .ok_or(ServiceError::NotFound("Envelope"))?;
+
         // The other run, or a withdrawal, was first: the caller reads the envelope's new state.
         if envelope.status != self.envelope.status {
             return Err(StoreError::Conflict.into());
         }
+
         if envelope.is_upload() {
             let fetched = serde_json::to_value(fetched).map_err(internal)?;
             vault::record_step(&mut tx, &envelope, self.intent, SOURCE, &fetched, now).await?;
         }
+
         vault::finish_intent(&mut tx, &envelope, self.intent, SOURCE, now).await?;
         let authoritative = &copies.authoritative.file;
         let files = VaultedFiles {
@@ -581,9 +605,11 @@ impl<'a> VaultInPipeline<'a> {
             existing_signatures: &fetched.existing_signatures,
         };
         envelopes::set_vaulted(&mut tx, &envelope, &files, now).await?;
+
         signers::assign_custodian(&mut tx, &envelope, &self.custodian(), now).await?;
         let first_look = integrity::next_look(&envelope.id, now);
         store::integrity::plan(&mut tx, &envelope, first_look).await?;
+
         // The envelope is vaulted with this commit, so the resume job has nothing left to do.
         let key = envelope.id.as_str();
         jobs::remove::<VaultEnvelope>(&mut tx, &envelope.org, key).await?;
@@ -608,9 +634,11 @@ impl<'a> VaultInPipeline<'a> {
             "custodian": self.custodian().email,
             "components": participants,
         });
+
         if !fetched.existing_signatures.is_empty() {
             stored["existing_signatures"] = json!(fetched.existing_signatures);
         }
+
         let actor = self.intent.requested_by.as_str();
         let action = EventType::VaultStored.as_str();
         events::record(&mut tx, &envelope, actor, action, stored, now).await?;
@@ -626,17 +654,20 @@ impl<'a> VaultInPipeline<'a> {
         if !certified.judgement.opinions.is_empty() {
             evaluated["evaluations"] = json!(certified.judgement.opinions);
         }
+
         let action = "compliance.evaluated";
         events::record(&mut tx, &envelope, "system", action, evaluated, now).await?;
 
         let path = format!("vault:{}/authoritative", envelope.id);
         let data = json!({ "path": path, "hash": hash });
         events::emit(&mut tx, &envelope, EventType::VaultStored, data, now).await?;
+
         if let TrustedTime::None { reason } = &copies.time {
             let data = json!({ "reason": reason });
             let event_type = EventType::VaultWithoutTrustedTime;
             events::emit(&mut tx, &envelope, event_type, data, now).await?;
         }
+
         let verdict = if evaluation.compliant {
             EventType::VaultCompliancePassed
         } else {
@@ -647,6 +678,7 @@ impl<'a> VaultInPipeline<'a> {
             "missing_requirements": evaluation.missing_requirements,
         });
         events::emit(&mut tx, &envelope, verdict, data, now).await?;
+
         faults::pass("settle");
         Ok(tx.commit().await?)
     }

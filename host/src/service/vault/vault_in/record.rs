@@ -34,6 +34,7 @@ pub(super) fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFact
         ..
     } = source;
     let writer = RecordWriter::new(&source.intent.wording);
+
     let is_marked = |mark: &str| facts.attributes.iter().any(|(name, _)| name == mark);
     documents::CustodyFacts {
         envelope_id: envelope.id.to_string(),
@@ -94,6 +95,7 @@ pub(in crate::service::vault) fn notes(
         ),
     ];
     let known = known.into_iter().filter(|(mark, _, _)| is_marked(mark));
+
     known
         .map(|(_, name, note)| (texts.text(name), texts.text(note)))
         .collect()

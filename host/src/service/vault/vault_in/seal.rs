@@ -136,6 +136,7 @@ impl VaultInPipeline<'_> {
             hash,
         } = executed;
         let length = executed.len();
+
         let whole = copies::joined(executed, &update);
         let (whole, seal, time) = match place {
             None => (whole, None, TrustedTime::NotAsked),
@@ -148,7 +149,9 @@ impl VaultInPipeline<'_> {
                     let why = "the place of the signature is outside its update";
                     return Err(unusable(&self.rules.documents.identity()?, why).into());
                 };
+
                 let digest = hash.with(&[before, behind]);
+
                 // A seal with a wrong time could never be corrected.
                 log::check_clock(self.core).await?;
                 let now = self.core.clock.now();
@@ -156,10 +159,12 @@ impl VaultInPipeline<'_> {
                 let unstamped = sealing.sign(whole.into(), place, digest, now)?;
                 let time = self.time_of(&unstamped).await?;
                 self.step = PipelineStep::Seal;
+
                 let sealed = unstamped.finish(time.token().as_deref())?;
                 (sealed.into(), Some(sealing.fingerprint()?), time)
             }
         };
+
         let (executed, update) = (whole.slice(..length), whole.slice(length..));
         let digest = hex::encode(hash.with(&[&update]));
         let authoritative = self.unstored(StorageArea::Vault, (vec![whole], digest), PDF);
@@ -173,6 +178,7 @@ impl VaultInPipeline<'_> {
                 (vec![whole], digest)
             }
         };
+
         let made = MadeCopies {
             authoritative,
             copy: self.unstored(StorageArea::Copies, copy, PDF),
@@ -181,17 +187,20 @@ impl VaultInPipeline<'_> {
             time,
             rewritten,
         };
+
         self.called.extend(self.rules.of_documents()?);
         if copy_form == CopyForm::NewFile {
             let writer = self.rules.embedded_documents.identity();
             self.called
                 .push(CalledComponent::new(Slot::Documents, writer)?);
         }
+
         self.called
             .extend(made.rewritten.as_ref().map(|rewritten| CalledComponent {
                 slot: Slot::Documents,
                 identity: rewritten.component.clone(),
             }));
+
         Ok(made)
     }
 
@@ -210,6 +219,7 @@ impl VaultInPipeline<'_> {
                 .request,
             words: authoritative.words.map(copy_words),
         };
+
         let (writer, reader) = (&self.rules.documents, &self.rules.placement);
         let made = match writer.prepare_copies(pdf.clone(), request).await {
             Ok(Ok(Some(made))) => made,
@@ -221,11 +231,13 @@ impl VaultInPipeline<'_> {
         let Some((pdf, copy, copy_form)) = self.copy_from_update(pdf, made.copy).await? else {
             return Ok(None);
         };
+
         let update = &made.authoritative.appended;
         let (pdf, read) = copies::read_back(reader, pdf, update).await?;
         if read.is_err() {
             return Ok(None);
         }
+
         Ok(Some(UnsealedCopies {
             executed: HashedBytes { bytes: pdf, hash },
             place: Some(place_of(&made.authoritative)),
@@ -272,6 +284,7 @@ impl VaultInPipeline<'_> {
             let space = writer
                 .prepare_seal(pdf.clone(), self.seal_request())
                 .await??;
+
             // The reader checks the document before it is signed.
             let (given_back, read) = copies::read_back(reader, pdf, &space.appended).await?;
             read?;
@@ -281,12 +294,14 @@ impl VaultInPipeline<'_> {
         } else {
             (Vec::new(), None)
         };
+
         self.step = PipelineStep::Copy;
         let executed = self.executed(source).await?.pdf.bytes;
         let mark = self.mark_request(documents::CopyKind::NonAuthoritative);
         let built_in = &self.rules.embedded_documents;
         let copy = copies::non_authoritative(writer, built_in, reader, executed, mark).await?;
         self.step = PipelineStep::Seal;
+
         Ok(UnsealedCopies {
             executed: HashedBytes::of(pdf),
             update,
@@ -320,8 +335,10 @@ impl VaultInPipeline<'_> {
                 drawn_by: None,
             });
         };
+
         let embedded = &self.rules.embedded_documents;
         let pdf = embedded.picture_to_pdf(picture).await??;
+
         // The call above has loaded it.
         let by = embedded.identity()?;
         let reason = format!("{PICTURE}{})", source.0.content_type);
@@ -341,6 +358,7 @@ impl VaultInPipeline<'_> {
         let mut marked = self.mark(documents, reader, pdf).await?;
         let active = documents.identity()?;
         let own = embedded_writer().unwrap_or_else(|| active.clone());
+
         // A replaceable writer may only append. If it did not, the built-in writer decides: if that
         // one can append, the replaceable one is at fault.
         if active != own && !matches!(marked, MarkedCopy::Appended(_)) {
@@ -353,11 +371,13 @@ impl VaultInPipeline<'_> {
             marked = self
                 .mark(embedded_documents, embedded_placement, pdf)
                 .await?;
+
             if matches!(marked, MarkedCopy::Appended(_)) {
                 let why = "the executed document is not the beginning of the marked one";
                 return Err(unusable(&active, why).into());
             }
         }
+
         Ok(match marked {
             MarkedCopy::Appended(pdf) => MarkedDocument {
                 pdf,
@@ -399,10 +419,13 @@ impl VaultInPipeline<'_> {
             Some(_) => self.forget(PipelineStep::Time).await?,
             None => {}
         }
+
         if self.vault.timestamps.is_none() || self.envelope.org.is_test() {
             return Ok(TrustedTime::NotAsked);
         }
+
         let answer = self.trusted_time(unstamped).await;
+
         // Another run may have recorded its stamp first. It counts only for this signature.
         let kept = self.done(answer.clone(), Vec::new()).await?;
         Ok(if kept.is_about(unstamped) {
@@ -418,6 +441,7 @@ impl VaultInPipeline<'_> {
         let Some(authority) = &self.vault.timestamps else {
             return TrustedTime::NotAsked;
         };
+
         let reason = match authority.stamp(&unstamped.signature_digest()).await {
             Ok(stamp) if unstamped.has_room_for(stamp.size()) => {
                 return TrustedTime::Stamped {
@@ -430,6 +454,7 @@ impl VaultInPipeline<'_> {
             Ok(_) => "the token is larger than its place".to_owned(),
             Err(error) => error.to_string(),
         };
+
         self.core.metrics.without_trusted_time.inc();
         tracing::error!(envelope = %self.envelope.id, reason, "sealing without a trusted time stamp");
         TrustedTime::None { reason }

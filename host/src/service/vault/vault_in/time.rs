@@ -67,6 +67,7 @@ impl TrustedTime {
                 if !checked {
                     told["statement"] = NOT_CHECKED.into();
                 }
+
                 told
             }
             Self::None { reason } => json!({ "status": "no trusted time", "reason": reason }),
