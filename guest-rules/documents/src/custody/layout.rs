@@ -84,7 +84,7 @@ impl CustodyPages<'_> {
             return;
         };
 
-        let (ink, ground) = if good {
+        let (ink, ground) = if *good {
             (GREEN, PALE_GREEN)
         } else {
             (RED, PALE_RED)
