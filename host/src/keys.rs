@@ -140,13 +140,13 @@ fn read_or_make(path: &Path, make: impl FnOnce() -> Key) -> io::Result<Key> {
         return Ok(key);
     }
 
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)?;
-    }
-
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
     let temporary = write_beside(path, &make())?;
     let linked = fs::hard_link(&temporary, path);
     fs::remove_file(&temporary)?;
+    // Data is sealed with the key from now on: a crash must not take the link away.
+    File::open(folder)?.sync_all()?;
 
     match linked {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),

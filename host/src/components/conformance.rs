@@ -892,7 +892,7 @@ fn documents_vectors(
     });
     if let Some(marked) = marked {
         let appended = match marked {
-            Ok(documents::Marked::Appended(tail)) => tail.ends_with(b"%%EOF\n") || !tail.is_empty(),
+            Ok(documents::Marked::Appended(tail)) => !tail.is_empty(),
             _ => false,
         };
         examination.expect(appended, name, "nothing was appended");

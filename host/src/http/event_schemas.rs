@@ -83,6 +83,7 @@ fn headers() -> Vec<ReferenceOr<Parameter>> {
         ),
         ("X-Service-Event", "Type of the event"),
         ("X-Service-Delivery", "Id of the delivery"),
+        ("X-Service-Endpoint", "Id of the receiver"),
         ("X-Service-Signature", "`sha256=` and the HMAC of the body"),
     ];
 

@@ -7,7 +7,7 @@ use std::str::FromStr as _;
 use std::time::Duration;
 
 use der::EncodePem as _;
-use der::asn1::GeneralizedTime;
+use der::asn1::{GeneralizedTime, UtcTime};
 use p256::ecdsa::{DerSignature, SigningKey};
 use p256::pkcs8::{EncodePrivateKey as _, LineEnding};
 use x509_cert::Certificate;
@@ -120,8 +120,13 @@ fn certificate(
 ) -> Result<Certificate, SealError> {
     let time = |at: Timestamp| -> Result<Time, SealError> {
         let since = Duration::from_secs(at.as_seconds().unsigned_abs());
-        let time = GeneralizedTime::from_unix_duration(since).map_err(unusable)?;
-        Ok(Time::GeneralTime(time))
+        // Dates through 2049 have to be UTCTime (RFC 5280, 4.1.2.5).
+        match UtcTime::from_unix_duration(since) {
+            Ok(time) => Ok(Time::UtcTime(time)),
+            Err(_) => GeneralizedTime::from_unix_duration(since)
+                .map(Time::GeneralTime)
+                .map_err(unusable),
+        }
     };
     let validity = Validity {
         not_before: time(from)?,

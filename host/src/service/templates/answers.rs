@@ -7,14 +7,14 @@ use crate::components::rules::document_values::FlowingField;
 use crate::components::rules::documents::{Area, FieldValue, FilledField};
 use crate::components::rules::handwriting::WrittenField;
 use crate::config::EMBEDDED;
-use crate::domain::dates::{DAY_OF_SIGNING, DateFormat};
+use crate::domain::dates::DAY_OF_SIGNING;
 use crate::domain::entry;
 use crate::domain::field::{ATTACHMENT, Field, FieldRules, FieldType};
 use crate::domain::id::OrgId;
 use crate::domain::warning::Warning;
 use crate::room::fitting::FieldEntry;
 use crate::room::{ruled_field, unsent};
-use crate::service::envelopes::dispatch::unfit;
+use crate::service::envelopes::dispatch::{organization, unfit};
 use crate::service::{Core, ServiceError, ValidationIssue};
 
 /// Maximum number of fields of a template that take files.
@@ -154,9 +154,10 @@ async fn unfit_defaults(
         .iter()
         .map(|(_, field, value)| FieldEntry { field, value })
         .collect();
+    let dates = organization(core, org).await?.settings.dates.format;
     let misfits = core
         .room()
-        .misfits(org, &pages, &entries, (None, DateFormat::default()))
+        .misfits(org, &pages, &entries, (None, dates))
         .await?;
     let issues = misfits.into_iter().filter_map(|misfit| {
         let mut named = given.iter();
