@@ -55,6 +55,7 @@ pub(crate) fn replay(
 ) -> Option<(ReportFinding, Option<ControlReport>)> {
     let acts = || entries.iter().filter(|entry| is_act(entry));
     let first = acts().next()?;
+    // Every act names the originator, and the first one comes before any change of control.
     let originator = party(&first.details, "originator");
     let details = |action: &str| entries.iter().find(|entry| entry.action == action);
     let stored = details("vault.stored").map(|entry| &entry.details["document_hash"]);
@@ -78,6 +79,7 @@ pub(crate) fn replay(
         epoch: 0,
         signers: BTreeMap::new(),
     };
+    // Statements are checked between the acts, because each counts against the controller of its moment.
     for entry in entries
         .iter()
         .filter(|entry| is_act(entry) || is_stated(entry))
@@ -96,6 +98,7 @@ pub(crate) fn replay(
 
     let last = acts().next_back()?;
     let released = entries.iter().any(|entry| entry.action == "vault.released");
+    // Before control has passed, the originator releases alone and needs no act for it.
     if released && state.controller != originator && !state.released {
         let why = "the record was released without the act of its controller";
         return Some((ReportFinding::fails(CHECK, why), None));
@@ -123,6 +126,7 @@ pub(crate) fn replay(
     }
 
     detail += &addresses(entries).unwrap_or_default();
+    // Such a statement also fits a restored copy of the installation, which a reader should know.
     let unnamed = entries
         .iter()
         .filter(|entry| acts::is_unnamed(&entry.details["signed"]))
@@ -202,6 +206,7 @@ impl<'a> ControlState<'a> {
         let details = &entry.details;
         let (by, controller) = (party(details, "party"), party(details, "controller"));
         let thumbprint = self.signature(entry)?;
+        // The epoch is a fencing token. An act that was made for an older state cannot follow a newer one.
         if details["epoch"].as_u64() != Some(self.epoch + 1) {
             return Err(format!("its epoch is not {}", self.epoch + 1));
         }
@@ -213,6 +218,7 @@ impl<'a> ControlState<'a> {
             return Err("the record is pledged".into());
         }
 
+        // Each arm computes the next controller itself. The entry's own claim is compared with it below.
         let (may, next) = match entry.action.as_str() {
             "control.pledged" => {
                 self.pledgee = Some(party(details, "pledgee"));
@@ -232,12 +238,14 @@ impl<'a> ControlState<'a> {
                 self.accepted = true;
                 (self.offered == Some(by), self.controller)
             }
+            // Without an acceptance, a seller could put a record on a party that never agreed.
             "control.transfer.confirmed" => {
                 let (to, accepted) = (self.offered.take(), self.accepted);
                 self.accepted = false;
                 let may = by == self.controller && accepted;
                 (may, to.unwrap_or_default())
             }
+            // The originator withdraws its designation by the same act.
             "control.declined" => {
                 let may = Some(by) == self.offered || by == self.originator;
                 self.offered = None;
@@ -250,6 +258,7 @@ impl<'a> ControlState<'a> {
             }
             "control.release.consented" => {
                 self.consented = true;
+                // A consent to a transfer of the file must not serve for a conversion to paper.
                 let form = &details["signed"]["statement"]["content"]["form"];
                 self.consented_form = Some(form).filter(|form| !form.is_null());
                 (by == self.controller, self.controller)
@@ -287,6 +296,8 @@ impl<'a> ControlState<'a> {
             (self.consented, self.consented_form) = (false, None);
         }
 
+        // A party that signed once signs for ever. Otherwise the operator could
+        // act in its name without a signature.
         if let Some(thumbprint) = thumbprint {
             self.signers.entry(by).or_default().insert(thumbprint);
         } else if self.signers.contains_key(by) && !is_unsigned(&entry.action, by, self.controller)
@@ -314,14 +325,17 @@ impl<'a> ControlState<'a> {
         let (subject, epoch) = match (entry.action.as_str(), transfer) {
             // The transfer gets its id afterwards.
             ("control.transfer.proposed", _) => (by, None),
+            // One signature covers all records of a transfer, so it cannot name the epoch of a single one.
             (_, Some(transfer)) => (transfer, None),
             (_, None) => (self.record.envelope, Some(self.epoch)),
         };
 
         let names = |member: &str, part: &str| content[member] == details[part]["organization_id"];
+        // The operator writes the entry. Members that matter to the party have to be those that it signed.
         let same = match entry.action.as_str() {
             "control.designated" => names("controller", "designee"),
             "control.transfer.proposed" => {
+                // Without the member, the seller keeps its copy.
                 let agreed = |copy: &Value| copy.as_str().unwrap_or("kept").to_owned();
                 let copies = agreed(&content["seller_copy"]) == agreed(&details["seller_copy"]);
                 names("buyer", "buyer") && copies
