@@ -111,6 +111,8 @@ fn main() -> Result<()> {
         ("templates.rs", TEMPLATES),
     ];
 
+    // A build without the feature, such as the offline verifier's, needs the rules that evaluate records and
+    // no provider.
     let all = env::var_os("CARGO_FEATURE_ALL").is_some();
     for (name, guests) in tables {
         let evaluates =
@@ -131,6 +133,7 @@ fn table(builder: &GuestBuilder, out: &Path, guests: &[&GuestCrate]) -> Result<S
         let file = out.join(format!("{}.wasm.zst", guest.package));
         fs::write(&file, zstd::bulk::compress(&built.component, LEVEL)?)?;
 
+        // The digest is that of the unpacked component, because ledgers and evidence name components by it.
         writeln!(
             table,
             "    DefaultComponent {{ slot: {:?}, name: {:?}, version: {:?}, sha256: {:?}, size: {},

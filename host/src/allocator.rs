@@ -25,6 +25,7 @@ pub fn give_memory_back() {
         )
     };
 
+    // A refusal costs memory and nothing else, so the server starts anyway.
     if refused != 0 {
         tracing::debug!("freed memory is given back when memory is allocated: error {refused}");
     }

@@ -115,6 +115,7 @@ pub async fn back_up(config: &Config, to: &Path) -> Result<BackupManifest, Backu
     check_embedded(config)?;
     make_empty(to)?;
     let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
+    // No migration: a backup program of another version must not change the schema of a running server.
     let store = Store::connect(&config.database_url()).await?;
     let created_at = clock.now();
     let held = Cell::new(created_at + HOLD);
@@ -127,11 +128,13 @@ pub async fn back_up(config: &Config, to: &Path) -> Result<BackupManifest, Backu
             let until = clock.now() + HOLD;
             match chores::hold(&store, chores::BACKUP, until).await {
                 Ok(()) => held.set(until),
+                // A hold lasts twenty renewals, so one failed renewal endangers nothing.
                 Err(error) => tracing::warn!(%error, "backup could not extend its hold on objects"),
             }
         }
     };
 
+    // The hold must not lapse while large objects are copied, so both futures run side by side.
     let copied = tokio::select! {
         copied = copy_all(config, &store, to) => copied,
         never = renewals => never,
@@ -140,6 +143,7 @@ pub async fn back_up(config: &Config, to: &Path) -> Result<BackupManifest, Backu
     // Also after a failed copy, so that deletion resumes at once.
     chores::let_go(&store, chores::BACKUP, held.get()).await?;
     let copied = copied?;
+    // Recorded after a complete copy only, because the console shows operators the time of the last one.
     chores::hold(&store, LAST_BACKUP, created_at).await?;
     let manifest = BackupManifest {
         created_at,
@@ -167,6 +171,7 @@ async fn copy_all(
     to: &Path,
 ) -> Result<BTreeMap<String, BackupFile>, BackupError> {
     let from = config.data_dir.clone();
+    // Checkpoints newer than the snapshot would make the restored log look truncated, so they come first.
     let mut files = blocking(from.clone(), to, |from, to| {
         copy_below(from, to, CHECKPOINTS, |_| true)
     })
@@ -215,12 +220,14 @@ fn copy_below(
     let source = from.join(folder);
     let entries = match fs::read_dir(&source) {
         Ok(entries) => entries,
+        // A folder may be missing, such as that of the checkpoints before the first one.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(files),
         Err(error) => return Err(error).at(&source),
     };
     for entry in entries {
         let entry = entry.at(&source)?;
         let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
+            // The server writes UTF-8 names only, so another name is none of its files.
             continue;
         };
 
@@ -272,6 +279,7 @@ fn copy(from: &Path, to: &Path) -> Result<BackupFile, BackupError> {
     target.set_permissions(mode).at(to)?;
     let (mut hash, mut size) = (Sha256::new(), 0);
 
+    // The file is hashed while it is copied, because reading large objects twice would double the time.
     let mut piece = vec![0; PIECE];
     loop {
         let read = source.read(&mut piece).at(from)?;
@@ -284,6 +292,7 @@ fn copy(from: &Path, to: &Path) -> Result<BackupFile, BackupError> {
         size += read as u64;
     }
 
+    // The manifest may name the file only once its bytes survive a power failure.
     target.sync_all().at(to)?;
     Ok(BackupFile {
         sha256: hex::encode(hash.finalize()),
@@ -311,6 +320,7 @@ pub fn restore(config: &Config, from: &Path) -> Result<BackupManifest, BackupErr
     let text = fs::read(&path).at(&path)?;
     let manifest: BackupManifest = serde_json::from_slice(&text)
         .map_err(|error| BackupError::Damaged(format!("{MANIFEST}: {error}")))?;
+    // Everything is checked before the first write: a damaged backup must not leave half an installation.
     for (name, kept) in &manifest.files {
         // A manifest from elsewhere must not write outside the data folder.
         let inside = Path::new(name)
@@ -346,6 +356,7 @@ pub fn restore(config: &Config, from: &Path) -> Result<BackupManifest, BackupErr
             .flat_map(|name| Path::new(name.as_str()).ancestors().skip(1))
             .map(|folder| to.join(folder))
             .collect();
+        // A synced file can still lack its name after a crash, so its folders are synced, too.
         for folder in folders {
             sync_folder(&folder)?;
         }
@@ -361,6 +372,7 @@ fn make_empty(folder: &Path) -> Result<(), BackupError> {
     if entries.next().is_some() {
         return Err(BackupError::NotEmpty(folder.display().to_string()));
     }
+    // The folder will hold the master key.
     fs::set_permissions(folder, Permissions::from_mode(0o700)).at(folder)
 }
 

@@ -29,6 +29,7 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
 
 /// Removes other users' access from a file that an older release or another umask left open.
 pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+    // `symlink_metadata` does not follow a link, so the check below sees the link itself.
     let metadata = match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         metadata => metadata?,
@@ -74,6 +75,7 @@ pub(crate) fn keep_reserve(folder: &Path) -> io::Result<()> {
 
 /// Returns whether an error or one of its causes is a full disk.
 pub(crate) fn is_full(error: &(dyn Error + 'static)) -> bool {
+    // A library's error has no code of its own: the system's error is one of its causes.
     let mut cause = Some(error);
     while let Some(error) = cause {
         let code = error
@@ -92,5 +94,6 @@ pub(crate) fn is_full(error: &(dyn Error + 'static)) -> bool {
 /// Returns the free bytes available to this process on the disk of a folder.
 pub(crate) fn free(folder: &Path) -> std::io::Result<u64> {
     let disk = rustix::fs::statvfs(folder)?;
+    // `f_bavail` leaves out the blocks that only root may use, unlike `f_bfree`.
     Ok(disk.f_bavail * disk.f_frsize)
 }

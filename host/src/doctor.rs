@@ -54,6 +54,7 @@ pub async fn checks(app: &App) -> Vec<DependencyCheck> {
 /// Checks what every request needs. Dependencies of some calls or of one organization (mails,
 /// providers, an organization's own components) do not affect readiness.
 pub async fn readiness(app: &App) -> Vec<DependencyCheck> {
+    // A provider or mail server that is down would otherwise take every node out of service at once.
     vec![
         DependencyCheck::from("database", database(app).await),
         DependencyCheck::from("storage", storage_lately(app).await),
@@ -116,6 +117,7 @@ fn disk(core: &Core) -> Result<String, String> {
         let free = disk::free(&folder)
             .map_err(|error| format!("the disk of the {name} folder cannot be asked: {error}"))?;
         let room = format!("{name} folder: {} MiB free", free / (1024 * 1024));
+        // Below the reserve uploads are refused, so the node cannot do its whole work.
         if free < disk::LEAST {
             return Err(room);
         }
@@ -152,6 +154,7 @@ async fn clock(core: &Core) -> Result<String, String> {
 fn components(app: &App, of_organizations: bool) -> Result<String, String> {
     let broken = app.management.followed.broken();
     let mut broken = broken.iter();
+    // Readiness ignores components of organizations: one tenant's upload must not take nodes out of service.
     if let Some(one) = broken.find(|one| one.org.is_none() || of_organizations) {
         let (component, why) = (&one.component, &one.why);
         return Err(format!(
@@ -162,6 +165,7 @@ fn components(app: &App, of_organizations: bool) -> Result<String, String> {
     match app.components.document_components_ready() {
         Some(Ok(())) => Ok("loaded, and their canaries passed".into()),
         Some(Err(error)) => Err(error.to_string()),
+        // The server listens before they are loaded, and a load balancer should wait until they are.
         None => Err("document components are still being loaded".into()),
     }
 }
@@ -172,6 +176,8 @@ async fn providers(core: &Core) -> Result<String, String> {
     for slot in Slot::ALL.into_iter().filter(|slot| slot.is_provider()) {
         for (name, instance) in core.config.providers.instances(slot).into_iter().flatten() {
             // Any status proves that the provider responds.
+            // This client may reach the networks of `providers.allow_networks`, where an operator's
+            // provider can be.
             let asked = core.own_http.get(instance.base_url.clone());
             if let Err(error) = asked.timeout(PROVIDER_TIMEOUT).send().await {
                 // Configured URLs may contain credentials.
@@ -203,6 +209,7 @@ fn settings_of_providers(core: &Core) -> Result<String, String> {
             if let Some(missing) = needed.iter().find(lacking) {
                 return Err(format!("{kind} provider {name} has no secret {missing}"));
             }
+            // The payer's browser needs the key, and the first payment would fail without it.
             if slot == Slot::Payment && instance.publishable_key.is_none() {
                 return Err(format!("{kind} provider {name} has no publishable_key"));
             }

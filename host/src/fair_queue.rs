@@ -111,6 +111,7 @@ impl Drop for QueueTurn {
     fn drop(&mut self) {
         if let Some(queue) = self.queue.take() {
             let mut state = queue.lock();
+            // Waiting calls are woken here, because the queue has no task of its own.
             state.release(&self.org, self.units);
             state.serve(&queue);
         }
@@ -141,6 +142,8 @@ impl FairQueue {
         units: usize,
     ) -> Option<QueueTurn> {
         let job = priority >= PriorityClass::Job;
+        // Jobs wait longer: no person waits for them, and a job that gives up starts again from its
+        // beginning.
         let ready = self.join(owner, units, job)?;
         let patience = if job { PATIENCE_OF_JOBS } else { PATIENCE };
         tokio::time::timeout(patience, ready).await.ok()?.ok()
@@ -162,6 +165,7 @@ impl FairQueue {
             }
         }
 
+        // A call larger than a share could never be served while others compete, so it is capped.
         state.note(&owner.org);
         let units = units.clamp(1, state.capacity.of_organization);
         let (ready, receiver) = oneshot::channel();
@@ -177,12 +181,14 @@ impl FairQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, FairQueueState> {
+        // A panic of one caller must not close the queue for all others.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl FairQueueState {
     fn has_room(&self, owner: &WorkOwner) -> bool {
+        // One tenant's waiting calls must not fill the queue for all, nor one document those of its tenant.
         let lines = [&self.requests, &self.jobs];
         let sum = |count: fn(&PriorityLine, &WorkOwner) -> usize| -> usize {
             lines.iter().map(|line| count(line, owner)).sum()
@@ -207,6 +213,8 @@ impl FairQueueState {
     /// Returns the number of units that one organization may hold at present.
     fn share(&self) -> usize {
         match self.shared_until {
+            // Shares end half a minute after the last competition, so a lone tenant soon uses everything
+            // again.
             Some(until) if Instant::now() < until => self.capacity.of_organization,
             _ => self.capacity.units,
         }
@@ -216,6 +224,7 @@ impl FairQueueState {
         self.free += units;
         if let Some(held) = self.held.get_mut(org) {
             *held -= units;
+            // Entries of idle organizations would pile up for ever.
             if *held == 0 {
                 self.held.remove(org);
             }
@@ -240,6 +249,7 @@ impl FairQueueState {
             let may_have = |org: &str, units: usize| {
                 held.get(org).copied().unwrap_or_default() + units <= share
             };
+            // An organization at its share is passed over: waiting for it would hold up all the others.
             let Some((org, units)) = line.next(may_have) else {
                 continue;
             };
@@ -302,6 +312,7 @@ impl PriorityLine {
     /// Removes an organization's next call and moves
     /// organization and item to the end of their queues.
     fn pop(&mut self, org: &str) -> Option<WaitingCall> {
+        // The organization may have been passed over, so it is not always the first.
         self.turns.retain(|other| other != org);
         let calls = self.waiting.get_mut(org)?;
         let item = calls.turns.pop_front()?;
@@ -314,6 +325,7 @@ impl PriorityLine {
             calls.turns.push_back(item);
         }
 
+        // At the end of the line, so that others get their turns before its next call.
         if calls.waiting.is_empty() {
             self.waiting.remove(org);
         } else {

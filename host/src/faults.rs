@@ -40,8 +40,10 @@ mod drill {
             return;
         };
 
+        // Only the Nth pass is hit: after SIGCONT, the process passes the same place again.
         if death.left.fetch_sub(1, Ordering::SeqCst) == 1 {
             let own = std::process::id().to_string();
+            // SIGKILL from outside lets no destructor run, as when the machine loses power.
             let _ = std::process::Command::new("kill")
                 .args([death.signal, &own])
                 .status();

@@ -46,6 +46,7 @@ impl InstallationKeys {
     pub fn open(data: &Path) -> io::Result<Self> {
         let folder = folder(data);
         let current = read_or_make(&folder.join(CURRENT), random)?;
+        // The next key is read, too: another node may have rotated already and seal with it.
         let others = [PREVIOUS, NEXT]
             .iter()
             .filter_map(|name| read(&folder.join(name)).transpose())
@@ -94,6 +95,7 @@ pub fn prepare(data: &Path) -> io::Result<()> {
 /// rotation is interrupted at any point, the remaining keys read everything.
 pub fn rotate(data: &Path) -> io::Result<()> {
     let folder = folder(data);
+    // Opening proves that the present key is readable before it is moved aside.
     let keys = InstallationKeys::open(data)?;
     prepare(data)?;
     // The old key is saved first: an interruption leaves two copies of it, never none.
@@ -111,6 +113,7 @@ pub fn prepare_log(data: &Path) -> io::Result<Key> {
 /// Replaces the key of the log by the prepared one; the old key is deleted.
 pub fn promote_log(data: &Path) -> io::Result<()> {
     let folder = folder(data);
+    // The old key must sign nothing more, so unlike a master key it is not kept.
     fs::rename(folder.join(LOG_NEXT), folder.join(LOG))?;
     File::open(&folder)?.sync_all()
 }
@@ -123,6 +126,7 @@ fn read(path: &Path) -> io::Result<Option<Key>> {
     match fs::read(path) {
         Ok(bytes) => match bytes.try_into() {
             Ok(key) => Ok(Some(key)),
+            // A truncated key is an error and never generated anew: data sealed with it would be lost.
             Err(_) => Err(io::Error::other(format!(
                 "{} does not hold 32 bytes",
                 path.display()
@@ -142,6 +146,7 @@ fn read_or_make(path: &Path, make: impl FnOnce() -> Key) -> io::Result<Key> {
 
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
+    // A hard link fails where the name exists, while a rename would replace another process's key.
     let temporary = write_beside(path, &make())?;
     let linked = fs::hard_link(&temporary, path);
     fs::remove_file(&temporary)?;

@@ -271,6 +271,7 @@ impl Metrics {
             drop(metrics.bulk_items.get_or_create(&ItemLabels { outcome }));
         }
 
+        // Alerts on failures would otherwise miss the first one, which has no earlier value.
         for outcome in ["delivered", "retried", "failed"] {
             let outcome = outcome.to_owned();
             let labels = AttemptLabels { outcome };
@@ -296,6 +297,7 @@ impl Metrics {
 
     /// Counts an answered request.
     pub fn answered(&self, labels: RequestLabels, duration: Duration) {
+        // Durations have no labels: a histogram for each route and status would have thousands of series.
         self.requests.get_or_create(&labels).inc();
         self.request_duration.observe(duration.as_secs_f64());
     }

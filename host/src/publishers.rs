@@ -106,12 +106,14 @@ impl BundleVerifier {
         files: &[&[u8]],
         text: &str,
     ) -> Result<(VerifiedBundle, usize), BundleError> {
+        // Cheap checks come first: a bundle is a caller's input, and each proof costs several signatures.
         let unreadable = |error: &dyn ToString| BundleError::Unreadable(error.to_string());
         let bundle = Bundle::from_json(text).map_err(|error| unreadable(&error))?;
         let logged = &bundle.verification_material.tlog_entries;
         if logged.is_empty() || logged.iter().any(|entry| entry.inclusion_proof.is_none()) {
             return Err(BundleError::NotLogged);
         }
+        // Each entry costs the verification of a proof, so a bundle must not bring thousands.
         if logged.len() > LOG_ENTRIES {
             return Err(BundleError::TooManyEntries);
         }
@@ -125,6 +127,8 @@ impl BundleVerifier {
                 self.about_one(files, &bundle, &VerificationPolicy::any_identity())?;
             let identity = proven.identity().map(ToString::to_string);
             let issuer = proven.issuer().map(str::to_owned);
+            // Identities are compared after the proof, because a certificate is only a claim before. The
+            // issuer counts, too: another one could vouch for the same name.
             let trusted = publishers.iter().find(|(_, publisher)| {
                 publisher.identity.is_some()
                     && publisher.identity == identity
@@ -141,6 +145,7 @@ impl BundleVerifier {
             return Ok((verified, about));
         }
 
+        // A bundle with a key does not name its publisher reliably, so each trusted key is tried.
         for (name, publisher) in publishers {
             let key = publisher.pem().and_then(|pem| public_key(pem).ok());
             let Some(key) = key else { continue };
@@ -156,6 +161,7 @@ impl BundleVerifier {
                     };
                     return Ok((verified, about));
                 }
+                // The files are the same for every key, so no other key can make it fit.
                 Err(BundleError::OtherFile) => return Err(BundleError::OtherFile),
                 Err(_) => {}
             }
@@ -173,6 +179,8 @@ impl BundleVerifier {
         for (at, file) in files.iter().enumerate() {
             match self.0.verify(*file, bundle, policy) {
                 Ok(proven) => return Ok((proven, at)),
+                // A bundle may be about the component or about its manifest in a registry, so the next file
+                // is tried.
                 Err(VerifyError::ArtifactMismatch(_)) => {}
                 Err(error) => return Err(BundleError::Invalid(error)),
             }
@@ -204,6 +212,7 @@ pub fn statement_of(text: &str) -> Option<serde_json::Value> {
 /// Parses the public key of Sigstore bundles: ECDSA with P-256, which Sigstore's clients make, or Ed25519.
 fn public_key(pem: &str) -> Result<DerPublicKey, String> {
     let key = DerPublicKey::from_pem(pem).map_err(|error| error.to_string())?;
+    // A key that the verifier cannot use would look like one that signed nothing.
     let is_p256 = p256::PublicKey::from_public_key_der(key.as_bytes()).is_ok();
     if is_p256 || ed25519_of(key.as_bytes()).is_some() {
         Ok(key)
@@ -232,6 +241,8 @@ pub fn problem_of_signers(signers: &BTreeMap<String, Publisher>) -> Option<(&str
     let twice = signers.iter().find(|(_, signer)| {
         let der = signer.pem().and_then(|pem| public_key(pem).ok());
         let key = match &der {
+            // One Ed25519 key can be given as hex or as PEM. Compared by bytes, one person does not count as
+            // two of n.
             Some(der) => ed25519_of(der.as_bytes())
                 .unwrap_or(der.as_bytes())
                 .to_vec(),
@@ -252,6 +263,7 @@ pub fn ed25519<'a, 'b>(
 ) -> Vec<(&'a str, &'b str)> {
     let decoded = signatures.iter().map(|signature| {
         let signature = signature.trim();
+        // A signature that is no base64 verifies with no key, so it needs no error of its own.
         (signature, STANDARD.decode(signature).unwrap_or_default())
     });
     let decoded: Vec<(&str, Vec<u8>)> = decoded.collect();
@@ -332,6 +344,8 @@ impl CryptoProvider for RingProvider {
         digest: &[u8],
         signature: &[u8],
     ) -> Result<(), CryptoError> {
+        // ring signs and verifies messages only. Of the digests, p256 verifies the one that Sigstore's
+        // clients use.
         if scheme != SigningScheme::EcdsaP256Sha256 {
             return Err(unsupported(format!("{scheme:?} of a digest")));
         }

@@ -56,11 +56,13 @@ fn lock_database(config: &Config) -> Result<Option<File>, ServeError> {
         return Ok(None);
     };
 
+    // SQLite URLs are written with and without slashes, and both name the same file.
     let path = path.strip_prefix("//").unwrap_or(path);
     let path = path.split_once('?').map_or(path, |(path, _)| path);
 
     // Another name of the same file is the same database.
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    // A file of its own: a lock on the database itself would collide with those of SQLite.
     let file = format!("{}.server", real.display());
     let opened = OpenOptions::new().create(true).append(true).open(&file);
     let locked = opened.map(|lock| (lock.try_lock(), lock));
@@ -85,6 +87,7 @@ pub async fn serve(
     // Held until the end; the system lets go of it when the process is killed.
     let _only = lock_database(&app.config)?;
     let address = app.config.listen;
+    // The port may be 0 in tests, so the log names the port that the system chose.
     let listener = TcpListener::bind(address)
         .await
         .map_err(|source| ServeError::Listen { address, source })?;
@@ -130,6 +133,8 @@ pub async fn serve(
     // Loading the large document components must not delay listening.
     let components = app.components.clone();
     std::thread::spawn(move || components.load_documents());
+    // A failure does not stop the start: the components run from the binary, and only later replays need the
+    // stored ones.
     let keeping = app.clone();
     tokio::spawn(async move {
         if let Err(error) = components::keep_defaults(&keeping).await {
@@ -144,6 +149,7 @@ pub async fn serve(
         stops.cancel();
     });
     let settings = HttpSettings {
+        // Beyond the limit of open files, accepting would fail and take the database's files along.
         connections: app.config.http.connections.min(connections_for_files()),
         ..app.config.http.clone()
     };
@@ -164,10 +170,13 @@ pub async fn serve(
         tracing::error!(%error, "the console's listener failed");
     }
 
+    // Jobs in progress are finished, too: a job that breaks off would wait for the end of its lease.
     if let Err(error) = worker.await {
         tracing::error!(%error, "worker task failed");
     }
 
+    // These notes are kept in memory and written in batches. After the last request and job, nothing is added
+    // any more.
     if let Err(error) = access::flush_key_usage(&app, &app.access).await {
         tracing::error!(%error, "last use of API keys could not be recorded");
     }
@@ -198,6 +207,7 @@ fn connections_for_files() -> usize {
         current: limit.maximum,
         maximum: limit.maximum,
     };
+    // Systems often start programs with a soft limit of 1,024 and a much higher hard one.
     let files = match setrlimit(Resource::Nofile, raised) {
         Ok(()) => limit.maximum,
         Err(error) => {
@@ -226,6 +236,7 @@ async fn serve_metrics(app: &App) -> Result<(), ServeError> {
         .map_err(|source| ServeError::Listen { address, source })?;
     let stopping = app.stopping.clone().cancelled_owned();
     let served = axum::serve(listener, http::metrics_router(app.clone()));
+    // The task is not awaited: a scraper that holds its connection must not delay the stop.
     tokio::spawn(async move { served.with_graceful_shutdown(stopping).await });
 
     Ok(())

@@ -104,6 +104,7 @@ pub enum StartError {
 
 /// Opens the database and migrates its schema.
 pub async fn open_store(config: &Config) -> Result<Store, StartError> {
+    // The embedded database is in the data folder, and SQLite does not create folders.
     if config.database_url.is_none() {
         prepare_data_folder(&config.data_dir)?;
     }
@@ -125,6 +126,7 @@ pub(crate) fn place(url: &str) -> String {
         // `sqlite:` paths are not always valid URLs; they contain no secret before the query.
         return url.split('?').next().unwrap_or_default().to_owned();
     };
+    // The setters fail for URLs without a host only, and those have no user or password.
     let _ = parsed.set_username("");
     let _ = parsed.set_password(None);
     parsed.set_query(None);
@@ -193,6 +195,8 @@ pub async fn start_with_lookup(
     let components = Arc::new(components);
     let cipher = Arc::new(keys.cipher().ok_or(StartError::Sealer)?);
 
+    // The start goes on without the key: reading and signing do not need it, and an operator can restore the
+    // master key meanwhile.
     let fingerprint_key = fingerprints::load_key(&store, &cipher).await?;
     if fingerprint_key.is_none() {
         tracing::error!(
@@ -210,6 +214,7 @@ pub async fn start_with_lookup(
 
     // An expired certificate stops the start; it would fail every vault-in later.
     sealing.check(clock.now())?;
+    // Files of trust are read at the start: a wrong path shows now and not at the first seal.
     let trust = config.seal.timestamp_trust_file.as_deref();
     let trust = trust
         .map(TrustRoots::read)
@@ -228,6 +233,8 @@ pub async fn start_with_lookup(
     let bundles = BundleVerifier::new(config.components.sigstore_root_file.as_deref());
     let bundles = Arc::new(bundles.map_err(StartError::SigstoreRoot)?);
 
+    // The settings were checked for their form. Whether a key is usable takes the cryptography of this
+    // module's crates.
     check_publisher_keys(&config.components)?;
     let log_signer = CheckpointSigner::new(keys.log()).ok_or(StartError::Log)?;
     let metrics = Metrics::new(&components.metrics());
@@ -240,6 +247,7 @@ pub async fn start_with_lookup(
     };
 
     let mailer = MailSender::new(&config, &keys)?;
+    // Two clients: a tenant's addresses have to be public, and the operator's may be in private networks.
     let public = AllowedAddresses::public(config.providers.allow_insecure);
     let own = public
         .clone()
@@ -273,16 +281,19 @@ pub async fn start_with_lookup(
         http,
         own_http,
         metrics: Arc::new(metrics),
+        // One token for listeners, worker and open streams, so that all of them stop together.
         stopping: CancellationToken::new(),
     };
 
     let app = Arc::new(ServiceState {
         core,
         access: Arc::new(AccessState {
+            // All generations, because tokens outlive a rotation of the master key.
             bearer_keys: keys.generations(BEARER_TOKENS),
             embed_keys: keys.generations("embed tokens"),
             builder_keys: keys.generations("builder sessions"),
             issuer,
+            // Limits are counted in memory, by a lease of this node (docs/decisions/0004).
             rate_limits: RateLimits::default(),
             key_usage: KeyUsage::default(),
             known_keys: KnownKeys::default(),
@@ -312,6 +323,8 @@ pub async fn start_with_lookup(
 
     // A weak reference, because the components are owned by the service.
     let service = Arc::downgrade(&app);
+    // Components of organizations are loaded by their first call. Loading all would make the start as slow as
+    // its slowest upload.
     app.components.load_with(move |slot, identity| {
         let service = service.clone();
         async move {

@@ -147,6 +147,7 @@ impl Texts {
         let text = self.formatted(key, Some(&values), &mut errors);
 
         if !errors.is_empty() {
+            // The text is shown anyway: a page with a gap is better than none, and the log names the message.
             tracing::error!(
                 key,
                 locale = self.locale.as_str(),
@@ -184,6 +185,7 @@ impl Texts {
         let found = bundle.and_then(|bundle| Some((bundle, bundle.get_message(key)?.value()?)));
         let Some((bundle, pattern)) = found else {
             tracing::error!(key, locale = self.locale.as_str(), "text is missing");
+            // The tests make sure that no text is missing. The key would show a developer which one is.
             return key.to_owned();
         };
         bundle.format_pattern(pattern, values, errors).into_owned()
@@ -202,6 +204,7 @@ impl Texts {
 
     fn written(self, dates: &DateSettings, at: Timestamp, precision: T) -> String {
         let local = dates.local(at);
+        // A date that ICU cannot write is still shown, in ISO form: no page fails because of it.
         self.date_and_time(local, precision).map_or_else(
             || local.to_string(),
             |(date, time)| {
@@ -241,6 +244,7 @@ impl Texts {
     /// Returns a text of ICU in the language of the pages.
     fn spelled(self, text: String) -> String {
         match self.locale {
+            // Fluent transforms messages only, and these texts come from ICU.
             Locale::Accented => accented(&text).into_owned(),
             _ => text,
         }
@@ -265,6 +269,7 @@ impl Texts {
     /// Writes an amount of money, for example `USD 49.00`.
     pub fn amount(self, minor_units: u64, currency: &str) -> String {
         let mut number = Decimal::from(minor_units);
+        // Decimal arithmetic: a float would show some amounts a cent off.
         number.multiply_pow10(-i16::from(minor_digits(currency)));
         let formatter = DecimalFormatter::try_new((&self.data()).into(), Default::default());
         let number = formatter.map_or_else(
@@ -297,6 +302,8 @@ impl Texts {
         jurisdiction: Option<&str>,
     ) -> ShownConsent {
         let settings = &organization.settings;
+        // The organization's own words come before ours, even in another language: its counsel answers for
+        // them.
         let own = |locale: Locale| Some((locale, settings.consent.get(&locale)?.clone()));
         let (locale, text) = own(self.locale)
             .or_else(|| own(settings.language))
@@ -327,11 +334,14 @@ impl Texts {
         jurisdiction: Option<&str>,
     ) -> String {
         let (consent, intent) = match kind {
+            // An approver signs nothing, so the sentence must not speak of a signature.
             SignerKind::Approver => {
                 let intent = self.text("consent-approval-intent");
                 (self.text("consent-approval"), intent)
             }
             SignerKind::Signer | SignerKind::Witness => {
+                // Our words promise no legal effect (eIDAS, Article 25). An organization can have others for
+                // a jurisdiction.
                 let mut wordings = wordings_for(&settings.signature_wording, jurisdiction);
                 let own = wordings.find_map(|texts| self.own_text(texts, settings.language));
                 let intent = own.map_or_else(|| self.text("consent-intent"), str::to_owned);
@@ -345,6 +355,7 @@ impl Texts {
     /// Joins sentences to a paragraph.
     fn sentences(self, sentences: &[&str]) -> String {
         let space = match self.locale {
+            // Chinese sentences follow each other without a space.
             Locale::ZhHans => "",
             _ => " ",
         };
@@ -367,6 +378,8 @@ impl Texts {
         let written =
             |texts: &TextsByLanguage| self.own_text(texts, settings.language).map(str::to_owned);
 
+        // Each paragraph answers one clause of the statute: (B)(ii) here, then (i) paper and withdrawal,
+        // (iii) contact, (iv) copies and their fee, and (C)(i) requirements.
         let scope = written(&own.scope).unwrap_or_else(|| named("disclosure-scope"));
         let decline = self.text("decline-summary");
         let values = [("sender", sender), ("decline", decline.as_str())];
@@ -382,6 +395,7 @@ impl Texts {
                 let values = [("sender", sender), ("contact", contact.as_str())];
                 self.with("disclosure-contact", values)
             }
+            // Without contact data of the sender, the text states that none are given here.
             None => named("disclosure-contact-unnamed"),
         };
 
@@ -419,6 +433,8 @@ impl Texts {
 
     fn paper_fee(self, own: &ConsumerDisclosure, sender: &str) -> String {
         match &own.paper_fee {
+            // An unnamed fee is not a fee of zero: the statute asks for a statement, and only the sender can
+            // make it.
             None => self.with("disclosure-fee-unnamed", [("sender", sender)]),
             Some(fee) if fee.amount_cents == 0 => self.text("disclosure-free"),
             Some(fee) => {
@@ -433,12 +449,16 @@ impl Texts {
 /// from the organization.
 fn version_of_ours(organization: &Organization) -> String {
     let settings = &organization.settings;
+    // Everything that the built text is made of. A change makes a new version, and an open page has to be
+    // ticked again.
     let parts = json!([
         organization.display_name(),
         settings.language,
         settings.consumer_disclosure,
         settings.signature_wording,
     ]);
+    // Eight digits tell the versions of one organization apart. The evidence has the digest of the whole text
+    // besides.
     let digest = hex::encode(Sha256::digest(parts.to_string()));
 
     format!("{CONSENT_VERSION}.{}", &digest[..8])

@@ -25,6 +25,7 @@ pub(crate) fn system_roots() -> Result<ClientConfig, rustls::Error> {
 pub(crate) fn with_verifier(verifier: Arc<Verifier>) -> Result<ClientConfig, rustls::Error> {
     let client = ClientConfig::builder_with_provider(Arc::new(default_provider()));
     let client = client.with_safe_default_protocol_versions()?;
+    // The method is marked dangerous, because any verifier can be set. This one checks chain, name and time.
     let client = client
         .dangerous()
         .with_custom_certificate_verifier(verifier);

@@ -56,6 +56,7 @@ impl TraceExporter {
         };
 
         tls::use_one();
+        // The exporter's thread has no runtime, so the client keeps the handle of this one.
         let client = TraceHttpClient {
             http: reqwest::Client::new(),
             runtime: Handle::current(),
@@ -72,6 +73,7 @@ impl TraceExporter {
             .with_headers(headers.collect::<HashMap<_, _>>())
             .build()?;
 
+        // Empty, because the default detectors would read environment variables beside our settings.
         let resource = Resource::builder_empty()
             .with_service_name("holdfast")
             .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
@@ -93,6 +95,7 @@ impl TraceExporter {
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
     {
+        // Source locations and thread names tell a reader of traces nothing, and each span would carry them.
         tracing_opentelemetry::layer()
             .with_tracer(self.0.tracer("holdfast"))
             .with_location(false)
@@ -124,6 +127,7 @@ impl HttpClient for TraceHttpClient {
         request: http::Request<Bytes>,
     ) -> Result<http::Response<Bytes>, HttpError> {
         let http = self.http.clone();
+        // Connections belong to the runtime that made them, so the request runs there.
         let sent = self.runtime.spawn(async move {
             let (parts, body) = request.into_parts();
             let answer = http
@@ -157,6 +161,7 @@ pub(crate) async fn within<T>(span: Span, work: impl Future<Output = T>) -> T {
 
 /// Carries the current request's span into a spawned task.
 pub(crate) fn along<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+    // A spawned task does not inherit task-local values, so the span is passed on by hand.
     let request = REQUEST
         .try_with(Span::clone)
         .unwrap_or_else(|_| Span::none());
@@ -185,6 +190,7 @@ pub(crate) fn go_on(span: &Span, traceparent: Option<&str>) {
         return;
     };
 
+    // A caller's header is untrusted text. The propagator ignores one that is malformed.
     let carrier = HashMap::from([(TRACEPARENT.to_owned(), traceparent.to_owned())]);
     let context = TraceContextPropagator::new().extract(&carrier);
     if context.span().span_context().is_valid() {

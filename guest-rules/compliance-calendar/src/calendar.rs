@@ -133,11 +133,13 @@ pub(crate) fn find<'a>(table: &'a str, facts: &'a EnvelopeFacts) -> LawInForce<'
     };
 
     let date = question_date(facts);
+    // The bar must follow at once: the row of `US-DE` is none for `US-D`.
     let row = rows(table).find(|row| {
         let rest = row.strip_prefix(jurisdiction);
         rest.is_some_and(|rest| rest.trim_start().starts_with('|'))
     });
 
+    // Building a component parses every row, so a row in use can be read.
     match row.and_then(|row| EnactedLaw::parse(row).ok()) {
         None => LawInForce::NotInTable { jurisdiction, date },
         Some(law) if law.effective_date().is_none() => LawInForce::DateUnknown { law, date },
@@ -151,6 +153,7 @@ fn table() -> &'static str {
         None => BUILT_IN,
         Some(content) => match std::str::from_utf8(content) {
             Ok(table) => table,
+            // The table of this release could name another law, so the call ends here.
             Err(_) => panic!("the table inside this component cannot be read"),
         },
     }

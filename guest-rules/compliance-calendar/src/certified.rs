@@ -66,6 +66,7 @@ pub fn certificate(
     let law = law_of(facts);
     let (texts, answered) = (pack::texts(&law), pack::answers(facts, &law));
 
+    // The shared writer knows one pack. Its type, notices and references are replaced by those that apply.
     certificate.insert("certificate_type".into(), json!(texts.certificate_type));
     let notices = written::legal_notices(facts, record::is_paper(facts), texts.legal_notices);
     certificate.insert("legal_notices".into(), json!(notices));
@@ -145,6 +146,7 @@ fn reason(facts: &EnvelopeFacts, law: &LawInForce<'_>) -> String {
         "The question is of {date}, and the amendments are in effect since {}.",
         act.effective
     );
+    // A reader might expect the law of the day of the signature.
     if signature_date(facts).is_some_and(|signed| signed < act.effective) {
         why += " They govern transactions that were entered into before as well (UCC §A-301(a)).";
     }

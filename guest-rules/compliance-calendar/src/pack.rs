@@ -24,6 +24,7 @@ pub(crate) struct PackTexts {
 
 /// Returns the results of the checks that apply.
 pub(crate) fn answers(facts: &EnvelopeFacts, law: &LawInForce<'_>) -> Vec<AnsweredCheck> {
+    // Each pack has a type of rule of its own, which a function could not take.
     macro_rules! answered {
         ($pack:ident) => {{
             let rules = $pack::RULES.iter().zip($pack::answers(facts));

@@ -101,6 +101,8 @@ pub(crate) fn answers(facts: &EnvelopeFacts) -> [Answer; RULES.len()] {
 
 /// Why a check about the assignee is not established.
 fn not_established(facts: &EnvelopeFacts) -> String {
+    // The sentence names that party all the same, because readers look
+    // for it and need to know why it does not count.
     match secured_party(facts) {
         Some(name) => [
             "Not established: the originator names ",
@@ -141,6 +143,7 @@ fn single_authoritative_copy(facts: &EnvelopeFacts) -> Answer {
         );
     }
 
+    // Without the release, the record would look as if it still waited for the vault.
     let sentence = match released_at(facts) {
         Some(at) => [
             "The authoritative copy left this vault: the record was released on ",
@@ -160,6 +163,7 @@ fn copy_identifies_assignee(facts: &EnvelopeFacts) -> Answer {
     let Some(marked) = secured_party(facts) else {
         return (false, "The authoritative copy names no assignee.".into());
     };
+    // A name in the ledger does not identify the assignee on the copy itself.
     if is_unmarked(facts) {
         return (
             false,
@@ -168,6 +172,8 @@ fn copy_identifies_assignee(facts: &EnvelopeFacts) -> Answer {
     }
 
     match Controller::of(facts) {
+        // Paragraph (b)(2) is about the name on the copy.
+        // Control of that party is the subject of (a) and (c).
         None => (
             true,
             [
@@ -186,6 +192,7 @@ fn copy_identifies_assignee(facts: &EnvelopeFacts) -> Answer {
             ]
             .concat(),
         ),
+        // The mark stays as it was at vault-in, so the copy of a sold record names an earlier party.
         Some(controller) => (
             false,
             [
@@ -207,6 +214,7 @@ fn maintained_by_custodian(facts: &EnvelopeFacts) -> Answer {
     let Some(controller) = Controller::of(facts) else {
         return (false, not_established(facts));
     };
+    // A released copy is kept elsewhere, out of sight of this service.
     if !is_held(facts) {
         return (false, not_held(facts));
     }
@@ -224,6 +232,7 @@ fn maintained_by_custodian(facts: &EnvelopeFacts) -> Answer {
 
 // (b)(6): any amendment changes the digest and is therefore readily identifiable.
 fn amendments_identifiable(facts: &EnvelopeFacts) -> Answer {
+    // Rules see no bytes. The host compares the stored ones with this digest.
     match facts.document_hash.as_deref() {
         Some(hash) if is_sha256(hash) => (
             true,
@@ -283,6 +292,7 @@ fn assignee_identifies_itself(facts: &EnvelopeFacts) -> Answer {
         detail += number;
     }
 
+    // A key is one of the ways that (c)(2) names, and needs no trust in this service.
     if let Some(key) = controller.signs_with {
         detail += ", and by the key with the thumbprint ";
         detail += key;
@@ -299,6 +309,7 @@ fn exclusive_power(facts: &EnvelopeFacts) -> Answer {
     let Some(controller) = Controller::of(facts) else {
         return (false, not_established(facts));
     };
+    // The host enforces the power over a copy in its vault, and over no other.
     if !is_held(facts) {
         return (false, not_held(facts));
     }
@@ -369,6 +380,7 @@ struct Controller<'a> {
 impl<'a> Controller<'a> {
     /// None while the originator has control.
     fn of(facts: &'a EnvelopeFacts) -> Option<Self> {
+        // A blank name would establish a party without a name.
         let given = |name| attribute(facts, name).filter(|value| !value.trim().is_empty());
         Some(Self {
             name: given("control.controller")?,

@@ -46,6 +46,7 @@ pub fn certificate(
 ) -> String {
     let evaluation = evaluate(facts);
     let is_paper = is_paper(facts);
+    // The order of the members is specified. A struct keeps it.
     let certificate = Certificate {
         certificate_type: CERTIFICATE_TYPE,
         certificate_version: "1.0",
@@ -81,6 +82,7 @@ pub fn certificate(
                 })
                 .collect(),
         },
+        // The upload was signed elsewhere, if at all, so no result is better than a wrong one.
         esign_act_compliance: EsignAct {
             act: "Electronic Signatures in Global and National Commerce Act",
             citation: "15 U.S.C. §7001(a) and (d)",
@@ -127,6 +129,7 @@ pub(crate) fn legal_notices(
     is_paper: bool,
     of_pack: &[&'static str],
 ) -> Vec<&'static str> {
+    // The notice about test data comes first: all others read as if a contract existed.
     let test = is_test(facts).then_some(TEST_NOTICE);
     let paper = is_paper.then_some(PAPER_NOTICE);
     test.into_iter()
@@ -144,6 +147,7 @@ fn provenance(facts: &EnvelopeFacts) -> Option<Map<String, Value>> {
         .filter_map(|(name, text)| Some((name.strip_prefix(PROVENANCE)?, text)))
         .filter(|(member, _)| !member.is_empty())
         .map(|(member, text)| {
+            // Attributes are texts. Numbers and lists in them become members that programs can read.
             let value = serde_json::from_str(text);
             let value = value.unwrap_or_else(|_| Value::from(text.as_str()));
             (member.to_owned(), value)
@@ -169,6 +173,7 @@ fn signer_timeline(facts: &EnvelopeFacts) -> Vec<SignerEvent> {
             email: signer.email,
             role: signer.role,
             kind: signer.kind,
+            // An approval is no signature, so an approver has no time of one.
             signed_at: signer.signed_at.filter(|_| !is_approver),
             completed_at: signer.completed_at,
             notes: signer.notes,
@@ -181,6 +186,7 @@ fn signer_timeline(facts: &EnvelopeFacts) -> Vec<SignerEvent> {
 /// Returns who was challenged. Checks by a host without ids of signers are joined by address.
 fn identity_verification(facts: &EnvelopeFacts) -> Option<Vec<IdentityResult>> {
     let checks = json(facts, IDENTITY_CHECKS).unwrap_or_else(|| {
+        // An address may stand for two people here. Hosts of that time knew no ids.
         let checks = facts.identity_verifications.iter();
         let known = checks.map(|check| IdentityResult {
             signer: check.signer_email.clone(),

@@ -114,6 +114,7 @@ fn single_authoritative_copy(facts: &EnvelopeFacts) -> Answer {
         );
     }
 
+    // Without the release, the record would look as if it still waited for the vault.
     let sentence = match released_at(facts) {
         Some(at) => [
             "The authoritative copy left this vault: the record was released on ",
@@ -129,6 +130,7 @@ fn single_authoritative_copy(facts: &EnvelopeFacts) -> Answer {
 
 // Check 2.
 fn tamper_evident_record(facts: &EnvelopeFacts) -> Answer {
+    // Rules see no bytes. The host compares the stored ones with this digest.
     match facts.document_hash.as_deref() {
         Some(hash) if is_sha256(hash) => (
             true,
@@ -156,6 +158,7 @@ fn controlling_party_identified(facts: &EnvelopeFacts) -> Answer {
         sentence += at;
     }
 
+    // The custodian keeps the copy and the controller decides about it. They may be two parties.
     if let Some(controller) = attribute(facts, "control.controller") {
         sentence += "; ";
         sentence += controller;
@@ -177,6 +180,7 @@ fn all_signatories_executed(facts: &EnvelopeFacts) -> Answer {
 
 // Check 5: the copy must be in the location for copies, not in any other.
 fn copies_identifiable(facts: &EnvelopeFacts) -> Answer {
+    // The prefix is that of the storage location, which only marked copies are written to.
     match facts.copy_file_path.as_deref() {
         Some(path) if path.starts_with("copies:") => (
             true,
@@ -194,6 +198,7 @@ fn copies_identifiable(facts: &EnvelopeFacts) -> Answer {
 fn record_fully_executed(facts: &EnvelopeFacts) -> Answer {
     let status = status_text(facts.status);
     match facts.status {
+        // The sentence about the parties would be false for an upload: no party did its part here.
         EnvelopeStatus::Completed | EnvelopeStatus::Vaulted if is_paper(facts) => (
             true,
             [
@@ -252,6 +257,7 @@ fn audit_certificate_generated(facts: &EnvelopeFacts) -> Answer {
 
 // Check 8: a secured party needs a non-blank name.
 fn secured_party_identified(facts: &EnvelopeFacts) -> Answer {
+    // The name is the statement of the originator. The sentence claims no more than that.
     match &facts.secured_party {
         Some(party) if !party.name.trim().is_empty() => (
             true,

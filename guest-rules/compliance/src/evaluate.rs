@@ -33,6 +33,7 @@ pub fn evaluate(facts: &EnvelopeFacts) -> Evaluation {
     let total = checks.len();
     let passed = total - missing_requirements.len();
 
+    // Half of the total is added before the division, so whole numbers round to the nearest.
     Evaluation {
         compliant: passed == total,
         score: ((passed * 100 + total / 2) / total) as u32,

@@ -73,6 +73,7 @@ pub(crate) fn signers(facts: &EnvelopeFacts) -> Vec<RecordSigner> {
 pub(crate) fn signatures_executed(facts: &EnvelopeFacts) -> (bool, String) {
     let signers = signers(facts);
     if signers.is_empty() {
+        // An upload has no signers here and passes, so its sentence has to name the source of the statement.
         let sentence = if is_paper(facts) {
             "No signers are recorded. The uploader states that the document was signed elsewhere; this service did not check it."
         } else {
@@ -127,6 +128,7 @@ fn problems(signing: &[&RecordSigner], approvers: &[&RecordSigner]) -> Vec<Strin
         sentences.push(["Not yet signed by: ", &listed(&open), "."].concat());
     }
 
+    // Such a person is not late: no field of theirs asks for a signature.
     for signer in completed {
         sentences.push(
             [

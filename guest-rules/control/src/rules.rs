@@ -71,11 +71,13 @@ fn accept(facts: &ControlFacts) -> Rule {
         "Only the designated party accepts control",
         ASSIGNED,
     )?;
+    // Payment, identity and integrity may have changed since the designation.
     movable(facts)
 }
 
 fn decline(facts: &ControlFacts) -> Rule {
     at(facts, &[Designated], "declined")?;
+    // Control stays where it is, so no obstacle and no consent is asked about.
     let only = "Only the designated party declines, or the originator withdraws the designation";
     by(facts, &[Designee, Originator], only, ORDER)
 }
@@ -89,6 +91,7 @@ fn propose_transfer(facts: &ControlFacts) -> Rule {
         TRANSFER,
     )?;
 
+    // A release that waits for an answer could take the record out of the sale.
     to_another(facts)?;
     movable(facts)?;
     without_open_release(facts)?;
@@ -115,6 +118,8 @@ fn accept_transfer(facts: &ControlFacts) -> Rule {
         ASSIGNED,
     )?;
 
+    // The job that ends offers may be late.
+    // Control passes only when the controller confirms, so no consent is needed.
     in_time(facts)?;
     movable(facts)
 }
@@ -128,12 +133,14 @@ fn confirm_transfer(facts: &ControlFacts) -> Rule {
         TRANSFER,
     )?;
 
+    // Everything is asked again, because time has passed since the offer: a pledge or an obstacle may be new.
     in_time(facts)?;
     movable(facts)?;
     with_consents(facts)
 }
 
 fn cancel_transfer(facts: &ControlFacts) -> Rule {
+    // An end only unlocks the record, so neither time nor obstacles stand in its way.
     at(facts, &[Proposed, Accepted], "taken out of a transfer")?;
     by(
         facts,
@@ -146,6 +153,7 @@ fn cancel_transfer(facts: &ControlFacts) -> Rule {
 fn expire_transfer(facts: &ControlFacts) -> Rule {
     at(facts, &[Proposed, Accepted], "taken out of a transfer")?;
     by(facts, &[Host], "A transfer expires by its time only", ORDER)?;
+    // Rules have no clock. The host states whether the time is over.
     if facts.is_expired {
         Ok(())
     } else {
@@ -166,6 +174,7 @@ fn pledge(facts: &ControlFacts) -> Rule {
         AGREEMENT,
     )?;
 
+    // A release that waits for an answer could take the security from the pledgee.
     to_another(facts)?;
     movable(facts)?;
     without_open_release(facts)?;
@@ -174,6 +183,7 @@ fn pledge(facts: &ControlFacts) -> Rule {
 }
 
 fn release_pledge(facts: &ControlFacts) -> Rule {
+    // A pledgee can let go at any stage: nothing moves by it.
     by(
         facts,
         &[Pledgee],
@@ -199,6 +209,8 @@ fn answer_release(facts: &ControlFacts) -> Rule {
         CONSENT,
     )?;
 
+    // The model of all interleavings found this case: the controller
+    // may have released the record itself meanwhile.
     if facts.stage == Released {
         return at(facts, &[], "released again");
     }
@@ -228,6 +240,7 @@ fn release(facts: &ControlFacts) -> Rule {
 fn retrieve(facts: &ControlFacts) -> Rule {
     let only = "Only the originator and the controller get the authoritative copy";
     by(facts, &[Originator, Controller], only, CONSENT)?;
+    // The copy stays in the vault, so the pledgee keeps its security and is not asked.
     needs(facts, &[Controller])
 }
 
@@ -235,6 +248,7 @@ fn convert_to_paper(facts: &ControlFacts) -> Rule {
     at(facts, &[Originated, Controlled], "converted")?;
     let only = "Only the originator and the controller convert a record";
     by(facts, &[Originator, Controller], only, AGREEMENT)?;
+    // Paper cannot be repaired or called back, so damage and open payments are asked about here.
     movable(facts)?;
     with_consents(facts)
 }
@@ -279,6 +293,7 @@ fn to_another(facts: &ControlFacts) -> Rule {
 
 /// Only a record in the vault and without obstacles changes hands.
 fn movable(facts: &ControlFacts) -> Rule {
+    // One reason is enough for the caller. The next one shows when this one is gone.
     let (reason, message) = match facts.obstacles.first() {
         Some(Obstacle::Unpaid) => (RefusalReason::Unpaid, "Payment has not been completed"),
         Some(Obstacle::IdentityOpen) => (
@@ -330,6 +345,7 @@ fn with_consents(facts: &ControlFacts) -> Rule {
 
 /// A party needs no consent of its own.
 fn needs(facts: &ControlFacts, parties: &[Party]) -> Rule {
+    // Consents are those for this very act since control last changed. The host leaves older ones out.
     let given = |party: &Party| facts.actor.contains(party) || facts.consents.contains(party);
     let missing: Vec<Party> = parties
         .iter()

@@ -44,6 +44,7 @@ impl Conditions {
         // Declaring the functions of a fresh environment does not fail.
         let _ = env.add_extension(cel::extensions::strings);
         let mut context = Context::with_env(Arc::new(env));
+        // Authors know the spelling of the API, so statuses are written as it spells them.
         let mut values = serde_json::to_value(facts).unwrap_or_default();
         values["status"] = json!(status_text(facts.status));
 

@@ -30,6 +30,7 @@ pub(crate) fn statute_references() -> impl Iterator<Item = String> {
         other.unwrap_or_else(|| reference.to_owned())
     });
 
+    // The certificate pairs references with checks by their place, so the order is that of the evaluation.
     let added = rules.checks.into_iter();
     pack.chain(added.map(|check| check.statute_reference.unwrap_or(check.reference)))
 }
@@ -60,6 +61,7 @@ pub fn evaluate_with(rules: &DeclaredRules, facts: &EnvelopeFacts) -> Evaluation
 
         conditions.set_check(check.satisfied, &check.detail);
         let mut problem = String::new();
+        // A change makes a check stricter and never looser: a failed check stays failed.
         if let Some(condition) = &change.also_when
             && check.satisfied
         {
@@ -83,6 +85,7 @@ pub fn evaluate_with(rules: &DeclaredRules, facts: &EnvelopeFacts) -> Evaluation
     }
 
     for declared in &rules.checks {
+        // The pack has no result for a check of the organization. That of the last check must not stay.
         conditions.set_check(false, "");
         let (satisfied, problem) = outcome(&conditions, &declared.satisfied_when);
         let sentence = if satisfied {
@@ -105,6 +108,7 @@ pub fn evaluate_with(rules: &DeclaredRules, facts: &EnvelopeFacts) -> Evaluation
         missing.map(|check| check.requirement.clone()).collect();
     let compliant = missing_requirements.is_empty();
     let total = total.max(1);
+    // Rounding could lift a record with a light open check to 100, which only a compliant one has.
     let share = (reached * 100 + total / 2) / total;
 
     Evaluation {
@@ -117,6 +121,7 @@ pub fn evaluate_with(rules: &DeclaredRules, facts: &EnvelopeFacts) -> Evaluation
 
 /// Whether a condition holds, and a sentence if it cannot be evaluated; then it does not hold.
 fn outcome(conditions: &Conditions, condition: &Expression) -> (bool, String) {
+    // A missing fact must not make a record compliant, so an error counts as no.
     match conditions.hold(condition) {
         Ok(holds) => (holds, String::new()),
         Err(why) => (

@@ -87,6 +87,8 @@ impl Expression {
     /// The expression has a part that facts do not have, as bytes.
     pub fn of(parsed: &IdedExpr) -> Result<Self, String> {
         let all = |list: &[IdedExpr]| list.iter().map(Self::of).collect::<Result<Vec<_>, _>>();
+        // Facts are JSON. Parts that no JSON value has are refused
+        // when the component is built, not when it runs.
         Ok(match &parsed.expr {
             Expr::Literal(literal) => match literal {
                 LiteralValue::Null => Self::Null,
@@ -185,6 +187,7 @@ impl Expression {
             })),
         };
 
+        // An id leads to a place in the text of the expression, which the component does not have.
         IdedExpr { id: 0, expr }
     }
 
@@ -212,6 +215,8 @@ impl Expression {
                     part.uses(bound, names, functions);
                 }
             }
+            // The list and the first result are computed outside of the
+            // walk, where the names of its items mean facts.
             Self::Fold(fold) => {
                 fold.over.uses(bound, names, functions);
                 fold.start.uses(bound, names, functions);

@@ -39,6 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let contract =
         contract().map_err(|error| format!("the contract could not be set: {error:?}"))?;
     std::fs::write(folder.join("retail-installment-contract.pdf"), contract)?;
+    // Each format of a picture has a reader of its own, and the tests upload both.
     for name in ["scan.png", "scan.jpg"] {
         scan().save(folder.join(name))?;
     }
@@ -64,6 +65,7 @@ fn contract() -> Result<Vec<u8>, DocumentError> {
     terms(&mut sheet);
     sheet.add_page();
 
+    // The running lines come last, because they state the number of pages.
     signatures(&mut sheet);
     running_lines(&mut sheet);
     sheet.into_pdf("Retail Installment Sale Contract")
@@ -76,6 +78,7 @@ fn parties_and_disclosures(sheet: &mut TypesetSheet) {
     sheet.text_right(RIGHT, 76.0, "Dated May 4, 2026", SMALL);
     sheet.stroke(&[(LEFT, 84.0), (RIGHT, 84.0)], 1.2, RULE);
 
+    // The amounts of all pages add up. A reader of the demo may check the arithmetic.
     let third = FULL / 3.0;
     let boxes = [
         (
@@ -116,6 +119,7 @@ fn parties_and_disclosures(sheet: &mut TypesetSheet) {
 
     y += 16.0;
     let quarter = FULL / 5.0;
+    // These are the five figures of Regulation Z, 12 CFR 1026.18(b), (d), (e), (h) and (j).
     let disclosures = [
         (
             "ANNUAL\nPERCENTAGE RATE",
@@ -145,6 +149,7 @@ fn parties_and_disclosures(sheet: &mut TypesetSheet) {
     ];
     for (index, (title, meaning, amount)) in disclosures.into_iter().enumerate() {
         let x = LEFT + quarter * index as f32;
+        // 12 CFR 1026.17(a)(2): the rate and the finance charge are more conspicuous than the other figures.
         if index < 2 {
             sheet.fill(x, y, quarter, 96.0, SHADE);
         }
@@ -157,6 +162,7 @@ fn parties_and_disclosures(sheet: &mut TypesetSheet) {
 
     y += 108.0;
     y = schedule(sheet, y);
+    // 12 CFR 1026.18(k) to (p) puts these statements beside the figures.
     let clauses = [
         (
             "Security. ",
@@ -208,6 +214,7 @@ fn schedule(sheet: &mut TypesetSheet, top: f32) -> f32 {
     sheet.text(LEFT, top + 10.0, "YOUR PAYMENT SCHEDULE", HEADING);
     let mut y = top + 16.0;
     let columns = [LEFT, LEFT + 120.0, LEFT + 260.0];
+    // 59 payments of $545.60 and the last one make the total of payments on this page.
     let rows = [
         [
             "Number of payments",
@@ -240,6 +247,7 @@ fn schedule(sheet: &mut TypesetSheet, top: f32) -> f32 {
 
 fn figures(sheet: &mut TypesetSheet) {
     sheet.text(LEFT, 62.0, "ITEMIZATION OF AMOUNT FINANCED", HEADING);
+    // 12 CFR 1026.18(c): the amount financed is itemized. Its last row is the figure on the first page.
     let rows: [(&str, &str, bool); 16] = [
         (
             "1.  Cash price of the vehicle, with accessories and delivery",
@@ -372,12 +380,14 @@ fn terms(sheet: &mut TypesetSheet) {
         y,
         "OTHER AGREEMENTS",
         &[
+            // 16 CFR 455.3(b) wants this sentence in the contract about a used vehicle.
             "Used vehicle buyers guide: for a used vehicle, the information on the window form is part of this contract and overrides any contrary provision in it.",
             "We may call, text or e-mail you at the numbers and addresses you give us about this contract. Tell us at once when they change.",
             "This contract contains the whole agreement between you and us about this sale on credit. A change must be in writing and signed by us. If a part of it is not valid, all other parts stay in force. Federal law and the law of North Carolina apply.",
         ],
     );
 
+    // The Holder Rule (16 CFR 433.2) prescribes these words.
     let notice = "NOTICE: ANY HOLDER OF THIS CONSUMER CREDIT CONTRACT IS SUBJECT TO ALL CLAIMS AND DEFENSES WHICH THE DEBTOR COULD ASSERT AGAINST THE SELLER OF GOODS OR SERVICES OBTAINED PURSUANT HERETO OR WITH THE PROCEEDS HEREOF. RECOVERY HEREUNDER BY THE DEBTOR SHALL NOT EXCEED AMOUNTS PAID BY THE DEBTOR HEREUNDER.";
     let height = sheet.height(notice, STRONG, FULL - 16.0);
     sheet.frame(LEFT, y, FULL, height + 12.0, 1.0, RULE);
@@ -390,6 +400,7 @@ fn numbered(sheet: &mut TypesetSheet, top: f32, title: &str, clauses: &[&str]) -
     sheet.stroke(&[(LEFT, top + 14.0), (RIGHT, top + 14.0)], 0.6, RULE);
     let mut y = top + 19.0;
     for (index, clause) in clauses.iter().enumerate() {
+        // The letter stays at z for a longer list: the next character would be no letter.
         let letter = char::from(b'a' + u8::try_from(index).unwrap_or(25).min(25));
         sheet.paragraph(LEFT + 2.0, y, 16.0, &format!("{letter}."), STRONG);
         y += sheet.paragraph(LEFT + 18.0, y, FULL - 18.0, clause, BODY) + 2.5;
@@ -472,6 +483,7 @@ fn running_lines(sheet: &mut TypesetSheet) {
     for index in 0..count {
         sheet.select_page(index);
         sheet.stroke(&[(LEFT, HEIGHT - 46.0), (RIGHT, HEIGHT - 46.0)], 0.4, GREY);
+        // A page may be shown alone, so each one states that it is a sample.
         sheet.text(LEFT, HEIGHT - 35.0, "Retail Installment Sale Contract · RIC-2026-004187 · Sample for demonstration, not legal advice", SMALL);
 
         sheet.text_right(

@@ -31,10 +31,12 @@ pub fn without_actions(pdf: &[u8]) -> Result<Option<Vec<u8>>> {
         bytes,
         ..
     } = SourceDocument::open_for_rewrite(pdf)?;
+    // Without a change the caller keeps the uploaded bytes, and their hash stays the one in the ledger.
     if !remove_actions(&mut document) {
         return Ok(None);
     }
 
+    // The pages must not depend on the removed actions: the signer saw them without any script.
     let shown = ShownPages::of(&bytes)?;
 
     // The removed actions are in no object any more.
@@ -54,6 +56,7 @@ fn remove_actions(document: &mut Document) -> bool {
             continue;
         };
 
+        // A copy changes, because the search for actions follows references through the whole document.
         let mut changed = object.clone();
         if remove_in(document, &mut changed) {
             document.objects.insert(id, changed);
@@ -84,6 +87,7 @@ fn remove_at_opening(document: &mut Document) -> bool {
 
     let names = catalog.get(b"Names").and_then(Object::as_reference);
 
+    // `Names` is an object of its own in some documents and a direct entry of the catalog in others.
     let mut found = acts;
     if acts && let Ok(catalog) = document.catalog_mut() {
         catalog.remove(b"OpenAction");
@@ -128,6 +132,7 @@ fn remove_in(document: &Document, object: &mut Object) -> bool {
         }
     }
 
+    // Only direct entries are visited here. The caller visits every object that a reference leads to.
     for (_, entry) in entries.iter_mut() {
         found |= remove_in(document, entry);
     }
@@ -155,6 +160,7 @@ fn acts(document: &Document, action: &Object) -> bool {
                     return true;
                 }
 
+                // A dictionary without a type, such as `AA`, has one action for each event.
                 if entries.has(b"S") {
                     open.extend(entries.get(b"Next"));
                 } else {

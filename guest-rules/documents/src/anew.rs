@@ -162,6 +162,7 @@ fn resolved_filters(target: &OverlayTarget, stream: &Stream) -> Option<Stream> {
             plain => plain.clone(),
         };
 
+        // Parameters that lead to further objects are those of picture formats, and no text is encoded so.
         if !holds_no_reference(&entry) {
             return None;
         }

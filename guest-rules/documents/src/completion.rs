@@ -44,6 +44,7 @@ const SMALL: SheetStyle = SheetStyle::new(TextStyle::Regular, 7.5, SOFT);
 /// characters or a URL too long for a QR code, `unreadable` for a picture that cannot be drawn.
 pub fn completion_certificate(facts: &CompletionFacts) -> Result<Vec<u8>> {
     let issued_at = CalendarTime::parse(&facts.issued_at, "issued-at")?;
+    // The limit comes before the layout: shaping a huge text would use up the time of the sandbox.
     if characters(facts) > MAX_CHARACTERS {
         return Err(over_limit(format!("{MAX_CHARACTERS} characters of facts")));
     }
@@ -60,12 +61,14 @@ pub fn completion_certificate(facts: &CompletionFacts) -> Result<Vec<u8>> {
         layout.signer(signer)?;
     }
 
+    // Footers state the number of pages, so every page has to exist first.
     layout.footers(facts);
     let mut document = krilla::Document::new_with(krilla::SerializeSettings {
         enable_tagging: false,
         ..krilla::SerializeSettings::default()
     });
     layout.sheet.draw_into(&mut document)?;
+    // Time and identifier come from the facts. Equal facts have to give equal bytes.
     document.set_metadata(
         Metadata::new()
             .title(format!("{}: {}", facts.title, facts.document_name))
@@ -119,6 +122,7 @@ impl CertificateLayout {
         y += sheet.paragraph(MARGIN, y, width, &facts.document_name, NAME) + 8.0;
 
         y += sheet.paragraph(MARGIN, y, width, &facts.verification_caption, TEXT);
+        // A long caption may end below the code, and a short one beside it.
         y = y.max(MARGIN + CODE) + 4.0;
 
         // As wide as the page, so that most addresses stay on one line and can be copied.
@@ -170,6 +174,7 @@ impl CertificateLayout {
     fn rows(&mut self, x: f32, rows: &[(String, String)]) {
         let width = RIGHT - x - LABELS;
         for (label, value) in rows {
+            // Label and value wrap separately, so the taller of the two decides about the page break.
             let labelled = self.sheet.height(label, LABEL, LABELS - 8.0);
             let height = self.sheet.height(value, TEXT, width).max(labelled);
             self.reserve(height);
@@ -180,6 +185,7 @@ impl CertificateLayout {
     }
 
     fn signer(&mut self, signer: &SignerSummary) -> Result<()> {
+        // Name and signature of a person stay on one page. A signature alone at the top would have no name.
         self.reserve(24.0 + NAME.leading() + TEXT.leading() + SIGNATURE.1);
         self.y += 10.0;
         let line = [(MARGIN, self.y), (RIGHT, self.y)];
@@ -200,6 +206,7 @@ impl CertificateLayout {
         }
 
         self.rows(MARGIN + SIGNATURE.0 + 18.0, &signer.rows);
+        // On a new page the rows are below everything: the box of the signature is on an earlier page.
         if self.sheet.page_count() == page {
             self.y = self.y.max(top + SIGNATURE.1);
         }
@@ -234,6 +241,7 @@ impl CertificateLayout {
             self.sheet.select_page(page);
             let baseline = PAGE.1 - 34.0;
             let left = format!("{} \u{b7} {}", facts.title, facts.document_name);
+            // The footer has room for one line. The head of the first page has the whole name.
             let left = self.sheet.wrap(&left, SMALL, RIGHT - MARGIN - 60.0);
             let left = left.first().map_or("", String::as_str);
             self.sheet.text(MARGIN, baseline, left, SMALL);

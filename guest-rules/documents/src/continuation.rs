@@ -52,6 +52,7 @@ pub fn fill_flowing(pdf: &[u8], fields: &[FlowingField]) -> Result<Vec<u8>> {
         .iter()
         .map(|(field, style)| (field, *style))
         .collect();
+    // The pages are joined at the end, so no page that the fields name gets another number.
     let filled = fill_styled(pdf, &styled)?;
     match added {
         Some(pages) => merge(&[filled, pages]),
@@ -73,6 +74,7 @@ fn moved_texts<'a>(pages: &[SourcePage], fields: &'a [FlowingField]) -> Result<V
         for area in &flowing.field.field.areas {
             let place = page(pages, area.page)?.geometry.area(area)?;
             if fit::text(&fonts, text, TextStyle::Regular, place, SMALLEST).is_err() {
+                // One place that is too small moves the text: all places of a field show the same value.
                 moved.push(MovedText {
                     field: index,
                     text,
@@ -107,6 +109,7 @@ fn continue_texts(
             top = MARGIN;
         }
 
+        // The number is taken before the text is set. A text of several pages is found by its first one.
         let number = pages.len() + sheet.page_count();
         top = set_text(&mut sheet, size, top, text);
         if let Some((field, _)) = written.get_mut(text.field) {
@@ -134,6 +137,7 @@ fn set_text(
     let is_list = text.text.lines().count() > MAX_LINES;
     let running = text.text.lines().collect::<Vec<_>>().join(" / ");
     let words = if is_list { &running } else { text.text };
+    // The text is set line by line, because it may be longer than a page.
     for line in sheet.wrap(words, BODY, room) {
         if top + BODY.leading() > height - MARGIN {
             sheet.add_page();

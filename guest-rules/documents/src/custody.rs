@@ -45,10 +45,12 @@ pub fn custody_record(facts: &CustodyFacts) -> Result<Vec<u8>> {
 /// columns, or the output violates PDF/A; `over-limit` for more than two million characters.
 pub fn worded_custody_record(sheet: &CustodySheet) -> Result<Vec<u8>> {
     let recorded_at = CalendarTime::parse(&sheet.recorded_at, "recorded-at")?;
+    // The limit comes before the layout: shaping a huge text would use up the time of the sandbox.
     if sheet.certificate_json.len() + characters(sheet) > MAX_CHARACTERS {
         return Err(over_limit(format!("{MAX_CHARACTERS} characters of facts")));
     }
 
+    // The layout pairs cells with columns. A surplus cell would disappear from the record without a trace.
     let uneven = |section: &CustodySection| {
         let mut rows = section.rows.iter();
         rows.any(|row| row.cells.len() != section.columns.len())
@@ -57,6 +59,7 @@ pub fn worded_custody_record(sheet: &CustodySheet) -> Result<Vec<u8>> {
         return Err(other("a row has one cell for each column"));
     }
 
+    // Level 3 of PDF/A is the one that permits an attached file of another format.
     let configuration = ConfigurationBuilder::new()
         .with_archival_validator(Archival::A3_B)
         .finish()
@@ -68,6 +71,7 @@ pub fn worded_custody_record(sheet: &CustodySheet) -> Result<Vec<u8>> {
     });
     layout::lay_out(sheet)?.draw_into(&mut document)?;
 
+    // The identifier is made of the record and not of random numbers: equal sheets have to give equal bytes.
     document.set_metadata(
         Metadata::new()
             .title(sheet.file_title.clone())
@@ -82,6 +86,7 @@ pub fn worded_custody_record(sheet: &CustodySheet) -> Result<Vec<u8>> {
             .creation_date(recorded_at.to_krilla()),
     );
 
+    // Programs repeat the checks from this attachment. The table on the pages is for people.
     let attached = document.embed_file(EmbeddedFile {
         path: ATTACHMENT.to_owned(),
         mime_type: MimeType::new("application/json"),

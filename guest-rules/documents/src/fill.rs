@@ -100,9 +100,11 @@ pub(crate) fn fill_styled(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<
 fn fill_signed(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<u8>> {
     let original = Arc::new(pdf.to_vec());
     let source = SourceDocument::open_for_update(&original)?;
+    // A repair writes the file anew, and the signatures cover its bytes.
     if source.needs_rewrite() {
         return Err(source.signed_and_damaged());
     }
+    // Level 1 of DocMDP permits no change at all (ISO 32000-1, table 254).
     if source.certification_level() == Some(1) {
         return Err(unreadable(
             "its author certified it against any change; accept_certification_loss uses it without the certification",
@@ -112,6 +114,7 @@ fn fill_signed(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<u8>> {
     let mut updates = CheckedUpdates::of(Arc::clone(&original), source)?;
     let (tail, looks) = updates.append("filled", |target, pages| {
         let drawings = placed(&FontSet::load()?, pages, fields, &original)?;
+        // The form stays as it is: flattening would remove the fields of the signatures.
         paint_values(target, pages, drawings, FlattenedForm::default())
     })?;
     updates.confirm(&tail, &looks)?;
@@ -127,6 +130,7 @@ pub(crate) fn write_values(
     source: &Arc<Vec<u8>>,
 ) -> Result<()> {
     let drawings = placed(&FontSet::load()?, pages, fields, source)?;
+    // Flattening needs the places first, because an annotation that would cover a value is flattened, too.
     let places: Vec<_> = drawings
         .iter()
         .flat_map(|(page, values)| values.iter().map(move |value| (*page, value.ink.place)))
@@ -166,6 +170,7 @@ fn paint_values(
             width,
             height,
         };
+        // These values are in the document already. A refusal would help no one, so they may become tiny.
         if let Some(drawing) = prepare(&fonts, &missing.value, None, space, FAINT)? {
             overlay.page(missing.size, |surface| drawing.draw(&fonts, surface))?;
             drawn.push((missing.page, missing.matrix));
@@ -186,6 +191,7 @@ fn paint_values(
         drawn.push((*index, geometry.to_user));
     }
 
+    // `drawn` has the order of the overlay pages, and the forms come back in that order.
     let forms = overlay.import_into(target)?;
     for ((index, matrix), form) in drawn.into_iter().zip(forms) {
         placements.entry(index).or_default().push(FormPlacement {
@@ -199,6 +205,7 @@ fn paint_values(
         target.paint(&pages[*index], placements)?;
     }
 
+    // Drawing a page is slow, so pages without annotations and open content are only read back.
     let looks = drawings.into_iter().filter_map(|(page, values)| {
         let needs_look = pages.get(page).is_some_and(SourcePage::needs_look);
         needs_look.then(|| PageLook {
@@ -227,6 +234,7 @@ fn placed(
                 continue;
             };
 
+            // The document is parsed again for its looks. Without any value to draw, that is not needed.
             let grounds = match &mut grounds {
                 Some(grounds) => grounds,
                 none => none.insert(Grounds::of(Arc::clone(source))?),
@@ -252,6 +260,7 @@ pub(crate) fn lighten(surface: &mut Surface<'_>, place: DisplayedBox) {
     let mut path = PathBuilder::new();
     path.push_rect(shape);
     if let Some(path) = path.finish() {
+        // An opaque ground would hide a line of the form that the value stands on.
         surface.set_stroke(None);
         surface.set_fill(Some(Fill {
             opacity: NormalizedF32::new(0.8).unwrap_or(NormalizedF32::ONE),
@@ -262,6 +271,7 @@ pub(crate) fn lighten(surface: &mut Surface<'_>, place: DisplayedBox) {
 }
 
 pub(crate) fn page_of(pages: &[SourcePage], number: u32) -> Result<(usize, &SourcePage)> {
+    // The number comes from the caller, and page 0 must not wrap around to the last page.
     usize::try_from(number)
         .ok()
         .and_then(|number| number.checked_sub(1))
@@ -300,6 +310,7 @@ pub(crate) fn prepare(
     space: DisplayedBox,
     smallest: f32,
 ) -> Result<Option<FieldDrawing>> {
+    // A picture scales to every box, so it has no size that does not fit.
     if let FieldValue::Drawn(picture) = value {
         return Ok(Some(FieldDrawing::Picture {
             picture: Box::new(DrawableImage::read(picture)?),
@@ -406,5 +417,6 @@ fn stroke(
     }));
 
     surface.draw_path(&path);
+    // The next item of the page may be text, which would get this outline.
     surface.set_stroke(None);
 }

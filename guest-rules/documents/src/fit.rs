@@ -59,10 +59,13 @@ pub(crate) fn text(
     space: DisplayedBox,
     smallest: f32,
 ) -> Result<FittedText, Misfit> {
+    // Line breaks at the end would take the room of lines on which nothing stands.
     let text = text.trim_end();
     let padding = (space.width * 0.04).min(2.0);
     let width = (space.width - 2.0 * padding).max(0.0);
     let smallest = smallest.min(space.height / (ASCENT + DESCENT));
+    // Shaping comes after this limit: an endless text would use up
+    // the time of the sandbox before it is refused.
     let fitted = if text.chars().count() > MAX_CHARACTERS {
         None
     } else {
@@ -166,6 +169,7 @@ pub(crate) fn signature(
     };
     let line = fonts.line(name, style);
     let ink = line.ink();
+    // Letters with several accents, and some scripts, reach further than the typeface states.
     let extent = LetterExtent {
         ascent: extent.ascent.max(ink.above),
         descent: extent.descent.max(ink.below),
@@ -212,6 +216,7 @@ fn on_the_line(
     FittedText {
         width: widest.fold(0.0, f32::max),
         x: space.x + space.width * 0.03,
+        // In a flat box the descenders of a hand could take more room than the letters, hence the share.
         first_baseline: signature_baseline(space)
             - (extent.descent * size).min(space.height * 0.3)
             - above,

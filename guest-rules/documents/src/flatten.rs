@@ -95,6 +95,7 @@ fn flatten_page(
         }
     }
 
+    // Most pages have no widget, and their list may be one that other pages share.
     if widgets.is_empty() {
         return Ok(());
     }
@@ -106,6 +107,7 @@ fn flatten_page(
         let Some(rectangle) = box_at(target, widget, b"Rect") else {
             continue;
         };
+        // The signer did not see such a widget, so it is removed without becoming part of the page.
         if flags & (HIDDEN | NO_VIEW) != 0 || rectangle.width() <= 0.0 || rectangle.height() <= 0.0
         {
             continue;
@@ -130,6 +132,7 @@ fn flatten_page(
 
         if let Some((form, matrix)) = appearance {
             let dictionary = target.edit(form)?;
+            // Some programs leave these entries out of an appearance, and `Do` draws no stream without them.
             dictionary.set("Type", "XObject");
             dictionary.set("Subtype", "Form");
             let placement = FormPlacement {
@@ -163,6 +166,7 @@ fn is_widget(target: &OverlayTarget, annotation: &Dictionary) -> bool {
 
 /// Returns whether an annotation that is drawn lies over one of these places.
 fn hides(target: &OverlayTarget, annotation: &Dictionary, values: &[UserSpaceBox]) -> bool {
+    // An annotation without an appearance has nothing that could be painted into the page.
     let rectangle = box_at(target, annotation, b"Rect");
     let Some(shown) = rectangle.filter(|_| annotation.has(b"AP")) else {
         return false;
@@ -210,6 +214,7 @@ fn appearance(
 ) -> Option<(ObjectId, PageTransform)> {
     let appearances = entry(target, widget, b"AP")?.as_dict().ok()?;
     let mut normal = appearances.get(b"N").ok()?;
+    // A widget with several states, such as a checkbox, shows the one that `AS` names.
     if let Object::Dictionary(states) = target.resolve(normal) {
         let state = entry(target, widget, b"AS")?.as_name().ok()?;
         normal = states.get(state).ok()?;
@@ -220,6 +225,7 @@ fn appearance(
     let bounds = box_at(target, &form.dict, b"BBox")?;
     let own = numbers(target, &form.dict, b"Matrix").map_or(PageTransform::IDENTITY, PageTransform);
     let shown = own.apply_to_box(bounds);
+    // Invisible signatures have an appearance without a size. The scale would be a division by zero.
     if shown.width() <= 0.0 || shown.height() <= 0.0 {
         return None;
     }
@@ -242,6 +248,7 @@ fn appearance(
 
 fn last_reference(target: &OverlayTarget, object: &Object) -> Option<ObjectId> {
     let mut id = object.as_reference().ok()?;
+    // Bounded, because references of a hostile document can form a cycle.
     for _ in 0..32 {
         match target.document().objects.get(&id) {
             Some(Object::Reference(next)) => id = *next,
@@ -285,6 +292,7 @@ fn shows_nothing(target: &OverlayTarget, form: ObjectId) -> bool {
     let Some(Object::Stream(stream)) = target.document().objects.get(&form) else {
         return true;
     };
+    // Content that cannot be decoded may show the value. Drawing the value again would print it twice.
     let Ok(content) = stream.get_plain_content_with_limit(MAX_APPEARANCE_BYTES) else {
         return false;
     };
@@ -307,6 +315,7 @@ fn shows_nothing(target: &OverlayTarget, form: ObjectId) -> bool {
 fn value(target: &OverlayTarget, widget: &Dictionary, with_state: bool) -> Option<FieldValue> {
     let kind = inherited(target, widget, b"FT")?.as_name().ok()?.to_vec();
     match kind.as_slice() {
+        // Programs end the lines of a field with CR, which the layout takes for a plain space.
         b"Tx" | b"Ch" => {
             let text = lopdf::decode_text_string(inherited(target, widget, b"V")?).ok()?;
             Some(FieldValue::Text(text.replace('\r', "\n")))
@@ -328,6 +337,7 @@ fn inherited<'a>(
     key: &[u8],
 ) -> Option<&'a Object> {
     let mut field = widget;
+    // Bounded, because the parents in a hostile document can form a cycle.
     for _ in 0..MAX_FIELD_DEPTH {
         if let Some(value) = entry(target, field, key) {
             return Some(value);

@@ -35,6 +35,7 @@ const NO_VIEW: i64 = 1 << 5;
 ///
 /// `encrypted`, `unreadable` and `over-limit` for the document.
 pub fn form_fields(pdf: Vec<u8>) -> Result<Vec<FormField>> {
+    // Listing fields needs no data of pictures and typefaces, so the smaller way to open is enough.
     let source = SourceDocument::open_for_update(&Arc::new(pdf))?;
     let document = &source.document;
     let mut fields: Vec<FormField> = Vec::new();
@@ -49,6 +50,7 @@ pub fn form_fields(pdf: Vec<u8>) -> Result<Vec<FormField>> {
             continue;
         };
 
+        // The limit counts over all pages, because each widget is compared with the fields before it.
         examined += annotations.len();
         if examined > MAX_ANNOTATIONS {
             return Err(over_limit(format!("{MAX_ANNOTATIONS} annotations")));
@@ -80,6 +82,7 @@ struct FieldNode<'a> {
 impl<'a> FieldNode<'a> {
     /// Returns the widget and its parents, from the bottom up.
     fn chain(&self) -> impl Iterator<Item = &'a Dictionary> {
+        // The depth is bounded, because the parents in a hostile document can form a cycle.
         let document = self.document;
         let above = move |node: &&'a Dictionary| dictionary(document, node.get(b"Parent").ok()?);
         std::iter::successors(Some(self.widget), above).take(MAX_DEPTH)
@@ -109,6 +112,7 @@ impl<'a> FieldNode<'a> {
             return None;
         }
 
+        // A signature field with a value is signed already, and a push button holds no value.
         match self.inherited(b"FT")?.as_name().ok()? {
             b"Tx" => Some(self.kind_of_text()),
             b"Ch" => Some(FormFieldKind::Select),
@@ -132,6 +136,7 @@ impl<'a> FieldNode<'a> {
             }
         };
 
+        // The script is searched for a name and never run.
         let script = script().unwrap_or_default();
         let names = |name: &[u8]| memmem::find(script, name).is_some();
         if names(b"AFDate_Format") {
@@ -154,6 +159,8 @@ impl<'a> FieldNode<'a> {
         let rectangle = UserSpaceBox::from_corners(corners.try_into().ok()?)?;
         let shown = geometry.to_user.inverse()?.apply_to_box(rectangle);
 
+        // A widget may reach over the edge.
+        // Only the part on the page is kept, because `fill` refuses other areas.
         let (width, height) = (f64::from(geometry.width), f64::from(geometry.height));
         let fraction = |number: f64| (number.clamp(0.0, 1.0) * 1e5).round() / 1e5;
         let (left, right) = (fraction(shown.x0 / width), fraction(shown.x1 / width));
@@ -173,12 +180,15 @@ impl<'a> FieldNode<'a> {
 
     /// Adds the widget to the field of its name.
     fn add(&self, kind: FormFieldKind, area: Area, fields: &mut Vec<FormField>) -> Result<()> {
+        // Widgets of one name are places of one field (ISO 32000-1, 12.7.3.2).
         let name = self.name();
         let known = fields
             .iter_mut()
             .find(|field| field.name == name && field.kind == kind);
         if let Some(field) = known {
             field.areas.push(area);
+            // Each radio button has the name of its own choice,
+            // so the choices come together widget by widget.
             if kind == FormFieldKind::Radio {
                 add_options(&mut field.options, self.on_states());
             }
@@ -219,6 +229,7 @@ impl<'a> FieldNode<'a> {
             .filter_map(|node| node.get(b"T").ok())
             .filter_map(|part| text(resolve_in(self.document, part)))
             .collect();
+        // The chain goes from the widget upwards, and a full name begins at the top (ISO 32000-1, 12.7.3.2).
         parts.into_iter().rev().collect::<Vec<_>>().join(".")
     }
 
@@ -258,6 +269,7 @@ impl<'a> FieldNode<'a> {
     fn choices(&self) -> Vec<String> {
         let options = self.inherited(b"Opt");
         let options = options.and_then(|options| options.as_array().ok());
+        // A pair has the exported value first and the displayed text second (ISO 32000-1, table 231).
         let choice = |option: &Object| match resolve_in(self.document, option) {
             Object::Array(pair) => text(resolve_in(self.document, pair.get(1)?)),
             plain => text(plain),
@@ -269,6 +281,7 @@ impl<'a> FieldNode<'a> {
 
 fn add_options(known: &mut Vec<String>, new: Vec<String>) {
     for option in new {
+        // Two buttons may stand for the same choice, and a signer needs it in the list once.
         let unknown = !option.trim().is_empty() && !known.contains(&option);
         if unknown && known.len() < MAX_OPTIONS {
             known.push(option);

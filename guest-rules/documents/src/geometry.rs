@@ -28,6 +28,7 @@ impl PageTransform {
     /// Returns `None` for a singular map.
     pub(crate) fn inverse(self) -> Option<Self> {
         let [a, b, c, d, e, f] = self.0;
+        // A page box of a hostile file can be flat, and the division would spread infinities over all places.
         let determinant = a * d - b * c;
         if !determinant.is_finite() || determinant.abs() < 1e-12 {
             return None;
@@ -90,6 +91,7 @@ impl UserSpaceBox {
     /// Builds a box from the four numbers of a PDF rectangle, which may name any two opposite
     /// corners.
     pub(crate) fn from_corners([ax, ay, bx, by]: [f64; 4]) -> Option<Self> {
+        // `min` and `max` drop a NaN silently, so each number is checked before.
         [ax, ay, bx, by]
             .iter()
             .all(|number| number.is_finite())
@@ -128,6 +130,7 @@ impl PageGeometry {
     pub(crate) fn of(page: &Page<'_>) -> Option<Self> {
         let (width, height) = page.render_dimensions();
         let to_top_left = PageTransform(page.initial_transform(true).as_coeffs());
+        // The renderer counts from the top, and PDF content from the bottom.
         let flip = PageTransform([1.0, 0.0, 0.0, -1.0, 0.0, f64::from(height)]);
         let to_user = flip.then(to_top_left.inverse()?);
         let sound = width.is_finite()
@@ -171,6 +174,7 @@ impl PageGeometry {
         // Placement rounds its fractions, so an area may exceed the edge by a hair.
         const SLACK: f64 = 0.001;
 
+        // Placement has checked its areas, but an uploaded component may have placed these.
         let numbers = [area.x, area.y, area.w, area.h];
         let sound = numbers.iter().all(|number| number.is_finite())
             && area.w > 0.0

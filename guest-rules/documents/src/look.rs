@@ -77,6 +77,7 @@ fn compare_pages<'l>(
     let caches = (RenderCache::new(), RenderCache::new());
     let (old_pages, new_pages) = (before.parsed().pages(), after.parsed().pages());
 
+    // The pages are drawn one after the other, because drawings of all pages would fill the sandbox.
     for (old, new, added) in looks {
         let number = new + 1;
         let (Some(old), Some(new)) = (old_pages.get(old), new_pages.get(new)) else {
@@ -107,6 +108,7 @@ fn difference<'a>(
     let mut stray = 0;
     let mut shown = vec![0; added.len()];
     for (at, (old_pixel, new_pixel)) in old.pixels.iter().zip(&new.pixels).enumerate() {
+        // Places overlap on small pages, so a pixel can show several additions.
         let mut is_ours = false;
         for (ink, shown) in added.iter().zip(&mut shown) {
             if new.has_inside(ink.place, at) {
@@ -116,6 +118,7 @@ fn difference<'a>(
             }
         }
 
+        // Inside an addition every change is wanted. Elsewhere only rounding may change a pixel.
         let moved = old_pixel.iter().zip(new_pixel);
         let moved = moved.map(|(old, new)| old.abs_diff(*new)).max();
         stray += usize::from(!is_ours && moved > Some(TOLERANCE));
@@ -148,6 +151,7 @@ impl Grounds {
 
     /// Returns whether dark ink would be hard to read in a place of a page (from 0).
     pub(crate) fn is_dark(&mut self, page: usize, place: DisplayedBox) -> Result<bool> {
+        // Only the last page is kept: fields of one page mostly follow each other, and memory is limited.
         if self.drawn.as_ref().is_none_or(|(drawn, _)| *drawn != page) {
             let Some(found) = self.document.parsed().pages().get(page) else {
                 return Ok(false);

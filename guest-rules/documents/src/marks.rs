@@ -76,6 +76,7 @@ pub fn worded_mark(
     if request.request.rewrite || source.needs_rewrite() {
         return Ok(Marked::Rewritten(mark_rewritten(&pdf, source, request)?));
     }
+    // Its other copies are marked all the same: only the original has to keep its certification.
     if request.request.kind == CopyKind::Authoritative && source.certification_level() == Some(1) {
         return Ok(Marked::Unchanged);
     }
@@ -99,6 +100,7 @@ pub(crate) struct WordedRequest<'a> {
 impl<'a> WordedRequest<'a> {
     /// Checks a request.
     pub(crate) fn new(request: &'a MarkRequest, words: Option<&'a MarkWords>) -> Result<Self> {
+        // The time is written as it was given. Parsing it only refuses a malformed one.
         CalendarTime::parse(&request.marked_at, "marked-at")?;
         if request.envelope_id.trim().is_empty() {
             return Err(other("a mark names its envelope"));
@@ -181,6 +183,7 @@ fn mark_rewritten(
     } = source;
     let shown = ShownPages::of(&bytes)?;
 
+    // The update takes the bytes over, and the comparison of the looks needs them afterwards.
     let repaired = bytes.to_vec();
     let update = IncrementalDocument::create_from(Arc::unwrap_or_clone(bytes), document);
     let mut target = OverlayTarget::Update(Box::new(update));
@@ -285,6 +288,7 @@ fn draw_authoritative(
     request: &WordedRequest<'_>,
 ) -> Vec<DisplayedBox> {
     let mut text = request.line();
+    // The mark names the assignee of the record (UCC 9-105(b)(2)).
     let party = request.request.secured_party.as_deref();
     if let Some(party) = party.filter(|name| !name.trim().is_empty()) {
         let words = request.words.map(|words| words.secured_party.as_str());
@@ -343,6 +347,7 @@ pub(crate) fn draw_foot(
 ) -> Vec<DisplayedBox> {
     let size = mark_size((width, height), 0.02, 6.5);
     let lines = fonts.wrap(text, TextStyle::Regular, size, width * 0.92);
+    // The last line keeps its place at the foot, and the others stand above it.
     let lines = lines.iter().rev().enumerate().map(|(above, line)| {
         let baseline = height - size * (1.1 + LEADING * above as f32);
         let x = (width - line.width(size)) / 2.0;
@@ -406,6 +411,7 @@ fn draw_banner(
 ) -> DisplayedBox {
     let mut size = mark_size((width, height), 0.022, 8.0);
     let mut line = fonts.line(&request.line(), TextStyle::Bold);
+    // On a narrow page the phrase matters more than the envelope, which is in the metadata as well.
     if line.width(size) > width * 0.94 {
         line = fonts.line(NON_AUTHORITATIVE, TextStyle::Bold);
         size = size.min(width * 0.94 / line.width(1.0));
@@ -440,6 +446,7 @@ fn describe(target: &mut OverlayTarget, status: &'static str, request: &MarkRequ
     dictionary.set("EnvelopeId", text_string(&request.envelope_id));
     dictionary.set("MarkedAt", text_string(&request.marked_at));
 
+    // The document may have an older mark, with a party that this one does not name.
     match &request.secured_party {
         Some(party) => dictionary.set("SecuredParty", text_string(party)),
         None => drop(dictionary.remove(b"SecuredParty")),
@@ -456,6 +463,7 @@ pub(crate) fn information(target: &mut OverlayTarget) -> Result<&mut Dictionary>
         .and_then(|object| target.resolve(object).as_dict().ok())
         .cloned()
         .unwrap_or_else(Dictionary::new);
+    // An update replaces whole objects, so a dictionary in the trailer itself moves to an object of its own.
     let id = match information.and_then(|object| object.as_reference().ok()) {
         Some(id) if target.dictionary(id).is_some() => id,
         _ => target.add(existing)?,

@@ -36,6 +36,7 @@ pub fn merge(pdfs: &[Vec<u8>]) -> Result<Vec<u8>> {
     }
 
     let mut target = OverlayTarget::Rewrite(Box::new(Document::with_version("1.7")));
+    // The tree gets its number before the pages, because each page refers to it.
     let root = target.add(Dictionary::new())?;
     let tree = target.add(Dictionary::new())?;
     let mut pages = Vec::new();
@@ -133,6 +134,7 @@ fn append(
 /// Returns the document without its form, and its pages in order.
 fn flattened(pdf: &[u8], shown: &mut ShownPages) -> Result<(Document, Vec<ObjectId>)> {
     let source = SourceDocument::open_for_rewrite(pdf)?;
+    // The pages are noted before the form is flattened, so that its values must survive as well.
     shown.extend(ShownPages::of(&source.bytes)?);
     let SourceDocument {
         document,
@@ -152,6 +154,7 @@ fn flattened(pdf: &[u8], shown: &mut ShownPages) -> Result<(Document, Vec<Object
 
 fn inherited(document: &Document, page: ObjectId, key: &[u8]) -> Option<Object> {
     let mut node = page;
+    // Bounded, because the parents in a hostile document can form a cycle.
     for _ in 0..64 {
         let dictionary = document.get_dictionary(node).ok()?;
         if let Ok(value) = dictionary.get(key) {
@@ -195,6 +198,7 @@ impl LayerMerge {
         let hidden = match properties.get_deref(b"D", from).and_then(Object::as_dict) {
             Ok(configuration) => {
                 let on = list(configuration, b"ON");
+                // With the base state OFF, only the layers in `ON` are visible (ISO 32000-1, table 101).
                 let starts_off = configuration
                     .get_deref(b"BaseState", from)
                     .and_then(Object::as_name)
@@ -227,6 +231,7 @@ impl LayerMerge {
             return None;
         }
 
+        // Viewers offer only the layers that `Order` lists.
         let mut configuration = Dictionary::new();
         configuration.set("Order", self.all.clone());
         configuration.set("OFF", self.hidden);

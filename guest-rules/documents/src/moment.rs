@@ -31,6 +31,7 @@ impl CalendarTime {
             && bytes[13] == b':'
             && bytes[16] == b':';
 
+        // The text comes from a caller. `get` refuses a place inside a character, where slicing would panic.
         let zone = text.get(19..)?;
         let fraction = zone
             .strip_suffix('Z')
@@ -43,6 +44,7 @@ impl CalendarTime {
             return None;
         }
 
+        // Parsing alone would take a sign for a digit.
         let number = |from: usize, to: usize| -> Option<u16> {
             let digits = text.get(from..to)?;
             digits
@@ -63,6 +65,7 @@ impl CalendarTime {
             day: small(8, 1, 31)?,
             hour: small(11, 0, 23)?,
             minute: small(14, 0, 59)?,
+            // 60 is a leap second (RFC 3339, 5.6).
             second: small(17, 0, 60)?,
         })
     }

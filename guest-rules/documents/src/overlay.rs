@@ -63,6 +63,7 @@ impl OverlayDocument {
 
         let bytes = finish(self.document)?;
         let overlay = Document::load_mem(&bytes)?;
+        // All pages share this map, so that a typeface comes into the target once.
         let mut known = BTreeMap::new();
         overlay
             .page_iter()
@@ -91,6 +92,7 @@ fn as_form(overlay: &Document, page: ObjectId) -> Result<Stream> {
     form.set("Subtype", "Form");
     form.set("BBox", dictionary.get(b"MediaBox")?.clone());
 
+    // The group names the colour space in which transparent parts are blended.
     for key in ["Resources", "Group"] {
         if let Ok(entry) = dictionary.get(key.as_bytes()) {
             form.set(key, entry.clone());

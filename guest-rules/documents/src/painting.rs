@@ -189,6 +189,7 @@ impl OverlayTarget {
             }
         };
 
+        // An earlier mark, or the document itself, may use the name for another form.
         let mut name = format!("Hf{}", form.0);
         while forms
             .get(name.as_bytes())

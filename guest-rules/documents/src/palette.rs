@@ -53,6 +53,7 @@ pub(crate) fn indexed(pixels: &[Colour]) -> Option<IndexedPicture> {
         .collect();
     let mut written = Vec::with_capacity(pixels.len());
 
+    // Most pixels equal their neighbour, which spares a look into the map.
     let mut last = (pixels.first().copied()?, nearest(&palette, pixels.first()?));
     for pixel in pixels {
         if *pixel != last.0 {

@@ -85,6 +85,7 @@ impl DrawableImage {
             return Err(other("the picture has no pixels"));
         }
 
+        // The header alone decides: a file of some kilobytes can promise gigabytes of pixels.
         let count = u64::from(header.width) * u64::from(header.height);
         if count > MAX_PIXELS {
             return Err(over_limit(format!(
@@ -93,6 +94,7 @@ impl DrawableImage {
             )));
         }
 
+        // A JPEG goes into the document as it is, so only a PNG is decoded here.
         let image = match picture.format {
             PictureFormat::Png => {
                 if count * header.bytes_per_pixel > MAX_DECODED_BYTES {
@@ -124,6 +126,7 @@ impl DrawableImage {
     pub(crate) fn draw(&self, surface: &mut Surface<'_>, space: DisplayedBox) -> Result<()> {
         let scale = (space.width / self.width).min(space.height / self.height);
         let (width, height) = (self.width * scale, self.height * scale);
+        // The orientation turns a unit square, so one matrix serves pictures of every size.
         let unit = Size::from_wh(1.0, 1.0);
         let (Some(unit), true) = (unit, width > 0.0 && height > 0.0) else {
             return Err(other("a picture has no room to be drawn in"));
@@ -198,6 +201,7 @@ fn page_size(width: f32, height: f32) -> (f32, f32) {
     let fitting = (most_wide / width).min(most_high / height);
 
     let visible = 72.0 / width.max(height);
+    // The paper has the last word: a picture never becomes larger than it.
     let scale = natural.max(visible).min(fitting);
     ((width * scale).max(3.0), (height * scale).max(3.0))
 }

@@ -104,6 +104,7 @@ impl ShownPages {
     /// `unreadable`, with the page and the missing part.
     pub(crate) fn confirm(&self, written: impl Into<PdfData>) -> Result<()> {
         let reader = PdfDocument::open(written).map_err(refusal)?;
+        // The number comes first: pages are compared in pairs, and a lost last page would have no partner.
         let found = reader.page_count();
         if found != self.pages.len() {
             let expected = self.pages.len();
@@ -137,6 +138,7 @@ pub(crate) fn differs(page: usize, what: &str) -> DocumentError {
 impl ShownPage {
     /// Returns what of this page is not on the written one.
     fn difference(&self, info: &PageInfo, written: &ShownContent) -> Option<&'static str> {
+        // The repair gave such a page a size, so its places moved and only the words can be compared.
         let has_places = !self.is_without_size;
         if has_places && !same_box(&self.info, info) {
             return Some("another size");
@@ -160,6 +162,7 @@ impl ShownContent {
         let glyphs = page.glyphs.iter().enumerate();
         let glyphs = glyphs.filter(|(index, glyph)| glyph.is_on_page() && !removed.contains(index));
         let glyphs = glyphs.filter_map(|(_, glyph)| {
+            // Spaces have no ink, and a writer may set them in another way.
             let text = page.glyph_text(glyph).trim();
             let rect = glyph.rect();
             let (x, y) = place(rect.x0, rect.y0);
@@ -216,10 +219,12 @@ fn all_found<T: Copy + Eq + Hash>(wanted: &[Placed<T>], among: &[Placed<T>]) -> 
 
     wanted.iter().all(|placed| {
         let (x, y) = placed.cell();
+        // A move within the tolerance can lead over the edge of a square, so its neighbours count, too.
         let beside = [0, -1, 1].into_iter().flat_map(|across| {
             [0, -1, 1].map(|down| (x.saturating_add(across), y.saturating_add(down)))
         });
         for cell in beside {
+            // Each found item is used up: a word that stood on the page twice has to be there twice.
             if let Some(count) = places.get_mut(&(placed.item, cell))
                 && *count > 0
             {
@@ -233,6 +238,7 @@ fn all_found<T: Copy + Eq + Hash>(wanted: &[Placed<T>], among: &[Placed<T>]) -> 
 }
 
 fn same_box(before: &PageInfo, after: &PageInfo) -> bool {
+    // Equal sizes are not enough: a page that is turned upside down has them as well.
     let (one, two) = (&before.matrix, &after.matrix);
     let numbers = [
         (before.width, after.width),

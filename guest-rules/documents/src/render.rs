@@ -52,6 +52,7 @@ pub fn page_image(pdf: &[u8], page: u32, width: u32) -> Result<PageImage> {
     let Some(found) = found else {
         return Err(other(format!("page {page} of {}", pages.len())));
     };
+    // A short file can expand to millions of drawing instructions, and each takes time of the sandbox.
     if found
         .page_stream()
         .is_some_and(|content| content.len() > MAX_CONTENT_BYTES)
@@ -140,6 +141,7 @@ pub(crate) fn transparent(pdf: &[u8], width: u32) -> Result<PageImage> {
     let document = source::parse(pdf)?;
     let page = document.parsed().pages().first();
     let page = page.ok_or_else(|| other("no page to draw"))?;
+    // The signing page lays the picture over its own page, so the ground must not cover it.
     let pixmap = pixmap(page, &RenderCache::new(), scale(page, width)?, TRANSPARENT);
     let (width, height) = (u32::from(pixmap.width()), u32::from(pixmap.height()));
 
@@ -195,6 +197,7 @@ fn encode(width: u32, height: u32, pixels: &[Colour]) -> Result<Vec<u8>> {
 
     // Neighbouring indexes are not neighbouring colours, so that filters only cost bytes.
     encoder.set_filter(png::Filter::NoFilter);
+    // Black text on white needs about a dozen of shades, and four bits hold sixteen.
     let halves = picture.palette.len() <= 16;
     encoder.set_depth(if halves {
         png::BitDepth::Four

@@ -69,6 +69,7 @@ impl<'a> Revisions<'a> {
     /// Compares the pages without their annotations, and everything else that the catalog names.
     fn content_differs(&mut self) -> bool {
         let pages = self.pages();
+        // A catalog that cannot be read may hide any change, so it counts as the weightiest.
         let (Some(pages), Ok(before), Ok(after)) =
             (pages, self.before.catalog(), self.after.catalog())
         else {
@@ -82,6 +83,8 @@ impl<'a> Revisions<'a> {
 
         pages.into_iter().any(|(before, after)| {
             let leave_out = |key: &[u8]| key == b"Annots" || INHERITED.contains(&key);
+            // The entries are compared as they apply to the page:
+            // an update may move them up or down in the tree.
             let inherited = INHERITED.into_iter().all(|key| {
                 let old = inherited(self.before, before, key);
                 let new = inherited(self.after, after, key);
@@ -104,9 +107,12 @@ impl<'a> Revisions<'a> {
         pages.into_iter().any(|(before, after)| {
             let old = annotations(self.before, before);
             let new = annotations(self.after, after);
+            // A reference identifies an annotation, because an update
+            // keeps the number of an object that it changes.
             let lost = old.iter().any(|one| !new.contains(one));
             let mut added = new.iter().filter(|one| !old.contains(one));
             let document = self.after;
+            // A new field for a signature is how the next signer signs, and no annotation of the content.
             let foreign = added.any(|one| {
                 dictionary(document, one).is_none_or(|added| !is_signature_field(document, added))
             });
@@ -134,6 +140,7 @@ impl<'a> Revisions<'a> {
         }
 
         let (old, new) = (values(self.before), values(self.after));
+        // The number is compared first, because pairs would leave the rest of a longer list out.
         if old.len() != new.len() {
             return true;
         }
@@ -181,9 +188,11 @@ impl<'a> Revisions<'a> {
     }
 
     fn same(&mut self, old: &'a Object, new: &'a Object, depth: usize) -> bool {
+        // An attacker must not hide a change below the limit, so deeper objects count as different.
         if depth > MAX_DEPTH {
             return false;
         }
+        // A pair that is being compared already counts as equal. Otherwise a cycle would not end.
         if let (Object::Reference(old), Object::Reference(new)) = (old, new)
             && !self.same.insert((*old, *new))
         {
@@ -219,6 +228,7 @@ impl<'a> Revisions<'a> {
         leave_out: impl Fn(&[u8]) -> bool,
         depth: usize,
     ) -> bool {
+        // Equal numbers and a match for each old entry leave no room for a new one.
         let counts = |key: &[u8]| !IGNORED.contains(&key) && !leave_out(key);
         let number = |entries: &Dictionary| entries.iter().filter(|(key, _)| counts(key)).count();
         number(old) == number(new)

@@ -45,6 +45,7 @@ pub fn prepare_seal(pdf: Vec<u8>, request: &SealRequest) -> Result<SealSpace> {
         seal.add_field(target, pages, length)?;
         Ok(Vec::new())
     })?;
+    // The byte range is written before the update is read back, so the checked bytes are the signed ones.
     let space = seal.space(update, length)?;
     updates.confirm(&space.appended, &looks)?;
 
@@ -102,6 +103,7 @@ fn add_field(
     signature.set("Type", "Sig");
     signature.set("Filter", "Adobe.PPKLite");
     signature.set("SubFilter", "ETSI.CAdES.detached");
+    // The first range begins with the file: a signature over a part would protect only that part.
     let placeholder = Object::Integer(PLACEHOLDER as i64);
     let mut range = vec![placeholder; 4];
     range[0] = Object::Integer(0);
@@ -147,6 +149,7 @@ fn field_name(length: usize) -> String {
 
 /// Appends a reference to an array of a dictionary, which may itself be a reference.
 fn append(target: &mut OverlayTarget, owner: ObjectId, key: &[u8], item: ObjectId) -> Result<()> {
+    // The list may be an object that other pages share. The owner gets a list of its own.
     let dictionary = target.dictionary(owner);
     let existing = dictionary.and_then(|dictionary| dictionary.get(key).ok());
     let mut items = match existing.map(|existing| target.resolve(existing)) {
@@ -176,6 +179,7 @@ fn enter_in_form(target: &mut OverlayTarget, widget: ObjectId) -> Result<()> {
         }
         None => (None, Dictionary::new()),
     };
+    // An update replaces whole objects, so a form inside the catalog moves to an object of its own.
     let id = match id {
         Some(id) if target.dictionary(id).is_some() => id,
         _ => {
@@ -204,6 +208,7 @@ fn locate(appended: &mut [u8], length: usize, signature_bytes: usize) -> Result<
     let end = start + hexadecimal.len();
     let placeholder = byte_range([PLACEHOLDER; 3]);
     let written = byte_range([start, end, length + appended.len() - end]);
+    // A longer number would shift the bytes that it describes.
     if written.len() != placeholder.len() {
         return Err(over_limit("10 digits of file length"));
     }

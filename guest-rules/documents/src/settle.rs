@@ -26,6 +26,7 @@ pub fn settle(pdf: Vec<u8>) -> Result<SettledDocument> {
     let source = SourceDocument::open_for_update(&pdf)?;
     let mut warnings = Vec::new();
     if let Some(reason) = &source.repair {
+        // A repair would break the signatures, and without it readers would show different pages.
         if is_signed(&pdf) {
             return Err(source.signed_and_damaged());
         }
@@ -41,6 +42,7 @@ pub fn settle(pdf: Vec<u8>) -> Result<SettledDocument> {
         });
     }
 
+    // The warnings are about the repaired objects, because these are what the signer gets.
     warnings.extend(active_content(&source.document));
     refuse_damaged_data(&source.document)?;
 
@@ -71,6 +73,7 @@ pub fn unlock(pdf: Vec<u8>, password: &str) -> Result<Vec<u8>> {
     let pdf = Arc::new(pdf);
     let reader = PdfDocument::open_with(Arc::clone(&pdf), password).map_err(refusal)?;
     let shown = ShownPages::of_reader(&reader)?;
+    // The whole file is written anew, so the data of pictures and typefaces are needed, too.
     let table = ObjectTable::read(&reader, StreamData::All)?;
 
     let shown = shown.arranged(&table.shown_as, &table.without_size);
@@ -93,6 +96,7 @@ fn refuse_damaged_data(document: &Document) -> Result<()> {
         };
 
         let is_flate = |filter: &&&[u8]| matches!(**filter, b"FlateDecode" | b"Fl");
+        // Below another filter the data cannot be examined without decoding that one first.
         let layers = filters.iter().take_while(is_flate).count();
 
         // No page shows them.
@@ -129,6 +133,7 @@ fn active_content(document: &Document) -> Vec<SourceWarning> {
         entry.and_then(|entry| dictionary(document, entry)).cloned()
     };
 
+    // A program with XFA shows the form in place of the pages. The signing page shows the pages.
     if let Some(form) = entry(catalog, b"AcroForm")
         && form.has(b"XFA")
     {
@@ -148,6 +153,7 @@ fn active_content(document: &Document) -> Vec<SourceWarning> {
         }
     }
 
+    // Viewers open the files of a portfolio and may never show its pages.
     if catalog.has(b"Collection") {
         warn(
             "portfolio",
@@ -177,6 +183,7 @@ fn active_content(document: &Document) -> Vec<SourceWarning> {
         );
     }
 
+    // Both carry data across the border of the document: one sends them, the other replaces them.
     if has_action(document, b"SubmitForm") || has_action(document, b"ImportData") {
         warn(
             "submit_action",
@@ -242,6 +249,8 @@ fn is_named(entries: &Dictionary, key: &[u8], name: &[u8]) -> bool {
 /// Returns whether an action of this type occurs (ISO 32000-1, table 198).
 fn has_action(document: &Document, kind: &[u8]) -> bool {
     dictionaries(document).any(|entries| {
+        // All dictionaries are searched and not only the known places:
+        // readers differ in where they look for actions.
         let found = entries.get(b"S").map(|entry| resolve_in(document, entry));
         let is_kind = found.is_ok_and(|found| *found == Object::Name(kind.to_vec()));
         is_kind || (kind == b"JavaScript" && entries.has(b"JS"))
@@ -284,6 +293,7 @@ fn layers_differ(document: &Document, catalog: &Dictionary) -> bool {
         .iter()
         .filter_map(|group| dictionary(document, group))
         .any(|group| {
+            // A layer without a state for the screen is visible there.
             let printed = state(group, b"Print", b"PrintState");
             let viewed = state(group, b"View", b"ViewState");
             printed.is_some() && printed != viewed.or(Some(true))

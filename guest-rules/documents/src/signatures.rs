@@ -26,6 +26,7 @@ const MAX_FIELDS: usize = 20_000;
 ///
 /// `encrypted`, `unreadable` and `over-limit` for the document.
 pub fn signatures(pdf: &[u8]) -> Result<FoundSignatures> {
+    // Most uploads have no signature. They are not parsed a second time for this.
     if !is_signed(pdf) {
         return Ok(FoundSignatures {
             certification_level: None,
@@ -38,6 +39,7 @@ pub fn signatures(pdf: &[u8]) -> Result<FoundSignatures> {
     let document = load(pdf)?;
     let names = names_of_values(&document);
 
+    // All objects are searched: a signature outside of the form covers bytes, too.
     let mut signatures = Vec::new();
     for (id, object) in &document.objects {
         let Some(signature) = object.as_dict().ok().filter(|entry| is_signature(entry)) else {
@@ -51,6 +53,7 @@ pub fn signatures(pdf: &[u8]) -> Result<FoundSignatures> {
         signatures.push(found(pdf, &document, name, signature));
     }
 
+    // Each later signature covers the earlier ones, so its range ends behind theirs.
     signatures.sort_by_key(|signature| end(&signature.ranges));
     Ok(FoundSignatures {
         certification_level: certification_level(&document)
@@ -91,6 +94,7 @@ fn digested(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
 /// Returns whether a document has a signature, also one that its author certified it with.
 pub(crate) fn has_signature(document: &Document) -> bool {
     let is_one = |object: &Object| object.as_dict().is_ok_and(is_signature);
+    // A signature may be a direct value of its field, which is no object of its own.
     let in_field = |field: FormField<'_>| {
         let value = field
             .entry
@@ -158,11 +162,13 @@ fn add_fields<'a>(
     let Some(entry) = dictionary(document, node) else {
         return;
     };
+    // Bounded, because the kids in a hostile document can form a cycle.
     if depth > MAX_DEPTH || found.len() >= MAX_FIELDS {
         return;
     }
 
     let part = entry.get(b"T").and_then(lopdf::decode_text_string).ok();
+    // A node without a name is a widget of the field above it.
     let name = match part {
         Some(part) if above.is_empty() => part,
         Some(part) => format!("{above}.{part}"),
@@ -214,6 +220,7 @@ fn found(pdf: &[u8], document: &Document, field: String, signature: &Dictionary)
             .ok()
             .map(|value| resolve_in(document, value))
     };
+    // A malformed number ends the list. The range is then incomplete and counts as a part.
     let numbers: Vec<u64> = entry(b"ByteRange")
         .and_then(|range| range.as_array().ok())
         .map(|range| range.iter().map_while(|number| number.as_i64().ok()))
@@ -231,6 +238,7 @@ fn found(pdf: &[u8], document: &Document, field: String, signature: &Dictionary)
         _ => Vec::new(),
     };
     let coverage = coverage(pdf, &ranges, &contents);
+    // Only a whole revision can be compared. A part is reported by the coverage itself.
     let later = match coverage {
         SignatureCoverage::Revision => later_change(pdf, document, end(&ranges)),
         SignatureCoverage::WholeDocument | SignatureCoverage::Part => LaterChange::None,
@@ -264,6 +272,7 @@ fn end(ranges: &[(u64, u64)]) -> u64 {
 /// signature: anything else in it could be changed unnoticed.
 fn coverage(pdf: &[u8], ranges: &[(u64, u64)], contents: &[u8]) -> SignatureCoverage {
     let covered = || -> Option<usize> {
+        // Bytes before the first range could be replaced without breaking the signature.
         let [(0, before), (after, _)] = ranges else {
             return None;
         };
@@ -284,6 +293,8 @@ fn coverage(pdf: &[u8], ranges: &[(u64, u64)], contents: &[u8]) -> SignatureCove
         return SignatureCoverage::Part;
     };
 
+    // White space behind the end shows nothing.
+    // A revision ends with its marker, or the range cuts through one.
     let (revision, rest) = pdf.split_at(end);
     if rest.iter().all(u8::is_ascii_whitespace) {
         SignatureCoverage::WholeDocument
@@ -299,6 +310,7 @@ fn hexadecimal(pair: &[u8]) -> Option<u8> {
 }
 
 fn later_change(pdf: &[u8], document: &Document, end: u64) -> LaterChange {
+    // The revision is read from its own bytes, as a reader saw it when the signature was made.
     let revision = usize::try_from(end).ok().and_then(|end| pdf.get(..end));
     match revision.map(load) {
         // A table that had to be rebuilt may describe objects of another revision.
@@ -322,6 +334,7 @@ fn rfc_3339(moment: &str) -> Option<String> {
 
     let (hour, minute, second) = (number(8, 10, 23)?, number(10, 12, 59)?, number(12, 14, 59)?);
     let zone: String = zone.chars().filter(|sign| *sign != '\'').collect();
+    // Some programs write an offset after the Z, which can only be zero.
     let zone = match zone.as_bytes() {
         [] | [b'Z', ..] => "Z".to_owned(),
         [sign @ (b'+' | b'-'), a, b, c, d]

@@ -315,6 +315,7 @@ pub(crate) fn resolve_in<'a>(document: &'a Document, object: &'a Object) -> &'a 
     static NULL: Object = Object::Null;
 
     let mut object = object;
+    // Bounded, because references of a hostile document can form a cycle.
     for _ in 0..32 {
         let Object::Reference(id) = object else {
             return object;

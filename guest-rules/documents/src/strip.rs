@@ -40,6 +40,8 @@ pub fn strip_tags(pdf: &[u8]) -> Result<Vec<u8>> {
     let source = SourceDocument::open_for_rewrite(pdf)?;
     let ids: Vec<ObjectId> = source.pages.iter().map(|page| page.id).collect();
     let mut target = OverlayTarget::Rewrite(Box::new(source.document));
+    // A shared form changes in place only if all its uses change alike.
+    // Otherwise a page would lose other words.
     for (id, content) in survey.edited_everywhere_alike() {
         let old = stream(&target, id)?;
         let new = with_content(&old.dict, content)?;
@@ -102,6 +104,7 @@ impl TagSurvey {
                 .filter(|tag| tag.is_closed)
                 .flat_map(|tag| tag.glyphs)
                 .collect();
+            // The stripped document is compared with these pages: everything but the tags has to survive.
             survey.shown.push(info, &page, &glyphs);
 
             let mut edits: BTreeMap<usize, Vec<ContentEdit>> = BTreeMap::new();
@@ -109,6 +112,7 @@ impl TagSurvey {
                 edits.entry(edit.stream).or_default().push(edit);
             }
 
+            // A use without a tag counts as well, because the form must stay as it is there.
             for (number, stream) in page.streams.iter().enumerate() {
                 if let Some(id) = object_of(stream.source) {
                     let new = edits
@@ -168,6 +172,7 @@ fn rewrite_page(
         let children = redrawn.remove(&number).unwrap_or_default();
         let mut edits = page.edits.get(&number).cloned().unwrap_or_default();
         match object_of(stream.source) {
+            // This form was edited in place, for every page that draws it.
             Some(shared) if children.is_empty() && survey.in_place(shared).is_some() => continue,
             _ if children.is_empty() && edits.is_empty() => continue,
             Some(shared) => {
@@ -212,6 +217,7 @@ fn copied_form(
     edits: &mut Vec<ContentEdit>,
     content: &Rc<[u8]>,
 ) -> Result<ObjectId> {
+    // Other pages may draw the same form and need it unchanged, so this page gets a copy.
     let mut dictionary = stream(target, form)?.dict.clone();
     let resources = match dictionary
         .get(b"Resources")
@@ -263,6 +269,7 @@ fn call(stream: usize, child: &RedrawnPage, name: &str) -> ContentEdit {
 }
 
 fn applied(content: &[u8], edits: &[ContentEdit]) -> Result<Vec<u8>> {
+    // Edits of tags and calls of copied forms come in no common order.
     let mut edits: Vec<&ContentEdit> = edits.iter().collect();
     edits.sort_by_key(|edit| edit.range.start);
     let mut new = Vec::with_capacity(content.len());
@@ -285,6 +292,7 @@ fn applied(content: &[u8], edits: &[ContentEdit]) -> Result<Vec<u8>> {
 
 fn with_content(dictionary: &Dictionary, content: Vec<u8>) -> Result<Stream> {
     let mut dictionary = dictionary.clone();
+    // These entries describe the encoding of the former data.
     for key in [
         "Filter",
         "DecodeParms",

@@ -74,6 +74,7 @@ impl ObjectTable {
             without_size: BTreeSet::new(),
             repairs: Vec::new(),
         };
+        // A hostile file can name a huge number, and a table of that size would fill the sandbox.
         if table.document.max_id > MAX_OBJECT_NUMBER {
             return Err(over_limit(format!(
                 "object numbers end at {MAX_OBJECT_NUMBER}"
@@ -144,6 +145,7 @@ impl ObjectTable {
             }
         }
 
+        // One reason for each kind is enough: it becomes a sentence of the warning.
         self.repairs.dedup();
         Ok(())
     }
@@ -208,6 +210,7 @@ impl<'a> ObjectWalk<'a> {
                 continue;
             };
 
+            // Some readers search the file for such an object, and others take it for none.
             if self.survey.unplaced.contains(&id.0) {
                 self.found.lost = Some(id.0);
             }
@@ -266,6 +269,7 @@ impl<'a> ObjectWalk<'a> {
         match item {
             MaybeRef::Ref(reference) => {
                 let id = id_of(reference.into());
+                // Objects that nothing refers to are never visited, and are not written again.
                 if !self.found.objects.contains_key(&id) {
                     self.waiting.push(id);
                 }
@@ -294,6 +298,7 @@ impl<'a> ObjectWalk<'a> {
             .dict()
             .get::<Number>("Length")
             .map(|length| length.as_i64());
+        // The length of an encrypted stream is that of its encrypted data, so it may differ here.
         if !self.is_encrypted {
             self.found.has_wrong_length |= length != i64::try_from(data.len()).ok();
         } else if stream.filters().first() == Some(&Filter::Crypt) {
@@ -327,6 +332,8 @@ fn id_of(id: ObjectIdentifier) -> ObjectId {
 }
 
 fn number_of(number: Number) -> Object {
+    // The writer has single precision for fractions.
+    // The comparison after each write finds a place that moves.
     let (whole, exact) = (number.as_i64(), number.as_f64());
     #[expect(clippy::float_cmp, reason = "a number without a fraction is exact")]
     if whole as f64 == exact {
@@ -361,6 +368,7 @@ fn document(
 ) -> Document {
     let mut document = Document::with_version(version(reader));
     let highest = objects.keys().map(|(number, _)| *number).max();
+    // An update must not take a number that an earlier revision used: it would replace that object.
     document.max_id = survey.highest_number.max(highest.unwrap_or(0));
     let kind = if survey.is_stream {
         XrefType::CrossReferenceStream
@@ -378,6 +386,7 @@ fn document(
     }
 
     if let Some(identifier) = &survey.identifier {
+        // Only the first part stays across revisions. The writer sets the second one at every save.
         let part = Object::String(identifier.clone(), StringFormat::Hexadecimal);
         document.trailer.set("ID", vec![part.clone(), part]);
     }
@@ -420,6 +429,7 @@ struct PageWalk {
 
 impl PageWalk {
     fn visit(&mut self, document: &mut Document, node: ObjectId, depth: usize) -> Result<()> {
+        // The node is noted before its kids, so a tree that contains itself ends.
         self.visited.insert(node);
         let kids = kids(document, node);
         if depth > MAX_TREE_DEPTH {
@@ -452,6 +462,8 @@ impl PageWalk {
             if is_node && !is_known {
                 self.visit(document, id, depth + 1)?;
             } else if !is_node && is_known {
+                // Readers disagree about a page that is listed twice.
+                // As two pages, all of them show it twice.
                 let copy = dictionary.clone();
                 let copy = document.try_add_object(copy)?;
                 document.get_dictionary_mut(copy)?.set("Parent", node);
@@ -479,6 +491,7 @@ impl PageWalk {
         }
 
         let count = i64::try_from(self.pages.len() - before).unwrap_or(i64::MAX);
+        // Readers that trust the stated number would show fewer pages, or more.
         let stated = document.get_dictionary(node)?.get_deref(b"Count", document);
         let is_counted = stated
             .and_then(Object::as_i64)
@@ -549,6 +562,7 @@ fn is_named(document: &Document, dictionary: &Dictionary, key: &[u8], name: &[u8
 /// Returns an entry of a page, or of the nearest node above it.
 fn inherited<'a>(document: &'a Document, page: ObjectId, key: &[u8]) -> Option<&'a Object> {
     let mut node = document.get_dictionary(page).ok()?;
+    // Bounded, because the parents in a hostile document can form a cycle.
     for _ in 0..MAX_TREE_DEPTH {
         if let Ok(entry) = node.get_deref(key, document) {
             return Some(entry);

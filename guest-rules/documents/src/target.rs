@@ -73,6 +73,7 @@ impl OverlayTarget {
                 if !update.new_document.objects.contains_key(&id)
                     && let Some(previous) = update.get_prev_documents().objects.get(&id)
                 {
+                    // An update would write this stream again, without the data that were left out.
                     if let Object::Stream(stream) = previous
                         && stream.dict.has(LEFT_OUT)
                     {
@@ -269,6 +270,7 @@ impl DocumentUpdates {
             return Err(other("a rewritten document has no updates"));
         };
 
+        // Each update starts from the original: the mark of one copy must not be in the other.
         update.new_document = Document::new_from_prev(update.get_prev_documents());
         let original = update.get_prev_documents_bytes();
         let mut behind = OverlayPlacement {

@@ -113,6 +113,7 @@ impl LoadedTypeface {
         let font = Font::new(data.into(), 0).ok_or_else(|| other("a built-in font is damaged"))?;
         let shapes =
             harfrust::Font::new(data, 0).ok_or_else(|| other("a built-in font is damaged"))?;
+        // A sign for a missing letter has to show. An empty place would look as if nothing were missing.
         let stand_in = ['\u{FFFD}', '?']
             .into_iter()
             .find_map(|character| shapes.charmap().map_unicode(character))
@@ -166,6 +167,7 @@ impl FontSet {
                 || self
                     .typeface(self.face_of(character, TextStyle::Regular, None))
                     .has(character);
+            // The refusal lists each character once, for the person who has to replace it.
             if !is_drawn && !missing.contains(character) {
                 missing.push(character);
             }
@@ -202,6 +204,7 @@ impl FontSet {
             return before;
         }
 
+        // A face is asked for only now: each one is a file of the host, which most texts do not need.
         let scripts = faces::candidates(character, is_wide(character));
         let found = scripts
             .into_iter()
@@ -246,6 +249,7 @@ impl FontSet {
             for range in ranges {
                 let turned = levels.get(range.start).is_some_and(Level::is_rtl);
                 let mut pieces = self.of_one_face(&text, range, style);
+                // The pieces are in the order of reading, and runs stand from left to right.
                 if turned {
                     pieces.reverse();
                 }
@@ -297,6 +301,8 @@ impl FontSet {
         let typeface = self.typeface(face);
         let mut shaped = Buffer::new();
         shaped.push_str(text.get(range.clone()).unwrap_or_default());
+        // The guess finds the script.
+        // The direction comes from the whole line, because digits belong to no script.
         shaped.guess_segment_properties();
         shaped.set_direction(if right_to_left {
             Direction::RightToLeft
@@ -327,6 +333,7 @@ impl FontSet {
 
             let start = range.start + info.cluster as usize;
             let end = next.map_or(range.end, |next| range.start + next.cluster as usize);
+            // Glyph 0 is drawn as the stand-in, so the width of the stand-in counts.
             let missing = info.glyph_id == 0;
             let advance = if missing {
                 stand_in_advance
@@ -335,6 +342,7 @@ impl FontSet {
             };
             em += advance;
 
+            // A signature has to stay in its box, also in scripts that reach far above or below the line.
             if let Some(extents) = font.glyph_extents(info.glyph_id.into()) {
                 let top = (extents.y_bearing + position.y_offset) as f32 / units;
                 ink = ink.with(InkExtent {
@@ -455,6 +463,8 @@ impl LaidOutWord {
             let mut fitting = 0;
             let mut natural = 0;
             while let Some((character, advance)) = rest.get(fitting) {
+                // Each piece has one character at least.
+                // In a field narrower than a letter, the loop would never end.
                 if fitting > 0 && used + advance > room {
                     break;
                 }
@@ -490,6 +500,7 @@ impl WordIterator {
     pub(crate) fn new(fonts: &FontSet, text: &str, style: TextStyle) -> Self {
         let own = ShaperFont::new(&fonts.styled(style).shapes);
         let units = f32::from(own.units_per_em());
+        // Widths are in units of the font size, so one measurement serves every size that is tried.
         let advance = |character: char| {
             if let Some(glyph) = own.nominal_glyph(character.into()) {
                 return own.glyph_h_advance(glyph) as f32 / units;
@@ -516,6 +527,8 @@ impl WordIterator {
             .split(['\n', '\u{2028}', '\u{2029}'])
             .map(|paragraph| {
                 let words = paragraph.split_whitespace().flat_map(segments);
+                // The direction is that of the paragraph: a line with only Latin words in an Arabic text
+                // stands at the right.
                 let bidi = BidiInfo::new(paragraph, None);
                 let level = bidi.paragraphs.first().map(|first| first.level);
                 (
@@ -573,6 +586,7 @@ impl WordIterator {
                     continue;
                 }
 
+                // The next word may continue behind the last piece.
                 let mut pieces = word.pieces(room);
                 (line, used) = pieces.pop().unwrap_or_default();
                 lines.extend(pieces.into_iter().map(|(piece, _)| wrapped(piece)));
@@ -606,6 +620,7 @@ fn segments(word: &str) -> Vec<(&str, bool)> {
     const OPENING: &str = "（［｛〈《「『【〔“‘([{";
 
     let mut parts = Vec::new();
+    // Chinese and Japanese have no spaces, so a whole sentence may be one word here.
     let (mut begin, mut before) = (0, None);
     for (at, character) in word.char_indices() {
         let breaks = before.is_some_and(|before: char| {

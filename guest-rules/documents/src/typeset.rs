@@ -99,6 +99,7 @@ impl TypesetSheet {
 
     /// Mirrors the pages if `text` is read from right to left. `x` then counts from the right edge.
     pub fn follow(&mut self, text: &str) {
+        // Callers pass the title, which is in the language of the pages. Names may be in any other.
         let line = self.fonts.line(text, TextStyle::Regular);
         self.mirrored = line.right_to_left;
     }
@@ -196,6 +197,7 @@ impl TypesetSheet {
         let count = lines.len();
         for (index, line) in lines.into_iter().enumerate() {
             let baseline = top + look.size * ASCENT + look.leading() * index as f32;
+            // A line that is read from right to left stands at the right. On a mirrored page it does already.
             let start = if line.right_to_left && !self.mirrored {
                 x + width - line.width(look.size)
             } else {
@@ -248,6 +250,7 @@ impl TypesetSheet {
         hand: Option<Handwriting>,
         space: DisplayedBox,
     ) -> Result<(), DocumentError> {
+        // The box moves on a mirrored page, and its content is not turned: a signature is never mirrored.
         let space = DisplayedBox {
             x: self.left(space.x, space.width),
             ..space
@@ -260,6 +263,7 @@ impl TypesetSheet {
 
     /// Draws all pages into a document.
     pub(crate) fn draw_into(&self, document: &mut krilla::Document) -> Result<(), DocumentError> {
+        // Drawing waits until now, because footers are added to earlier pages at the end.
         for items in &self.pages {
             let settings = PageSettings::from_wh(self.size.0, self.size.1)
                 .ok_or_else(|| other("a page without a size"))?;
@@ -286,6 +290,7 @@ impl TypesetSheet {
                 size,
                 ink,
             } => {
+                // Fill and stroke of the item before are still set on the surface.
                 surface.set_stroke(None);
                 surface.set_fill(Some(solid(*ink)));
                 self.fonts.draw(surface, line, *x, *baseline, *size);
@@ -346,6 +351,7 @@ impl TypesetSheet {
             ..krilla::SerializeSettings::default()
         });
         self.draw_into(&mut document)?;
+        // No time is written, so that equal pages give equal bytes.
         let metadata = krilla::metadata::Metadata::new().title(title.to_owned());
         document.set_metadata(metadata.language("en-US".to_owned()));
         crate::overlay::finish(document)

@@ -58,6 +58,7 @@ impl CheckedUpdates {
         if looks.is_empty() {
             return Ok(());
         }
+        // Drawing pages is slow, so only additions that something could hide are looked at.
         let before = Arc::new(self.updates.with(&[]));
         compare(before, written, looks)
     }

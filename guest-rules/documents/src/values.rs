@@ -20,10 +20,12 @@ pub use crate::continuation::fill_flowing;
 pub fn check_values(values: &[BoxedValue]) -> Vec<Option<Misfit>> {
     let fonts = FontSet::load().expect("the built-in faces can be read");
     let misfit = |boxed: &BoxedValue| {
+        // Ticks and pictures scale to every box.
         let (FieldValue::Text(text) | FieldValue::Typed(text)) = &boxed.value else {
             return None;
         };
 
+        // Missing letters come first: a shorter text would not help the signer.
         let missing = fonts.missing(text);
         if !missing.is_empty() {
             return Some(Misfit::NotDrawable(missing));
@@ -51,6 +53,7 @@ pub fn check_values(values: &[BoxedValue]) -> Vec<Option<Misfit>> {
 pub fn draw_value(boxed: &BoxedValue, pixels: u32) -> Result<PageImage> {
     let fonts = FontSet::load()?;
     if let FieldValue::Text(text) | FieldValue::Typed(text) = &boxed.value {
+        // The check refuses such a value, so no document ever has this look.
         let missing = fonts.missing(text);
         if !missing.is_empty() {
             return Err(other(format!("no typeface has {missing}")));

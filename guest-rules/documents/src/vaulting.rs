@@ -25,12 +25,14 @@ pub fn prepare_copies(pdf: Vec<u8>, request: &VaultRequest) -> Result<Option<Vau
         secured_party: words.secured_party,
     });
     let words = words.as_ref();
+    // All requests are checked before the document is read, which takes most of the time.
     let authoritative = WordedRequest::new(&request.authoritative, words)?;
 
     let copy = WordedRequest::new(&request.copy, words)?;
     let seal = CheckedSeal::new(&request.seal)?;
     let pdf = Arc::new(pdf);
     let source = SourceDocument::open_for_update(&pdf)?;
+    // The host then takes the separate steps, which can rewrite a document or leave it unchanged.
     if source.needs_rewrite() || source.certification_level() == Some(1) {
         return Ok(None);
     }
@@ -40,6 +42,7 @@ pub fn prepare_copies(pdf: Vec<u8>, request: &VaultRequest) -> Result<Option<Vau
 
     let purpose = format!("{authoritative:?} {:?}", request.seal);
     let (update, looks) = updates.append(&purpose, |target, pages| {
+        // Mark and seal are one update, so the signature covers the mark.
         let looks = paint(target, pages, &authoritative)?;
         seal.add_field(target, pages, length)?;
         Ok(looks)

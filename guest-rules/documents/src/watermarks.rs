@@ -44,6 +44,7 @@ pub fn watermark(pdf: Vec<u8>, request: &WatermarkRequest) -> Result<Vec<u8>> {
 
     let pdf = Arc::new(pdf);
     let source = SourceDocument::open_for_update(&pdf)?;
+    // The caller appends an update to the file. Readers would disagree about one behind a damaged table.
     if source.needs_rewrite() {
         return Err(unreadable("its structure is damaged"));
     }
@@ -58,6 +59,7 @@ pub fn watermark(pdf: Vec<u8>, request: &WatermarkRequest) -> Result<Vec<u8>> {
             } else {
                 draw_foot(&fonts, surface, (width, height), &request.line)
             };
+            // Nothing of this text shows. A copy without its visible line still leads to the holder by it.
             surface.set_fill(Some(Fill {
                 paint: rgb::Color::new(255, 255, 255).into(),
                 opacity: NormalizedF32::ZERO,

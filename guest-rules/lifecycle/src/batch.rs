@@ -32,6 +32,8 @@ pub fn batch(current: Option<BatchStatus>, trigger: BatchTrigger) -> Answer {
                 refuse(RefusalReason::Status, "Batch has already been submitted")
             }
         },
+        // The worker repeats a step after a crash, so its own result is no refusal.
+        // The same holds for a failure.
         BatchTrigger::Finish => match status {
             Running | Completed => Ok(Completed),
             Draft | Ready | Cancelled | Failed => by_status("finish", status),
@@ -40,6 +42,7 @@ pub fn batch(current: Option<BatchStatus>, trigger: BatchTrigger) -> Answer {
             Running | Failed => Ok(Failed),
             Draft | Ready | Completed | Cancelled => by_status("fail", status),
         },
+        // A draft has nothing to stop: it is deleted.
         BatchTrigger::Cancel => match status {
             Running | Cancelled => Ok(Cancelled),
             Draft | Ready | Completed | Failed => by_status("cancel", status),

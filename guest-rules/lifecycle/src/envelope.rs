@@ -55,6 +55,7 @@ pub fn envelope(
 }
 
 fn created(facts: &EnvelopeFacts) -> EnvelopeStatus {
+    // A template has document and fields, so such an envelope is sent at once.
     match facts.kind {
         EnvelopeKind::Paper => Uploaded,
         EnvelopeKind::Esign if facts.has_template => Sent,
@@ -79,6 +80,7 @@ fn send(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
         );
     }
 
+    // A document comes from a template or from an upload. Without either, there is nothing to sign.
     match status {
         Pending | Uploaded | Preparing => {
             if facts.has_template || facts.has_file {
@@ -94,6 +96,7 @@ fn send(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
 }
 
 fn view(status: EnvelopeStatus) -> Answer {
+    // A signer opens the page many times, so the second look is no refusal.
     match status {
         Sent | Viewed => Ok(Viewed),
         Pending | Uploaded | Preparing | Completed | Vaulted | VaultedOut | Declined | Voided
@@ -111,6 +114,7 @@ fn progress(status: EnvelopeStatus) -> Answer {
 }
 
 fn complete(status: EnvelopeStatus) -> Answer {
+    // A provider may report the same end twice. The second report must not fail.
     match status {
         Sent | Viewed | Completed => Ok(Completed),
         Pending | Uploaded | Preparing | Vaulted | VaultedOut | Declined | Voided | Expired => {
@@ -120,6 +124,7 @@ fn complete(status: EnvelopeStatus) -> Answer {
 }
 
 fn decline(status: EnvelopeStatus) -> Answer {
+    // A repeated report is no refusal. A completed document can no longer be declined.
     match status {
         Sent | Viewed | Declined => Ok(Declined),
         Pending | Uploaded | Preparing | Completed | Vaulted | VaultedOut | Voided | Expired => {
@@ -161,6 +166,7 @@ fn vault_in_signed(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
         );
     }
 
+    // A job that is repeated after a crash may find the record in the vault already.
     match status {
         Vaulted => Ok(Vaulted),
         Completed => paid(facts).map(|()| Vaulted),
@@ -177,6 +183,7 @@ fn vault_in_upload(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
         );
     }
 
+    // The missing file comes before the payment: paying would not help.
     match status {
         Vaulted => Ok(Vaulted),
         Uploaded if !facts.has_file => {
@@ -198,6 +205,7 @@ fn vault_out(status: EnvelopeStatus) -> Answer {
 }
 
 fn remind(status: EnvelopeStatus) -> Answer {
+    // A reminder goes only to a signer who still can sign.
     match status {
         Sent | Viewed => Ok(status),
         Pending | Uploaded | Preparing | Completed | Vaulted | VaultedOut | Declined | Voided
@@ -225,6 +233,7 @@ fn embed_sign(status: EnvelopeStatus) -> Answer {
 }
 
 fn embed_vault(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
+    // The widget shows the stored copy, so the status without the file is not enough.
     match status {
         Vaulted if facts.has_vault_file => paid(facts).map(|()| Vaulted),
         Vaulted | Pending | Uploaded | Preparing | Sent | Viewed | Completed | VaultedOut
@@ -233,6 +242,8 @@ fn embed_vault(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
 }
 
 fn download_authoritative(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
+    // After the release the only authoritative copy is elsewhere,
+    // and this vault must not hand out a second one.
     match status {
         Vaulted => paid(facts).map(|()| Vaulted),
         Pending | Uploaded | Preparing | Sent | Viewed | Completed | VaultedOut | Declined

@@ -47,6 +47,7 @@ pub(crate) fn find(
         .map(|anchor| AnchorSearch::new(anchor))
         .collect();
     first_pass(document, &mut hunts)?;
+    // An anchor that was seen too few times needs no second pass, because its text is there.
     if hunts.iter().any(|hunt| hunt.seen == 0) {
         second_pass(document, &mut hunts)?;
     }
@@ -77,6 +78,7 @@ fn first_pass(document: &PdfDocument, hunts: &mut [AnchorSearch]) -> Result<(), 
         let page = SearchPage::new(&page_text);
         let text = page.index(PhraseSpacing::Collapsed);
         for hunt in hunts.iter_mut().filter(|hunt| hunt.looks_at(index)) {
+            // The copy lets the search count while the matches still borrow the phrase.
             hunt.count(index, text.matches(&hunt.phrase.clone()));
         }
     }
@@ -92,6 +94,7 @@ fn second_pass(document: &PdfDocument, hunts: &mut [AnchorSearch]) -> Result<(),
     }
 
     let mut reader = document.text_reader();
+    // All pages are read, also for an anchor of one page: another page with the text is the best hint.
     for index in 0..document.page_count() {
         let page_text = reader.page(index)?;
         let page = SearchPage::new(&page_text);
@@ -153,6 +156,7 @@ impl AnchorSearch {
             Some(index) => format!(" on page {}", page_number(index)),
             None => String::new(),
         };
+        // With the text in the document, the number is the mistake. Otherwise the text is.
         AnchorOutcome::NotFound(if self.seen > 0 {
             FieldProblem::at(&["placement", "occurrence"], code::OCCURRENCE_OUT_OF_RANGE)
                 .expected(format!("1 to {}", self.seen))
@@ -192,6 +196,7 @@ impl AnchorSearch {
             return "; there is no text at all, it may be a scan".to_owned();
         }
 
+        // Similar texts help only where there is text, so a scan has its own hint before.
         let nearest: Vec<String> = self
             .near_misses
             .nearest()

@@ -53,6 +53,7 @@ pub fn inspect(pdf: Vec<u8>) -> Result<DocumentFacts, ReadError> {
 /// Those of [`inspect`].
 pub fn text(pdf: Vec<u8>, page: u32) -> Result<Vec<TextLine>, ReadError> {
     let document = PdfDocument::open(pdf)?;
+    // Page 0 is treated like a page past the end: the contract knows no error for it.
     let Some(index) = page_index(page) else {
         return Ok(Vec::new());
     };

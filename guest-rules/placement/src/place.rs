@@ -21,6 +21,7 @@ pub fn place(pdf: Vec<u8>, fields: Vec<FieldRequest>) -> Result<Vec<ResolvedFiel
     let document = PdfDocument::open(pdf).map_err(unreadable)?;
     let page_count = page_number(document.page_count().saturating_sub(1));
     let mut issues = validate::issues(&fields, page_count);
+    // Anchors are searched also when other fields have problems: the caller gets all of them at once.
     let anchored: Vec<(usize, &Anchor)> = fields
         .iter()
         .enumerate()
@@ -152,6 +153,7 @@ fn located(anchor: &Anchor, outcome: AnchorOutcome) -> Result<Option<(Area, Area
         AnchorOutcome::NotFound(problem) => return Err(problem),
     };
 
+    // The size has its own issue already, and an area of it would only add a second one.
     if !validate::is_measurable(anchor) {
         return Ok(None);
     }

@@ -68,6 +68,7 @@ impl SearchPhrase {
 fn visual_order(text: &str) -> String {
     let mut clusters: Vec<String> = Vec::new();
     let mut is_number_open = false;
+    // Older programs draw each line glyph by glyph from the left.
     for character in text.chars() {
         let is_forward = character.is_alphanumeric() && !is_right_to_left(character);
         let joins = is_combining_mark(character) || (is_forward && is_number_open);
@@ -222,6 +223,7 @@ impl<'p> PageIndex<'p> {
             chars.iter().take_while(|character| character.line == line),
         );
 
+        // Text with a broken matrix has no usable place, and a field there could not be drawn.
         (rect.is_sane() && first_line.is_sane()).then_some(PhraseMatch {
             rect,
             first_line,

@@ -28,6 +28,7 @@ pub fn signature(pdf: Vec<u8>) -> Result<Option<Vec<u32>>, ReadError> {
     let mut reader = document.text_reader();
     let mut words = BTreeSet::new();
     for page in 0..document.page_count() {
+        // Text beside the page is on no scan, so only lines on the page count.
         let text = reader.page(page)?;
         for line in TextLayer::visible(&text).lines(&text) {
             add_words(&line.text, &mut words);

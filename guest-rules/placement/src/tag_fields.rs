@@ -61,6 +61,7 @@ impl CollectedTags {
             Ok(tag) => tag,
             Err(problems) => return self.reject(position, problems),
         };
+        // The first tag of a name decides about the type, as the first field does in a request.
         let known = self
             .type_of_name
             .entry(tag.name.clone())
@@ -85,6 +86,7 @@ impl CollectedTags {
     }
 
     fn place(&mut self, tag: FieldTag, area: Area) {
+        // Size and rules may differ, because authors often write them in one of the tags only.
         let same = self.fields.iter_mut().find(|field| {
             field.name == tag.name
                 && field.field_type == tag.field_type
@@ -149,6 +151,7 @@ fn area(
     tag: &FieldTag,
 ) -> Result<Area, FieldProblem> {
     let line = &found.first_line;
+    // A tag may begin beside the page. Its field begins at the edge.
     let x0 = line.x0.max(0.0);
     let y0 = line.y0.max(0.0);
     let width = tag.width.map_or(line.width(), |points| points / page.width);

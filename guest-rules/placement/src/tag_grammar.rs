@@ -88,6 +88,7 @@ pub(crate) fn parse(text: &str) -> Result<FieldTag, Vec<FieldProblem>> {
         attributes: Vec::new(),
     };
     for (position, segment) in body.split(';').map(str::trim).enumerate() {
+        // The first segment is a name, also one with an equals sign, unless it begins like an attribute.
         match segment.split_once('=') {
             Some((key, value)) if position > 0 || is_attribute(&key_of(key)) => {
                 if let Err(problem) = tag.set(text, &key_of(key), value.trim()) {
@@ -95,6 +96,7 @@ pub(crate) fn parse(text: &str) -> Result<FieldTag, Vec<FieldProblem>> {
                 }
             }
             _ if position == 0 => segment.clone_into(&mut tag.name),
+            // A semicolon at the end leaves an empty segment, which means nothing.
             _ if segment.is_empty() => {}
             _ => problems.push(
                 FieldProblem::at(&[], code::INVALID_TAG)
@@ -151,6 +153,7 @@ fn is_attribute(key: &str) -> bool {
 
 impl FieldTag {
     fn set(&mut self, text: &str, key: &str, value: &str) -> Result<(), FieldProblem> {
+        // With two values, each reader could take another one.
         if self.attributes.iter().any(|(known, _)| known == key) {
             return Err(FieldProblem::at(&[key], code::INVALID_TAG)
                 .expected("each attribute once")
@@ -162,6 +165,7 @@ impl FieldTag {
             "name" => value.clone_into(&mut self.name),
             "type" => self.field_type = field_type(text, value)?,
             "role" => {
+                // An empty role would leave a field that no signer fills in.
                 if !value.is_empty() {
                     value.clone_into(&mut self.role);
                 }
@@ -179,6 +183,7 @@ impl FieldTag {
             }
             "width" => self.width = Some(side(text, key, value)?),
             "height" => self.height = Some(side(text, key, value)?),
+            // Their meaning is checked later, with all fields of the document.
             other if HANDED_ON.contains(&other) => {}
             other => {
                 return Err(FieldProblem::at(&[other], code::INVALID_TAG)
@@ -234,6 +239,7 @@ fn side(text: &str, key: &str, value: &str) -> Result<f64, FieldProblem> {
     let compact = key_of(value);
     let number = compact.strip_suffix("px").unwrap_or(&compact);
     match number.parse::<f64>() {
+        // Parsing takes `inf` and `nan` for numbers, so the value is checked for them.
         Ok(length) if length.is_finite() && length > 0.0 && length <= LONGEST_SIDE => Ok(length),
         _ => Err(FieldProblem::at(&[key], code::INVALID_TAG)
             .expected(format!(

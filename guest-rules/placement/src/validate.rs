@@ -31,6 +31,7 @@ pub(crate) fn issues(fields: &[FieldRequest], page_count: u32) -> Vec<Issue> {
         );
     }
 
+    // The caller sorts all issues by field, so conflicts may come last.
     issues.extend(conflicts(fields));
     issues
 }
@@ -100,6 +101,7 @@ fn area_problems(area: &Area, page_count: u32) -> Vec<FieldProblem> {
     problems.extend(length(area.w, "w"));
     problems.extend(length(area.h, "h"));
 
+    // A coordinate that is wrong by itself would cross the edge as well: one mistake gives one message.
     let is_measured = !problems
         .iter()
         .any(|problem| problem.code != code::PAGE_OUT_OF_RANGE);
@@ -131,6 +133,7 @@ fn beyond_edge(
 
 fn anchor_problems(anchor: &Anchor, page_count: u32) -> Vec<FieldProblem> {
     let mut problems = Vec::new();
+    // The text is normalized first: one of invisible characters would match everywhere or nowhere.
     if SearchPhrase::new(&anchor.text).is_empty() {
         problems.push(
             FieldProblem::at(&["anchor_text"], code::TOO_SMALL)
@@ -198,6 +201,7 @@ pub(crate) fn pages(count: u32) -> String {
 }
 
 fn coordinate(value: f64, name: &str) -> Option<FieldProblem> {
+    // Every comparison with NaN is false, so a NaN would pass the limits.
     not_a_number(value, name)
         .or_else(|| too_big(value, name))
         .or_else(|| {
@@ -268,6 +272,7 @@ fn conflicts(fields: &[FieldRequest]) -> Vec<Issue> {
     let mut issues = Vec::new();
     for (index, field) in fields.iter().enumerate() {
         let name = field.name.trim();
+        // A blank name has an issue of its own, and two of them are no common field.
         if name.is_empty() {
             continue;
         }

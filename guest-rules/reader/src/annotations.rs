@@ -26,6 +26,7 @@ pub(crate) fn run_appearances<'a>(
 
     for annotation in resolved(&annotations, page.xref()).filter_map(Object::into_dict) {
         let flags = annotation.get::<i32>("F").unwrap_or(0);
+        // A pop-up shows only after a click, so its text is not part of the page.
         let is_popup = annotation.get::<Name<'_>>("Subtype").as_deref() == Some(b"Popup");
         if flags & (HIDDEN | NO_VIEW) != 0
             || is_popup
@@ -70,6 +71,7 @@ fn placement(annotation: &Dict<'_>, appearance: &Stream<'_>) -> Option<AffineMap
         .map_or(AffineMap::IDENTITY, AffineMap::new);
     let transformed = matrix.bounds_of(bounds.x0, bounds.y0, bounds.x1, bounds.y1);
 
+    // An appearance without a size shows nothing. A division would make places that are no numbers.
     let scale = |target: f64, source: f64| {
         if source > 0.0 { target / source } else { 1.0 }
     };

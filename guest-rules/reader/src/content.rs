@@ -143,6 +143,7 @@ impl<'a> ContentLexer<'a> {
                 }
             }
 
+            // An edit replaces the operator with its operands, so the range begins at the first of them.
             start = start.or(Some(here));
         }
     }
@@ -267,6 +268,7 @@ impl<'a> ContentLexer<'a> {
             self.position += 1;
         }
 
+        // A backslash as the last byte has moved the position past the end.
         self.position = self.position.min(self.data.len());
         let raw = self.data.get(start..self.position).unwrap_or_default();
         self.position = (self.position + 1).min(self.data.len());
@@ -324,6 +326,7 @@ impl<'a> ContentLexer<'a> {
                     self.dict();
                 }
                 b'<' => items.push(ContentOperand::String(self.hex_string())),
+                // Names and dictionaries in an array show no text, so they are only skipped.
                 b'/' => {
                     self.name();
                 }
@@ -358,6 +361,7 @@ impl<'a> ContentLexer<'a> {
                         break;
                     }
                 }
+                // A bracket inside a string must not end the dictionary.
                 b'(' => {
                     self.literal_string();
                 }
@@ -375,6 +379,7 @@ impl<'a> ContentLexer<'a> {
     /// Skips an inline image: starts after `BI` and ends after the matching `EI`.
     fn skip_inline_image(&mut self) {
         while let Some(byte) = self.peek() {
+            // `ID` inside a string or a dictionary of the parameters begins no data.
             match byte {
                 b'(' => {
                     self.literal_string();
@@ -458,8 +463,10 @@ fn unescape(raw: &[u8]) -> Vec<u8> {
                     value = value * 8 + u32::from(digit - b'0');
                 }
 
+                // Overflow of the first digit is ignored (ISO 32000-1, 7.3.4.2).
                 bytes.push(u8::try_from(value & 0xff).unwrap_or(0));
             }
+            // The backslash before any other character is ignored (ISO 32000-1, 7.3.4.2).
             Some(other) => bytes.push(other),
         }
     }

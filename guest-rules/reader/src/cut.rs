@@ -24,6 +24,7 @@ pub struct ContentEdit {
 /// too. Edits are sorted by stream and position and do not overlap. A stream with a form as its
 /// `source` may have other uses and must be copied before it is edited for this page alone.
 pub fn cut(page: &PageText, removed: &BTreeSet<usize>) -> Vec<ContentEdit> {
+    // One operator often shows several of the glyphs, and two edits of it would overlap.
     let operators: BTreeSet<u32> = removed
         .iter()
         .filter_map(|glyph| page.glyphs.get(*glyph))
@@ -58,6 +59,7 @@ pub fn cut(page: &PageText, removed: &BTreeSet<usize>) -> Vec<ContentEdit> {
 
 fn rewritten(page: &PageText, operator: &ShowOperator, removed: &BTreeSet<usize>) -> Vec<u8> {
     let mut out = String::new();
+    // `TJ` neither moves to the next line nor sets spacing, so both come before it.
     match operator.kind {
         ShowKind::Show | ShowKind::ShowAdjusted => {}
         ShowKind::NextLineShow => out.push_str("T* "),
@@ -121,6 +123,7 @@ impl ArrayWriter<'_> {
     fn code(&mut self, code: u32, code_bytes: u8) {
         self.flush_adjustment();
         if !self.in_string {
+            // Hexadecimal digits need no escapes, which a literal string would.
             self.out.push('<');
             self.in_string = true;
         }

@@ -63,6 +63,7 @@ impl PdfDocument {
     pub fn open_with(bytes: impl Into<PdfData>, password: &str) -> Result<Self, ReadError> {
         let bytes = bytes.into();
         let data = bytes.as_ref();
+        // Readers accept a header behind some other bytes, so it need not be the first.
         let has_header = data
             .get(..data.len().min(2_000))
             .is_some_and(|head| head.windows(5).any(|window| window == b"%PDF-"));
@@ -72,6 +73,7 @@ impl PdfDocument {
             ));
         }
 
+        // The survey comes before the parser, which repairs a broken table silently.
         let survey = survey(data);
         let pdf = Pdf::new_with_password(bytes, password).map_err(|error| match error {
             LoadPdfError::Decryption(
@@ -231,6 +233,7 @@ impl<'a> TextReader<'a> {
         let size = info.map_or((0.0, 0.0), |info| (info.width, info.height));
         let mut interpreter =
             ContentInterpreter::new(&mut self.fonts, budget, &self.hidden_layers, size, extent);
+        // Appearances come last, because readers draw annotations on top of the page.
         if let (Some(page), Some(info)) = (page, info) {
             interpreter.run_page(content, page.resources(), info.matrix)?;
             run_appearances(page, &mut interpreter, &self.hidden_layers, &info.matrix)?;
@@ -242,6 +245,7 @@ impl<'a> TextReader<'a> {
 
 fn page_info(page: &Page<'_>) -> PageInfo {
     let (width, height) = page.render_dimensions();
+    // A hostile factor would make the page infinite or empty, and every place on it with it.
     let user_unit = page
         .raw()
         .get::<f64>("UserUnit")
@@ -299,6 +303,7 @@ fn page_content(page: &Page<'_>, budget: &mut ReadBudget) -> Result<PageContent,
                 return Ok(content);
             }
 
+            // A token does not go on in the next stream (ISO 32000-1, 7.8.2), so a space may separate them.
             content.bytes.extend_from_slice(&decoded);
             content.bytes.push(b' ');
         }

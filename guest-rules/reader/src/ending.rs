@@ -38,6 +38,7 @@ impl ContentEnding {
         let mut operands = OperandStack::default();
         while let Some(operator) = lexer.next(&mut operands) {
             ending.complete = operator.range.end;
+            // An image without an end takes all the rest, so only the last operator can be one.
             ending.is_inside_image = false;
             ending.has_broken_dictionary |= has_broken_dictionary(&operands);
 

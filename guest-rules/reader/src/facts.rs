@@ -34,6 +34,7 @@ fn signed_fields(catalog: &Dict<'_>, xref: &XRef) -> u32 {
         return 0;
     };
 
+    // The field tree of a hostile document can contain itself.
     let mut visited: HashSet<ObjectIdentifier> = HashSet::new();
     let mut open: Vec<(MaybeRef<Object<'_>>, bool)> = children(&form, "Fields", false);
     let mut count = 0;

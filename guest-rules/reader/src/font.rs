@@ -48,6 +48,8 @@ impl<'a> FontFace<'a> {
     fn new(dict: &Dict<'a>, loader: &FontLoader<'a>) -> Self {
         let subtype = dict.get::<Name<'_>>("Subtype");
         let is_composite = subtype.as_deref() == Some(b"Type0");
+        // Viewers show text in an unreadable font with a
+        // substitute, so its codes and widths count here as well.
         let font = loader
             .cache
             .font(dict, &loader.fonts, &loader.cmaps)
@@ -74,6 +76,8 @@ impl<'a> FontFace<'a> {
         let Some(font) = &self.font else {
             return Some((u32::from(first), 1));
         };
+        // Each code takes one byte at least.
+        // A broken encoding would otherwise never reach the end of the string.
         let (code, length) = font.read_code(bytes, 0);
         Some((code, length.clamp(1, bytes.len())))
     }
@@ -91,6 +95,7 @@ impl<'a> FontFace<'a> {
         let font = font.as_ref();
 
         let meaning = || meaning(font, fallback, *is_composite, (code, code_bytes));
+        // Most fonts have codes of one byte. An array answers faster than a map, and each glyph asks.
         if code_bytes == 1 {
             let single = single.get_or_insert_with(|| Box::new([const { None }; 256]));
             if let Some(known) = single.get_mut(code as usize) {
@@ -108,6 +113,7 @@ fn meaning(
     is_composite: bool,
     (code, code_bytes): (u32, u8),
 ) -> CodeFacts {
+    // Word spacing applies to the code and not to the character (ISO 32000-1, 9.3.3).
     let is_word_space = code == 32 && code_bytes == 1;
     let Some(font) = font else {
         let text = fallback.simple(code);
@@ -158,6 +164,7 @@ fn unicode(
         FontGlyph::Outline(glyph) => glyph.as_unicode(),
         FontGlyph::Type3(glyph) => glyph.as_unicode(),
     };
+    // U+0000 is how broken maps name a missing character, so the fallback gets its turn.
     match known {
         Some(BfString::Char(character)) if character != '\0' => character.to_string().into(),
         Some(BfString::String(text)) if !text.is_empty() => text.into(),
@@ -221,6 +228,7 @@ impl<'a> FontTable<'a> {
         if let Some(known) = object.and_then(|object| self.by_object.get(&object)) {
             return Some(*known);
         }
+        // Text without a font is skipped, as for a font that does not exist.
         if self.faces.len() >= MAX_FACES {
             return None;
         }

@@ -58,6 +58,7 @@ impl AffineMap {
 
     /// Returns the bounding box of a mapped rectangle.
     pub fn bounds_of(&self, x0: f64, y0: f64, x1: f64, y1: f64) -> PageRect {
+        // On a turned page any corner can become the outermost one.
         let corners = [
             self.apply(x0, y0),
             self.apply(x1, y0),

@@ -184,6 +184,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
             index: None,
         };
 
+        // The state is a new one: the content of the page passes nothing on to an annotation.
         let resources = form.resources.as_ref().unwrap_or(page_resources);
         self.run_scope(scope, resources, TextState::new(matrix))
     }
@@ -212,10 +213,12 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
         while !self.is_done
             && let Some(operator) = lexer.next(&mut operands)
         {
+            // Forms count at every use, because a short file can draw one form a million times.
             self.budget.spend_operator()?;
             self.execute(&mut run, &operator, &operands)?;
         }
 
+        // A mark that the stream leaves open still replaces the text of its glyphs.
         while let Some(mark) = run.marks.pop() {
             self.end_mark(mark);
         }
@@ -244,6 +247,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
                     state.ctm = AffineMap::new(numbers).then(&state.ctm);
                 }
             }
+            // A text object begins with new matrices. Font and spacing stay (ISO 32000-1, 9.4.1).
             b"BT" => run.matrices = TextMatrices::new(),
             b"Tf" => self.set_font(run, operands),
             b"gs" => self.set_graphics_state(run, operands),
@@ -310,6 +314,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
             }
             b"Do" => self.draw_object(run, operator, operands)?,
             b"BI" => {
+                // An inline image is no object, so the comparison knows it by the length of its operator.
                 let size = operator.range.len();
                 self.place_image(&run.state.ctm, (0, 0), size);
             }
@@ -326,6 +331,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
         };
 
         run.state.size = *size;
+        // Pages set the same few fonts at every line, so names are looked up once in a run.
         run.state.font = match run.fonts.get(name.as_ref()) {
             Some(known) => *known,
             None => {
@@ -343,6 +349,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
             .and_then(|name| run.resources.ext_g_states.get::<Dict<'a>>(name))
             .and_then(|state| state.get::<hayro_syntax::object::Array<'a>>("Font"));
         if let Some(font) = font {
+            // The reference identifies the font, so that one font is loaded once, however it is set.
             let object = font.raw_iter().next().and_then(|item| item.as_obj_ref());
             let mut items = font.flex_iter();
             if let Some(dict) = items.next::<Dict<'a>>()
@@ -369,6 +376,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
 
         let subtype = stream.dict().get::<Name<'_>>("Subtype");
         if subtype.as_deref() == Some(b"Image") {
+            // Pictures matter only to the comparison after a write, which reads whole pages.
             let pixels = |key: &str| stream.dict().get::<u32>(key).unwrap_or(0);
             let pixels = (pixels("Width"), pixels("Height"));
             if self.extent == TextExtent::All
@@ -387,6 +395,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
         if subtype.as_deref() != Some(b"Form") || draws_itself {
             return Ok(());
         }
+        // Each level is a call of this function, and the stack of the sandbox is limited.
         if self.scopes.len() > MAX_FORM_DEPTH {
             return Err(ReadError::OverLimit(ReadLimit::FormDepth));
         }
@@ -415,7 +424,9 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
             index: None,
         };
 
+        // Forms of older programs have no resources and use those around them (ISO 32000-1, 7.8.3).
         let resources = form.resources.as_ref().unwrap_or(run.resources);
+        // The form begins with the state of its caller and must not change it (ISO 32000-1, 8.10.1).
         let mut state = run.state.clone();
         state.ctm = matrix;
 
@@ -467,6 +478,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
             })
         });
 
+        // A form that cannot be decoded is noted as well: each use of it would decode it again.
         self.forms.insert(id, form.clone());
         Ok(form)
     }
@@ -474,6 +486,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
     /// Returns the entry of [`PageText::streams`] for the running stream, adding it if necessary.
     fn current_stream(&mut self) -> usize {
         let mut parent = None;
+        // Parents come before their children, because each stream names the one that draws it.
         for scope in &mut self.scopes {
             let index = match scope.index {
                 Some(index) => index,

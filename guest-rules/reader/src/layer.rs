@@ -75,6 +75,7 @@ impl TextLayer {
             return whole;
         }
 
+        // Letters of a ligature follow each other along the line, which is turned on a turned page.
         let direction = page
             .operators
             .get(glyph.operator as usize)
@@ -188,6 +189,7 @@ impl<'p> LayerBuilder<'p> {
             match step(last, last_operator, glyph, operator) {
                 ReadingStep::SameWord => {}
                 ReadingStep::NewWord => self.space(true),
+                // The end of a line separates words as well, so that a phrase is found across it.
                 ReadingStep::NewLine => {
                     self.space(true);
                     self.line = self.line.saturating_add(1);
@@ -215,6 +217,7 @@ impl<'p> LayerBuilder<'p> {
         let (column, row) = ((x / near).round() as i64, (y / near).round() as i64);
         let is_here =
             |[other_x, other_y]: [f32; 2]| (x - other_x).abs() < near && (y - other_y).abs() < near;
+        // The first drawing may lie just across the edge of a square.
         for across in -1..=1 {
             for down in -1..=1 {
                 let place = (text, column + across, row + down);
@@ -233,6 +236,7 @@ impl<'p> LayerBuilder<'p> {
     }
 
     fn characters(&mut self, text: &str, glyph: u32) {
+        // Nearly every glyph is one plain character, which needs no list.
         let mut single = text.chars();
         if let (Some(character), None) = (single.next(), single.next())
             && ligature(character).is_none()
@@ -273,6 +277,8 @@ impl<'p> LayerBuilder<'p> {
 
     fn space(&mut self, is_inferred: bool) {
         match self.chars.last_mut() {
+            // A drawn space beside a gap counts as drawn.
+            // Only gaps may be ignored between the braces of a tag.
             Some(last) if last.character == ' ' => last.is_inferred &= is_inferred,
             Some(last) => {
                 let space = LayerChar {
@@ -294,9 +300,11 @@ fn step(
     glyph: &PlacedGlyph,
     operator: &ShowOperator,
 ) -> ReadingStep {
+    // The larger font decides: a small index beside large letters belongs to their line.
     let em = last_operator.em.max(operator.em);
     let [along_x, along_y] = last_operator.direction;
     let [next_x, next_y] = operator.direction;
+    // Turned text, as along the edge of a form, does not continue the line before it.
     if along_x * next_x + along_y * next_y < 0.9 {
         return ReadingStep::NewLine;
     }

@@ -94,6 +94,7 @@ impl ReadBudget {
             .glyphs
             .checked_sub(1)
             .ok_or(ReadError::OverLimit(ReadLimit::Glyphs))?;
+        // The glyphs of a page are in memory together, so a page has a limit of its own.
         self.page_glyphs = self
             .page_glyphs
             .checked_sub(1)

@@ -195,6 +195,7 @@ impl PageText {
 
     /// Returns whether any of these glyphs is readable text.
     pub(crate) fn shows_text_in(&self, glyphs: Range<usize>) -> bool {
+        // Text outside of the page does not count, because no signer can read it.
         let glyphs = self.glyphs.get(glyphs).unwrap_or_default();
         glyphs.iter().any(|glyph| {
             glyph.is_on_page() && self.glyph_text(glyph).chars().any(|c| !c.is_whitespace())

@@ -75,6 +75,7 @@ pub(crate) fn compact_text(text: &str) -> String {
 /// Decodes a PDF text string: UTF-16 or UTF-8 with a byte order mark, otherwise PDFDocEncoding,
 /// treated as Latin-1 except for the characters below.
 pub(crate) fn text_string(bytes: &[u8]) -> String {
+    // The marks come first, because every sequence of bytes is valid in the last encoding.
     match bytes {
         [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),
         [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes),

@@ -130,6 +130,7 @@ impl<'a> XrefWalk<'a> {
         let mut open = vec![newest_section(self.data)?];
         let mut visited = HashSet::new();
         while let Some(position) = open.pop() {
+            // `Prev` of a hostile file can lead back to a section, or through endless ones.
             if !visited.insert(position) || visited.len() > MAX_SECTIONS {
                 return None;
             }
@@ -170,6 +171,7 @@ impl<'a> XrefWalk<'a> {
                 let number = u32::try_from(first.checked_add(index)?).ok()?;
                 if cursor.keyword(b"n") {
                     self.check(number, offset, generation)?;
+                // A free entry hides the object in older sections, so it counts as listed.
                 } else if cursor.keyword(b"f") {
                     self.listed.insert(number);
                 } else {
@@ -204,6 +206,7 @@ impl<'a> XrefWalk<'a> {
         let row = kind_width
             .checked_add(*offset_width)?
             .checked_add(*last_width)?;
+        // Rows without bytes cannot be kept apart, and wider numbers do not fit into 64 bits.
         if row == 0 || *kind_width > 8 || *offset_width > 8 {
             return None;
         }
@@ -218,6 +221,7 @@ impl<'a> XrefWalk<'a> {
             let [first, count] = *pair;
             for index in 0..count {
                 let entry = rows.next()?;
+                // Without the first column, all entries are of type 1 (ISO 32000-1, table 17).
                 let kind = match entry.get(..*kind_width)? {
                     [] => 1,
                     bytes => big_endian(bytes),
@@ -252,6 +256,7 @@ impl<'a> XrefWalk<'a> {
         }
 
         self.placed.insert(number);
+        // This is noted first, because every early return below means that the object is not there.
         self.misplaced = Some(number);
 
         let mut cursor = ByteCursor::at(self.data, usize::try_from(offset).ok()?);
@@ -270,6 +275,7 @@ fn copies(data: &[u8], number: u32) -> usize {
     let header = format!("{number} ");
     let begins = |at: &usize| {
         let mut cursor = ByteCursor::at(data, *at + header.len());
+        // The header of object 12 ends like that of object 2, so the byte before has to be white space.
         let is_first = *at == 0 || data.get(at - 1).is_some_and(|byte| is_space(*byte));
         is_first && cursor.number().is_some() && cursor.keyword(b"obj")
     };

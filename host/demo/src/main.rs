@@ -27,6 +27,7 @@ const FIXTURE: &str = concat!(
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    // The call fails only if a provider is installed already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     let keep = arguments.iter().any(|argument| argument == "--serve");
@@ -40,6 +41,8 @@ async fn main() -> Result<()> {
     let mut steps = StepPrinter { number: 0 };
     let demo = DemoPartner::set_up(&server, &mut steps)?;
     let id = demo.walk(&mut steps, &pdf, own).await?;
+    // The sale ends with a release, and `end` repeats it. The repeat has the same form, so it returns fresh
+    // links.
     if sale {
         demo.sell(&server, &mut steps, &id, &release_form()).await?;
     }
@@ -78,6 +81,7 @@ async fn main() -> Result<()> {
             server.url
         );
 
+        // Ctrl-C reaches the server too, because both processes share the terminal's group.
         server.child.wait()?;
     }
 
@@ -110,6 +114,8 @@ struct DemoServer {
 
 impl DemoServer {
     fn start(data: &Path) -> Result<Self> {
+        // The system names a free port, and the listener closes at once. The server binds that port a moment
+        // later.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
         let started = Instant::now();
         let child = Self::run(data, &address, &[])?;
@@ -129,6 +135,7 @@ impl DemoServer {
 
     /// Ends the server and starts it with further settings.
     fn restart(&mut self, settings: &[(&str, &str)]) -> Result<()> {
+        // Only a finished process has let go of the database and the port, which the next one takes.
         self.child.kill()?;
         self.child.wait()?;
         self.child = Self::run(&self.data, &self.address, settings)?;
@@ -146,6 +153,7 @@ impl DemoServer {
         let stderr = child.stderr.take().ok_or("the server has a log")?;
         let mut lines = BufReader::new(stderr).lines();
 
+        // The lines are kept for the error: a server that does not start explains the reason there.
         let mut seen = Vec::new();
         loop {
             let Some(line) = lines.next().transpose()? else {
@@ -158,6 +166,7 @@ impl DemoServer {
             seen.push(line);
         }
 
+        // Without a reader, the pipe would fill up and the server would block on its next log line.
         let log = data.join("server.log");
         std::thread::spawn(move || {
             use std::io::Write as _;
@@ -199,6 +208,7 @@ impl DemoServer {
 
 impl Drop for DemoServer {
     fn drop(&mut self) {
+        // A server that has ended already is no error. Without `wait`, it would stay as a zombie.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -235,6 +245,7 @@ impl DemoPartner {
         let create = ["key", "create", "--org", org, "--scopes", scopes];
         let key = server.operator(&[&create[..], &["--owner-email", owner]].concat())?;
         Ok(Self {
+            // A proxy of the environment does not reach this machine's loopback address.
             http: reqwest::Client::builder().no_proxy().build()?,
             api: format!("{}/api/v2", server.url),
             key: text(&key, "api_key")?,
@@ -244,6 +255,7 @@ impl DemoPartner {
 
     /// Creates a key for test data.
     fn test_key(&self, server: &DemoServer) -> Result<String> {
+        // Test data is never released, so the key has no scope for a release.
         let scopes = "envelopes:read,envelopes:write,vault:read,vault:write,compliance:read";
         let create = [
             "key", "create", "--org", &self.org, "--scopes", scopes, "--test",
@@ -273,6 +285,7 @@ impl DemoPartner {
 
         for field in template["fields"].as_array().ok_or("fields")? {
             let area = &field["areas"][0];
+            // Only a field that was placed by an anchor reports where its text stands.
             let how = if field["anchor_match"].is_null() {
                 "coordinates"
             } else {
@@ -300,6 +313,7 @@ impl DemoPartner {
         steps.step("Sign it through the HTML form, as the buyer's browser would");
         self.sign(steps, &sign_url, &fields).await?;
 
+        // Vaulting runs as a job after the last signature, so the demo has to wait for it.
         steps.step("The worker vaults it without being asked");
         let status = self.wait_until(&id, "vaulted").await?;
         steps.fact("status", text(&status, "status")?);
@@ -321,6 +335,7 @@ impl DemoPartner {
             steps.fact(mark, check["requirement"].as_str().unwrap_or_default());
         }
 
+        // The envelope above has every fact that the checks ask for, so a lower score is a defect.
         if compliance["score"] != 100 {
             return Err("the envelope is not compliant".into());
         }
@@ -348,6 +363,7 @@ impl DemoPartner {
         steps.fact("bytes", first.bytes().await?.len());
         let second = self.http.get(&url).send().await?;
         steps.fact("second use", second.status());
+        // 410 and not 404: the link existed and is used up.
         if second.status() != 410 {
             return Err("a single-use link worked twice".into());
         }
@@ -372,6 +388,7 @@ impl DemoPartner {
         }
 
         steps.step("Verify the bundle offline");
+        // A bundle proves nothing by itself. The reader needs the log's key from another source.
         let key = text(&self.get("/ledger/head").await?, "public_key")?;
         let report = verify(&bundle, &key)?;
         print_report(&report);
@@ -386,6 +403,7 @@ impl DemoPartner {
         let report = verify(&changed, &key)?;
         print_report(&report);
 
+        // A verifier that calls everything valid would pass the step before.
         if report.0 {
             return Err("a changed bundle was called valid".into());
         }
@@ -426,6 +444,7 @@ impl DemoPartner {
     /// Opens the form, looks at the first page, fills in every field and presses `finish`.
     async fn sign(&self, steps: &StepPrinter, url: &str, fields: &Value) -> Result<()> {
         let form = self.http.get(url).send().await?.error_for_status()?;
+        // The server accepts only the digest of a text that this signer's page has shown.
         let consent = tick_of(&form.text().await?)?;
         steps.fact("consent to the text with SHA-256", &consent);
 
@@ -440,6 +459,7 @@ impl DemoPartner {
             values.push((name, value));
         }
 
+        // The evidence states which pages were delivered before the signature, so the page is fetched first.
         let image = self
             .http
             .get(format!("{url}/pages/1.png"))
@@ -459,6 +479,7 @@ impl DemoPartner {
     }
 
     async fn wait_until(&self, id: &str, status: &str) -> Result<Value> {
+        // The first vault-in may wait until the document components are loaded.
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             let now = self.get(&format!("/partner/envelopes/{id}/status")).await?;
@@ -482,6 +503,7 @@ impl DemoPartner {
             .await?;
         std::fs::create_dir_all(folder)?;
 
+        // Each link works for one complete download only, so every file is saved at once.
         for file in [
             "authoritative",
             "certified_vaulted_copy",
@@ -502,6 +524,8 @@ impl DemoPartner {
             std::fs::write(folder.join(name), bytes)?;
         }
 
+        // The release has four files. The verifier also needs the ledger with its proofs, which has its own
+        // operation.
         let ledger = self
             .get(&format!("/partner/envelopes/{id}/custody"))
             .await?;
@@ -595,6 +619,7 @@ fn signature_on_first_page() -> Value {
 /// Runs `holdfast verify` on a folder, for a reader who knows the log's key: whether
 /// it is valid, and the report.
 fn verify(bundle: &Path, key: &str) -> Result<(bool, String)> {
+    // The verifier runs with an empty data folder, to show that it needs nothing of the installation.
     let empty = tempfile::tempdir()?;
     let output = DemoServer::program(empty.path())
         .arg("verify")
@@ -615,6 +640,7 @@ fn flip_one_bit(bundle: &Path, changed: &Path) -> Result<()> {
     for file in std::fs::read_dir(bundle)? {
         let file = file?;
         let mut bytes = std::fs::read(file.path())?;
+        // The other files stay intact, so the report has to name exactly this one.
         if file.file_name() == "authoritative.pdf" {
             let middle = bytes.len() / 2;
             bytes[middle] ^= 1;

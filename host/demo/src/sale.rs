@@ -54,6 +54,8 @@ impl SaleParty {
 
     /// Sends a request, signs the statement that it asks for, and sends it again.
     async fn act(&self, path: &str, body: &Value) -> Result<Value> {
+        // The host drafts the statement, because it names the record's epoch and the installation. The party
+        // only signs it.
         let (status, asked) = self.partner.answer_to(path, body).await?;
         if status != 409 || asked["code"] != "control_signature_required" {
             return Err(format!("{path} does not ask for a signature: {asked}").into());
@@ -67,6 +69,7 @@ impl SaleParty {
     /// Signs the canonical form of a statement (RFC 8785) as a JWS with detached content.
     fn signed(&self, statement: &Value) -> Result<Value> {
         let header = json!({ "alg": "EdDSA", "kid": self.thumbprint()? });
+        // Both sides sign and verify the canonical form, so the order of members in transit does not matter.
         let header = BASE64URL.encode(header.to_string());
         let content = BASE64URL.encode(serde_json_canonicalizer::to_vec(statement)?);
         let signature = self.pair.sign(format!("{header}.{content}").as_bytes());
@@ -85,6 +88,7 @@ impl DemoPartner {
         id: &str,
         release: &Value,
     ) -> Result<()> {
+        // Parties of a transfer are organizations of the same installation, each with its own API key.
         let (lender, funder) = (
             SaleParty::new(server, LENDER)?,
             SaleParty::new(server, FUNDER)?,
@@ -92,12 +96,16 @@ impl DemoPartner {
         let record = format!("/partner/control/records/{id}");
         steps.step("Lender and funder register keys: from now on they sign their acts");
 
+        // The first key is registered before any act: from then on, a stolen API key alone can make no act of
+        // control.
         for party in [&lender, &funder] {
             party.register().await?;
             steps.fact("key", party.thumbprint()?);
         }
 
         steps.step("Assign it: the originator designates the lender, which takes control");
+        // The originator has registered no key, so its designation needs no signature. The lender's
+        // acceptance does.
         let designate = json!({ "controller": lender.org });
         self.post(&format!("{record}/designate"), &designate)
             .await?;
@@ -115,11 +123,13 @@ impl DemoPartner {
         let transfer = lender.act(transfers, &offer).await?;
 
         let transfer = format!("{transfers}/{}", text(&transfer, "transfer_id")?);
+        // A background job moves the transfer from state to state, so each act waits for the one before.
         for (party, act, state) in [
             (&funder, "accept", "proposed"),
             (&lender, "confirm", "accepted"),
         ] {
             wait(&lender.partner, &transfer, state).await?;
+            // The buyer looks before it accepts. Each inspection becomes an entry of the record's ledger.
             if act == "accept" {
                 let inspection = format!("{record}/inspection?purpose=Due%20diligence");
                 let seen = funder.partner.get(&inspection).await?;
@@ -138,6 +148,8 @@ impl DemoPartner {
         steps.fact("controller", text(&controlled["controller"], "name")?);
 
         steps.step("The buyer demands proof of control, and the funder gives it");
+        // Only the party in control can prove control, so the funder makes the statement and not the
+        // originator.
         let path = format!("/partner/envelopes/{id}/control-statement");
         let proof = json!({ "requested_by": "Jordan Lee" });
         let stated = funder.act(&path, &proof).await?;
@@ -151,11 +163,13 @@ impl DemoPartner {
             format!("{status} {}", text(&refused, "code")?),
         );
 
+        // The release is refused, and the refusal itself opens the request that the funder answers.
         if status != 409 {
             return Err("a controlled record was released without consent".into());
         }
 
         let asked = text(&refused["details"], "release_id")?;
+        // The consent queues the release as a job, so the originator need not ask again.
         let consent = format!("/partner/control/releases/{asked}/consent");
         let agreed = funder.act(&consent, &json!({})).await?;
         steps.fact("release", text(&agreed, "state")?);

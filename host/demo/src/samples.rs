@@ -30,6 +30,7 @@ impl DemoPartner {
         self.upload(&text(&uploaded, "envelope_id")?, document)
             .await?;
 
+        // Opening the form is enough: the room records the signer as viewed.
         let (_, viewed) = sent("Opened by its signer").await?;
         self.http.get(&viewed).send().await?.error_for_status()?;
         let (_, declined) = sent("Declined").await?;
@@ -48,12 +49,16 @@ impl DemoPartner {
             ("Buyer signature", "Jordan A. Ellery"),
         ];
 
+        // This sample comes before the clock goes ahead. Nothing is sealed while the clock is behind the
+        // ledger.
         let (vaulted, link) = sent("In the vault").await?;
         self.press(&link, &finish).await?;
         self.wait_until(&vaulted, "vaulted").await?;
         let set =
             |server: &DemoServer, setting| server.operator(&["org", "set", &self.org, setting]);
         set(server, "envelope_ttl_days=1")?;
+        // An envelope takes its lifetime from the organization when it is created, so only this one has a
+        // day.
         let (expired, _) = sent("Expired").await?;
 
         set(server, "envelope_ttl_days=30")?;
@@ -70,6 +75,7 @@ impl DemoPartner {
         set(server, "auto_vault=false")?;
         let (completed, link) = sent("Signed, to be vaulted on request").await?;
         self.press(&link, &finish).await?;
+        // The setting counts when the last signer finishes, so it is restored only after that.
         self.wait_until(&completed, "completed").await?;
         set(server, "auto_vault=true")?;
 
@@ -105,6 +111,7 @@ impl DemoPartner {
         let form = self.http.get(url).send().await?.error_for_status()?;
         let consent = tick_of(&form.text().await?)?;
         let values = [values, &[("consent", consent.as_str())]].concat();
+        // The signer's page is fetched, too, so that the certificate can state a delivered document.
         let page = self.http.get(format!("{url}/pages/1.png")).send().await?;
         page.error_for_status()?;
         let answer = self.http.post(url).form(&values).send().await?;

@@ -62,9 +62,12 @@ pub struct BuiltGuest {
 impl GuestBuilder {
     /// Creates a builder for the build script of a package in `workspace`; `out` is its `OUT_DIR`.
     pub fn new(workspace: PathBuf, out: &Path) -> Result<Self> {
+        // The guests are no dependencies of the host's crate, so cargo does not know that it has to rebuild
+        // them.
         for folder in ["wit", "guest-rules", "plugins"] {
             watch(&workspace.join(folder));
         }
+        // Another version of a dependency changes the bytes of a guest, too.
         watch(&workspace.join("Cargo.lock"));
         Self::at(workspace, guests_target(out)?)
     }
@@ -109,6 +112,7 @@ fn guests_target(out: &Path) -> Result<PathBuf> {
 
 /// Returns the version of a package from the lock file.
 fn package_version(workspace: &Path, package: &str) -> Result<String> {
+    // The lock file has the versions without another run of cargo.
     let lock = fs::read_to_string(workspace.join("Cargo.lock"))?;
     let name_line = format!("name = \"{package}\"");
     lock.lines()
@@ -125,6 +129,7 @@ fn encode(module: &[u8], guest: &GuestCrate, version: &str) -> Result<Vec<u8>> {
         .module(module)?
         .validate(true)
         .encode()?;
+    // Package names, versions and slots contain no character that JSON escapes.
     let manifest = format!(
         r#"{{"name":"{}","version":"{version}","slot":"{}"}}"#,
         guest.package, guest.slot
@@ -169,6 +174,8 @@ impl GuestToolchain {
         println!("cargo::rerun-if-env-changed=CARGO");
         let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let library = print(&rustc, &["--print", "target-libdir", "--target", TARGET])?;
+        // rustc prints the path of the target's library even if it is not installed, so the folder itself is
+        // looked for.
         if Path::new(&library).is_dir() {
             let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
             return Ok(Self::Own {
@@ -218,10 +225,13 @@ impl GuestToolchain {
         if let Self::Debian { linker } = self {
             command
                 .env("RUSTC", "/usr/bin/rustc")
+                // `build-std` is an unstable option, and Debian's compiler is a stable release.
                 .env("RUSTC_BOOTSTRAP", "1")
                 .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
         }
 
+        // Some workspaces have no profile `guest`. The setting gives them one, and changes nothing in the
+        // others.
         command
             .current_dir(workspace)
             .env("CARGO_ENCODED_RUSTFLAGS", guest_flags()?)
@@ -244,6 +254,7 @@ impl GuestToolchain {
             ])
             .arg(target);
 
+        // Debian ships no standard library for this target, only its source.
         if matches!(self, Self::Debian { .. }) {
             command.args(["-Z", "build-std=std,panic_abort"]);
         }
@@ -263,6 +274,7 @@ impl GuestToolchain {
             ],
         });
 
+        // A build script's output stays hidden, so the compiler's messages go into the error.
         let output = command.output()?;
         if !output.status.success() {
             return Err(format!(
@@ -291,6 +303,8 @@ fn what_to_install(missing: &Path) -> String {
 /// contain paths of the build machine, neither the folder of dependencies nor that
 /// of the standard library's source, if the toolchain has it.
 fn guest_flags() -> Result<String> {
+    // Panic messages contain the paths of dependencies. Equal sources have to give equal bytes on every
+    // machine.
     let home = match env::var("CARGO_HOME") {
         Ok(home) => home,
         Err(_) => format!("{}/.cargo", env::var("HOME")?),
@@ -300,6 +314,7 @@ fn guest_flags() -> Result<String> {
 
     Ok([
         "--cfg",
+        // Without the flag, the crate would not compile for a target without a system.
         "getrandom_backend=\"unsupported\"",
         &format!("--remap-path-prefix={home}=/cargo"),
         &format!("--remap-path-prefix={sysroot}/lib/rustlib/src/rust=/rust"),

@@ -240,6 +240,7 @@ pub async fn run(
     config: Config,
     output: &CommandOutput,
 ) -> Result<ExitCode, Failure> {
+    // Authors have no installation. These commands must neither open nor migrate a database.
     let command = match command {
         ComponentCommand::New(new) => return scaffold::new(&new, output),
         ComponentCommand::Encode {
@@ -290,6 +291,7 @@ pub async fn run(
         }
         ComponentCommand::List { whose } => {
             let owner = whose.owner(&app).await?;
+            // Built-in components get their rows only now if no server of this version has run yet.
             components::keep_defaults(&app).await?;
             let (found, _) = components::list(&app, &owner, None, 1, i64::MAX).await?;
             let lines: Vec<String> = found
@@ -407,6 +409,7 @@ pub async fn run(
             )
             .await;
 
+            // Before the result is looked at, or the bar would stay above an error.
             bar.finish_and_clear();
             let report = report.map_err(told)?;
             let mut lines = vec![format!(
@@ -483,6 +486,7 @@ async fn upload(
             output.with_pages(&json!(component), &text, app.config.console_page(&page));
             Ok(ExitCode::SUCCESS)
         }
+        // A refusal is a result about the component and not a failure of the command.
         Err(ServiceError::NotAdmitted(reasons)) => Ok(refused(output, &reasons)),
         Err(error) => Err(told(error)),
     }
@@ -496,6 +500,7 @@ pub async fn admitted(
     found: FoundComponent,
     signature: Option<String>,
 ) -> Result<ComponentView, ServiceError> {
+    // The service takes a file, as from HTTP, so that both ways run the same checks.
     let spooled = async {
         let mut spool = SpoolWriter::new(&std::env::temp_dir()).await?;
         spool.write(&found.bytes).await?;
@@ -510,7 +515,9 @@ pub async fn admitted(
         from: found.from,
     };
 
+    // The service admits only uploads that hold a place. In this process no other upload competes for one.
     let _place = components::place(app, &app.management, owner)?;
+    // An operator may upload for any slot. Tenants are limited by their role.
     let any = |_| Ok::<_, ServiceError>(());
     let (component, _) = components::upload(app, &app.management, owner, request, any).await?;
     Ok(component)
@@ -533,6 +540,7 @@ async fn check(
     output: &CommandOutput,
 ) -> Result<ExitCode, Failure> {
     let bytes = Bytes::from(disk::read(file)?);
+    // Read first, so that a mistake in a script shows before the component is compiled.
     let scripts = scripts
         .iter()
         .map(|file| read_script(file))
@@ -599,6 +607,7 @@ async fn examined(
     };
 
     for script in scripts {
+        // Rules call no service, so a script would pass without having tested anything.
         if !artifact.slot.is_provider() {
             return Err("scripts are for providers".into());
         }
@@ -634,6 +643,7 @@ fn encode(
         })?;
 
     if let Some(file) = vectors {
+        // The form of vectors depends on the slot, which only the finished component shows.
         let inspected = inspection::inspect(&bytes);
         let slot = inspected.map_err(|reasons| {
             let reasons = reasons.iter().map(|reason| reason.message.as_str());
@@ -668,8 +678,10 @@ pub async fn replay(
     let app = start::start(config).await?;
     let mut connection = app.store.read().await?;
     let all = organizations::list(&mut connection).await?;
+    // Each replay takes connections of its own, so this one goes back to the pool first.
     drop(connection);
 
+    // An operator knows the envelope's id only, and decisions are stored by organization.
     for organization in all {
         let found = shadow::replay_envelope(&app, &app.management, &organization.id, &id).await?;
         if found.is_empty() {

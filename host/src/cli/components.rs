@@ -72,6 +72,7 @@ fn sign(file: &Path, key: &Path, output: &CommandOutput) -> Result<(), Failure> 
     let text = fs::read_to_string(file)?;
     let unusable = || format!("{} is no Ed25519 private key in PEM", key.display());
     let (_, der) = x509_cert::der::pem::decode_vec(&disk::read(key)?).map_err(|_| unusable())?;
+    // Keys that OpenSSL generates lack the public half, which the checked form would require.
     let key = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).map_err(|_| unusable())?;
     let signature = STANDARD.encode(key.sign(&signed_bytes(&text)));
     let public = hex::encode(key.public_key());
@@ -98,6 +99,7 @@ async fn apply(
     };
     let state = state::parsed(&owner, &text).map_err(told)?;
 
+    // Paths in a state are relative to it, so that it can be moved together with its files.
     let beside = wanted.file.parent().unwrap_or_else(|| Path::new("."));
     let mut signatures = Vec::new();
     for file in &wanted.signature {
@@ -128,6 +130,8 @@ async fn apply(
     }
 
     components::keep_defaults(&app).await?;
+    // An organization's changes become requests for its reviewers, and a request needs a person. The
+    // signatures alone approve those of the installation.
     let officer = owner.org.clone().map(|org| ChangeOfficer {
         caller: Caller {
             org,
@@ -142,6 +146,8 @@ async fn apply(
 
     let officer = officer.as_ref();
     if !dry_run {
+        // A change can only name a stored component, so the missing ones are
+        // uploaded first. The plan finds them.
         let plan = SignedState {
             dry_run: true,
             ..signed.clone()
@@ -172,6 +178,8 @@ fn secrets(state: &DesiredState, beside: &Path, dry_run: bool) -> Result<StateSe
     let mut secrets = StateSecrets::new();
     for desired in &state.components {
         for (name, reference) in desired.config.iter().flat_map(|config| &config.secrets) {
+            // Only files beside the state are read: its author may be a tenant, and
+            // this machine has other secrets.
             let found = match reference {
                 SecretReference::Env(variable) => std::env::var(variable)
                     .map_err(|_| format!("the environment variable {variable} is not set")),
@@ -186,6 +194,7 @@ fn secrets(state: &DesiredState, beside: &Path, dry_run: bool) -> Result<StateSe
                     let of_place = secrets.entry(desired.place()).or_default();
                     of_place.insert(name.clone(), SecretText::new(secret));
                 }
+                // A plan often runs where the secrets are not, for example in the CI of a tenant.
                 Err(_) if dry_run => {}
                 Err(why) => return Err(format!("{}: {name}: {why}", desired.place()).into()),
             }
@@ -214,6 +223,7 @@ async fn upload(
     let logins = owner.org.is_none();
     let found = registry::component(&app.config, from, beside, logins).await;
     let found = found.map_err(|error| format!("{place}: {error}"))?;
+    // The publishers signed this digest. Other bytes at the same place have no approval.
     if sha256(&found.bytes) != desired.sha256 {
         return Err(format!("{place}: {from} is not the component with this sha256").into());
     }

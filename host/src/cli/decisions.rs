@@ -94,10 +94,13 @@ async fn export(
         limit: PAGE,
         mask: decisions::mask_of(&wanted.mask),
     };
+    // Lines are appended page by page, so an export of years neither needs memory
+    // nor starts again after a crash.
     let last = match wanted.format {
         ExportFormat::JsonLines => {
             let (mut file, known) = continued(&wanted.file)?;
             if let Some(last) = &known.last {
+                // Checked before the first write, so a file that was named by mistake stays as it is.
                 if !decisions::is_block_of(&app, &wanted.org, last).await? {
                     let name = wanted.file.display();
                     return Err(format!("{name}: it is the export of another organization").into());
@@ -105,6 +108,7 @@ async fn export(
                 options.after = last.sequence;
             }
 
+            // A crash may have left half a page behind the last block. The next page has those lines again.
             file.set_len(known.kept)?;
             file.seek(io::SeekFrom::End(0))?;
             loop {
@@ -134,6 +138,7 @@ async fn export(
             let last = page.last;
             append(page, file.as_file_mut())?;
             file.as_file().sync_all()?;
+            // Synced before it gets its name, so the file is whole or not there.
             file.persist(&wanted.file)?;
 
             last
@@ -192,6 +197,8 @@ fn continued(path: &Path) -> Result<(File, KnownExport), Failure> {
                 (known.kept, known.last) = (read, Some(block.entry));
             }
             Ok(_) => {}
+            // Only the last line can be cut off. A broken one in the middle means
+            // another file, or a damaged one.
             Err(error) if is_cut_off && error.is_eof() => break,
             Err(error) => {
                 let name = path.display();
@@ -211,6 +218,7 @@ async fn replay(
     let bench = Workbench::new(config)?;
     let (rules, _) = bench.rules(&wanted.component).await?;
     let export = BufReader::new(File::open(&wanted.file)?);
+    // The components share nothing between calls, so every processor can evaluate at once.
     let processors = || thread::available_parallelism().map_or(1, usize::from);
     let threads = wanted.threads.unwrap_or_else(processors);
     let began = Instant::now();
@@ -242,6 +250,7 @@ fn told(report: &ExportReplay, seconds: f64) -> String {
         })
         .collect();
 
+    // Decisions that were not compared are counted too, or the last line would claim more than was checked.
     let further = [
         (report.other_slots, "of other slots"),
         (report.incomplete, "cannot be made again"),

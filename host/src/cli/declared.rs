@@ -137,6 +137,7 @@ pub fn build(build: &BuildRules, output: &CommandOutput) -> Result<ExitCode, Fai
     let mut rules = DeclaredRules::default();
     let mut laws = 0;
     match base {
+        // The calendar only chooses between two packs, so checks of its own would belong to neither.
         RulesBase::Calendar => {
             let table = file
                 .laws
@@ -168,12 +169,14 @@ pub fn build(build: &BuildRules, output: &CommandOutput) -> Result<ExitCode, Fai
     }
 
     let mut vectors = 0;
+    // Vectors travel inside the component: an upload and every later version of the name must pass them.
     if let Some(vectors_file) = &file.vectors {
         let own = read_vectors(&beside.join(vectors_file), Slot::Compliance)?;
         own.put_into(&mut component)?;
         vectors = own.vectors.len();
     }
 
+    // The component of an earlier build stays until everything about the new one is valid.
     fs::write(&build.component, &component)?;
     let text = format!(
         "{}: checks: {} new, {} changed; laws: {laws}; vectors: {vectors}",
@@ -202,6 +205,7 @@ fn checked_laws(table: &str) -> Result<usize, String> {
             return Err(about("it is in the table twice"));
         }
 
+        // The component compares dates as texts, which is right for this form only.
         for date in [law.effective_date().unwrap_or_default(), law.adjustment] {
             let is_date = date.len() == 10 && date.parse::<Date>().is_ok();
             if !date.is_empty() && !is_date {
@@ -236,6 +240,7 @@ fn declared(file: &RulesFile, pack: &[&str]) -> Result<DeclaredRules, String> {
             return Err(about("it is changed twice"));
         }
 
+        // The pack's own sentence explains its own failure. It would be wrong about a further condition.
         if change.also_when.is_some() && change.unsatisfied.is_none() {
             return Err(about(
                 "with `also_when` it needs `unsatisfied`, the sentence if the condition does not hold",
@@ -273,6 +278,7 @@ fn declared(file: &RulesFile, pack: &[&str]) -> Result<DeclaredRules, String> {
         if name.trim().is_empty() || check.reference.trim().is_empty() {
             return Err(about("it needs a name and a reference"));
         }
+        // Answers and vectors name a check by its requirement alone.
         if named.contains(&name) || pack.contains(&name) {
             return Err(about("there is another check of that name"));
         }
@@ -291,6 +297,7 @@ fn declared(file: &RulesFile, pack: &[&str]) -> Result<DeclaredRules, String> {
         });
     }
 
+    // After parsing, because only the parsed expressions show which names they use.
     for check in &checks {
         let sentences = check.satisfied.iter().chain(&check.unsatisfied);
         let values = sentences.filter_map(|part| match part {
@@ -339,6 +346,8 @@ fn parse(text: &str) -> Result<Expression, String> {
     let (mut names, mut functions) = (Vec::new(), Vec::new());
     expression.uses(&mut Vec::new(), &mut names, &mut functions);
 
+    // An unknown name would fail only when a record is evaluated in the vault,
+    // so the author learns of it now.
     if let Some(unknown) = names.iter().find(|name| !VARIABLES.contains(name)) {
         let known = VARIABLES.join(", ");
         return Err(format!("there is no fact {unknown}; there are {known}"));
@@ -425,6 +434,7 @@ fn tried(rules: &DeclaredRules) -> Result<(), String> {
         attributes: Vec::new(),
     };
 
+    // The answer about an empty record means nothing. The caller only measures that it comes.
     let _ = evaluate_with(rules, &facts);
     let mut conditions = Conditions::new(&facts);
     conditions.set_check(true, "");
@@ -435,6 +445,7 @@ fn tried(rules: &DeclaredRules) -> Result<(), String> {
 
     let added = added.map(|check| (&check.requirement, &check.satisfied_when));
     for (name, condition) in changed.chain(added) {
+        // A condition may fail on an empty record and hold on others. Only a wrong type is wrong for all.
         match conditions.hold(condition) {
             Err(why) if why.starts_with("it is ") => {
                 return Err(format!("condition of \"{name}\": {why}"));

@@ -75,6 +75,7 @@ fn difference(group: &BehaviourGroup) -> Markup {
 /// Returns a value as text of a readable length.
 fn short(value: &Value) -> String {
     let text = value.to_string();
+    // Cut between characters, because a cut inside one panics.
     match text.char_indices().nth(200) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
@@ -92,6 +93,7 @@ fn outcomes(function: &FunctionDiff) -> Markup {
         }
     }
 
+    // Only functions of the lifecycle name transitions. Others have checks.
     if cells.is_empty() {
         return checks(function);
     }

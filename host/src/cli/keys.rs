@@ -79,6 +79,7 @@ pub async fn run(
             owner_email,
             test,
         } => {
+            // Test data has the organization's id with a mark, so the check covers both sides.
             organizations::existing(&store, &org).await?;
             let record = ApiKeyRecord {
                 id: KeyId::new(),
@@ -96,10 +97,14 @@ pub async fn run(
             let issued = api_keys::issue(&mut tx, &record, OPERATOR, now).await?;
             tx.commit().await?;
 
+            // Shown after the commit: a key that was printed has to work. Only its hash is
+            // stored, so there is no second look.
             show_issued(output, &record, &issued);
         }
         KeyCommand::Rotate { key: id } => {
             let mut tx = store.begin().await?;
+            // The lock makes two rotations follow each other. Otherwise both would
+            // show a key, and one would be void.
             let record = locked(&mut tx, &id).await?;
             let issued = api_keys::replace(&mut tx, &record, OPERATOR, now).await?;
             tx.commit().await?;
@@ -142,6 +147,8 @@ pub async fn run(
 async fn locked(tx: &mut WriteTransaction, id: &KeyId) -> Result<ApiKeyRecord, Failure> {
     let unknown = || format!("there is no key {id}");
     let found = key_rows::by_id(tx, id).await?.ok_or_else(unknown)?;
+    // The key names its organization, so a first read has to find it. The second
+    // one sees the state under the lock.
     organization_rows::lock(tx, &found.org).await?;
     let found = key_rows::by_id(tx, id).await?;
     Ok(found.ok_or_else(unknown)?)

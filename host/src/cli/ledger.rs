@@ -54,6 +54,7 @@ enum MonitorVisit {
 pub async fn run(command: LedgerCommand, output: &CommandOutput) -> Result<ExitCode, Failure> {
     tls::use_one();
     let LedgerCommand::Monitor(monitor) = command;
+    // Without a limit, a log that never answers would stop the monitoring in silence.
     let http = reqwest::Client::builder()
         .timeout(Duration::from_secs(30))
         .build()?;
@@ -94,14 +95,19 @@ pub async fn run(command: LedgerCommand, output: &CommandOutput) -> Result<ExitC
 
 impl LogMonitor {
     async fn look(&self, http: &reqwest::Client) -> Result<(Checkpoint, MonitorVisit), Failure> {
+        // Only a missing file means a first run. Another error must not make the
+        // monitor forget the head it trusts.
         let seen = match std::fs::read(&self.state) {
             Ok(text) => Some(serde_json::from_slice::<LogHead>(&text)?),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => return Err(error.into()),
         };
+        // The log is asked for a proof from the last size, because two signed heads alone prove no history.
         let since = seen.as_ref().map(|seen| seen.tree_size);
         let text = self.ask(http, since).await?;
         let mut head: LogHead = serde_json::from_slice::<HeadAnswer>(&text)?.data;
+        // The key of the answer counts at the first visit only. Later, a log with another key is refused
+        // unless the old and the new key have both signed the succession.
         let key = match (&self.key, &seen) {
             (Some(key), _) => key,
             (None, Some(seen)) => &seen.public_key,
@@ -128,6 +134,7 @@ impl LogMonitor {
         head.origin = checkpoint.origin.clone();
         head.tree_size = checkpoint.size;
         head.root_hash = hex::encode(checkpoint.root);
+        // Written only after all checks: a head that does not follow the last one must never replace it.
         super::keep(&self.state, &serde_json::to_vec_pretty(&head)?)?;
 
         Ok((checkpoint, look))
@@ -146,11 +153,13 @@ impl LogMonitor {
         }
 
         let answer = http.get(url).send().await?;
+        // An honest log only grows, so a size that it does not know any more is evidence of a rewrite.
         if since.is_some() && answer.status() == 404 {
             return Err("NOT CONSISTENT: the log has fewer entries than before".into());
         }
 
         let mut answer = answer.error_for_status()?;
+        // The log may be hostile, so its answer must not fill the monitor's memory.
         let mut text = Vec::new();
         while let Some(piece) = answer.chunk().await? {
             text.extend_from_slice(&piece);
@@ -169,6 +178,7 @@ struct HeadAnswer {
 }
 
 fn follows(seen: &Checkpoint, now: &Checkpoint, head: &LogHead) -> Result<(), Failure> {
+    // A proof from another size does not cover the head that was seen.
     let proof = head
         .consistency
         .as_ref()

@@ -112,6 +112,8 @@ struct ListenerState {
 
 impl ListenerState {
     fn read(file: &Path) -> Result<Option<Self>, Failure> {
+        // A file that is unreadable or of something else is an error: a new secret
+        // would break the receiver's checks.
         match fs::read(file) {
             Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes).map_err(|error| {
                 format!("{} is no state of a listener: {error}", file.display())
@@ -132,6 +134,7 @@ fn usual_file(access: &Access) -> Result<PathBuf, Failure> {
     let states = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")));
     let folder = states.ok_or("name a file with --state")?.join("holdfast");
     fs::create_dir_all(&folder)?;
+    // A cursor means nothing to another installation or key. The digest keeps the key out of the file's name.
     let of = sha256(format!("{}\n{}", access.url, access.api_key).as_bytes());
     Ok(folder.join(format!("listen-{}.json", &of[..12])))
 }
@@ -179,8 +182,11 @@ impl<'a> Installation<'a> {
             return body.map_err(|error| AskError::Refused(error.to_string()));
         }
 
+        // A proxy in between may answer with a page instead of JSON, so the status is the fallback.
         let told = body.unwrap_or_default();
         let told = told["error"].as_str().unwrap_or(status.as_str()).to_owned();
+        // A restart or a rate limit ends by itself, so `listen` tries again.
+        // Another refusal needs the operator.
         Err(match status {
             StatusCode::GONE => AskError::Gone,
             StatusCode::TOO_MANY_REQUESTS => AskError::Away(told),
@@ -219,6 +225,7 @@ async fn forward(
     secret: &str,
     event: &EventView,
 ) -> Result<StatusCode, String> {
+    // The signatures cover exactly these bytes, so the event is serialized once.
     let body = serde_json::to_vec(event).map_err(|error| error.to_string())?;
     let (secret, now) = (WebhookSecret::of(secret.to_owned()), clock::of_machine());
     let request = http
@@ -257,10 +264,12 @@ pub async fn listen(listen: Listen, output: &CommandOutput) -> Result<ExitCode, 
     let known = ListenerState::read(&file)?;
     let is_new = known.is_none();
 
+    // The secret stays the same over restarts, so the receiver needs it only once.
     let mut state = known.unwrap_or_else(|| ListenerState {
         cursor: None,
         secret: WebhookSecret::generate().reveal().to_owned(),
     });
+    // A developer wants the next event, not the history of the organization.
     if is_new && !listen.from_start {
         let newest = [("newest", "true".to_owned()), ("limit", "1".to_owned())];
         state.cursor = installation
@@ -270,12 +279,14 @@ pub async fn listen(listen: Listen, output: &CommandOutput) -> Result<ExitCode, 
             .map(|event| event.event_id);
     }
 
+    // Written before the first event, or a crash would lose the secret that is printed below.
     state.write(&file)?;
     eprintln!("listening to {}", listen.access.url);
     if listen.forward.is_some() {
         eprintln!("secret of forwarded webhooks: {}", state.secret);
     }
 
+    // Each wait listens for the signal, because a request for events alone takes up to 20 seconds.
     let stop = termination();
     tokio::pin!(stop);
     let mut waits = Waits::default();
@@ -314,8 +325,11 @@ pub async fn listen(listen: Listen, output: &CommandOutput) -> Result<ExitCode, 
         };
 
         waits = Waits::default();
+        // Events are forwarded one after the other, so a receiver sees them in the order of the feed.
         for event in found {
             output.one(&json!(event), &line(&event));
+            // The command stands in for the service, which retries too. A receiver
+            // that restarts gets its event.
             let mut tries = Waits::default();
             while let Some(to) = &listen.forward {
                 let sent = tokio::select! {
@@ -335,6 +349,7 @@ pub async fn listen(listen: Listen, output: &CommandOutput) -> Result<ExitCode, 
                 }
             }
 
+            // A crash repeats this event at most. Receivers recognize its id.
             state.cursor = Some(event.event_id);
             state.write(&file)?;
         }
@@ -357,6 +372,7 @@ impl Waits {
 pub async fn trigger(trigger: Trigger, output: &CommandOutput) -> Result<ExitCode, Failure> {
     let sample = sample_event(trigger.event_type);
     let mut event: EventView = serde_json::from_value(sample)?;
+    // Receivers drop ids that they know, so a fixed id would arrive only once.
     event.event_id = EventId::new();
     event.timestamp = clock::of_machine();
 
@@ -379,6 +395,7 @@ async fn sent(
     let secret = secret
         .ok_or("the secret that signs is required: --secret, as `holdfast listen` printed it")?;
     let http = client()?;
+    // One try only: a person is waiting and sees the answer.
     let status = forward(&http, to, &secret, event).await?;
     let value = json!({ "event": event, "status": status.as_u16() });
     output.one(&value, &format!("{}\n{to} answered {status}", line(event)));
@@ -400,7 +417,9 @@ pub async fn events(command: EventsCommand, output: &CommandOutput) -> Result<Ex
     } = command;
     let installation = Installation::new(&access)?;
 
+    // The id becomes a part of the path, so a text that is no id must not reach the address.
     let id = EventId::parse(&event).ok_or("not an event id (evt_…)")?;
+    // A receiver on this machine is not registered, so the event is fetched and sent from here.
     if let Some(to) = &forward {
         let read = installation
             .http

@@ -42,6 +42,7 @@ pub struct LogGuard {
 pub fn start(reader: impl Write + Send + 'static) -> io::Result<(LogLines, LogGuard)> {
     let queue = Arc::<LineQueue>::default();
     let written = queue.clone();
+    // A thread and no task: writing to a slow terminal or pipe would block a worker of the runtime.
     let thread = thread::Builder::new().name("log".into());
     let thread = thread.spawn(move || written.write_all_to(reader))?;
     let guard = LogGuard {
@@ -68,6 +69,7 @@ impl LineQueue {
             return;
         }
 
+        // The writer sleeps only while nothing waits, so further lines need no wake-up.
         if waiting.text.is_empty() {
             self.filled.notify_one();
         }
@@ -83,6 +85,7 @@ impl LineQueue {
             });
             let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
             let is_closed = waiting.is_closed;
+            // Swapped and not copied: the lock is held for an instant, and both buffers keep their memory.
             mem::swap(&mut text, &mut waiting.text);
             drop(waiting);
 
@@ -106,6 +109,7 @@ impl LineQueue {
 impl Drop for LogGuard {
     fn drop(&mut self) {
         self.queue.lock().is_closed = true;
+        // The writer has to see the end, and requests that wait for room must not wait for ever.
         self.queue.filled.notify_one();
         self.queue.drained.notify_all();
         if let Some(thread) = self.thread.take() {

@@ -36,6 +36,7 @@ pub async fn run(
     let message = String::from_utf8_lossy(&message);
 
     let app = start::start(config).await?;
+    // An error and not an ignored mail: the mail server keeps the bounce until the setting is there.
     let mailbox = app.mailer.bounces();
     let mailbox = mailbox.ok_or("mail_bounces is not set, so no mail has an address of its own")?;
     match mails::take_bounce(&app, mailbox, &message).await? {

@@ -148,6 +148,8 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// Runs the command line and returns the exit status.
 pub fn main() -> ExitCode {
     let cli = CommandLine::parse();
+    // Before everything else: this child confines itself and reads unknown
+    // bytes. It needs no settings or keys.
     if let CliCommand::Compile { confinement } = cli.command {
         let done = if confinement {
             compiler::show_confinement()
@@ -171,6 +173,7 @@ pub fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
 
+    // The guard lives until the command has ended. Dropping it writes the last lines.
     let result = Config::load(cli.config.as_deref())
         .map_err(Failure::from)
         .and_then(|config| {
@@ -201,6 +204,7 @@ async fn run(
 ) -> Result<ExitCode, Failure> {
     match command {
         CliCommand::Serve => {
+            // Only a server is exposed. Other commands may run with the settings of any environment.
             config.check_exposure()?;
             if !config.is_production() {
                 tracing::warn!(
@@ -216,6 +220,8 @@ async fn run(
             server::serve(app, termination()).await?;
         }
         CliCommand::Dev(command) => return dev::run(command, config, output).await,
+        // Opening the database migrates it. The command exists so that a deployment
+        // can do so before the nodes start.
         CliCommand::Migrate => {
             start::open_store(&config).await?;
             output.one(&json!({ "migrated": true }), "the schema is up to date");
@@ -268,6 +274,7 @@ fn backed_up(output: &CommandOutput, manifest: &BackupManifest, done: &str) {
 async fn look(config: Config, output: &CommandOutput) -> Result<ExitCode, Failure> {
     let app = start::start(config).await?;
     let components = app.components.clone();
+    // Loaded at their first use otherwise. Here a failure has to show, and loading them blocks for seconds.
     tokio::task::spawn_blocking(move || components.load_documents()).await?;
 
     // A running server has checked the log at its start.
@@ -316,6 +323,7 @@ fn start_logging(
         LogFormat::Json => lines.json().boxed(),
     };
 
+    // Other commands end within seconds, and their operator sees the result without a trace.
     let exporter = if serving {
         TraceExporter::start(&config.traces)?
     } else {
@@ -333,6 +341,7 @@ fn start_logging(
 async fn termination() {
     use tokio::signal::unix::{SignalKind, signal};
 
+    // Orchestrators end a process with SIGTERM, a terminal with SIGINT.
     match signal(SignalKind::terminate()) {
         Ok(mut terminate) => {
             tokio::select! {
@@ -352,8 +361,10 @@ fn keep(path: &Path, text: &[u8]) -> Result<(), Failure> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
+    // In the same folder, because a rename is atomic within one file system only.
     let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
     std::io::Write::write_all(&mut file, text)?;
+    // Without this sync, a crash could leave an empty file under the final name.
     file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())

@@ -109,6 +109,8 @@ pub async fn run(
                 settings: OrgSettings::default(),
                 created_at: Clock::default().now(),
             };
+            // The invitation needs the organization's row, so it follows in a transaction of its own. If
+            // it fails, `holdfast user invite` repeats it.
             let mut tx = store.begin().await?;
             organizations::insert(&mut tx, &organization).await?;
 
@@ -145,6 +147,7 @@ pub async fn run(
         OrganizationCommand::List => {
             let mut connection = store.read().await?;
             let mut found = organizations::list(&mut connection).await?;
+            // The test side of an organization shares its name and is no customer.
             found.retain(|organization| !organization.id.is_test());
             let lines: Vec<String> = found
                 .iter()
@@ -162,6 +165,7 @@ pub async fn run(
             output.one(&view(&organization), "changed");
         }
         OrganizationCommand::Audit { org } => {
+            // Without this check, a mistyped id would look like an organization without changes.
             existing(&store, &org).await?;
             let mut connection = store.read().await?;
             let entries = credentials::history(&mut connection, Some(&org)).await?;
@@ -173,6 +177,7 @@ pub async fn run(
         OrganizationCommand::RevokePartyKey { org, key } => {
             existing(&store, &org).await?;
             let mut tx = store.begin().await?;
+            // A revoked key keeps its row, because old signatures are verified with it.
             let keys = party_keys::list(&mut tx, &org).await?;
             let named =
                 |held: &PartyKey| held.id.as_str() == key || held.public_key.thumbprint() == key;
@@ -210,6 +215,8 @@ async fn change_settings(
     change: impl FnOnce(OrgSettings) -> Result<OrgSettings, Failure>,
 ) -> Result<Organization, Failure> {
     let mut tx = store.begin().await?;
+    // First this lock and then the organization's, as in every change of access. Otherwise
+    // two changes could wait for each other.
     components::lock_changes(&mut tx).await?;
     organizations::lock(&mut tx, org).await?;
     let organization = organizations::get(&mut tx, org).await?;
@@ -225,6 +232,7 @@ async fn change_settings(
         changes::set_by_operator(&mut tx, org, &previous, next, now).await?;
     }
 
+    // In the same transaction, so that no setting differs from the audit log.
     settings::record(&mut tx, "operator", before, &organization, now).await?;
     tx.commit().await?;
     Ok(organization)
@@ -291,6 +299,7 @@ fn view(organization: &Organization) -> Value {
         members.extend(settings);
     }
 
+    // A logo has up to 64 KiB, which would bury the other settings on a terminal.
     if let (Some(logo), Some(brand)) = (&organization.settings.brand.logo, members.get_mut("brand"))
     {
         brand["logo"] = json!({ "bytes": logo.bytes.len(), "type": logo.file_type });
@@ -313,6 +322,7 @@ fn changed(settings: &OrgSettings, changes: &[String]) -> Result<OrgSettings, Fa
             return Err(format!("unknown setting {key}; known are {}", known.join(", ")).into());
         }
 
+        // Plain text saves the operator from quoting JSON strings in a shell.
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
         members.insert(key.into(), value);
     }
@@ -324,6 +334,7 @@ fn changed(settings: &OrgSettings, changes: &[String]) -> Result<OrgSettings, Fa
     }
 
     settings.payment = settings.payment.map(PaymentSettings::checked).transpose()?;
+    // The same checks as in the API, because both write the same row.
     if let Some((_, why)) = settings.problem() {
         return Err(why.into());
     }

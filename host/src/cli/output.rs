@@ -49,6 +49,7 @@ impl CommandOutput {
         let mut cause = error.source();
         while let Some(error) = cause {
             let more = error.to_string();
+            // Some errors already quote their cause, and an operator should not read it twice.
             if !text.contains(&more) {
                 text.push_str(": ");
                 text.push_str(&more);
@@ -56,6 +57,7 @@ impl CommandOutput {
             cause = error.source();
         }
 
+        // A program that reads stdout gets one JSON value in any case. A person reads stderr.
         if self.json {
             print(&json!({ "error": text }).to_string());
         }

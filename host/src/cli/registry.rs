@@ -56,6 +56,8 @@ pub async fn component(
     logins: bool,
 ) -> Result<FoundComponent, Failure> {
     if !RegistryReference::is_meant(place) {
+        // An operator may name any file. A state comes from others and must not
+        // reach files outside its folder.
         let file = if beside == Path::new("") {
             place.into()
         } else {
@@ -79,6 +81,7 @@ pub async fn component(
         None
     };
     let mut registry = Registry::new(config, &reference, login)?;
+    // The pieces are no component until the last one was compared with the digest of the reference.
     let pulled = async {
         let (mut download, manifest) = registry.component(UPLOAD_LIMIT).await?;
         let mut bytes = BytesMut::new();
@@ -111,6 +114,7 @@ pub async fn pull(
 
     let found = component(config, reference, Path::new(""), true).await?;
     std::fs::write(file, &found.bytes)?;
+    // The upload of an offline machine checks the same proofs, so they travel with the file.
     let beside = |extension: &str| {
         let mut path = file.as_os_str().to_owned();
         path.push(extension);
@@ -176,6 +180,7 @@ pub async fn attach(
     output: &CommandOutput,
 ) -> Result<(), Failure> {
     tls::use_one();
+    // All files are read first: a mistyped name must not leave a part of the bundles attached.
     let bundles = bundles(files)?;
     let reference: RegistryReference = reference.parse()?;
     let login = Login::configured(config, &reference)?;

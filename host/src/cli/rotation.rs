@@ -51,6 +51,7 @@ pub async fn run(
             let cipher = start::keys(config)?
                 .cipher()
                 .ok_or("the keys cannot be used")?;
+            // The next rotation forgets the previous key, so data that still needs it would be lost.
             let resealed = reencryption::reencrypt(&store, &cipher).await?;
             let text = format!("{resealed} secrets were sealed with the current key");
             output.one(&json!({ "resealed": resealed }), &text);
@@ -65,6 +66,7 @@ async fn rotate(config: &Config, output: &CommandOutput) -> Result<(), Failure> 
     let cipher = start::keys(config)?
         .cipher()
         .ok_or("the keys cannot be used")?;
+    // Only two master keys are kept, and this rotation replaces the older one.
     let older = reencryption::count(&store, &cipher).await?;
     if older > 0 {
         return Err(format!(
@@ -75,6 +77,7 @@ async fn rotate(config: &Config, output: &CommandOutput) -> Result<(), Failure> 
     }
 
     let now = Clock::ahead_by(config.clock_offset.unwrap_or_default()).now();
+    // The entry commits after the key is replaced: a rotation that fails leaves no entry about one.
     let mut tx = store.begin().await?;
     credentials::record(&mut tx, None, "master_key.rotated", json!({}), now).await?;
     keys::rotate(&config.data_dir)?;
@@ -97,6 +100,7 @@ async fn rotate_log(config: &Config, output: &CommandOutput) -> Result<(), Failu
     let now = Clock::ahead_by(config.clock_offset.unwrap_or_default()).now();
 
     let mut tx = store.begin().await?;
+    // No node may extend the log while the succession names its size, up to which the old key may sign.
     let head = log::locked(&mut tx).await?;
     if let Some(head) = head.filter(|head| head.public_key.is_some()) {
         let (before, after) = (old.verifier(&head.origin), new.verifier(&head.origin));
@@ -104,6 +108,8 @@ async fn rotate_log(config: &Config, output: &CommandOutput) -> Result<(), Failu
         let recorded = known.iter().any(|note| {
             KeySuccession::open(note).is_ok_and(|succession| succession.new_key() == &after)
         });
+        // An earlier run may have ended between its commit and the promotion.
+        // Then only the promotion is missing.
         if !recorded {
             let current = known
                 .last()
@@ -111,6 +117,7 @@ async fn rotate_log(config: &Config, output: &CommandOutput) -> Result<(), Failu
                 .map_or(head.public_key.clone(), |last| {
                     Some(last.new_key().to_string())
                 });
+            // A succession by an untrusted key would cut the log off from its verifiers.
             if current != Some(before.to_string()) {
                 return Err(
                     "the log is signed with another key than this node's keys/log.key".into(),
@@ -124,6 +131,8 @@ async fn rotate_log(config: &Config, output: &CommandOutput) -> Result<(), Failu
         }
     }
 
+    // In this order: the promotion deletes the old key, and without it a missing
+    // succession could never be signed.
     tx.commit().await?;
     keys::promote_log(&config.data_dir)?;
     let text = "the key of the log is replaced: give keys/log.key to every node and restart \

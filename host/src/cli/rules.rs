@@ -44,6 +44,7 @@ impl Workbench {
         tls::use_one();
         let settings = &config.components;
         let cache = tempfile::tempdir()?;
+        // The key protects compiled code in this folder only, which ends with the process.
         let components = ComponentRegistry::load(
             cache.path().into(),
             random::<32>(),
@@ -67,11 +68,13 @@ impl Workbench {
         name: &str,
         bytes: Bytes,
     ) -> Result<Result<PreparedComponent, Vec<AdmissionReason>>, Failure> {
+        // The file is unknown code, so it is compiled in the confined child even on the author's machine.
         let (inspected, native) = match self.compiler.compile(bytes.clone()).await {
             Ok(compiled) => compiled,
             Err(CompileError::Refused(reasons)) => return Ok(Err(reasons)),
             Err(error) => return Err(error.into()),
         };
+        // Nothing is admitted here, so the version is never compared with another.
         let artifact = ComponentArtifact::uploaded(inspected.slot, name, "0.0.0", bytes);
         self.components
             .keep_native(artifact.slot, &artifact.identity, native)
@@ -89,6 +92,8 @@ impl Workbench {
             return self.program(&built_in);
         }
 
+        // Names of built-in components come first, so a file beside the author
+        // cannot replace one by accident.
         let path = Path::new(named);
         let bytes = disk::read(path).map_err(|error| {
             format!("{named} is neither a file nor the name of a built-in component: {error}")
@@ -131,6 +136,7 @@ pub fn read_vectors(file: &Path, slot: Slot) -> Result<VectorSet, Failure> {
 
 /// Returns the most questions for each function, and the threads that ask them.
 fn plan(slot: Slot, questions: Option<usize>, vectors: Vec<VectorSet>) -> QuestionPlan {
+    // A question about placement includes a whole document, so far fewer fit into the same time.
     let default = match slot {
         Slot::Placement => 100,
         _ => 100_000,
@@ -167,6 +173,7 @@ pub async fn test(
         Some(file) => read_vectors(file, rules.slot)?,
         None => inside,
     };
+    // Zero of zero vectors would hold, and a pipeline would take that for a test.
     if vectors.vectors.is_empty() {
         return Err("there are no vectors: give a file with --vectors".into());
     }
@@ -183,6 +190,8 @@ pub async fn test(
         .questions
         .or((rules.slot != Slot::Placement).then_some(20_000));
     let found = branches::branches(&rules, &plan(rules.slot, questions, vec![vectors.clone()]));
+    // A sentence that names a fact may be longer in one record than in another,
+    // so either may contain the other.
     let is_covered = |branch: &&Branch| {
         covered
             .iter()
@@ -219,6 +228,7 @@ pub async fn test(
         ));
     }
 
+    // The terminal gets the first ones only. Programs get all, each with facts that reach it.
     let missed: Vec<_> = missed
         .iter()
         .map(|branch| json!({ "branch": branch, "given": found.get(*branch) }))
@@ -260,6 +270,7 @@ pub async fn diff(
     let bench = Workbench::new(config)?;
     let (before, vectors_before) = bench.rules(&diff.before).await?;
     let (after, vectors_after) = bench.rules(&diff.after).await?;
+    // Each slot has its own questions, so components of two slots have none in common.
     if before.slot != after.slot {
         return Err(format!(
             "{} is for {}, and {} for {}",
@@ -327,6 +338,7 @@ fn told(report: &BehaviourDiff) -> String {
         }
     }
 
+    // An author must not take the printed groups for all of them.
     let more = |function: &FunctionDiff| function.groups.len().saturating_sub(MAX_LINES);
     let more: usize = report.functions.iter().map(more).sum();
     if more > 0 {

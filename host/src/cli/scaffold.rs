@@ -246,6 +246,7 @@ pub fn new(new: &NewComponent, output: &CommandOutput) -> Result<ExitCode, Failu
         .filter(|name| is_name(name))
         .ok_or("the folder's name becomes the component's: lower-case letters, digits and hyphens, beginning with a letter")?;
 
+    // All refusals come before the first write, so a failed command leaves no half project.
     if folder.exists() {
         return Err(format!("{} is there already", folder.display()).into());
     }
@@ -290,6 +291,7 @@ pub fn new(new: &NewComponent, output: &CommandOutput) -> Result<ExitCode, Failu
 
 /// Returns the files of a signing provider.
 fn provider(lang: StarterLanguage, name: &str) -> Vec<(String, String)> {
+    // Cargo turns the hyphens of a crate's name into underscores, so both spellings occur.
     let named = |text: &str| {
         text.replace(EXAMPLE, name)
             .replace(&EXAMPLE.replace('-', "_"), &name.replace('-', "_"))
@@ -312,6 +314,7 @@ fn rules_project(rules: StarterSlot, name: &str) -> Result<Vec<(String, String)>
         files.push(((*file).to_owned(), text));
     }
 
+    // The reader is no published crate, so placement rules need its source beside them.
     if slot == Slot::Placement {
         for (file, text) in READER {
             let text = match *file {
@@ -322,6 +325,7 @@ fn rules_project(rules: StarterSlot, name: &str) -> Result<Vec<(String, String)>
         }
     }
 
+    // Admission asks these vectors in any case. With a copy the team sees a violation before the upload.
     let published = match slot {
         Slot::Compliance => Some(include_str!("../../../wit/compliance/vectors.json")),
         Slot::Lifecycle => Some(include_str!("../../../wit/lifecycle/vectors.json")),
@@ -330,6 +334,7 @@ fn rules_project(rules: StarterSlot, name: &str) -> Result<Vec<(String, String)>
     };
     files.extend(published.map(|text| ("wit/vectors.json".to_owned(), text.to_owned())));
 
+    // The same sizes as for the built-in rules (`host/guest-builder`). Placement parses whole documents.
     let (stack, memory) = match slot {
         Slot::Placement => (1_048_576, 8_388_608),
         _ => (16_384, 65_536),
@@ -368,6 +373,8 @@ fn alone(text: &str) -> String {
         "",
     );
 
+    // Macros read the contract by paths relative to this repository. In the
+    // project it is in its own folder `wit`.
     let mut lines = Vec::new();
     for line in text.lines() {
         let path = line
@@ -406,6 +413,8 @@ fn manifest(text: &str, name: Option<&str>) -> Result<String, Failure> {
         .and_then(|package| package.get("name"));
     let own = own.and_then(Value::as_str).unwrap_or_default().to_owned();
 
+    // The package of this repository inherits version and edition from its
+    // workspace, which the project lacks.
     let mut package = Table::new();
     package.insert("name".into(), name.unwrap_or(&own).into());
     package.insert("version".into(), "0.1.0".into());
@@ -425,6 +434,7 @@ fn manifest(text: &str, name: Option<&str>) -> Result<String, Failure> {
         .into_iter()
         .flatten()
         .filter(|(name, _)| *name == "serde_json");
+    // The versions are those that the built-in rules are tested with.
     for (dependency, wanted) in listed.chain(tested) {
         let of_workspace = wanted.get("workspace").is_some();
         let value = match dependency.as_str() {
@@ -443,6 +453,7 @@ fn manifest(text: &str, name: Option<&str>) -> Result<String, Failure> {
     }
 
     manifest.insert("dependencies".into(), dependencies.into());
+    // Only the component becomes a module. The reader is linked into it as a plain library.
     if name.is_some() {
         let kinds = vec![Value::from("cdylib")];
         manifest.insert(
@@ -461,6 +472,7 @@ fn manifest(text: &str, name: Option<&str>) -> Result<String, Failure> {
             Table::from_iter([("release".to_owned(), Value::from(Table::from_iter(release)))]);
         manifest.insert("profile".into(), profile.into());
 
+        // Without its own workspace, cargo would look for one in the folders above the project.
         manifest.insert("workspace".into(), Table::new().into());
     }
 

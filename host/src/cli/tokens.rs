@@ -82,6 +82,7 @@ async fn issue(
 ) -> Result<(), Failure> {
     organizations::existing(store, &request.org).await?;
     let (ttl, most) = (request.ttl, config.auth.max_token_ttl);
+    // The token carries its end, and nothing but a revocation can shorten it later.
     if ttl > most {
         let most = most.as_secs();
         return Err(format!("a token lives for at most {most} s (auth.max_token_ttl)").into());
@@ -96,6 +97,7 @@ async fn issue(
         "expires_at": issued.expires_at,
     });
 
+    // Recorded before the token is printed: no token without an entry can be in use.
     let mut tx = store.begin().await?;
     credentials::record(&mut tx, Some(&request.org), ISSUED, details, now).await?;
     tx.commit().await?;
@@ -119,6 +121,7 @@ async fn revoke(
     now: Timestamp,
 ) -> Result<(), Failure> {
     let (org, id, expires_at) = match (TokenId::parse(token), org) {
+        // A revocation is kept until the token would have ended, so that end has to be known.
         (Some(id), Some(org)) => {
             let expires_at = end_of(store, &org, &id, now).await?;
             (org, id, expires_at)
@@ -137,6 +140,7 @@ async fn revoke(
     components::lock_changes(&mut tx).await?;
     component_changes::void_approvals_of_token(&mut tx, &org, &id).await?;
 
+    // A second revocation succeeds and adds no entry, so that a script can repeat it.
     if tokens::revoke(&mut tx, &org, &id, expires_at, now).await? {
         let details = json!({ "token_id": id });
         credentials::record(&mut tx, Some(&org), "token.revoked", details, now).await?;
@@ -167,6 +171,7 @@ async fn end_of(
 /// Returns the records of an organization's valid tokens.
 async fn unended(store: &Store, org: &OrgId, now: Timestamp) -> Result<Vec<Value>, Failure> {
     let mut connection = store.read().await?;
+    // Tokens are stored nowhere. The entry of the issuing is the only record of them.
     let history = credentials::history(&mut connection, Some(org)).await?;
     let mut listed = Vec::new();
     for entry in history.into_iter().filter(|entry| entry.action == ISSUED) {

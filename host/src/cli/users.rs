@@ -64,6 +64,7 @@ pub async fn run(
             &named.org
         }
     };
+    // A mistyped id must be an error here, not an organization without users.
     organizations::existing(&app.store, org).await?;
 
     let caller = Caller {
@@ -72,6 +73,8 @@ pub async fn run(
         email: None,
         token: None,
     };
+    // The operator of the installation has no role in it. None permits every role,
+    // so the first owner can be invited.
     let manager = UserManager {
         caller: &caller,
         role: None,

@@ -55,6 +55,7 @@ pub async fn run(
         }
     };
 
+    // A new sweep makes everything due. A resumed one only finishes the envelopes that are still due.
     let started = app.clock.now();
     if !resume {
         integrity::make_due(&app, started).await?;
@@ -95,11 +96,13 @@ pub async fn run(
     };
 
     bar.finish_and_clear();
+    // Orphans come last: a sweep that fails to read the vault must not begin to remove objects.
     let removed = if orphans {
         Some(orphans::sweep(&app, &app.vault).await?)
     } else {
         None
     };
+    // Read from the database, because another process may have found problems in its part of the sweep.
     let found = integrity::with_problems(&app).await?;
 
     let mut lines: Vec<String> = Vec::new();
@@ -109,6 +112,7 @@ pub async fn run(
         }
     }
 
+    // An envelope that could not be read is no proof of tampering, but it was not checked either.
     for (envelope, why) in &unread {
         lines.push(format!("{envelope}: could not be read: {why}"));
     }

@@ -32,9 +32,11 @@ pub async fn run(
     output: &CommandOutput,
 ) -> Result<ExitCode, Failure> {
     let (subject, path) = (verify.subject.as_str(), Path::new(&verify.subject));
+    // A file of that name wins, so a bundle is always verified without data of this installation.
     let is_envelope = EnvelopeId::parse(subject).is_some() && !path.exists();
     let (trusted, bundle) = match given(&verify, path, is_envelope, &config) {
         Ok(given) => given,
+        // Unusable input has its own exit status, so that scripts do not take it for evidence that failed.
         Err(error) => {
             output.failure(error.as_ref());
             return Ok(ExitCode::from(USAGE));
@@ -87,6 +89,7 @@ async fn verify_envelope(
     let organizations = organizations::list(&mut connection).await?;
     drop(connection);
 
+    // The operator names an envelope without its organization, and each lookup is bound to one tenant.
     for organization in organizations {
         let caller = Caller::system(organization.id);
         if envelopes::get(&app, &caller, id).await.is_err() {

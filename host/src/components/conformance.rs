@@ -95,6 +95,7 @@ impl ConformanceRun {
         self.memory = self.memory.max(used.memory);
         self.fuel = self.fuel.max(used.fuel);
 
+        // The run goes on after a vector without an answer, so the author sees all failures at once.
         match answer {
             Ok(answer) => Some(answer),
             Err(error) => {
@@ -105,6 +106,7 @@ impl ConformanceRun {
     }
 
     fn wrong(&mut self, name: &str, what: &str) {
+        // A broken candidate fails most vectors in the same way, so the first failures are enough.
         if self.wrong.len() < SHOWN {
             self.wrong.push(AdmissionReason::new(
                 "conformance",
@@ -139,6 +141,7 @@ impl ConformanceRun {
             vectors: self.asked,
             own_vectors: 0,
             memory_bytes: self.memory as u64,
+            // Providers run without fuel, so they have no figure.
             fuel: fueled.then_some(self.fuel),
             slowest_us: u64::try_from(self.slowest.as_micros()).unwrap_or(u64::MAX),
             not_reached: Some(
@@ -161,8 +164,10 @@ pub(super) fn examine(
     let refused = |code: &str, why: String| vec![AdmissionReason::new(code, why)];
     let own = VectorSet::inside(&artifact.bytes()).map_err(|why| refused("vectors", why))?;
     let vectors = own.kept(before);
+    // The published vectors come first. A candidate that fails them is refused before its own ones run.
     let mut conformance = slot_vectors(engines, cache, artifact, &vectors)?;
 
+    // Vectors of the version before also hold for a candidate that has none of its own.
     if !vectors.vectors.is_empty() || !before.vectors.is_empty() {
         let rules = RulesProgram::load(engines, cache, artifact)
             .map_err(|error| refused("conformance", error.kind.to_string()))?;
@@ -200,6 +205,7 @@ fn slot_vectors(
         Slot::Lifecycle => {
             let active =
                 slot::load_candidate::<LifecyclePre>(engines, cache, artifact).map_err(unfit)?;
+            // The default component is the measure for batches, which no file of vectors lists.
             lifecycle_vectors(
                 &active,
                 &default_of(engines, cache, artifact).map_err(unfit)?,
@@ -208,6 +214,7 @@ fn slot_vectors(
         Slot::Control => {
             let active =
                 slot::load_candidate::<ControlPre>(engines, cache, artifact).map_err(unfit)?;
+            // The default component is the measure for all acts that the vectors do not name.
             control_vectors(
                 &active,
                 &default_of(engines, cache, artifact).map_err(unfit)?,
@@ -290,12 +297,14 @@ fn compliance_vectors(
             continue;
         };
 
+        // Rules may be stricter than the vectors, so only a result that is too good counts as wrong.
         let compliant = vector.failed.is_empty();
         examination.expect(
             compliant || !evaluation.compliant,
             name,
             "comes out compliant, and is not",
         );
+        // Rules that refuse everything would pass all other vectors, so the complete record has to pass.
         examination.expect(
             !compliant || name != all.vectors[0].name || evaluation.compliant || satisfiable,
             name,
@@ -306,6 +315,7 @@ fn compliance_vectors(
         consistent(&mut examination, name, &evaluation);
         for (number, requirement) in (1..).zip(&all.requirements) {
             let expected = !vector.failed.contains(&number);
+            // Other rules can split or rename checks. Only those about the same requirement are comparable.
             let check = evaluation
                 .checks
                 .iter()
@@ -327,6 +337,7 @@ fn compliance_vectors(
 
 /// Checks that the parts of an evaluation do not contradict each other.
 fn consistent(examination: &mut ConformanceRun, name: &str, evaluation: &compliance::Evaluation) {
+    // Certificate and pages show score, checks and result side by side, so they must agree.
     let (total, missing): (usize, Vec<&str>) = (
         evaluation.checks.len(),
         evaluation
@@ -383,6 +394,7 @@ fn certificate(
 
     match serde_json::from_str::<Value>(&text) {
         Ok(Value::Object(_)) => {
+            // Verification ties a certificate to its record and its rules by these two values.
             for must in [vector.facts.envelope_id.as_str(), &identity.sha256] {
                 examination.expect(
                     text.contains(must),
@@ -391,6 +403,7 @@ fn certificate(
                 );
             }
         }
+        // The host adds its own members to the certificate, which works only with an object.
         _ => examination.wrong(name, "its certificate is no JSON object"),
     }
 }
@@ -464,12 +477,15 @@ fn lifecycle_vectors(
                     continue;
                 };
 
+                // These moves lead from creation to release. Refusing any
+                // other move is stricter, and so allowed.
                 let must = all
                     .way
                     .iter()
                     .any(|way| *way == (index, trigger.clone(), status.clone()));
                 match answer {
                     Ok(next) => {
+                        // Another status is not stricter but different, and the host would act on it.
                         let next = status_name(next);
                         examination.expect(
                             next == expected,
@@ -501,6 +517,7 @@ fn batches(
     use lifecycle::BatchStatus as Status;
     use lifecycle::BatchTrigger as Trigger;
 
+    // The whole table is small enough to ask, so it needs no file of vectors.
     let statuses = [
         None,
         Some(Status::Draft),
@@ -527,6 +544,7 @@ fn batches(
         .flat_map(|status| triggers.map(|trigger| (status, trigger)))
     {
         let name = format!("batch: {trigger:?} in {status:?}");
+        // Candidate and default get the same question, so only their answers can differ.
         let ask = |store: &mut wasmtime::Store<LimitedEngine<()>>, pre: &LifecyclePre| {
             let instance = pre.instantiate(&mut *store)?;
             let rules = instance.holdfast_lifecycle_lifecycle();
@@ -537,6 +555,7 @@ fn batches(
         };
 
         examination.called("batch", answer.is_ok());
+        // A refusal is stricter and so always allowed.
         if let (Ok(next), (Ok(expected), _)) = (answer, default.measured(ask)) {
             examination.expect(
                 expected.as_ref().ok() == Some(&next),
@@ -589,11 +608,13 @@ fn control_vectors(
         examination.expect(allowed == possible, &vector.name, otherwise);
     }
 
+    // The vectors name single acts. Here every act at every stage is compared with the default.
     for vector in control_questions() {
         let Some(decision) = decided(&mut examination, active, &vector.name, &vector) else {
             continue;
         };
         let expected = decide_control(default, vector.act, &vector.facts);
+        // A failure of the default must not let a looser candidate pass.
         let holds = expected.is_ok_and(|expected| !is_looser(&decision, &expected));
         examination.expect(holds, &vector.name, "is looser than the default rules");
     }
@@ -620,6 +641,7 @@ fn is_looser(decision: &control::Decision, default: &control::Decision) -> bool 
     match (decision, default) {
         (Refused(_), _) | (_, Allowed) => false,
         (_, Refused(_)) | (Allowed, ConsentNeeded(_)) => true,
+        // Each consent that the default asks for protects a party. More are fine, fewer are not.
         (ConsentNeeded(given), ConsentNeeded(needed)) => {
             !needed.iter().all(|party| given.contains(party))
         }
@@ -660,6 +682,7 @@ fn control_questions() -> impl Iterator<Item = ControlVector> {
         Stage::Released,
     ];
 
+    // The empty list is an outsider.
     let actors: [&[Party]; 9] = [
         &[],
         &[Party::Originator],
@@ -814,12 +837,14 @@ fn placement_vectors(
         })
     };
 
+    // A component that finds every anchor, or none, fails one of these two.
     let there = "an anchor is found where it is";
     let found = place(there, "Buyer signature:", None);
     let nowhere = "an anchor that is not there is an error";
     let missing = place(nowhere, "no such words at all", None);
 
     if let Some(found) = found {
+        // Components may place a field a little differently, so only the page and its edges are compared.
         let right = found.is_ok_and(|fields| {
             fields
                 .first()
@@ -909,6 +934,7 @@ fn documents_vectors(
         let png = picture.map(|picture| picture.png).unwrap_or_default();
         let shown = png.starts_with(b"\x89PNG");
         examination.expect(shown, name, "no picture was made");
+        // The other functions need a picture, so they are asked only if there is one.
         if shown {
             further_documents(&mut examination, active, png);
         }
@@ -925,6 +951,7 @@ fn further_documents(
 ) {
     type Given = Result<Vec<u8>, documents::DocumentError>;
 
+    // Only the kind of file is compared: two components may write different bytes for the same page.
     let gives = |function: &str, answer: Option<Given>| {
         let pdf = answer.map(|pdf| pdf.is_ok_and(|pdf| pdf.starts_with(b"%PDF")));
         (function.to_owned(), pdf)
@@ -1006,6 +1033,7 @@ fn further_documents(
     let placed = space.map(|space| space.is_ok_and(|space| space.place_start < space.place_end));
     examination.reaches("prepare-seal", name, placed);
 
+    // A component without this function is fine: the host then marks each copy on its own.
     if active.pre.vaulting.is_some() {
         both_copies(examination, active, request);
     }
@@ -1051,11 +1079,13 @@ fn both_copies(
 
 /// Returns whether an update of the contract has an empty place for a signature.
 fn has_empty_place(space: &documents::SealSpace) -> bool {
+    // Offsets count from the beginning of the document, and the update is appended to it.
     let at = |offset: u64| usize::try_from(offset).ok()?.checked_sub(CONTRACT.len());
     let place = at(space.place_start).zip(at(space.place_end));
     let place = place.and_then(|(start, end)| space.appended.get(start..end));
     place
         .and_then(|place| place.strip_prefix(b"<")?.strip_suffix(b">"))
+        // The host writes its signature there, so the component must leave zeros.
         .is_some_and(|digits| digits.iter().all(|digit| *digit == b'0'))
 }
 
@@ -1114,7 +1144,9 @@ async fn examine_kind<P: ProviderKind>(
     artifact: &ComponentArtifact,
 ) -> Result<ConformanceResult, Vec<AdmissionReason>> {
     let mut active = loaded::<P>(engines, cache, artifact).await?;
+    // A slow candidate keeps the next one waiting, so it gets less time than in service.
     active.limits.deadline = active.limits.deadline.min(PER_QUESTION);
+    // A gate of its own, so that an examination takes no permit from the calls of tenants.
     let gate = CallGate::of(Arc::new(Semaphore::new(1)));
     let plugin = PluginRuntime::<P>::new(ComponentHandle::Held(slot::ready(active)), gate);
     let mut examination = ConformanceRun::new(&data::<ProviderVectors>(PROVIDER_VECTORS)?.version);
@@ -1127,6 +1159,7 @@ async fn examine_kind<P: ProviderKind>(
         }
 
         P::ask_all(&mut examination, &plugin, &far_end).await;
+        // Each failure can take the whole deadline, so a broken candidate ends early.
         if examination.wrong.len() >= ENOUGH {
             break;
         }
@@ -1143,6 +1176,7 @@ pub(super) async fn loaded<P: ComponentWorld>(
     artifact: &ComponentArtifact,
 ) -> Result<ActiveComponent<P>, Vec<AdmissionReason>> {
     let (engines, cache, artifact) = (engines.clone(), cache.clone(), artifact.clone());
+    // Loading links native code and runs a canary, which would block an async thread.
     background::run(move || slot::load_candidate::<P>(&engines, &cache, &artifact))
         .await
         .map_err(|error| vec![AdmissionReason::new("conformance", error.to_string())])?
@@ -1196,6 +1230,7 @@ impl FarEnd {
     fn lease(&self) -> LentHost {
         let mut answer = http::Response::new(Bytes::from(self.body.repeat(self.times)));
         *answer.status_mut() = http::StatusCode::from_u16(self.status).unwrap_or_default();
+        // Plugins of different vendors read different names, so the common ones are all set.
         let settings = [
             ("base_url", format!("http://{FAR_END}")),
             ("publishable_key", "conformance-key".to_owned()),
@@ -1207,6 +1242,7 @@ impl FarEnd {
         let secrets = ["api_key", "auth_token", "secret_key", "webhook_secret"]
             .map(|name| (name.to_owned(), SecretText::new("conformance-secret")));
         LentHost {
+            // Only the built-in instance gets records of the signing room.
             room: None,
             log: None,
             label: "conformance".into(),
@@ -1233,6 +1269,7 @@ fn note(
     examination.called(function, ended.is_ok());
 
     let name = format!("{call}, and the far end {}", far_end.name);
+    // An error of the world is a good answer here. A trap or an exceeded limit is not.
     match ended {
         Err(ProviderError::Component(error)) if !far_end.may_break => {
             examination.wrong(&name, &format!("no answer: {}", error.kind));
@@ -1280,6 +1317,7 @@ impl ProviderKind for SigningPre {
         note("read-template", began, ended.map(drop), false);
         let began = Instant::now();
         let ended = plugin.add_fields(lease(), "1", &[]).await;
+        // Without fields there is nothing to send, so success is right.
         note("add-fields", began, ended.map(drop), true);
         let began = Instant::now();
 
@@ -1310,6 +1348,7 @@ impl ProviderKind for SigningPre {
         let began = Instant::now();
         let (headers, body) = unsigned();
         let callback = signing::Callback { headers, body };
+        // Anyone can send a callback, so one without a signature must be refused.
         let ended = match plugin.read_callback(lease(), callback).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(_)) => Err(ProviderError::NotFound),
@@ -1346,6 +1385,7 @@ impl ProviderKind for PaymentPre {
 
         let (headers, body) = unsigned();
         let callback = payment::Callback { headers, body };
+        // An accepted callback without a signature would let anyone report a payment as made.
         let ended = match plugin.read_callback(lease(), callback).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(_)) => Err(ProviderError::NotFound),
@@ -1364,6 +1404,7 @@ impl ProviderKind for KbaPre {
         };
         let began = Instant::now();
         let asked = plugin.required_identity(lease()).await;
+        // Every field that the plugin asks for gets a value, or it would refuse before it asks the far end.
         let fields = asked.as_ref().map_or(&[][..], |fields| fields);
         let identity = fields
             .iter()
@@ -1371,6 +1412,7 @@ impl ProviderKind for KbaPre {
             .chain([("email".to_owned(), "buyer@example.com".to_owned())])
             .collect();
 
+        // The answer can be a constant of the plugin, so it may succeed with any far end.
         note(
             "required-identity",
             began,

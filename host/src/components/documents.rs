@@ -78,6 +78,8 @@ impl<P: ComponentWorld> OnDocuments<P> {
             return Err(error.again());
         }
 
+        // The turn comes after the load: a component that is not there yet
+        // must not hold a place in the queue.
         let DocumentTurns {
             queue,
             owner,
@@ -92,12 +94,14 @@ impl<P: ComponentWorld> OnDocuments<P> {
         };
 
         let task = background::run(move || {
+            // The turn moves into the task. If the caller goes away, the work still runs and still counts.
             let _turn = turn;
             active(&held)?
                 .call(work)
                 .map_err(ComponentError::on_document)
         });
 
+        // A panic of the thread concerns this call only, so it becomes a trap.
         task.await.unwrap_or_else(|error| {
             Err(ComponentError {
                 component: "documents".into(),
@@ -228,6 +232,8 @@ impl Documents {
         fields: Vec<FlowingField>,
     ) -> Answer<Vec<u8>, documents::DocumentError> {
         self.work(move |store, pre| {
+            // The newest function comes first. Each older one knows less
+            // about a field, so the rest is dropped.
             if let Some(values) = &pre.values {
                 let instance = values.instantiate(&mut *store)?;
                 return instance
@@ -276,6 +282,8 @@ impl Documents {
         });
 
         let answers = answers.await?;
+        // With a missing answer the others would belong to the wrong values,
+        // and a signer would see a wrong error.
         if answers.len() != count {
             let why = "it returned another number of answers than of values".into();
             return Err(ComponentError::new(
@@ -452,6 +460,7 @@ impl AnswerRules {
             rules.call_apply(store, &fields, &entries, &today)
         });
         let states = states.await?;
+        // With a missing state the others would belong to the wrong fields.
         if states.len() != count {
             let why = "it returned another number of states than of fields".into();
             let component = self.own.identity()?;
@@ -468,6 +477,7 @@ impl AnswerRules {
         + Send
         + 'static,
     ) -> Result<R, ComponentError> {
+        // The built-in component answers only for a missing function, never after a failure of the own one.
         for rules in [&self.own, &self.embedded] {
             let call = call.clone();
             let answer = rules.work(move |store, pre| {

@@ -126,6 +126,7 @@ impl NetworkAccess {
     fn checked(&self, url: &str) -> Result<Url, HttpError> {
         let url = Url::parse(url).map_err(|error| HttpError::InvalidRequest(error.to_string()))?;
         let host = url.host_str().unwrap_or_default();
+        // Whole names are compared. A pattern could also match a host that an attacker registers.
         if !self
             .allow_hosts
             .iter()
@@ -136,6 +137,7 @@ impl NetworkAccess {
             )));
         }
 
+        // A scripted service has no address to check.
         if let EgressTransport::Network(_) = self.transport {
             guard::check_url(&url, &self.allowed)
                 .map_err(|refused| HttpError::Denied(refused.to_string()))?;
@@ -179,6 +181,8 @@ impl NetworkAccess {
 
         if let Some(reachable) = &self.reachable {
             match &opened {
+                // Any response shows that the service is reachable. A refusal
+                // of this host shows nothing about it.
                 Ok(_) => drop(reachable.set(1)),
                 Err(HttpError::Unreachable(_) | HttpError::Timeout) => drop(reachable.set(0)),
                 Err(_) => {}
@@ -220,6 +224,7 @@ impl NetworkAccess {
                 })
             }
             EgressTransport::Scripted(far_end) => {
+                // Scripts name only path and query, since the host was compared with the allow-list before.
                 let mut asked = http::Request::builder()
                     .method(request.method)
                     .uri(request.url.path().to_owned() + &query(&request.url));
@@ -307,6 +312,7 @@ impl OutboundRequest {
 
     /// Counts a request and checks its method and URL.
     pub fn admit(&mut self, method: &http::Method, url: &str) -> Result<Url, HttpError> {
+        // Refused requests count too, or a plugin could try out hosts without end.
         self.requests = self.requests.saturating_add(1);
         // TRACE echoes the secrets back; CONNECT is for proxies.
         if [http::Method::TRACE, http::Method::CONNECT].contains(method) {
@@ -334,6 +340,7 @@ impl OutboundRequest {
         limit: usize,
         has_room: impl FnMut(usize) -> bool,
     ) -> Result<EgressAnswer, HttpError> {
+        // One limit covers head and body, so it also ends a service that sends one byte at a time.
         let exchange = async {
             let answer = self.egress.open(request).await?;
             Ok(EgressAnswer {
@@ -373,12 +380,15 @@ impl LentResources {
 
         let mut headers = Vec::with_capacity(request.headers.len());
         for (name, value) in request.headers {
+            // With these headers a plugin could reach another host, or smuggle a second request
+            // (RFC 9112, 11.2).
             if is_ours(&name) {
                 continue;
             }
 
             let value = match value {
                 HeaderValue::Plain(text) => text,
+                // The URL was checked before, so the secret leaves for an allowed host only.
                 HeaderValue::Secret((before, secret)) => {
                     with_secret(before, self.table.get(&secret)?.0.reveal())
                 }
@@ -396,6 +406,8 @@ impl LentResources {
                 BodyPart::Blob(blob) => (self.blob(&blob)?, false),
                 BodyPart::BlobBase64(blob) => (self.blob(&blob)?, true),
             };
+            // The length is computed and not measured, so an encoded
+            // document never lies in memory as a whole.
             length += if encoded {
                 bytes.len().div_ceil(3) * 4
             } else {
@@ -473,6 +485,7 @@ async fn collect(
     let mut body = Vec::new();
     while let Some(piece) = pieces.next().await {
         let piece = piece?;
+        // The length in the header is only a claim, so the limit counts the bytes that arrive.
         if body.len() + piece.len() > limit {
             return Err(HttpError::OverLimit(format!(
                 "answer of more than {limit} bytes"
@@ -550,10 +563,12 @@ impl wit::http::Host for LentResources {
             Ok(outgoing) => outgoing,
             Err(error) => return Ok(Err(error)),
         };
+        // All documents of a call share this budget, or a plugin could fetch large ones again and again.
         let limit = self.fetch_left.min(BLOB_LIMIT);
         let before = FETCHED - self.fetch_left;
 
         let share = &mut self.fetched;
+        // The reservation grows with the bytes that arrive, because the length is not known before.
         let has_room = |bytes| match share {
             Some(share) => share.cover(before + bytes).is_ok(),
             None => true,

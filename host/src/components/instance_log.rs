@@ -80,6 +80,7 @@ impl WaitingLines {
             *known = (minute, 0);
         }
         known.1 += 1;
+        // A plugin in a loop must neither fill the memory nor push out the lines of other tenants.
         known.1 <= MAX_A_MINUTE && self.lines.len() < MAX_WAITING
     }
 }

@@ -79,6 +79,7 @@ impl LentResources {
         fetched: Option<MemoryReservation>,
     ) -> Self {
         let mut table = ResourceTable::new();
+        // Handles live until the call ends, so a loop in the plugin could fill the memory with them.
         table.set_max_capacity(HANDLES);
         Self {
             table,
@@ -92,6 +93,7 @@ impl LentResources {
             room: lease.room,
             clock: lease.clock,
             log: lease.log,
+            // Most plugins need no WASI, so its context is made at the first use.
             wasi: None,
             calls_left: limits.host_calls,
             fetch_left: FETCHED,
@@ -221,6 +223,7 @@ pub(super) fn note(
     mut message: String,
 ) {
     message.truncate(message.floor_char_boundary(LOG_LIMIT));
+    // Lines of an instance are limited for each minute, so details would push out its errors.
     let shown = match level {
         wit::log::Level::Debug => None,
         wit::log::Level::Info => Some(InstanceLogLevel::Info),

@@ -166,6 +166,7 @@ impl ActivationTable {
             let there = self
                 .by_place
                 .get(&(slot, org.cloned(), instance.to_owned()))?;
+            // Activations of a place are sorted by time, so the last one that has begun is in effect.
             let position = there.partition_point(|live| live.effective_at <= now);
             there.get(position.checked_sub(1)?)
         };
@@ -241,6 +242,7 @@ impl ComponentRegistry {
             loader,
             document_turns: FairQueue::new(turns_of(&documents)),
             provider_permits: permits(providers.instances),
+            // A third stays free for built-in components.
             own_provider_permits: permits((providers.instances * 2 / 3).max(1)),
             own_provider_memory: MemoryShare::permits(2 * providers.memory_of_organization),
             callback_permits: permits(CALLBACKS),
@@ -261,7 +263,9 @@ impl ComponentRegistry {
 
         let engines = &components.engines;
         let all = [&engines.rules, &engines.documents, &engines.providers];
+        // Code of earlier releases goes first, or the folder would grow with each update.
         components.cache.sweep(&all);
+        // A default component that does not load has to stop the start, and not the first request.
         components.compliance.force()?;
         components.lifecycle.force()?;
         components.control.force()?;
@@ -318,6 +322,7 @@ impl ComponentRegistry {
     /// Returns the active compliance rules of an organization; without one, those of the
     /// installation, for results that several organizations see.
     pub fn compliance(&self, org: Option<&OrgId>) -> ComplianceRules {
+        // Only an organization's own rules run in its time slice. Built-in ones are trusted and fast.
         let (identity, own) = self.at(Slot::Compliance, org);
         ComplianceRules::new(
             self.compliance.get(identity.as_ref()),
@@ -331,6 +336,7 @@ impl ComponentRegistry {
         let (identity, own) = self.at(Slot::Lifecycle, org);
         LifecycleRules::new(
             self.lifecycle.get(identity.as_ref()),
+            // The default component is asked as well: other rules may refuse more, but allow nothing more.
             self.lifecycle.default(),
             self.own_rules(own.then_some(org).flatten()),
         )
@@ -341,6 +347,7 @@ impl ComponentRegistry {
         let (identity, own) = self.at(Slot::Control, org);
         ControlRules::new(
             self.control.get(identity.as_ref()),
+            // The stricter decision counts, so the default component always decides too.
             self.control.default(),
             self.own_rules(own.then_some(org).flatten()),
         )
@@ -445,6 +452,7 @@ impl ComponentRegistry {
         let permits = of_callbacks
             .entry((P::SLOT, instance.to_owned()))
             .or_insert_with(|| Arc::new(Semaphore::new(CALLBACKS_OF_INSTANCE)));
+        // These replace the permits of other calls: a flood of callbacks must not stop signers.
         let permits = vec![permits.clone(), self.callback_permits.clone()];
         drop(of_callbacks);
         let gate = plugin.gate().clone();
@@ -463,6 +471,7 @@ impl ComponentRegistry {
         let live = active.at(P::SLOT, owner, &at.name, self.clock.now());
         let identity = live.map(|(live, _)| &live.identity);
         let own = live.is_some_and(|(_, own)| own);
+        // An organization's own instance counts for its owner, one of the installation for the caller.
         let gate = self.provider_gate(owner.or(org), own);
         PluginRuntime::new(loaded.get(identity), gate)
     }
@@ -470,6 +479,7 @@ impl ComponentRegistry {
     /// Returns the gate for provider calls on behalf of an organization. `own` tightens it for the
     /// organization's own component.
     fn provider_gate(&self, org: Option<&OrgId>, own: bool) -> CallGate {
+        // Work for no organization has no share to count against.
         let Some(org) = org else {
             return CallGate::of(self.provider_permits.clone());
         };
@@ -509,6 +519,7 @@ impl ComponentRegistry {
             rules: Arc::new(TimeSlice::new(RULES)),
             plugins: Arc::new(TimeSlice::new(PLUGINS)),
         });
+        // Shares stay until the process ends: a new one would forget the time that was spent.
         all.insert(org.clone(), shares.clone());
 
         shares
@@ -649,6 +660,7 @@ impl ComponentRegistry {
             });
         }
 
+        // Vectors can run for many seconds, which would block an async thread.
         let task =
             background::run(move || conformance::examine(&engines, &cache, &artifact, &before));
         task.await.unwrap_or_else(|error| {
@@ -670,6 +682,7 @@ impl ComponentRegistry {
         artifact: ComponentArtifact,
         script: &FarEndScript,
     ) -> Result<(), Vec<AdmissionReason>> {
+        // Rehearsals and examinations share one permit, so many uploads cannot take all processors.
         let _turn = self.candidates.acquire().await;
         let (engines, cache) = (&self.engines, &self.cache);
         let reasons = match artifact.slot {

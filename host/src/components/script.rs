@@ -143,6 +143,7 @@ impl FarEndScript {
                 Arc::new(move |request| far_end.answer(&request)),
                 &self.host().unwrap_or_default(),
             ),
+            // A script can set the time, because vendors sign requests and callbacks with it.
             clock: self.now.map_or_else(Clock::default, Clock::at),
         }
     }
@@ -219,6 +220,7 @@ impl PlayedFarEnd {
             .filter(|(_, (_, one))| one.request.method == method && one.request.path == path)
             .collect();
 
+        // An exchange without a defined body fits every request, so one with the same body has to win.
         let rank = |one: &ScriptedExchange| {
             let expected = &one.request.body;
             let is_same = expected.is_defined() && expected.compare(body).is_ok();
@@ -229,6 +231,7 @@ impl PlayedFarEnd {
             .into_iter()
             .filter(|(_, (_, one))| rank(one) == best)
             .collect();
+        // The first place names the set of equally good exchanges, so each set has a turn of its own.
         let (first, _) = best.first()?;
         let times = played.played.entry(*first).or_default();
         let (_, (call, exchange)) = best.get(*times).or(best.last())?;
@@ -259,6 +262,7 @@ impl FarEnd {
     fn answer(&self, request: &Request<Bytes>) -> Response<Bytes> {
         let asked = format!("{} {}", request.method(), request.uri());
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        // The order of requests is a part of the script, because the state of a vendor depends on it.
         let Some(exchange) = left.pop_front() else {
             return self.refuse(format!("asks for {asked}, and the script has no more"));
         };
@@ -291,6 +295,7 @@ impl FarEnd {
     fn refuse(&self, why: String) -> Response<Bytes> {
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         wrong.push(why);
+        // No plugin takes this status for success, so the call cannot end well by accident.
         let mut refused = Response::default();
         *refused.status_mut() = StatusCode::NOT_IMPLEMENTED;
         refused
@@ -333,6 +338,7 @@ impl ScriptedContent {
     fn compare(&self, body: &[u8]) -> Result<(), String> {
         let shown = String::from_utf8_lossy(body);
         if let Some(value) = &self.json {
+            // JSON is compared by value, because the order of members is no part of a protocol.
             return match serde_json::from_slice::<Value>(body) {
                 Ok(sent) if sent == *value => Ok(()),
                 _ => Err(format!("body {shown}, and the script has {value}")),
@@ -379,6 +385,7 @@ pub(super) async fn rehearse<P: ProviderCalls + ComponentWorld>(
 ) -> Vec<AdmissionReason> {
     let mut reasons = Vec::new();
     for (number, call) in (1..).zip(&script.calls) {
+        // Each call has its own exchanges, so a missing request does not shift those of the next call.
         let far_end = FarEnd::default();
         let exchanges = call.exchanges.iter().cloned().collect();
         *far_end.left.lock().unwrap_or_else(PoisonError::into_inner) = exchanges;
@@ -411,6 +418,7 @@ async fn answer<P: ProviderCalls + ComponentWorld>(
     call: &ScriptedCall,
 ) -> Result<Value, String> {
     let limits = &active.limits;
+    // Rehearsals run one at a time, so they take nothing from the memory share of an organization.
     let lent = LentResources::new(lease, limits, None);
     let (mut store, watch) = provider_store(&active.engine, limits, None, None, lent);
     let told = |error: wasmtime::Error| {
@@ -421,6 +429,7 @@ async fn answer<P: ProviderCalls + ComponentWorld>(
     let pre = active.pre.instance_pre();
     let instance = pre.instantiate_async(&mut store).await.map_err(told)?;
     let interface = format!("{}@{}", P::SLOT.interface(), worlds::VERSION);
+    // The optional probe has an interface of its own.
     let at = match call.call.as_str() {
         providers::PROBE => &providers::probing(P::SLOT),
         _ => &interface,
@@ -433,6 +442,7 @@ async fn answer<P: ProviderCalls + ComponentWorld>(
     let signature = function.ty(&store);
     let parameters = values::parameters(&mut LentDocuments(&mut store), &signature, &call.with)?;
 
+    // wasmtime overwrites these values and only needs their number.
     let mut results = vec![Val::Bool(false); signature.results().len()];
     let run = watch.run(function.call_async(&mut store, &parameters, &mut results));
     match tokio::time::timeout(limits.deadline, run).await {

@@ -54,6 +54,7 @@ pub(super) fn link(linker: &mut Linker<LimitedEngine<LentResources>>) -> wasmtim
     type T = LimitedEngine<LentResources>;
 
     wasmtime_wasi::p2::add_to_linker_proxy_interfaces_async(linker)?;
+    // Runtimes of languages need these to start. There is nothing behind them: no variables, no files.
     cli::environment::add_to_linker::<T, WasiCli>(linker, T::cli)?;
     cli::exit::add_to_linker::<T, WasiCli>(linker, T::cli)?;
     cli::terminal_input::add_to_linker::<T, WasiCli>(linker, T::cli)?;
@@ -67,6 +68,7 @@ pub(super) fn link(linker: &mut Linker<LimitedEngine<LentResources>>) -> wasmtim
     filesystem::preopens::add_to_linker::<T, WasiFilesystem>(linker, T::filesystem)?;
     filesystem::types::add_to_linker::<T, WasiFilesystem>(linker, T::filesystem)?;
 
+    // HTTP alone: its clocks and streams are linked above, and a second link of one name is an error.
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)
 }
 
@@ -93,6 +95,7 @@ impl WasiHost {
             .stdout(printer(Level::Info))
             .stderr(printer(Level::Warn))
             .wall_clock(WallClock(clock))
+            // No interface of sockets is linked, so this is a second barrier.
             .allow_tcp(false)
             .allow_udp(false)
             .allow_ip_name_lookup(false)
@@ -156,6 +159,7 @@ struct OutputLine {
 impl OutputLine {
     fn print(&mut self, bytes: &[u8]) {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        // Output above the budget is dropped without an error: a plugin that prints much can still work.
         let bytes = &bytes[..bytes.len().min(*left)];
         *left -= bytes.len();
         drop(left);
@@ -240,9 +244,11 @@ impl WasiHttpHooks for OutboundRequest {
         _: Option<RequestOptions>,
         _: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Result<Sent, Error>> + Send> {
+        // Counted here and not in the future, or a plugin could open many requests before the first one runs.
         let admitted = self.admit(request.method(), &request.uri().to_string());
         let headers = self.headers(request.headers());
         let (egress, label) = (self.egress.clone(), self.label.clone());
+        // A plugin that repeats refused requests must not fill the log.
         let told_before = self.is_over();
         Box::new(async move {
             let deadline = tokio::time::Instant::now() + egress.timeout();
@@ -298,6 +304,8 @@ impl OutboundRequest {
         let mut rest = value;
         while let Some((before, after)) = rest.split_once("{{secret:") {
             let found = after.split_once("}}");
+            // With the placeholder left in, the vendor would refuse the
+            // request, and the cause would be hidden.
             let Some((secret, (_, after))) =
                 found.and_then(|found| Some((self.secrets.get(found.0)?, found)))
             else {
@@ -324,6 +332,7 @@ async fn outgoing_body(body: WasiBody) -> Result<EgressBody, HttpError> {
     let mut begin = BytesMut::new();
     while let Some(piece) = pieces.next().await {
         begin.extend(piece.map_err(broken)?);
+        // All calls share the memory of the host, so a large body is streamed.
         if begin.len() > BUFFERED {
             let begin = begin.freeze();
             let mut left = BLOB_LIMIT;

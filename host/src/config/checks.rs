@@ -42,6 +42,7 @@ impl Config {
         self.check_urls()?;
         self.check_durations()?;
         self.check_numbers()?;
+        // A mistyped key would refuse every upload of its publisher later, far from the setting.
         self.check_publishers()?;
         self.check_console()?;
         self.check_networks()?;
@@ -50,11 +51,13 @@ impl Config {
             return Err(ConfigError::refused("components.state", why));
         }
 
+        // A wrong filter hides all further messages, so it is refused before logging begins.
         check_filter(&self.log.filter)?;
         self.seal.key()?;
         self.http.check()?;
         self.check_timestamps()?;
 
+        // With both, it would be undefined which key encrypts new objects.
         if self.storage.encryption_key_file.is_some() && self.storage.encryption_kms_key.is_some() {
             return Err(ConfigError::refused(
                 "storage.encryption_kms_key",
@@ -97,6 +100,8 @@ impl Config {
     }
 
     fn check_urls(&self) -> Result<(), ConfigError> {
+        // Links in mails are made of these addresses and live for weeks, so a mistake has to show at the
+        // start.
         for (key, url) in [
             ("public_url", &self.public_url),
             ("embed_url", &self.embed_url),
@@ -133,9 +138,12 @@ impl Config {
 
         if let Some(oidc) = &self.auth.oidc {
             check_web_url("auth.oidc.issuer", &oidc.issuer)?;
+            // The issuer's keys come over this connection: an attacker on the way could replace them and sign
+            // in as anyone.
             if oidc.issuer.scheme() != "https" && !self.providers.allow_insecure {
                 return Err(ConfigError::refused("auth.oidc.issuer", "must be https"));
             }
+            // Without an audience, tokens that the issuer made for other applications would be accepted.
             if oidc.audience.trim().is_empty() {
                 return Err(ConfigError::refused("auth.oidc.audience", "is empty"));
             }
@@ -157,6 +165,7 @@ impl Config {
             ("auth.max_token_ttl", some(self.auth.max_token_ttl)),
             ("sweep_interval", self.sweep_interval),
         ] {
+            // Zero is no way to switch these off: it would delete at once, or run a task without pause.
             if duration == Some(Duration::ZERO) {
                 return Err(ConfigError::refused(key, "must be more than 0"));
             }
@@ -184,6 +193,7 @@ impl Config {
 
     fn check_console(&self) -> Result<(), ConfigError> {
         let (idle, longest) = (self.console.idle, self.console.session_ttl);
+        // A shorter limit than the interval of notes would end sessions that are in use.
         if (LEAST_IDLE..=longest).contains(&idle) {
             Ok(())
         } else {
@@ -217,6 +227,7 @@ impl Config {
             return Err(ConfigError::refused(format!("{kind}.default"), why));
         }
 
+        // The signing default is the built-in room, so only the other kinds can lack one.
         let unnamed = match slot {
             Slot::Payment => self.providers.payment.default.is_none(),
             Slot::Kba => self.providers.kba.default.is_none(),
@@ -231,6 +242,7 @@ impl Config {
         for (name, instance) in instances {
             let key = format!("{kind}.{name}.base_url");
             check_web_url(&key, &instance.base_url)?;
+            // Every call carries the instance's secret.
             if instance.base_url.scheme() != "https" && !self.providers.allow_insecure {
                 return Err(ConfigError::refused(key, "must be https"));
             }
@@ -256,6 +268,7 @@ impl Config {
     }
 
     fn refuse_development_settings(&self) -> Result<(), ConfigError> {
+        // A shifted clock makes false evidence, and insecure receivers could be read along.
         let development_only = [
             ("clock_offset", self.clock_offset.is_some()),
             ("sweep_interval", self.sweep_interval.is_some()),

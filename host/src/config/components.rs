@@ -73,6 +73,7 @@ impl RegistryLogin {
     /// The file cannot be read.
     pub fn password(&self) -> std::io::Result<SecretText> {
         let text = std::fs::read_to_string(&self.password_file)?;
+        // Editors append a newline, which is never part of the password.
         Ok(SecretText::new(text.trim_end()))
     }
 }
@@ -113,6 +114,7 @@ impl Default for ComponentSettings {
 impl ComponentSettings {
     /// Returns the configured policy, or the default for the environment.
     pub fn uploads(&self, production: bool) -> UploadPolicy {
+        // An operator who names publishers means to admit theirs only, in development too.
         let signed = production || !self.trusted.is_empty();
         self.uploads.unwrap_or(if signed {
             UploadPolicy::Signed

@@ -47,6 +47,8 @@ impl ConfigError {
 
     /// Converts the first error that figment reports.
     pub(super) fn unreadable(error: &figment::Error) -> Self {
+        // The path is that of the operator's file; figment's own text names profiles, which operators never
+        // see.
         let mut path = error.path.clone();
         let why = match &error.kind {
             Kind::UnknownField(name, known) => {
@@ -68,6 +70,7 @@ impl ConfigError {
             .metadata
             .as_ref()
             .and_then(|data| data.source.as_ref());
+        // A variable overrides the file, so it is the place to look even if the file has the key as well.
         let place = match (variable(&key), file) {
             (Some(variable), _) => format!(" (variable {variable})"),
             (None, Some(file)) => format!(" (in {file})"),

@@ -63,6 +63,7 @@ impl HttpSettings {
                 why: why.into(),
             })
         };
+        // Zero does not mean "no limit" here: every connection would be closed at once.
         for (key, timeout) in [
             ("header_timeout", self.header_timeout),
             ("body_timeout", self.body_timeout),
@@ -74,6 +75,7 @@ impl HttpSettings {
             }
         }
 
+        // Without a connection or a stream, the server would listen and answer nothing.
         if self.connections == 0 {
             return refused("connections", "must be at least 1");
         }

@@ -623,7 +623,9 @@ impl Default for LogSettings {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            // Loopback: a first start must not offer sandboxes and an empty installation to the network.
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            // Without it, `/metrics` is on the main listener, for this machine only.
             metrics_listen: None,
             public_url: None,
             embed_url: None,
@@ -635,8 +637,11 @@ impl Default for Config {
             data_dir: "data".into(),
             smtp_url: None,
             smtp_ca_file: None,
+            // `.invalid` is reserved (RFC 2606), so no real domain gets replies by mistake.
             mail_from: "holdfast <no-reply@holdfast.invalid>".into(),
             mail_bounces: None,
+            // Unset is neither production nor a chosen development: `check_exposure` then insists on
+            // loopback.
             env: None,
             sweep_interval: None,
             clock_offset: None,
@@ -663,12 +668,14 @@ impl Config {
     pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
         let mut figment = Figment::new();
         if let Some(file) = file {
+            // figment takes a missing file for an empty one, and the server would run with defaults.
             if !file.is_file() {
                 return Err(ConfigError::NoFile(file.display().to_string()));
             }
             figment = figment.merge(Toml::file_exact(file));
         }
 
+        // The environment is merged last, because it overrides the file.
         let environment = Env::prefixed("HOLDFAST_").ignore(NOT_SETTINGS).split("__");
         let config: Self = figment
             .merge(environment)
@@ -695,6 +702,7 @@ impl Config {
     /// Returns the origin of the console's pages, which passkeys sign: scheme, host and port.
     pub fn console_origin(&self) -> String {
         let url = self.console_url();
+        // Browsers sign the origin without a path and without a default port, and the texts are compared.
         Url::parse(&url).map_or(url, |url| url.origin().ascii_serialization())
     }
 
@@ -787,6 +795,7 @@ impl ProviderInstance {
     }
 
     fn read_secret_files(&mut self, instance: &str) -> Result<(), ConfigError> {
+        // The keys change while the map is read, so a new map is built.
         let secrets = std::mem::take(&mut self.secrets);
         for (key, value) in secrets {
             let (name, value) = match key.strip_suffix("_file") {
@@ -820,7 +829,9 @@ fn ten_seconds() -> Duration {
 /// Parses `250ms`, `10s`, `5m`, `2h` or `3d`; a day has 24 hours.
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let span: Span = text.parse().ok()?;
+    // Settings have no calendar: a day is 24 hours, also when clocks are changed.
     let signed = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
+    // A negative span is no duration.
     signed.try_into().ok()
 }
 

@@ -37,6 +37,7 @@ pub struct SettingReference {
 /// All settings, the top level first.
 pub fn settings() -> Vec<SettingReference> {
     let mut generator = SchemaSettings::draft2020_12();
+    // The page shows plain keys, so references would have to be resolved again below.
     generator.inline_subschemas = true;
     let schema = generator.into_generator().into_root_schema_for::<Config>();
     let mut all = Vec::new();
@@ -56,6 +57,7 @@ pub fn reference() -> String {
                 "" => "Top level".to_owned(),
                 path => format!("`[{path}]`"),
             };
+            // Writing to a string cannot fail.
             let _ = write!(
                 page,
                 "\n## {title}\n\n| Key | Default | Meaning |\n|---|---|---|\n"
@@ -72,6 +74,7 @@ pub fn reference() -> String {
         } = setting;
         let default = default.map_or("none".to_owned(), |default| format!("`{default}`"));
 
+        // A bar would end the cell of the Markdown table.
         let meaning = meaning.replace('|', "\\|");
         let _ = writeln!(page, "| `{key}` | {default} | {meaning} |");
     }
@@ -81,6 +84,7 @@ pub fn reference() -> String {
 
 /// Collects the settings of a section, then those of the sections below it.
 fn collect(all: &mut Vec<SettingReference>, section: &str, schema: &Map<String, Value>) {
+    // Plain keys come first: a section that others interrupt would get its heading twice.
     let (nested, plain): (Vec<_>, Vec<_>) = members(schema)
         .into_iter()
         .partition(|(_, member)| !members(member).is_empty());
@@ -120,6 +124,7 @@ fn members(schema: &Map<String, Value>) -> Vec<(String, Map<String, Value>)> {
     let named = schema.get("additionalProperties");
     if let Some(member) = named.and_then(Value::as_object) {
         let member = given(member);
+        // A map of plain values has no keys to document.
         if member.contains_key("properties") {
             members.push(("<name>".to_owned(), member));
         }
@@ -137,6 +142,7 @@ fn given(schema: &Map<String, Value>) -> Map<String, Value> {
         .filter_map(Value::as_object)
         .find(|option| option.get("type") != Some(&Value::from("null")));
     let mut given = schema.clone();
+    // The outer schema keeps its description and default, which the inner one lacks.
     given.remove("anyOf");
 
     for (key, value) in set.into_iter().flatten() {
@@ -172,6 +178,8 @@ fn default(schema: &Map<String, Value>) -> Option<String> {
 
 /// A value as the file has it.
 fn shown(value: &Value) -> String {
+    // The schema has durations as serde writes them, an object with `secs` and `nanos` that no file may
+    // contain.
     if let Some(duration) = duration(value) {
         return duration;
     }

@@ -135,6 +135,7 @@ impl FromStr for RegistryReference {
                         .all(|byte| of_name(byte) || b"._-".contains(&byte))
             };
 
+            // No part begins with a point, so a name cannot climb out of its repository in the URL.
             let is_name = name.len() <= 255 && name.split('/').all(is_part);
             (is_name && is_host(host)).then(|| Self {
                 host: host.to_owned(),
@@ -153,6 +154,7 @@ fn is_host(text: &str) -> bool {
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
         _ => (text, None),
     };
+    // User information or a path in the host would send the request, and its login, elsewhere.
     let of_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-".contains(&byte);
     let of_address = |byte: u8| byte.is_ascii_hexdigit() || b":.".contains(&byte);
     let is_address = |inner: &str| !inner.is_empty() && inner.bytes().all(of_address);
@@ -218,6 +220,7 @@ impl ImageManifest {
             let kind = manifest.config.media_type;
             return Err(unfit(format!("its config is of type {kind}")));
         }
+        // With several layers it would be open which of them the digest of an admitted component means.
         let [layer] = manifest.layers.as_slice() else {
             return Err(unfit(format!("it has {} layers", manifest.layers.len())));
         };
@@ -225,6 +228,7 @@ impl ImageManifest {
         if layer.media_type != LAYER {
             return Err(unfit(format!("its layer is of type {}", layer.media_type)));
         }
+        // The digest becomes a part of the next address, so it must have this form.
         if !is_digest(&layer.digest) {
             return Err(unfit("its layer has no SHA-256".into()));
         }
@@ -263,6 +267,7 @@ impl ComponentDownload {
     /// # Errors
     /// The registry has other bytes, or more than the limit, or is too slow.
     pub async fn piece(&mut self) -> Result<Option<Bytes>, RegistryError> {
+        // The deadline is for all pieces, or a registry could send a byte now and then for ever.
         let piece = timeout_at(self.deadline, self.response.chunk()).await;
         let piece = piece
             .map_err(|_| RegistryError::Slow)?
@@ -374,6 +379,7 @@ impl<'a> Registry<'a> {
         let deadline = Instant::now() + PULL_PATIENCE;
         let begun = timeout_at(deadline, async {
             let wanted = self.digest()?;
+            // By digest and checked: the registry and everything between may serve other bytes.
             let path = format!("manifests/{wanted}");
             let manifest = self.read(&path, "the manifest", MANIFEST_LIMIT).await?;
             checked("the manifest", &manifest, &wanted)?;
@@ -386,6 +392,7 @@ impl<'a> Registry<'a> {
             let download = ComponentDownload {
                 response: self.sent(request).await?,
                 hash: Sha256::new(),
+                // The limit and not the stated size, because the statement is the registry's own.
                 left: limit,
                 expected: layer.digest,
                 deadline,
@@ -405,6 +412,7 @@ impl<'a> Registry<'a> {
             let subject = self.digest()?;
             self.read_bundles(&subject, &mut found).await
         };
+        // The component counts without its bundles, so a failure here is noted and not returned.
         let ended = timeout_at(Instant::now() + PULL_PATIENCE, read).await;
         if let Err(error) = ended.unwrap_or(Err(RegistryError::Slow)) {
             found.problems.push(error.to_string());
@@ -435,6 +443,7 @@ impl<'a> Registry<'a> {
             .filter(of_bundle)
             .map(|one| one["digest"].as_str().unwrap_or_default())
             .collect();
+        // Many registries let strangers attach bundles, so their number is limited.
         if digests.len() > BUNDLES {
             found.problems.push(format!(
                 "{} bundles refer to it; the first {BUNDLES} were read",
@@ -456,6 +465,7 @@ impl<'a> Registry<'a> {
     async fn bundle(&mut self, digest: &str) -> Result<String, RegistryError> {
         let what = "a bundle";
         let unfit = || RegistryError::Protocol("a bundle has no layer with a SHA-256");
+        // It stands in a list that others write, and becomes a part of an address.
         if !is_digest(digest) {
             return Err(unfit());
         }
@@ -482,6 +492,7 @@ impl<'a> Registry<'a> {
     async fn referrers(&mut self, subject: &str) -> Result<ReferrerList, RegistryError> {
         let kept = format!("referrers/{subject}?artifactType={BUNDLE_V0_3}").replace('+', "%2B");
         let tagged = format!("manifests/{}", referrers_tag(subject));
+        // Only registries without lists of their own leave the tag to their clients, so it comes second.
         for (path, is_kept) in [(kept, true), (tagged, false)] {
             match self
                 .read(&path, "the list of bundles", MANIFEST_LIMIT)
@@ -514,6 +525,7 @@ impl<'a> Registry<'a> {
             Descriptor::of(BUNDLE_V0_3, &bundle),
             Descriptor::of(EMPTY, &config),
         );
+        // Registries refuse a manifest that names unknown blobs, so the blobs come first.
         self.put_blob(&empty, config).await?;
 
         self.put_blob(&layer, bundle).await?;
@@ -526,6 +538,8 @@ impl<'a> Registry<'a> {
         self.put_manifest(&described.digest, MANIFEST, manifest)
             .await?;
 
+        // A registry without lists of its own leaves them to its clients, which write over each other
+        // without a lock.
         let mut entry = json!(described);
         entry["artifactType"] = json!(BUNDLE_V0_3);
 
@@ -595,6 +609,7 @@ impl<'a> Registry<'a> {
         });
         let manifest = Bytes::from(manifest.to_string());
         let digest = digest(&manifest);
+        // The tag comes last, so it never names a component that is not complete.
         self.put_manifest(&tag, MANIFEST, manifest).await?;
 
         Ok(RegistryReference {
@@ -616,6 +631,7 @@ impl<'a> Registry<'a> {
         let begun = self.sent(begin).await?;
         let mut url =
             location(&base, &begun).ok_or(RegistryError::Protocol("an upload has no location"))?;
+        // The registry chose this address, so it is checked before the component goes there.
         self.check(&url)?;
         url.query_pairs_mut().append_pair("digest", &blob.digest);
         let put = RegistryRequest {
@@ -638,6 +654,7 @@ impl<'a> Registry<'a> {
             url_of = url("http").map_err(unknown)?;
         }
 
+        // The text of a reference comes from callers, like any other address.
         guard::check_url(&url_of, &AllowedAddresses::public(self.allow_insecure))?;
         Ok(url_of)
     }
@@ -675,6 +692,7 @@ impl<'a> Registry<'a> {
             response = self.once(&request, &at).await?;
         }
 
+        // The client follows none by itself, because each new address has to be checked.
         for _ in 0..REDIRECTS {
             if !response.status().is_redirection() || request.method != Method::GET {
                 break;
@@ -717,6 +735,7 @@ impl<'a> Registry<'a> {
         request: &RegistryRequest,
         url: &Url,
     ) -> Result<reqwest::Response, RegistryError> {
+        // Registries redirect downloads to a storage service, which must not see the login.
         let with_login = self.is_own(url)?;
         let mut sent = self.http.request(request.method.clone(), url.clone());
         sent = sent.timeout(PATIENCE);
@@ -749,6 +768,8 @@ impl<'a> Registry<'a> {
         let realm = parameters.get("realm").ok_or(unknown)?;
         let mut url = Url::parse(realm)
             .map_err(|_| RegistryError::Protocol("its token service has no address"))?;
+        // By the protocol, the login goes to the service that the registry names.
+        // Its address is checked like others.
         self.check(&url)?;
 
         for name in ["service", "scope"] {
@@ -758,6 +779,7 @@ impl<'a> Registry<'a> {
         }
 
         let mut request = self.http.get(url).timeout(PATIENCE);
+        // Without a login the service gives a token for public repositories.
         if let Some(basic) = basic {
             request = request.header(AUTHORIZATION, basic);
         }
@@ -847,6 +869,7 @@ fn parameters_of(mut text: &str) -> BTreeMap<String, String> {
     let mut parameters = BTreeMap::new();
     while let Some((name, rest)) = text.split_once('=') {
         let name = name.trim_matches([' ', ',']).to_ascii_lowercase();
+        // A quoted value may contain commas: a scope lists its actions with them.
         let (value, rest) = match rest.strip_prefix('"') {
             Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
             None => rest.split_once(',').unwrap_or((rest, "")),
@@ -869,6 +892,7 @@ async fn body(
     what: &str,
     limit: u64,
 ) -> Result<Bytes, RegistryError> {
+    // Counted while it is read, because a stated length need not be true.
     let mut read = BytesMut::new();
     while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
         if read.len() as u64 + chunk.len() as u64 > limit {

@@ -115,6 +115,7 @@ impl AwsClient {
             ciphertext_blob: String,
         }
 
+        // KMS opens the key in the same context only, so it cannot be used for another purpose.
         let body = json!({
             "KeyId": key, "KeySpec": "AES_256", "EncryptionContext": { "holdfast": context },
         });
@@ -152,6 +153,7 @@ impl AwsClient {
         let answer = self
             .call("kms", Method::POST, &self.kms, AMZ_JSON, &headers, body)
             .await?;
+        // The parser's error is dropped, because it may quote the key.
         serde_json::from_slice(&answer)
             .map_err(|_| FilesError::Aws("KMS answered something else".into()))
     }
@@ -166,6 +168,8 @@ impl AwsClient {
         headers: &[(&'static str, &str)],
         body: String,
     ) -> Result<Bytes, FilesError> {
+        // All calls here may be repeated: a retention is set to the same time, and
+        // a data key that is lost is not used.
         let mut delays = DELAYS.into_iter();
         loop {
             let body = Bytes::from(body.clone());
@@ -203,6 +207,7 @@ impl AwsClient {
         let mut request: HttpRequest = request
             .body(HttpRequestBody::from(body.clone()))
             .map_err(|_| failed("the address cannot be used"))?;
+        // Each attempt is signed anew, because signatures have a time and credentials of a role expire.
         let credential = self.credentials.get_credential().await;
         let credential = credential.map_err(|_| failed("there are no credentials"))?;
         AwsAuthorizer::new(&credential, service, &self.region)
@@ -221,6 +226,7 @@ impl AwsClient {
             .map_err(|error| AwsCallFailure::Again(error.without_url().to_string()))?;
 
         let status = answer.status();
+        // Other refusals would be the same at the next try.
         if status.is_server_error() || status == http::StatusCode::TOO_MANY_REQUESTS {
             return Err(AwsCallFailure::Again(status.to_string()));
         }

@@ -91,6 +91,7 @@ impl ObjectCipher {
             let key = STANDARD.decode(key.trim()).ok();
             let key = key.and_then(|key| ObjectKey::try_from(key).ok());
             let cipher = key.and_then(|key| AtRestCipher::new(&key));
+            // With two keys of one name, an object's header would not show which of them opens it.
             if keys
                 .insert(name.to_owned(), cipher.ok_or_else(line_is_bad)?)
                 .is_some()
@@ -112,6 +113,7 @@ impl ObjectCipher {
     }
 
     fn with(wrap: KeyWrapping) -> Self {
+        // A KMS key that the operator disables opens nothing any more when this time is over.
         let unwrapped = Cache::builder()
             .max_capacity(KEPT_KEYS)
             .time_to_live(KEPT_FOR)
@@ -142,6 +144,7 @@ impl ObjectCipher {
             return Ok(key);
         }
 
+        // The header names the key, so objects of a replaced key stay readable while the file has it.
         let (by, wrapped) = head.split_once(' ').ok_or(FilesError::Damaged)?;
         let key = match (&self.wrap, by.strip_prefix("file:")) {
             (KeyWrapping::File { keys, .. }, Some(name)) => {
@@ -269,6 +272,7 @@ impl ObjectEncryption {
 
     /// Encrypts the last segment; returns the remaining output.
     pub(super) fn finish(mut self) -> Result<Bytes, FilesError> {
+        // Also an empty object has a last segment. Without one, cutting everything off would go unnoticed.
         let last = self.waiting.split();
         self.segments.seal(&last, true, &mut self.done)?;
         Ok(self.done.freeze())
@@ -292,6 +296,7 @@ pub(super) async fn decrypted(
     let prefix = MAGIC.len() + LENGTH;
     raw.fill(prefix).await?;
 
+    // Stored before encryption was switched on. The caller compares the hash in any case.
     if !raw.begun.starts_with(MAGIC) {
         return Ok((raw.rest(), size));
     }

@@ -361,6 +361,8 @@ impl Files {
     /// Opens a local folder; every write is synced before it returns.
     pub fn local(folder: &FilePath) -> Result<Self, FilesError> {
         disk::make_folder(folder).map_err(|error| FilesError::Url(error.to_string()))?;
+        // Rows refer to a file once its write has returned. Without the sync, a power
+        // failure could leave the row alone.
         let store = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
         Ok(Self {
             folder: Some(folder.to_owned()),
@@ -414,6 +416,7 @@ impl Files {
 
     /// Adds encryption, if it is configured.
     pub fn with(mut self, settings: &StorageSettings) -> Result<Self, FilesError> {
+        // An operator who asks for a lock must not get a store that cannot lock.
         if settings.archive_retention.is_some() && self.retention.is_none() {
             return Err(unlockable());
         }
@@ -466,6 +469,7 @@ impl Files {
         let stored = match &self.cipher {
             None => self.create(&file.key, pieces.clone()).await,
             Some(cipher) => {
+                // Each put has a key of its own, so the same bytes never look the same in the store.
                 let mut encryption = cipher.encrypt().await?;
                 let mut sealed = Vec::new();
                 for piece in pieces {
@@ -571,6 +575,7 @@ impl Files {
         upload: &SpooledFile,
         content_type: &str,
     ) -> Result<StoredFile, FilesError> {
+        // One request creates an object or nothing, and most documents fit into it.
         if upload.size() <= PART as u64 {
             let bytes = upload.read().await.map_err(FilesError::Spool)?;
             return self.put(area, org, owner, bytes, content_type).await;
@@ -636,6 +641,7 @@ impl Files {
             hasher.update(&piece);
         }
 
+        // A broken connection comes before the hash, or it would be reported as tampering.
         whole(read, size)?;
         same(file, hex::encode(hasher.finalize()))
     }
@@ -656,6 +662,7 @@ impl Files {
             GetResultPayload::File(file, _) => in_large_pieces(file),
             GetResultPayload::Stream(pieces) => pieces,
         };
+        // The limit is for each piece, because the time of all depends on the size of the document.
         let raw = futures::stream::try_unfold(pieces, move |mut raw| async move {
             match tokio::time::timeout(patience, raw.try_next()).await {
                 Ok(piece) => Ok(piece?.map(|piece| (piece, raw))),
@@ -677,6 +684,7 @@ impl Files {
             return read;
         };
 
+        // The evidence needs the digest of the bytes that are there now, although they do not decrypt.
         let (mut raw, _) = self.raw(file).await?;
         let mut hasher = Sha256::new();
         while let Some(piece) = raw.try_next().await? {
@@ -696,6 +704,7 @@ impl Files {
             return Ok(());
         };
 
+        // This request bypasses the store's client, which adds the prefix elsewhere.
         let own = Path::from(file.key.as_str());
         let key: Path = retention.prefix.parts().chain(own.parts()).collect();
         let until = now + retention.period;
@@ -822,6 +831,7 @@ impl Files {
         // Different bytes, so that an overwrite shows in the read below.
         let again = self.create(&name, vec![Bytes::from_static(b"other")]).await;
         let read = self.read_plain(&name).await?;
+        // Removed before the verdict, so that a failing check leaves no object behind.
         self.in_time(self.store.delete(&path)).await?;
 
         match again {
@@ -885,6 +895,7 @@ fn options(settings: &StorageSettings) -> BTreeMap<String, String> {
             .any(|prefix| name.starts_with(prefix));
         known.then(|| (name.to_ascii_lowercase(), value))
     });
+    // Behind the variables: of two entries of a name the map keeps the last one.
     let set = settings.options.iter();
     let set = set.map(|(name, value)| (name.to_ascii_lowercase(), value.reveal().to_owned()));
 
@@ -997,6 +1008,7 @@ fn remove_staged(folder: &FilePath, before: Timestamp) -> std::io::Result<u64> {
 fn abort_on_io_error(error: &object_store::Error) {
     const EIO: i32 = 5;
 
+    // The store wraps the error of the system several times.
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
         let code = error

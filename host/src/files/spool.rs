@@ -35,6 +35,7 @@ impl SpoolWriter {
     pub async fn new(folder: &Path) -> io::Result<Self> {
         tokio::fs::create_dir_all(folder).await?;
         let folder = folder.to_owned();
+        // Unnamed: the system frees it with the last handle, also when the process is killed.
         let file = tokio::task::spawn_blocking(move || tempfile::tempfile_in(folder)).await??;
         Ok(Self {
             file: BufWriter::with_capacity(GATHERED, File::from_std(file)),
@@ -102,6 +103,7 @@ impl SpooledFile {
             let mut file = tempfile::tempfile_in(folder)?;
             write(&mut file)?;
             file.rewind()?;
+            // Hashed by reading it back, because a writer may jump back in the file.
             let mut hasher = Sha256::new();
             let size = io::copy(&mut file, &mut hasher)?;
             file.rewind()?;
@@ -169,6 +171,7 @@ impl SpooledFile {
 
 /// Reads the piece at an offset; it is empty at the end of the file.
 async fn read_piece(file: Arc<SpooledFile>, at: u64) -> io::Result<(Arc<SpooledFile>, Bytes)> {
+    // Positioned reads leave the shared position alone, so several downloads can use one file.
     let read = tokio::task::spawn_blocking(move || {
         let mut piece = vec![0; PIECE];
         let length = file.file.read_at(&mut piece, at)?;

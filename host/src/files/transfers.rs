@@ -52,6 +52,7 @@ impl OpenTransfers {
 impl TransferShare {
     /// Adds to the amount. Returns false, and adds nothing, if an owner has no room for it.
     pub fn grow(&mut self, by: u64) -> bool {
+        // One lock for check and change, or two uploads could both take the last room.
         let mut held = self.transfers.lock();
         let has_room = |(owner, most): &(String, u64)| {
             held.get(owner).copied().unwrap_or_default() + by <= *most
@@ -74,6 +75,8 @@ impl Drop for TransferShare {
         let mut held = self.transfers.lock();
         for (owner, _) in &self.owners {
             let left = held.get(owner).copied().unwrap_or_default();
+            // Owners without transfers leave the map, because networks and credentials
+            // have no limit in number.
             match left.saturating_sub(self.amount) {
                 0 => held.remove(owner),
                 left => held.insert(owner.clone(), left),

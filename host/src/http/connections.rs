@@ -70,11 +70,14 @@ impl ConnectionRegistry {
     /// Registers a connection. When the limit is reached, closes the connection that has waited
     /// longest for a request, preferring those that never sent a complete request head.
     pub fn admit(self: &Arc<Self>) -> ConnectionAdmission {
+        // One lock for the check and the entry: two connections at once must not both take the last place.
         let mut open = self.lock();
         let mut shed = false;
         if open.connections.len() >= self.most {
             let waiting = open.connections.iter();
             let waiting = waiting.filter_map(|(id, connection)| Some((connection.rank()?, *id)));
+            // Attackers can open connections faster than clients, so refusing new ones would lock clients
+            // out.
             let Some((_, id)) = waiting.min() else {
                 return ConnectionAdmission::Full;
             };
@@ -167,6 +170,8 @@ impl ClientConnection {
         if activity.reading.is_over(patience) || unasked.any(|since| since.elapsed() > patience) {
             return Some(ConnectionTimeout::Reading);
         }
+        // A request in progress may take as long as it needs. Its body and its answer have limits of their
+        // own.
         if activity.requests > 0 {
             return None;
         }
@@ -203,6 +208,7 @@ impl ClientConnection {
     pub fn begin(self: &Arc<Self>) -> ActiveRequest {
         let mut activity = self.lock();
         activity.requests += 1;
+        // The clock of the head stops here: the handler's time is the server's and not the client's.
         activity.head_since = None;
         activity.next_request += 1;
         ActiveRequest {
@@ -230,11 +236,14 @@ impl ClientConnection {
     fn wrote(&self, written: &Poll<io::Result<usize>>) {
         let mut activity = self.lock();
         match written {
+            // A full send buffer means that the client does not read. The clock runs until it takes bytes
+            // again.
             Poll::Pending => {
                 activity.reading.wait();
             }
             Poll::Ready(written) => {
                 activity.reading.moved(*written.as_ref().unwrap_or(&0));
+                // The last bytes of an answer leave after its request has ended, and count as activity.
                 if activity.requests == 0 {
                     activity.waiting_since = Instant::now();
                 }
@@ -262,6 +271,7 @@ impl ActiveRequest {
     /// Records that a piece of the answer was handed to the connection.
     pub fn handed_out(&self) {
         let mut activity = self.connection.lock();
+        // On HTTP/2, a client can leave one stream unread while the socket flows, so each answer has a clock.
         activity.unasked.insert(self.request, Instant::now());
     }
 }
@@ -349,6 +359,8 @@ impl AsyncWrite for TrackedSocket {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
+        // The end of our side is sent first. The client then stops sending and closes, as RFC 9112, section
+        // 9.6 asks.
         ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
         if !this.connection.lingers.load(Ordering::Relaxed) {
             return Poll::Ready(Ok(()));
@@ -359,6 +371,7 @@ impl AsyncWrite for TrackedSocket {
             discarded: 0,
         });
 
+        // Both limits are needed: a client can send slowly for ever, or fast without end.
         let mut space = [0; 16 * 1024];
         while lingering.discarded < LINGER_BYTES
             && lingering.until.as_mut().poll(context).is_pending()

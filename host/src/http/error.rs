@@ -147,6 +147,7 @@ impl IntoResponse for HttpError {
             .extensions_mut()
             .insert(ErrorReasons(self.reasons()));
 
+        // Layers outside see the response only, and read code, cause and texts from its extensions.
         if let Some(seconds) = self.retry_after {
             response
                 .headers_mut()
@@ -167,7 +168,10 @@ impl IntoResponse for HttpError {
 
 impl From<ServiceError> for HttpError {
     fn from(error: ServiceError) -> Self {
+        // Taken before the match moves parts of the error out.
         let (text, busy) = (error.to_string(), error.is_busy());
+        // First, because a full disk hides in errors of the database and of files, which have answers of
+        // their own.
         if error.is_disk_full() {
             let message = "There is no room on the disk right now; nothing was changed";
             return Self::unavailable(message, RETRY_FULL)
@@ -182,6 +186,7 @@ impl From<ServiceError> for HttpError {
             ServiceError::Malformed(_) => Self::bad_request(text),
             ServiceError::UnsupportedType(_) => Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, text),
             ServiceError::Unreadable { message, reason } => {
+                // The component reports reasons as text, and the contract has a code for this one only.
                 let differs = reason.starts_with(READS_DIFFERENTLY);
                 let answer = Self::new(StatusCode::UNPROCESSABLE_ENTITY, message)
                     .with_details(json!({ "reason": reason }));
@@ -194,6 +199,7 @@ impl From<ServiceError> for HttpError {
             ServiceError::NotFound(_) | ServiceError::NotFoundText(_) => {
                 Self::new(StatusCode::NOT_FOUND, text)
             }
+            // 422 where the request itself makes no sense, 409 where it can succeed in another state.
             ServiceError::Refused(refusal) => {
                 let status = match refusal.reason {
                     RefusalReason::Semantic => StatusCode::UNPROCESSABLE_ENTITY,
@@ -206,6 +212,7 @@ impl From<ServiceError> for HttpError {
             }
             ServiceError::ControlRefused(refusal) => {
                 let status = match refusal.reason {
+                    // No change of the record's state could make this act possible.
                     control::RefusalReason::ToOneself => StatusCode::UNPROCESSABLE_ENTITY,
                     _ => StatusCode::CONFLICT,
                 };
@@ -217,6 +224,8 @@ impl From<ServiceError> for HttpError {
                     None => error,
                 }
             }
+            // No name of the other party: a refusal must not tell who financed the collateral. The reference
+            // serves a dispute.
             ServiceError::AlreadyControlled(conflict) => Self::new(StatusCode::CONFLICT, text)
                 .with_code("already_controlled")
                 .with_details(json!({ "since": conflict.since, "reference": conflict.reference })),
@@ -231,6 +240,7 @@ impl From<ServiceError> for HttpError {
             }
             ServiceError::Change(problem) => {
                 let status = match problem {
+                    // The person lacks a role. All other problems are states of the request.
                     ChangeProblem::RoleReviews => StatusCode::FORBIDDEN,
                     _ => StatusCode::CONFLICT,
                 };
@@ -271,6 +281,7 @@ impl From<ServiceError> for HttpError {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, text).with_details(json!(reasons))
             }
             ServiceError::Conflict(_) => Self::new(StatusCode::CONFLICT, text),
+            // The first request with the key will end soon, and the repeat then gets its answer.
             ServiceError::StillRunning => {
                 Self::new(StatusCode::CONFLICT, text).retry_after(RETRY_SOON)
             }
@@ -283,10 +294,12 @@ impl From<ServiceError> for HttpError {
             }
             ServiceError::NotInTest => Self::new(StatusCode::CONFLICT, text).with_code("test_data"),
             ServiceError::Gone(_) => Self::new(StatusCode::GONE, text),
+            // Before the arms of providers: a component that is still loading is no bad gateway.
             _ if busy => {
                 let message = "This organization's component cannot answer right now";
                 Self::unavailable(message, RETRY).because(text)
             }
+            // The provider's text can quote settings or persons, so it goes to the log and not to the caller.
             ServiceError::Provider(ProviderError::NotConfigured(_)) => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "Provider is not configured",
@@ -312,6 +325,8 @@ impl From<ServiceError> for HttpError {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, text).retry_after(RETRY)
             }
             ServiceError::NotConfigured(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
+            // The document exhausted the reader's limits, so the caller has to change it. Other components
+            // are not the caller's fault.
             ServiceError::Component(error) if error.by_document => Self::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "The PDF could not be read",
@@ -335,9 +350,11 @@ impl From<ServiceError> for HttpError {
                 "Changed by another request in the meantime",
             )
             .retry_after(RETRY_SOON),
+            // A database that restarts is back soon, and nothing was changed.
             ServiceError::Store(error) if error.is_unreachable() => {
                 Self::unavailable("The database cannot be reached right now", RETRY).because(text)
             }
+            // A deadlock or a serialization failure: the same request succeeds a moment later.
             ServiceError::Store(error) if error.is_rolled_back() => {
                 let message = "The change met another; please try again";
                 Self::unavailable(message, RETRY_SOON).because(text)
@@ -350,6 +367,7 @@ impl From<ServiceError> for HttpError {
                 let message = "Nothing is sealed until the clock of the service is right again";
                 Self::unavailable(message, RETRY).because(text)
             }
+            // Listed one by one, so a new kind of error does not become a 500 unnoticed.
             ServiceError::Component(_)
             | ServiceError::Store(_)
             | ServiceError::Files(_)

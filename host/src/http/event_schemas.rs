@@ -54,6 +54,7 @@ fn operation(event: EventType) -> Operation {
         ..Operation::default()
     };
 
+    // Any success counts, so the answer is a range and not one status.
     operation
         .responses
         .get_or_insert_default()
@@ -74,6 +75,8 @@ fn name(event: EventType) -> String {
 }
 
 fn headers() -> Vec<ReferenceOr<Parameter>> {
+    // A header of some deliveries only, such as the signature of a rotated secret, is left out: all of these
+    // are required.
     let headers = [
         ("webhook-id", "Id of the event, the same on every retry"),
         ("webhook-timestamp", "Seconds since 1970"),
@@ -112,10 +115,12 @@ fn headers() -> Vec<ReferenceOr<Parameter>> {
 pub fn body(event: EventType) -> Schema {
     let (description, members) = event.described();
     let mut data = Map::new();
+    // Every event has these, and null where it is about no envelope.
     for member in ["envelope_id", "customer_id", "external_id"] {
         data.insert(member.into(), json!({ "type": ["string", "null"] }));
     }
 
+    // `required` below has only the members of every event of the type.
     for member in members.iter().chain(sometimes(event)) {
         data.insert((*member).into(), schema_of(event, member).to_value());
     }
@@ -202,6 +207,7 @@ fn or_null(of: Schema) -> Schema {
 fn schema_of(event: EventType, member: &str) -> Schema {
     use EventType as E;
 
+    // These events carry the same object as the API's answer, so the schema is that of its type.
     let typed = match event {
         E::ControlTransferProposed
         | E::ControlTransferAccepted
@@ -231,6 +237,7 @@ fn schema_of(event: EventType, member: &str) -> Schema {
         (_, "designee" | "buyer" | "pledgee") => or_null(inlined::<PartyView>()),
         (_, "signer" | "previous") => signer(),
         (_, "signers") => list(signer()),
+        // Values are those that signers entered, so their type depends on the field.
         (_, "fields") => list(json_schema!({
             "type": "object",
             "required": ["name", "value"],

@@ -33,6 +33,7 @@ async fn answer(State(played): State<Arc<PlayedFarEnd>>, request: Request) -> Re
             eprintln!("far end: {asked} -> {} ({call})", response.status());
             response.map(Body::from)
         }
+        // The author of the plugin sees the missing exchange on the terminal and in the plugin's error.
         None => {
             eprintln!("far end: {asked} -> 404, far-end.json has no exchange for it");
             let error =

@@ -77,6 +77,7 @@ pub async fn serve(
 
     let tasks = TaskTracker::new();
     loop {
+        // Accepting can be abandoned at any point: the system keeps a connection that was not taken.
         let accepted = tokio::select! {
             () = stop.cancelled() => break,
             accepted = listener.accept() => accepted,
@@ -87,6 +88,7 @@ pub async fn serve(
                     tasks.spawn(server.clone().serve(entry, stream, peer));
                 }
             }
+            // A client that is gone before it was accepted must not slow the loop down for others.
             Err(error) if is_of_the_client(&error) => {}
             Err(error) => {
                 tracing::error!(%error, "connection could not be accepted");
@@ -104,6 +106,7 @@ pub async fn serve(
             connections = tasks.len(),
             "closing connections that did not finish in time"
         );
+        // Waiting is bounded: the signal drops every connection without another message.
         server.cut_off.cancel();
         tasks.wait().await;
     }
@@ -125,6 +128,7 @@ fn builder(settings: &HttpSettings) -> Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .max_concurrent_streams(settings.streams)
         .max_send_buf_size(BUFFER)
+        // The same limit for both protocols, because HPACK lets a small frame grow into large headers.
         .max_header_list_size(BUFFER as u32)
         .initial_connection_window_size(HTTP2_WINDOW)
         .initial_stream_window_size(HTTP2_STREAM_WINDOW)
@@ -156,6 +160,8 @@ impl ConnectionServer {
                 }
                 Some(entry)
             }
+            // The socket is dropped without an answer: writing one could block, and no place is free to wait
+            // in.
             ConnectionAdmission::Full => {
                 self.metrics.closed("refused");
                 None
@@ -181,6 +187,8 @@ impl ConnectionServer {
                 .serve_connection(TokioIo::new(watched), service)
         );
 
+        // One timer for all limits: timers of single reads and writes would be armed thousands of times a
+        // second.
         let mut looks = tokio::time::interval(self.look_every());
         let mut ending = false;
         let mut settings = &self.settings;
@@ -195,6 +203,7 @@ impl ConnectionServer {
                     if connection.is_half_open() {
                         return;
                     }
+                    // The shorter limits apply from now on, and the branch must not be taken again.
                     ending = true;
                     settings = &self.stopping;
                     serving.as_mut().graceful_shutdown();
@@ -203,6 +212,8 @@ impl ConnectionServer {
                     None => {}
                     Some(ConnectionTimeout::Head) => return self.metrics.closed("half-open"),
                     Some(ConnectionTimeout::Reading) => return self.metrics.closed("not-reading"),
+                    // A client may be sending its next request right now. The handshake lets HTTP/2 clients
+                    // repeat it elsewhere.
                     Some(ConnectionTimeout::Idle) => {
                         self.metrics.closed("idle");
                         serving.as_mut().graceful_shutdown();
@@ -251,6 +262,7 @@ where
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(self.peer));
         let connection = self.connection.clone();
+        // Begins before the router: time in queues and middleware counts as a request in progress, too.
         let in_hand = connection.begin();
 
         // On HTTP/2 a request is a stream of its own, which ends without an effect on others.
@@ -290,6 +302,8 @@ impl HttpBody for TrackedBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        // The connection polls for a piece only when there is room for it, so a poll shows that the client
+        // reads.
         self.in_hand.asked();
         let polled = Pin::new(&mut self.body).poll_frame(context);
         if let Poll::Ready(Some(_)) = polled {

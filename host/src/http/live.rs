@@ -53,6 +53,7 @@ pub fn page_place(app: &App, org: &OrgId, session: &SessionId) -> Result<StreamS
 
 fn too_many(limit: StreamLimit) -> HttpError {
     let (status, text) = match limit {
+        // 429 blames the session for its own pages. 503 is the server's limit, which others may have used up.
         StreamLimit::Session => (
             StatusCode::TOO_MANY_REQUESTS,
             "Too many pages of this session are open; close some",
@@ -130,6 +131,7 @@ where
     R: Fn() -> F,
     F: Future<Output = Option<T>>,
 {
+    // An open stream would otherwise hold the server's stop for its whole grace period.
     tokio::select! {
         () = live.app.stopping.cancelled() => return None,
         () = tokio::time::sleep(live.every) => {}

@@ -87,6 +87,7 @@ pub fn router(app: App) -> Router {
             .with_state(app.clone())
     };
 
+    // A router of its own for dry runs: its service refuses the first change of every transaction.
     let tools = mcp::routes(&app, document, inner(&app), inner(&rehearsing));
     let console = &app.config.console;
     let for_people = Router::new()
@@ -109,6 +110,7 @@ pub fn router(app: App) -> Router {
         .merge(inspection::routes())
         .merge(control::routes())
         .merge(joining::routes())
+        // With a listener of its own, the console is reachable there only, for example in a private network.
         .merge(console::routes(console.enabled && console.listen.is_none()))
         .merge(assets::routes())
         .merge(brand::routes())
@@ -171,6 +173,7 @@ async fn identify(
     request: Request,
     next: Next,
 ) -> Response {
+    // The address is read before the handlers take the request's parts.
     let (parts, body) = request.into_parts();
     let address = limits::counted_address(&app, &parts);
     let mut request = Request::from_parts(parts, body);
@@ -181,6 +184,7 @@ async fn identify(
 
     let notes = SharedNotes::default();
     request.extensions_mut().insert(notes.clone());
+    // The route and not the path: ids in labels and span names would make a series for each envelope.
     let matched = route.as_ref().map_or("none", MatchedPath::as_str);
     let trace = traces::span!(
         "request",
@@ -196,8 +200,10 @@ async fn identify(
     let span = trace.in_scope(|| tracing::info_span!("request", request_id = %id));
     let answer = next.run(request).instrument(span.clone());
     let response = traces::within(trace.clone(), answer).await;
+    // After the handler, because only the answer shows how large it is.
     let mut response = downloads::limit(&app, address.as_deref(), response);
     let status = response.status().as_u16();
+    // Pages are not kept: their answers are documents and forms of signers.
     let is_kept = matched.starts_with(API) && !matched.starts_with(REQUEST_LOG);
     let org = notes.org.get().filter(|_| is_kept);
     let answer = match org {
@@ -230,6 +236,7 @@ async fn identify(
             status,
             credential: notes.credential.get().cloned(),
             duration,
+            // Long bodies are left out: they wait in memory until the next batch is written.
             request: notes.json.get().filter(|body| body.len() <= BODY).cloned(),
             answer,
             logged: logged.bodies(known_method(&method), matched, status),
@@ -287,6 +294,7 @@ async fn kept_answer(response: &mut Response) -> Option<Bytes> {
         return None;
     }
 
+    // Only bodies of a known length are taken, so a stream is never read to its end here.
     let body = mem::take(response.body_mut());
     let bytes = axum::body::to_bytes(body, BODY).await.ok()?;
     *response.body_mut() = Body::from(bytes.clone());
@@ -352,11 +360,13 @@ pub fn metrics_router(app: App) -> Router {
 /// Serves metrics on the main listener, to this machine only, unless there is a separate listener.
 /// A forwarding header shows that a proxy passed on a remote request.
 async fn local_metrics(State(app): State<App>, request: Request) -> Response {
+    // A request without a peer comes from this process.
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     let local = peer.is_none_or(|ConnectInfo(peer)| peer.ip().to_canonical().is_loopback());
     let passed_on = ["forwarded", "x-forwarded-for", "x-real-ip"]
         .iter()
         .any(|name| request.headers().contains_key(*name));
+    // 404 and not 403, because the path does not exist for strangers.
     if app.config.metrics_listen.is_some() || !local || passed_on {
         return HttpError::new(StatusCode::NOT_FOUND, "Not found").into_response();
     }
@@ -367,6 +377,7 @@ async fn local_metrics(State(app): State<App>, request: Request) -> Response {
 async fn metrics(State(app): State<App>) -> Response {
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+    // A scrape during a database failure still gets the counters, which then matter most.
     if let Err(error) = gauges::update(&app, &app.seen).await {
         tracing::warn!(%error, "job gauges could not be updated");
     }
@@ -406,6 +417,7 @@ fn logged_path(path: &str, signing_path: &str) -> String {
             return format!("{before}/…");
         }
 
+        // With an empty signing path every path begins with it, so only a valid token marks a link.
         let token = path
             .strip_prefix(before)
             .and_then(|rest| rest.strip_prefix('/'));

@@ -29,6 +29,8 @@ impl TransferPace {
 
     /// Records bytes that the client sent or took.
     pub fn moved(&mut self, bytes: usize) {
+        // Only time in which the server waited counts, or a slow handler would cost the client its
+        // connection.
         if let Some(since) = self.waiting_since.take() {
             self.waited += since.elapsed();
         }

@@ -170,6 +170,7 @@ pub struct CursorReply<T> {
 impl<T: Serialize> CursorReply<T> {
     /// Builds one page of up to `limit` items. `found` has one item more if there is another page.
     pub fn new(mut found: Vec<T>, limit: i64) -> Self {
+        // The service reads one item more than shown, which costs less than counting all.
         let limit = usize::try_from(limit).unwrap_or_default();
         let has_more = found.len() > limit;
         found.truncate(limit);
@@ -257,6 +258,7 @@ impl<T: JsonSchema> OperationOutput for ListReply<T> {
             },
         });
 
+        // Only `limit` is in both kinds of answers, so only it is required.
         let example = json!({ "page": 1, "limit": 20, "total": 1 });
         Some(documented_list::<T>(context, &["limit"], meta, example))
     }
@@ -272,6 +274,7 @@ impl<T: JsonSchema> OperationOutput for ListReply<T> {
 /// Returns the schema of `T` and its first example; that of a list is one of its items.
 pub fn schema_and_example<T: JsonSchema>(context: &mut GenContext) -> (Schema, Option<Value>) {
     let schema = context.schema.subschema_for::<T>();
+    // A list's schema has no example of its own, and its items have.
     let first = |schema: &Schema| schema.get("examples").and_then(|all| all.get(0)).cloned();
     let resolved = context.resolve_schema(&schema);
     let of_item = || {
@@ -390,6 +393,7 @@ impl<K: FileKind> FileReply<K> {
 
     /// Adds a link to the next page (RFC 8288).
     pub fn with_next(mut self, address: &str) -> Self {
+        // An address that is no header value is left out: the caller can still continue after its last block.
         if let Ok(link) = HeaderValue::from_str(&format!("<{address}>; rel=\"next\"")) {
             self.0.headers_mut().insert(header::LINK, link);
         }
@@ -421,6 +425,7 @@ impl<K: FileKind> FileReply<K> {
 /// Sends a file to be saved under `name`. It is streamed from disk, so a slow client holds a file
 /// open and no memory.
 fn attachment(kind: &str, name: &str, file: SpooledFile) -> Response {
+    // The stream keeps the file open. It has no name on the disk, so it is gone with the answer.
     let file = Arc::new(file);
     let headers = [
         (header::CONTENT_TYPE, kind.to_owned()),

@@ -56,6 +56,7 @@ impl UnreadBody {
     /// Discards the rest, or announces the end of the connection. Returns whether it ends.
     pub async fn settle(self, response: &mut Response) -> bool {
         let rest = self.rest.lock();
+        // None means that the handler read the whole body, or drops it later in a task of its own.
         let rest = rest.unwrap_or_else(PoisonError::into_inner).take();
         let Some(BodyRest { body, is_begun }) = rest else {
             return false;
@@ -87,6 +88,7 @@ async fn discard(body: Body) -> bool {
     let whole = async {
         let (mut pieces, mut size) = (body.into_data_stream(), 0);
         while let Some(piece) = pieces.next().await {
+            // A broken body counts as too long: nothing after it on the connection can be read as a request.
             size += piece
                 .as_ref()
                 .map_or(DISCARDED + 1, |piece| piece.len() as u64);

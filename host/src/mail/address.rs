@@ -27,6 +27,7 @@ pub(crate) fn parse(text: &str) -> Result<String, AddressProblem> {
         return Err(AddressProblem::Named);
     }
 
+    // From the right, because a quoted local part may have an @ of its own.
     let (local, host) = text.rsplit_once('@').ok_or(AddressProblem::Malformed)?;
     let host = if host.is_ascii() {
         host.to_owned()

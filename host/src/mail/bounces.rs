@@ -84,6 +84,7 @@ impl BounceMailbox {
             + 1
             + MAC
             + 3;
+        // Refused at the start, or the addresses of all mails would be too long later.
         let most = LOCAL_PART - added;
         if address.user().len() > most {
             return Err(refused(format!(
@@ -136,6 +137,7 @@ impl BounceMailbox {
             })
         };
 
+        // Reports of a delay have another action, and the mail may still arrive.
         let failed = field("Action").is_some_and(|action| action.eq_ignore_ascii_case("failed"));
         let status = field("Status").filter(|status| status.starts_with("5."));
         let Some(status) = status.filter(|_| failed) else {
@@ -143,6 +145,7 @@ impl BounceMailbox {
         };
 
         let diagnosis = field("Diagnostic-Code").unwrap_or_default();
+        // A stranger wrote these lines, and they go to the ledger and to the sender.
         let printable = |text: &str| {
             text.chars()
                 .filter(|one| !one.is_control())
@@ -201,6 +204,7 @@ impl fmt::Display for BounceMailbox {
 fn mac(key: &Key, envelope: &EnvelopeId, signer: &Signer, kind: &str) -> String {
     let parts = [envelope.as_str(), signer.id.as_str(), &signer.email, kind].join("\n");
     let mut code = hex::encode(hmac_sha256(key, &[parts.as_bytes()]));
+    // All of it would not fit into a local part.
     code.truncate(MAC);
     code
 }

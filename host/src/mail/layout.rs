@@ -52,6 +52,7 @@ pub(crate) fn text(letter: &MailContent, look: &MailBranding) -> String {
     }
 
     blocks.extend(letter.notes.iter().cloned());
+    // The separator of a signature (RFC 3676, section 4.3), which mail programs fold away in replies.
     blocks.push(format!("-- \n{}", look.heading));
     blocks.join("\n\n") + "\n"
 }
@@ -108,6 +109,7 @@ fn head(look: &MailBranding, logo: Option<&str>) -> Markup {
 /// Renders a button with the URL as text below it, so that recipients can check the target.
 fn button(label: &str, url: &str, color: &BrandColor) -> Markup {
     let cell = format!("background-color:{color};border-radius:6px");
+    // The letters are black or white by the brand's colour, so that they can be read on it.
     let link = format!(
         "display:inline-block;padding:12px 20px;color:{};font-weight:bold;text-decoration:none",
         color.text()

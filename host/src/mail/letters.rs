@@ -69,6 +69,7 @@ impl LinkFacts<'_> {
             texts.with("mail-deadline", [("moment", moment)])
         });
         let others = self.signers.iter();
+        // The others appear with name and role. Their addresses are for the sender only.
         let others = others.filter(|other| other.position != self.signer.position);
         let others: Vec<String> = others
             .map(|other| {
@@ -92,6 +93,7 @@ impl LinkFacts<'_> {
     /// Builds a letter with the link.
     fn letter(self, subject: &'static str, paragraphs: Vec<String>) -> MailContent {
         let texts = self.texts;
+        // An approver signs nothing, so the button must not promise it.
         let label = match self.signer.kind {
             SignerKind::Approver => "mail-read",
             SignerKind::Signer | SignerKind::Witness => "mail-read-and-sign",
@@ -200,9 +202,11 @@ impl OutcomeNotice<'_> {
 
         MailContent {
             texts,
+            // Phones show the subject, so the signer need not leave the form.
             subject: texts.with("mail-code-subject", [("code", code)]),
             to: self.to.map(one_line),
             paragraphs,
+            // Without a link: a person who reads this mail alone must not be able to open the document.
             button: None,
             notes: vec![
                 texts.text("mail-code-note"),
@@ -255,6 +259,7 @@ impl OutcomeNotice<'_> {
                 let (name, document) = (one_line(by), one_line(&self.envelope.name));
                 let values = [("name", name), ("document", document)];
                 let mut paragraphs = vec![self.texts.with("mail-declined-by", values)];
+                // A signer may decline without a reason, and an empty quotation looks like an error.
                 if !reason.trim().is_empty() {
                     let given = self
                         .texts
@@ -310,6 +315,7 @@ pub(crate) fn endpoint_failing(
     page: Option<String>,
 ) -> MailContent {
     let host = host(texts, endpoint);
+    // The endpoint may have recovered for a moment since the mail was queued.
     let failing = match endpoint.health.failing_since {
         Some(at) => {
             let since = texts.moment(dates, at);
@@ -356,6 +362,8 @@ pub(crate) fn release_request(facts: &ReleaseFacts<'_>) -> MailContent {
         ("purpose", one_line(facts.purpose)),
     ];
 
+    // Paper takes the place of the authoritative copy, which the people who
+    // consent must read in the question.
     let request = if facts.is_paper {
         "mail-release-paper"
     } else {
@@ -424,6 +432,7 @@ pub(crate) fn party_invitation(
     url: String,
     reference_id: &str,
 ) -> MailContent {
+    // Another organization entered these names, so they must not add lines or addresses to the mail.
     let values = [("sender", one_line(sender)), ("name", one_line(name))];
     MailContent {
         texts,
@@ -454,6 +463,7 @@ pub(crate) fn sign_in(
     MailContent {
         texts,
         subject: texts.with("sign-in-subject", values.clone()),
+        // Users have an address and no name.
         to: None,
         paragraphs: vec![texts.with("sign-in-mail", values)],
         button: Some(MailButton {
@@ -471,6 +481,7 @@ pub(crate) fn endpoint_disabled(
     page: Option<String>,
 ) -> MailContent {
     let host = host(texts, endpoint);
+    // After a 410 the receiver itself asked for the end, so the mail does not speak of failures.
     let why = match endpoint.health.disabled {
         Some((DisableReason::Gone, _)) => "mail-endpoint-gone",
         _ => "mail-endpoint-failed",

@@ -5,6 +5,7 @@ pub(super) fn one_line(text: &str) -> String {
     let plain: String = text
         .chars()
         .map(|character| {
+            // A space and not nothing, so that words on two lines stay two words.
             if is_unprintable(character) {
                 ' '
             } else {
@@ -35,6 +36,7 @@ pub(super) fn file_name(document: &str) -> String {
         })
         .take(80)
         .collect();
+    // A leading point would hide the file, and a trailing one is dropped by some systems.
     let name = joined_words(plain.trim_matches(['.', ' ']));
     if name.is_empty() {
         return "document.pdf".to_owned();

@@ -67,6 +67,7 @@ impl MailSender {
         match &self.way {
             MailTransport::Server(server) => server.send(message).await,
             MailTransport::Outbox(folder) => {
+                // Named by the job, so that a repeat replaces the file.
                 let name = format!("{id}.eml");
                 Ok(outbox::write(folder, name, message.formatted()).await?)
             }

@@ -46,6 +46,8 @@ pub(crate) struct PdfAttachment {
 
 impl MessageDraft<'_> {
     pub(crate) fn message(self) -> Result<Message, MailError> {
+        // The organization's name with the installation's address, since only its
+        // own domain can vouch for the mail.
         let from = Mailbox::new(display_name(&self.look.sender), self.from.email.clone());
         let name = self.letter.to.as_deref().and_then(display_name);
         let to = Mailbox::new(name, self.to.trim().parse()?);

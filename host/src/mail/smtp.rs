@@ -111,6 +111,7 @@ impl SmtpServer {
     /// Sends a message. A connection with an error or a timeout is not reused.
     pub(super) async fn send(&self, message: &Message) -> Result<(), MailError> {
         let bytes = message.formatted();
+        // The limit below covers all of it, because the library waits for an answer without one.
         let sent = async {
             let mut connection = match self.take().await {
                 Some(connection) => connection,
@@ -157,6 +158,7 @@ impl SmtpServer {
             _ => {}
         }
 
+        // After STARTTLS, so the password never crosses the network in the clear.
         if let Some(credentials) = &self.credentials {
             connection.auth(DEFAULT_MECHANISMS, credentials).await?;
         }
@@ -214,6 +216,7 @@ pub(super) fn is_about_credentials(error: &smtp::Error) -> bool {
 }
 
 fn encryption(url: &Url) -> Option<SmtpEncryption> {
+    // Exact forms only: a mistyped parameter must not turn encryption off.
     match (url.scheme(), url.query()) {
         ("smtps", None) => Some(SmtpEncryption::Implicit),
         ("smtp", Some("tls=required")) => Some(SmtpEncryption::Required),
@@ -243,6 +246,7 @@ fn credentials(url: &Url) -> Result<Option<Credentials>, ConfigError> {
 
 /// Returns the domain of the public URL, if there is one.
 fn own_name(config: &Config) -> ClientId {
+    // Many servers distrust an EHLO name that does not resolve, such as that of a container.
     let domain = config.public_url.as_ref().and_then(Url::domain);
     match domain {
         Some(domain) => ClientId::Domain(domain.to_owned()),

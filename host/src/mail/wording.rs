@@ -38,6 +38,7 @@ impl TextWording<'_> {
     pub(crate) fn access_code(&self, code: &str, signing_url: &str) -> String {
         let said = self.about("text-code", code);
         let url = url::Url::parse(signing_url).ok();
+        // A code without the binding still works, so an address without a host is no failure.
         match url.as_ref().and_then(url::Url::host_str) {
             Some(host) => format!("{said}\n\n@{host} #{code}"),
             None => said,

@@ -77,6 +77,8 @@ impl Room {
         let states = rules
             .apply(ruled, own.chain(signed).collect(), form.today.clone())
             .await?;
+        // The component answers in the order of the question, so the signer's
+        // own fields come first here, too.
         for (field, state) in applied.fields.iter_mut().zip(states) {
             let FieldState {
                 shown,
@@ -148,6 +150,7 @@ pub fn ruled_field(field: &Field) -> RuledField {
 
 fn message(field: &RoomField, problem: Problem, dates: DateFormat) -> Message {
     let is_date = field.field_type == "date";
+    // The rules have ISO dates. The signer reads the limit in the form of the document.
     let limit = |limit: &str| {
         if is_date {
             dates.written(limit)

@@ -82,6 +82,7 @@ impl Room {
         let all = rooms::submitters(&mut connection, org, form.submission.id).await?;
 
         drop(connection);
+        // Checked before the sandbox reads the file, because joining large files is the expensive part.
         let others = others(&all, form.submitter.id, field);
         let total: i64 = others.iter().map(|other| other.size).sum();
         let total = usize::try_from(total).unwrap_or(usize::MAX);
@@ -90,6 +91,7 @@ impl Room {
             return Err(wrong(field, why));
         }
 
+        // Before the transaction: its lock would block the other signers while the sandbox works.
         let checked = self.readable(&form.submission, &others, &file.bytes);
         let kind = match checked.await? {
             Ok(kind) => kind,
@@ -120,6 +122,7 @@ impl Room {
             size: stored.size,
         };
         let name = attached.name.clone();
+        // The name is the field's entry, so that rules and required fields see an answer.
         submitter.values.insert(field.to_owned(), name.clone());
 
         submitter.attachments.insert(field.to_owned(), attached);
@@ -167,6 +170,8 @@ impl Room {
             return Ok(Err(Message::new("problem-attachment-type")));
         };
 
+        // The first bytes say nothing about the rest, so a reader opens the file while
+        // the signer can still replace it.
         let unreadable = || Message::new("problem-attachment-unreadable");
         let org = &submission.org;
         if kind == FileType::Pdf {
@@ -181,6 +186,7 @@ impl Room {
             }
         }
 
+        // A trial of the later work, with all files: what joins now joins after the last signature.
         let owner = WorkOwner::new(org, &submission.id.to_string());
         let document = self.files.get(&submission.file()).await?;
         let mut files = self.stored(others).await?;
@@ -189,6 +195,7 @@ impl Room {
         match self.joined(&owner, document, files).await {
             Ok(Ok(_)) => Ok(Ok(kind)),
             Ok(Err(_)) => Ok(Err(unreadable())),
+            // The signer can replace a file that breaks the component. Other failures are not the file's.
             Err(error) if error.by_document => Ok(Err(unreadable())),
             Err(error) => Err(error.into()),
         }
@@ -215,6 +222,7 @@ impl Room {
             FileType::Png => PictureFormat::Png,
             FileType::Jpeg => PictureFormat::Jpeg,
         };
+        // Decoders of pictures are a favourite target, so pictures are drawn inside the sandbox only.
         let bytes = bytes.to_vec();
         let documents = self.components.documents(None, self.store.priority());
         let documents = documents.for_owner(owner.clone());
@@ -255,6 +263,7 @@ impl Room {
             own.filter_map(|field| submitter.attachments.get(&field.name))
         });
         let attached: Vec<RoomAttachment> = attached.cloned().collect();
+        // Without files the document stays byte for byte as it was filled.
         if attached.is_empty() {
             return Ok(executed);
         }
@@ -277,6 +286,7 @@ impl Room {
             let described = listed(&submitter.attachments);
             let files = submitter.attachments.into_values();
             let (role, name) = (submitter.role, submitter.name);
+            // A signer may still exchange a file before signing, so readers of the API need to know.
             let is_final = submitter.completed_at.is_some();
             described
                 .into_iter()

@@ -46,6 +46,8 @@ impl Room {
             let known = submitters
                 .iter()
                 .find(|submitter| Some(submitter.id) == place.id);
+            // The frozen interface of providers has no place for groups and approvers,
+            // so the host adds them here.
             let submitter = RoomSubmitter {
                 position: place.position,
                 turn: place.turn,
@@ -80,6 +82,7 @@ impl Room {
         let is_open = |submission: &RoomSubmission| {
             submission.archived_at.is_none() && submission.completed_at.is_none()
         };
+        // An executed document carries the old name, so a correction would contradict it.
         let submission = submission.filter(is_open).ok_or(FormError::Closed)?;
 
         // Read again under the lock: the submitter may have signed meanwhile.
@@ -94,6 +97,8 @@ impl Room {
         rooms::update_invitation(tx, &submitter).await?;
 
         if to.is_another_person {
+            // Entries of the earlier person must not become statements of the new
+            // one. The sender's values stay.
             let unopened = RoomSubmitter {
                 values: senders_values(&submission, &submitter),
                 attachments: BTreeMap::new(),
@@ -134,6 +139,7 @@ fn senders_values(
 
 fn without_fields(org: &OrgId, submission: i64, place: &SubmitterPlace<'_>) -> RoomSubmitter {
     let number = |number: i64, byte: &u8| number << 8 | i64::from(*byte);
+    // 48 bits are exact as a number of JSON, too.
     let id = random::<6>().iter().fold(0, number);
     RoomSubmitter {
         slug: hex::encode(random::<7>()),

@@ -28,12 +28,14 @@ impl DeliveredToSigner {
             DeliveredItem::Disclosure(_) | DeliveredItem::Pdf => None,
         });
         let pdf_delivered_at = self.first(&DeliveredItem::Pdf);
+        // A tick alone shows nothing: the consent has to demonstrate access (15 U.S.C. §7001(c)(1)(C)(ii)).
         if pages.clone().next().is_none() && pdf_delivered_at.is_none() {
             return None;
         }
 
         let times = pages.clone().map(|(_, at)| at);
         let (first_page_at, last_page_at) = (times.clone().min(), times.max());
+        // Browsers load pages in any order, and equal evidence has to make an equal certificate.
         let mut pages_delivered: Vec<u32> = pages.map(|(number, _)| number).collect();
         pages_delivered.sort_unstable();
 
@@ -61,6 +63,7 @@ impl Room {
         }
 
         let now = self.clock.now();
+        // Text and delivery commit together, so a digest in the evidence always has its words.
         let mut tx = self.store.begin().await?;
         rows::keep(&mut tx, reader.org, text, now).await?;
         rows::delivered(&mut tx, reader, &item, now).await?;
@@ -77,6 +80,7 @@ impl Room {
         if self.was_delivered(reader, item).await? {
             return Ok(());
         }
+        // Two requests may get here at once. The row that was first stays.
         let mut tx = self.store.begin().await?;
         rows::delivered(&mut tx, reader, item, self.clock.now()).await?;
         tx.commit().await

@@ -53,6 +53,8 @@ impl Room {
             return Ok(());
         }
 
+        // Documents of earlier releases may show their dates in another form by now,
+        // so their digests need not match.
         if found.date_format.is_some() {
             confirm_shown(&found, &submitters, dates)?;
         }
@@ -114,6 +116,7 @@ fn confirm_shown(
     dates: DateFormat,
 ) -> Result<(), ExecuteError> {
     for signer in submitters {
+        // Signatures of earlier releases recorded no digest.
         let Some(shown) = &signer.shown_sha256 else {
             continue;
         };
@@ -148,6 +151,7 @@ pub(super) fn document_value(
         return None;
     }
 
+    // The signature was checked when it was saved. It is parsed again, because only its text is stored.
     let value = match field.field_type.as_str() {
         "signature" | "initials" => match SignatureValue::parse(entered) {
             Ok(SignatureValue::Typed(name)) => FieldValue::Typed(name),
@@ -178,6 +182,8 @@ pub(super) fn filled(
     let own = own.filter(|field| field.submitter_uuid == submitter.role);
     let written = own.filter_map(|field| {
         let entered = submitter.values.get(&field.name)?;
+        // One unreadable entry fails the document. A contract must not go out
+        // without a signature that was given.
         let value = match document_value(field, entered, dates)? {
             Ok(value) => value,
             Err(why) => return Some(Err(why)),

@@ -54,6 +54,7 @@ impl Room {
         let mut fields = Vec::new();
         let mut boxed = Vec::new();
         for FieldEntry { field, value } in entries {
+            // Pictures are scaled and boxes are ticked: both fit any area.
             let Some(value) = text_of(field, value, dates) else {
                 continue;
             };
@@ -89,6 +90,7 @@ impl Room {
 
         let documents = self.components.documents(None, self.store.priority());
         let documents = documents.for_owner(WorkOwner::new(org, ""));
+        // One call for all values, because each call starts a fresh instance.
         let verdicts = documents.check_values(boxed).await?;
         let misfits = fields.into_iter().zip(verdicts);
         let misfits: Vec<_> = misfits.collect();
@@ -143,6 +145,7 @@ impl Room {
         }
 
         let org = &form.submitter.org;
+        // Areas are fractions of a page, so its size decides how much text they hold.
         let pages = self.page_facts(org, &form.submission.file()).await?;
         let look = (style, form.dates.format);
         let misfits = self.misfits(org, &pages, &entries, look).await?;
@@ -174,6 +177,8 @@ impl Room {
 
         let org = &form.submitter.org;
         let pages = self.page_facts(org, &form.submission.file()).await?;
+        // The picture is a preview. Further areas of the field have the same
+        // value, and are checked at saving.
         let area = field.areas.first();
         let Some((width, height)) = area.and_then(|area| size_of(&pages, area)) else {
             return Err(FormError::NotFound);
@@ -222,6 +227,7 @@ impl Room {
             }
         }
 
+        // No facts of this reader's version are kept, or they are forgotten by now.
         let pdf = self.files.get(document).await?;
         let reader = self.components.placement(None, self.store.priority());
         let reader = reader.for_owner(WorkOwner::new(org, &document.sha256));

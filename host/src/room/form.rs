@@ -70,6 +70,7 @@ impl SigningForm {
             ..RoomSubmitter::new(org, 0, 0, 0)
         };
 
+        // A preview is stored nowhere, so it needs no ids.
         let submission = RoomSubmission {
             id: 0,
             org: org.clone(),
@@ -215,6 +216,7 @@ impl Room {
         let mut applied = self.apply_rules(&form, &form.submitter.values).await?;
         let problems = std::mem::take(&mut applied.problems);
         let saved = SavedForm::new(problems, &applied);
+        // Results of formulas are computed here, because a browser can send any number.
         form.submitter.values.extend(applied.computed);
         form.hidden = applied.hidden;
         form.fields = applied.fields;
@@ -234,6 +236,7 @@ impl Room {
         let submission = rooms::submission(&mut connection, org, submitter.submission)
             .await?
             .ok_or(FormError::NotFound)?;
+        // A prefilled name without a file would let a required attachment pass as answered.
         drop_loose_files(&submission, &mut submitter);
 
         let submitters = rooms::submitters(&mut connection, org, submission.id).await?;
@@ -285,6 +288,7 @@ impl Room {
             mut submitter,
             ..
         } = self.turn(org, submitter, person).await?;
+        // The first visit counts as evidence. Later ones would overwrite its address and time.
         if submitter.opened_at.is_some() {
             return Ok(());
         }
@@ -322,6 +326,7 @@ impl Room {
             ..
         } = self.turn(org, submitter, person).await?;
         let styled = take_style(&mut submitter, values);
+        // A save without a new value is no start of signing.
         if take(&form.fields, &mut submitter, valid) || styled {
             submitter.values.extend(applied.computed);
             self.start(&mut tx, &mut submitter).await?;
@@ -354,6 +359,7 @@ impl Room {
             mut problems,
             applied,
         } = self.checked(&form, values).await?;
+        // A refused consent is one problem among others, so the signer sees all of them at once.
         let consent = match consent {
             Ok(consent) => Some(consent),
             Err(why) => {
@@ -368,6 +374,7 @@ impl Room {
             mut submitter,
             submitters,
         } = self.turn(org, submitter, person).await?;
+        // Computed under the lock, because another signer may have finished since the form was read.
         let signed = submitters.iter().filter(|other| has_signed(other)).cloned();
         let document = ShownDocument::new(
             submission.file(),
@@ -403,6 +410,7 @@ impl Room {
         let changed = take(&form.fields, &mut submitter, valid) || styled;
         submitter.values.extend(applied.computed);
 
+        // The day of signing comes from the server, because the clock of a browser can be set to any day.
         for field in &applied.fields {
             let value = submitter.values.entry(field.name.clone());
             let value = value.or_insert_with(|| unset(field).to_owned());
@@ -416,6 +424,7 @@ impl Room {
             }
         }
 
+        // A signature field may be optional, but a contract without any signature is none.
         let shown_fields = applied.fields.iter();
         let shown_fields = shown_fields.filter(|field| !applied.hidden.contains(&field.name));
         if let Some(field) = unsigned(shown_fields, &submitter.values) {
@@ -424,6 +433,7 @@ impl Room {
         }
 
         if !problems.is_empty() {
+            // The valid entries are kept, so that the signer corrects one field and not all.
             if changed {
                 self.start(&mut tx, &mut submitter).await?;
                 rooms::update_submitter(&mut tx, &submitter).await?;
@@ -452,6 +462,7 @@ impl Room {
         rooms::update_submitter(&mut tx, &submitter).await?;
         self.tell(&mut tx, &submitter).await?;
 
+        // The lock makes one signer the last. The key keeps a repeated request from adding a second job.
         let completes = |other: &RoomSubmitter| other.id == submitter.id || has_signed(other);
         if submitters.iter().all(completes) {
             let job = ExecuteSubmission {
@@ -472,6 +483,7 @@ impl Room {
     ) -> Result<CheckedValues, FormError> {
         let mut valid = BTreeMap::new();
         let mut problems = Problems::new();
+        // The sandbox limits the waiting calls of one document, so that a form cannot keep it from others.
         let owner = WorkOwner::new(&form.submitter.org, &form.submission.id.to_string());
 
         let typed = |field: &&RoomField| !field.is_locked() && field.field_type != ATTACHMENT;
@@ -503,6 +515,7 @@ impl Room {
         written.extend(applied.computed.clone());
 
         written.retain(|name, _| !applied.hidden.contains(name));
+        // Asked before the signature: a value without room would fail when the signer has gone.
         let unfit = self.fit_problems(form, &written, style).await?;
         applied.problems.extend(unfit);
 
@@ -512,6 +525,7 @@ impl Room {
         let wrong: Problems = wrong;
         applied.problems = others;
 
+        // A rejected value must not decide which fields are shown, so the rules see the earlier one again.
         if !wrong.is_empty() {
             for name in wrong.keys() {
                 valid.remove(name);
@@ -582,6 +596,7 @@ impl Room {
             ..
         } = self.turn(org, submitter, person).await?;
         submitter.declined_at = Some(self.clock.now());
+        // Cut and not refused: a person who declines must not be held up by a limit.
         submitter.decline_reason = Some(reason.chars().take(TEXT_LIMIT).collect());
 
         submitter.ip = origin.ip.clone().or(submitter.ip);
@@ -617,6 +632,7 @@ impl Room {
             .ok_or(FormError::NotFound)?;
         drop_loose_files(&submission, &mut submitter);
 
+        // One decline ends the document for all, although the others have not answered.
         let declined = submitters
             .iter()
             .any(|submitter| submitter.declined_at.is_some());
@@ -708,6 +724,7 @@ fn drop_loose_files(submission: &RoomSubmission, submitter: &mut RoomSubmitter) 
 fn own_fields(submission: &RoomSubmission, submitter: &RoomSubmitter) -> Vec<RoomField> {
     let own = |field: &&RoomField| field.submitter_uuid == submitter.role;
     let mut fields: Vec<RoomField> = submission.fields.iter().filter(own).cloned().collect();
+    // The server sets the day of signing, so its field takes no entry.
     for field in &mut fields {
         let value = submitter.values.get(&field.name);
         field.readonly |= field.field_type == "date" && value.is_some_and(|v| v == DAY_OF_SIGNING);
@@ -744,6 +761,7 @@ fn unsigned<'a>(
 ) -> Option<&'a RoomField> {
     let mut signatures = fields.filter(|field| field.is_signature());
     let executed = |field: &RoomField| values.get(&field.name).is_some_and(|v| !v.is_empty());
+    // An approver has no such field and signs nothing.
     let first = signatures.clone().next()?;
     (!signatures.any(executed)).then_some(first)
 }
@@ -756,6 +774,7 @@ fn waits_for(
     if !submission.preserve_order {
         return None;
     }
+    // Signers of one group have the same turn and do not wait for each other.
     submitters
         .iter()
         .find(|other| other.turn < submitter.turn && other.completed_at.is_none())
@@ -780,6 +799,7 @@ fn is_missing(field: &RoomField, value: &str) -> bool {
 
 /// Checks the format of a value, and returns its stored form; empty values pass.
 pub(super) fn stored_value(field: &RoomField, value: &str) -> Result<String, Message> {
+    // Pictures have a limit of their own, in bytes.
     let picture = field.is_signature() && is_picture(value);
     if !picture && value.chars().count() > TEXT_LIMIT {
         return Err(Message::with_limit("problem-too-long", TEXT_LIMIT));

@@ -82,6 +82,7 @@ impl Room {
         tx: &mut WriteTransaction,
         submitter: &RoomSubmitter,
     ) -> Result<(), StoreError> {
+        // Without a key: a job that is running may have read the submission before this change.
         let job = FollowSubmission::of(submitter.submission);
         jobs::insert(tx, &submitter.org, &job, None, self.clock.now()).await
     }

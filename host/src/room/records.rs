@@ -67,6 +67,7 @@ impl BufferedRoomRecords {
             rooms::put_template(tx, &self.template_row(template)?).await?;
         }
 
+        // The format of the dates is fixed with the submission, because signers sign the dates that they see.
         let dates = dates_of(tx, &self.org).await?;
         for submission in pending.submissions {
             let (mut submission, submitters) = self.submission_rows(submission)?;
@@ -93,6 +94,8 @@ impl BufferedRoomRecords {
     fn template_row(&self, template: lent::Template) -> Result<RoomTemplate, StoreError> {
         let now = self.room.clock.now();
         let (document_key, document_sha256) = document(&template.document)?;
+        // The room names roles by themselves. Rows of earlier releases have ids
+        // of their own, which are still read.
         let role = |name: &String| RoomRole {
             name: name.clone(),
             uuid: name.clone(),
@@ -131,6 +134,7 @@ impl BufferedRoomRecords {
             archived_at: None,
         };
 
+        // The sender's values are kept a second time: another person in this place starts again with them.
         let submitter = |(invitation, position): (lent::Invitation, i64)| RoomSubmitter {
             slug: invitation.slug,
             name: invitation.name,
@@ -155,6 +159,8 @@ impl BufferedRoomRecords {
             return Ok(None);
         };
 
+        // Pending changes are no rows yet, so an archived submission of this unit
+        // of work is looked up beside them.
         let mut connection = self.room.store.read().await?;
         let submitters = rooms::submitters(&mut connection, &self.org, submission.id).await?;
         let id = submission.id.unsigned_abs();
@@ -194,6 +200,7 @@ impl RoomRecords for BufferedRoomRecords {
 
     fn find_template_of<'a>(&'a self, external_id: &'a str) -> Answer<'a, Option<lent::Template>> {
         async move {
+            // Pending ones first: a batch sends the clone that it has just made and not yet committed.
             let with_id = |put: &&lent::Template| put.external_id == external_id;
             if let Some(put) = self.pending().templates.values().find(with_id) {
                 return Ok(Some(put.clone()));
@@ -210,6 +217,7 @@ impl RoomRecords for BufferedRoomRecords {
     fn keep_document(&self, document: Bytes) -> Answer<'_, String> {
         async move {
             let (area, owner, pdf) = (FileArea::Room, "templates", "application/pdf");
+            // Stored at once and not with the rows. If the unit of work fails, the sweep removes the object.
             let file = self.room.files.put(area, &self.org, owner, document, pdf);
             let file = file.await?;
             Ok(document_name(&file.key, &file.sha256))
@@ -257,11 +265,13 @@ impl RoomRecords for BufferedRoomRecords {
         async move {
             let mut connection = self.room.store.read().await?;
             let kept = rooms::submission(&mut connection, &self.org, signed(id)).await?;
+            // Reading the object may take long, and needs no connection.
             drop(connection);
             let Some((key, sha256)) = kept.and_then(|kept| kept.signed) else {
                 return Ok(None);
             };
 
+            // The row has no size. A read is checked by the digest, which covers the length.
             let file = StoredFile {
                 key,
                 sha256,
@@ -364,6 +374,7 @@ impl From<RoomField> for lent::Field {
 
 impl From<RoomTemplate> for lent::Template {
     fn from(template: RoomTemplate) -> Self {
+        // The component knows names only, and rows of earlier releases refer to ids.
         let role = |uuid: &str| {
             let role = template.roles.iter().find(|role| role.uuid == uuid);
             role.map(|role| role.name.clone()).unwrap_or_default()

@@ -37,6 +37,7 @@ impl EarlierEntry<'_> {
     /// Returns field, value and signer for people, for example `Waiver: Yes (Ana Diaz, Buyer)`.
     pub fn text(&self) -> String {
         let (date, file);
+        // English words in every language: these lines are part of the digest that a signer signs.
         let value = match self.field.field_type.as_str() {
             "checkbox" if self.value == "true" => "Yes",
             "checkbox" => "No",
@@ -46,6 +47,7 @@ impl EarlierEntry<'_> {
                 &date
             }
             _ => match self.file {
+                // Another file of the same name has to make another version.
                 Some(attached) => {
                     file = format!("{}, SHA-256 {}", self.value, attached.sha256);
                     &file
@@ -109,6 +111,7 @@ impl ShownDocument {
 
         let mut lines = format!("{}\n", self.file.sha256);
         for entry in self.entries() {
+            // The text for people is the same for two drawn signatures, so the value itself is hashed, too.
             let value = hex::encode(Sha256::digest(entry.value));
             lines.push_str(&format!("{}\n{value}\n", entry.text()));
         }
@@ -138,6 +141,7 @@ impl ShownDocument {
             let own = own.filter(|field| field.submitter_uuid == submitter.role);
             own.filter_map(|field| {
                 let value = submitter.values.get(&field.name)?;
+                // An optional field that stayed empty leaves the page as it was.
                 (!value.is_empty()).then_some(EarlierEntry {
                     signer: &submitter.name,
                     role: &submitter.role,

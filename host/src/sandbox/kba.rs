@@ -66,6 +66,8 @@ impl KbaProvider for SandboxKba {
             let given = answers.iter().filter(|(asked, _)| asked == question);
             given.into_iter().any(|(_, answer)| answer == RIGHT)
         };
+        // Each question of the sandbox has to be answered. A list that repeats one right answer does not
+        // pass.
         let step = if QUESTIONS.iter().all(right) {
             Step::Passed
         } else {
@@ -78,6 +80,7 @@ impl KbaProvider for SandboxKba {
 
 fn progress(session: String, step: Step) -> Answer<'static> {
     ready(Ok(Progress {
+        // The sandbox keeps no sessions, so the id is the whole state.
         state: session.clone(),
         session_id: session,
         step,
@@ -96,6 +99,7 @@ fn questions() -> Vec<Question> {
             text: (*text).to_owned(),
         };
         let mut choices: Vec<Choice> = answers.iter().enumerate().map(choice).collect();
+        // "None of these" stays last, where people expect it.
         choices[..3].rotate_right(number);
 
         Question {

@@ -22,6 +22,7 @@ impl MessagingProvider for OutboxMessages {
                 let why = "the number receives no text messages";
                 return Err(ProviderError::Rejected(why.into()));
             }
+            // The worker stores messages of test data in their inbox. The outbox is for live ones.
             let Some(folder) = &self.folder else {
                 return Ok(message.id);
             };

@@ -68,6 +68,7 @@ impl Sandbox {
     /// Returns the text message provider of an organization.
     pub fn messaging(&self, org: &OrgId) -> Box<dyn MessagingProvider> {
         Box::new(messages::OutboxMessages {
+            // Nothing of a test leaves the installation, not even as a file in the outbox.
             folder: (!org.is_test()).then(|| self.outbox.clone()),
         })
     }

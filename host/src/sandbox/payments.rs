@@ -54,6 +54,7 @@ impl PaymentProvider for SandboxPayments {
 
 impl SandboxPayments {
     async fn create(&self, request: IntentRequest) -> Result<Kept, ProviderError> {
+        // A callback has no organization, and only a caller with one may create a payment.
         let no_org = || ProviderError::NotConfigured("no organization is named".into());
         let org = self.org.clone().ok_or_else(no_org)?;
         let too_much = |_| ProviderError::Rejected("the amount is too large".into());
@@ -69,6 +70,8 @@ impl SandboxPayments {
 
         let insert = async {
             let mut tx = self.sandbox.store.begin().await?;
+            // The store returns the existing intent of a repeated payment, as a processor does for an
+            // idempotency key.
             let kept = sandbox::insert(&mut tx, kept, self.sandbox.clock.now()).await?;
             tx.commit().await?;
             Ok(kept)
@@ -104,6 +107,7 @@ impl Sandbox {
 
     /// Returns a payment by the id in its page's URL.
     pub async fn intent(&self, id: &str) -> Result<Option<Kept>, StoreError> {
+        // The payer's page knows the id only. The bucket in it names the partition to read.
         let bucket = id.strip_prefix("pi_").and_then(|rest| rest.get(..2));
         let Some(bucket) = bucket.and_then(|digits| i64::from_str_radix(digits, 16).ok()) else {
             return Ok(None);

@@ -39,6 +39,7 @@ pub(super) fn make(folder: &Path, now: Timestamp) -> Result<(), SealError> {
     )?;
 
     let key = new_key();
+    // The certificate permits signatures only, because the key is used for nothing else.
     let profile = Profile::Leaf {
         issuer: authority_name,
         enable_key_agreement: false,
@@ -49,6 +50,7 @@ pub(super) fn make(folder: &Path, now: Timestamp) -> Result<(), SealError> {
 
     let parent = folder.parent().unwrap_or(folder);
     fs::create_dir_all(parent)?;
+    // In the same folder, because a rename between file systems is a copy that can stop half-way.
     let beside = tempfile::tempdir_in(parent)?;
     let text = key.to_pkcs8_pem(LineEnding::LF).map_err(unusable)?;
     write(&beside.path().join("key.pem"), text.as_bytes())?;

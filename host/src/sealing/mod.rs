@@ -108,6 +108,7 @@ impl SealingKey {
     /// its certificates; the password is in a separate file.
     pub fn read_pkcs12(file: &Path, password: &Path) -> Result<Self, SealError> {
         let password = text(disk::read(password)?)?;
+        // Editors append a line end. Spaces can be a part of the password.
         let password = password.trim_end_matches(['\r', '\n']);
         let store = p12_keystore::KeyStore::from_pkcs12(&disk::read(file)?, password);
         let store = store.map_err(unusable)?;
@@ -168,6 +169,8 @@ impl SealingKey {
         now: Timestamp,
     ) -> Result<UnstampedSeal, SealError> {
         self.check(now)?;
+        // The placeholder comes from a component. Anything but zeros in it would be lost without a signature
+        // over it.
         let empty = pdf
             .get(place.clone())
             .and_then(|place| place.strip_prefix(b"<")?.strip_suffix(b">"))
@@ -187,6 +190,7 @@ impl SealingKey {
 
     fn signed(&self, digest: &[u8; 32]) -> Result<SignedData, cms::builder::Error> {
         let own = &self.certificates[0];
+        // A detached signature: the document around it is the content (PAdES, `ETSI.CAdES.detached`).
         let content = EncapsulatedContentInfo {
             econtent_type: ID_DATA,
             econtent: None,
@@ -202,6 +206,8 @@ impl SealingKey {
         };
         let mut signer =
             SignerInfoBuilder::new(&self.key, signer, sha_256.clone(), &content, Some(digest))?;
+        // The signed attribute binds the certificate to the signature (ETSI EN 319 122-1), so another
+        // certificate of the key cannot be substituted. There is no signing-time, because PAdES forbids it.
         let certificate = SigningCertificateV2 {
             certs: vec![EssCertIdV2 {
                 cert_hash: OctetString::new(Sha256::digest(own.to_der()?).to_vec())?,
@@ -217,6 +223,7 @@ impl SealingKey {
         let mut signed = SignedDataBuilder::new(&content);
         signed.add_digest_algorithm(sha_256)?;
 
+        // The whole chain, because a verifier offline cannot fetch the issuer's certificate.
         for certificate in &self.certificates {
             signed.add_certificate(CertificateChoices::Certificate(certificate.clone()))?;
         }
@@ -246,6 +253,7 @@ impl UnstampedSeal {
 
     /// Returns whether a token of this size fits into the document together with the signature.
     pub fn has_room_for(&self, token: usize) -> bool {
+        // A signature that cannot be encoded fits nowhere, and `finish` reports why.
         let own = self.signed.to_der().map_or(usize::MAX, |own| own.len());
         // Overhead of the attribute's encoding and of longer length fields.
         const FRAME: usize = 64;
@@ -266,7 +274,9 @@ impl UnstampedSeal {
         };
         let signature = hex::encode(message.map_err(unusable)?);
 
+        // The angle brackets belong to the placeholder and stay. Unused digits stay zeros.
         let digits = place.start + 1..place.end - 1;
+        // Its size is fixed before signing, because the signature covers the offsets around it.
         if signature.len() > digits.len() {
             return Err(unusable("the signature is larger than its place"));
         }
@@ -303,6 +313,7 @@ fn with_token(mut signed: SignedData, token: &[u8]) -> der::Result<SignedData> {
             oid: TIME_STAMP_TOKEN,
             values: SetOfVec::try_from(vec![Any::from_der(token)?])?,
         };
+        // Unsigned, because the token is about the signature and can only be made after it.
         signer.unsigned_attrs = Some(SetOfVec::try_from(vec![attribute])?);
     }
 

@@ -65,6 +65,7 @@ impl TimestampAuthority {
         let mut attempt = 1;
         loop {
             match self.ask(digest).await {
+                // An answer of the authority would be the same again. A lost connection may not be.
                 Err(TimestampError::Unreachable(_)) if attempt < ATTEMPTS => attempt += 1,
                 answer => return answer,
             }
@@ -73,6 +74,7 @@ impl TimestampAuthority {
 
     async fn ask(&self, digest: &[u8; 32]) -> Result<TimeStamp, TimestampError> {
         let unusable = |error: &dyn std::fmt::Display| TimestampError::Unusable(error.to_string());
+        // The URL of an authority can contain the account's credentials, so errors lack it.
         let unreachable =
             |error: reqwest::Error| TimestampError::Unreachable(error.without_url().to_string());
         let nonce = nonce().map_err(|error| unusable(&error))?;
@@ -131,6 +133,7 @@ fn request(digest: &[u8; 32], nonce: &Int) -> der::Result<Vec<u8>> {
         },
         req_policy: None,
         nonce: Some(nonce.clone()),
+        // The token has to be verifiable offline for years, so it needs the authority's certificate.
         cert_req: true,
         extensions: None,
     };
@@ -140,6 +143,7 @@ fn request(digest: &[u8; 32], nonce: &Int) -> der::Result<Vec<u8>> {
 
 fn token(answer: &[u8]) -> Result<Vec<u8>, String> {
     let answer = TimeStampResp::from_der(answer).map_err(|error| error.to_string())?;
+    // Both codes mean that a token is present (RFC 3161, section 2.4.2). The caller checks the token itself.
     if !matches!(
         answer.status.status,
         PkiStatus::Accepted | PkiStatus::GrantedWithMods

@@ -197,6 +197,7 @@ impl Core {
         let (active, now) = (self.components.active(), self.clock.now());
         let configured = &self.config.providers.signing;
         if kba_required && !org.is_test() {
+            // With settings of its own: an activation of the installation serves the operator's instance.
             let own = active.at(Slot::Signing, Some(org), VERIFIED, now);
             if own.is_some_and(|(live, own)| own && live.config.is_some()) {
                 return InstanceReference::own(org, VERIFIED).to_string();
@@ -227,6 +228,7 @@ impl Core {
     /// [`ServiceError::NotConfigured`] when the instance does not exist.
     pub(crate) fn lease(&self, slot: Slot, instance: &str) -> Result<ProviderLease, ServiceError> {
         let lease = self.configured(slot, instance)?;
+        // Changes of the signing room are part of the caller's transaction, so they are rolled back with it.
         if instance != EMBEDDED {
             self.before_provider_call()?;
         }
@@ -278,6 +280,7 @@ impl Core {
 
         let hosts = configured.allow_hosts.clone().unwrap_or_else(own_host);
         let providers = &self.config.providers;
+        // Only instances of the operator may be in the operator's networks.
         let allowed = AllowedAddresses::public(providers.allow_insecure)
             .with_networks(&providers.allow_networks);
         let http = self.own_http.clone();

@@ -204,6 +204,7 @@ pub async fn of_people(
     people: &[(String, String)],
 ) -> Result<Vec<CustomerId>, ServiceError> {
     let now = core.clock.now();
+    // One transaction, so that a list that fails creates no customer.
     let mut tx = core.store.begin().await?;
     let mut ids = Vec::with_capacity(people.len());
     for (name, email) in people {
@@ -234,6 +235,7 @@ pub async fn create(
     };
 
     let mut tx = core.store.begin().await?;
+    // The index decides: two requests with one address can both pass a check before the insert.
     match customers::insert(&mut tx, &caller.org, &customer).await {
         Err(error) if error.is_unique_violation() => {
             return Err(ServiceError::Conflict(TAKEN.into()));
@@ -333,6 +335,7 @@ pub async fn file_document(
         .await?
         .ok_or_else(unknown)?;
 
+    // No connection is held while the document is read in the sandbox.
     drop(connection);
 
     // No item: the envelope does not exist yet.
@@ -361,6 +364,7 @@ pub async fn file_document(
     let jurisdiction = organization.settings.chattel_paper_jurisdiction.as_ref();
     envelope.set_jurisdiction(jurisdiction);
 
+    // The bytes are stored before the row that names them.
     let file = uploads::store(core, &caller.org, &envelope.id, file_type, &upload).await?;
     let mut tx = core.store.begin().await?;
     envelopes::insert(&mut tx, &envelope).await?;
@@ -380,6 +384,7 @@ pub async fn file_document(
     )
     .await?;
 
+    // The answer shows the envelope as the transaction has left it.
     envelope.upload = Some(file.clone());
     let filed = FiledDocument {
         customer: customer.id,

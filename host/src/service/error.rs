@@ -183,6 +183,7 @@ pub enum ServiceError {
 impl From<ComponentError> for ServiceError {
     fn from(error: ComponentError) -> Self {
         match error.kind {
+            // A used-up share of the node is no failure of the component: 503 and not 500.
             CallFailure::Busy => Self::Busy,
             _ => Self::Component(error),
         }
@@ -216,6 +217,7 @@ impl ServiceError {
         match self {
             Self::Store(error) => error.is_full(),
             Self::Files(error) => error.is_full(),
+            // The signing room runs as a plugin. A full disk under its records arrives as a failed call.
             Self::Provider(error) | Self::OtherProvider(_, error) => matches!(
                 error,
                 ProviderError::Component(ComponentError {

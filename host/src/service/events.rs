@@ -56,6 +56,8 @@ pub async fn emit(
     data: Value,
     at: Timestamp,
 ) -> Result<(), StoreError> {
+    // Both are written at the commit of the caller's change, so that there is no event of a change that did
+    // not happen.
     let event = Event::about(envelope, event_type, at, data);
     events::insert(tx, &event);
     deliveries::fan_out(tx, &event).await

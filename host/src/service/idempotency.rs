@@ -68,6 +68,7 @@ pub async fn claim(
             if let Some(known) = known(core, &key, &kept, fingerprint)? {
                 return Ok(known);
             }
+            // The first request may still run, also on another node.
             if kept.lease_until > now {
                 return Err(ServiceError::StillRunning);
             }

@@ -25,6 +25,7 @@ pub fn is_operator(core: &Core, org: &OrgId, role: Role) -> bool {
 
 /// Notes that a node is running.
 pub async fn note_node(core: &Core, node: &str) -> Result<(), ServiceError> {
+    // A chore's row serves as the sign of life, because its time only moves forward.
     let name = format!("{}{node}", rows::NODE);
     Ok(chores::hold(&core.store, &name, core.clock.now()).await?)
 }
@@ -39,18 +40,21 @@ const REMEMBERED: Duration = Duration::from_secs(30 * 86_400);
 pub async fn note_monitor(core: &Core, address: &str) -> Result<(), ServiceError> {
     let now = core.clock.now();
     let name = format!("{}{address}", rows::MONITOR);
+    // Anyone can ask. Within ten minutes a repeat costs one read and no write.
     let known = chores::due(&core.store, &name).await?;
     if known.is_some_and(|at| at > now - NOTED_EVERY) {
         return Ok(());
     }
 
     chores::hold(&core.store, &name, now).await?;
+    // Only a new address can exceed the number.
     if known.is_none() {
         let mut seen = signs(core, rows::MONITOR).await?;
         seen.sort_by_key(|(_, at)| std::cmp::Reverse(*at));
         for (place, (address, at)) in seen.into_iter().enumerate() {
             if place >= MONITORS || at < now - REMEMBERED {
                 let name = format!("{}{address}", rows::MONITOR);
+                // With the time that was read: a monitor that has asked meanwhile stays.
                 chores::let_go(&core.store, &name, at).await?;
             }
         }
@@ -174,6 +178,8 @@ pub async fn view(core: &Core) -> Result<InstallationView, ServiceError> {
     let pending = log::pending_count(&mut connection).await?;
     let head = log::head(&mut connection).await?;
     let buckets = rows::buckets(&mut connection).await?;
+    // Given back first: the next calls take connections of their own, and one request must not wait for
+    // itself.
     drop(connection);
     let sweep = integrity::progress(core, now - integrity::PERIOD).await?;
     Ok(InstallationView {
@@ -182,6 +188,7 @@ pub async fn view(core: &Core) -> Result<InstallationView, ServiceError> {
             .into_iter()
             .map(|(node, seen_at)| NodeView { node, seen_at })
             .collect(),
+        // Older ones are removed only when a new monitor comes.
         monitors: monitors
             .into_iter()
             .filter(|(_, at)| *at >= now - REMEMBERED)
@@ -278,6 +285,7 @@ pub struct UsageView {
 /// Returns begin and end of a month such as `2026-11`.
 fn bounds(month: &str) -> Option<(Timestamp, Timestamp)> {
     let (year, number) = month.split_once('-')?;
+    // Other spellings, such as 2026-1, are refused: the answer repeats the text as the month.
     let (year, number): (i32, u32) = match (year.len(), number.len()) {
         (4, 2) => (year.parse().ok()?, number.parse().ok()?),
         _ => return None,
@@ -299,6 +307,7 @@ pub async fn usage(
     org: &OrgId,
     month: Option<&str>,
 ) -> Result<UsageView, ServiceError> {
+    // In UTC, like the month in which a signer is charged once.
     let now = core.clock.now().to_string();
     let month = month.unwrap_or_else(|| now.get(..7).unwrap_or_default());
     let Some((from, to)) = bounds(month) else {

@@ -48,6 +48,7 @@ pub fn check(core: &Core, org: &OrgId, signers: &[Signer]) -> Result<(), Service
     if signers.iter().any(Signer::needs_phone) {
         match core.instance(Slot::Messaging, org) {
             instance if instance == EMBEDDED => core.sandbox(Slot::Messaging, Some(org)).map(drop),
+            // Not `lease`, at which a dry run would end: this only asks whether there is a provider.
             instance => core.configured(Slot::Messaging, &instance).map(drop),
         }
     } else {
@@ -102,6 +103,7 @@ pub async fn report(
         at: now,
         failure: Some(why.to_owned()),
     };
+    // The signer's row and the event in one transaction, so that the page never contradicts the ledger.
     let mut tx = core.store.begin().await?;
     signers::set_notice(&mut tx, envelope, signer, &failure).await?;
     let failed = EventType::SignerTextFailed;

@@ -107,6 +107,7 @@ impl From<Organization> for OrganizationView {
             envelope_ttl_days: settings.envelope_ttl_days,
             payment: settings.payment,
             brand: BrandView {
+                // The hash is enough to compare. The picture has up to 64 KiB.
                 logo_sha256: logo.map(|logo| sha256(&logo.bytes)),
                 name: settings.brand.name,
                 color: settings.brand.color,
@@ -201,6 +202,8 @@ impl ChangeOrganization {
         };
 
         if let Some(mut brand) = self.brand {
+            // Signers see this name in place of the registered one: no second line and no invisible
+            // characters.
             if let FieldPatch::Set(name) = &mut brand.name {
                 *name = party_name::normalized(name).map_err(|problem| {
                     refused(&["brand", "name"], "one line", &problem.to_string())
@@ -249,6 +252,7 @@ impl ChangeOrganization {
         }
 
         if let Some(consent) = self.consent {
+            // Consents name the version, which has to stand for one text for ever.
             if let Some(why) = settings.problem_of_new_texts(&consent) {
                 return Err(refused(&["consent"], "a new version", &why));
             }
@@ -304,12 +308,14 @@ pub async fn change(
     mut change: ChangeOrganization,
 ) -> Result<OrganizationView, ServiceError> {
     let org = &caller.org;
+    // An admin who names an issuer could sign in as an owner.
     if !matches!(change.single_sign_on, FieldPatch::Keep) && role != Role::Owner {
         return Err(ServiceError::NotAllowed(
             "Only an owner changes the sign-in",
         ));
     }
 
+    // Before the transaction, because the settings of the issuer are read from its server.
     let sign_on = match std::mem::take(&mut change.single_sign_on) {
         FieldPatch::Keep => FieldPatch::Keep,
         FieldPatch::Clear => FieldPatch::Clear,
@@ -321,6 +327,7 @@ pub async fn change(
 
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    // This lock comes before that of the organization, in the same order as in a change request.
     if !matches!(sign_on, FieldPatch::Keep) {
         changes::permit_sign_on(core, &mut tx, org).await?;
     }
@@ -340,6 +347,7 @@ pub async fn change(
         FieldPatch::Set(new) => {
             let by = Some(caller.actor.clone());
             organization.settings.name_issuer(new.settings, by, now);
+            // An absent secret keeps the present one, which the caller cannot read back.
             if let Some(secret) = new.secret {
                 let context = secret_context(org.as_str());
                 let sealed = secret.map(|secret| core.cipher.encrypt(&secret, &context));
@@ -366,6 +374,7 @@ pub async fn put_sign_on(
     alone: Option<String>,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
+    // The settings are one document: a concurrent change of another member would be lost.
     organizations::lock(tx, org).await?;
     let found = organizations::get(tx, org).await?;
     let mut organization = found.ok_or(ServiceError::NotFound("Organization"))?;
@@ -393,6 +402,7 @@ pub async fn record(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let org = after.id.clone();
+    // Compared as views, so that the entry has neither the logo nor a secret.
     let [before, after] = [before, after.clone()].map(|one| json!(OrganizationView::from(one)));
     let mut changed = Map::new();
 

@@ -90,6 +90,7 @@ pub struct PaymentDue {
 
 /// Returns the open payment of an envelope and its payer, or none when nothing is due.
 pub async fn due(core: &Core, envelope: &Envelope) -> Result<Option<PaymentDue>, ServiceError> {
+    // In the vault it was paid before, and one that has ended is not to be paid any more.
     let open = match envelope.status {
         EnvelopeStatus::Sent | EnvelopeStatus::Viewed | EnvelopeStatus::Completed => true,
         EnvelopeStatus::Uploaded => envelope.kind == EnvelopeKind::Paper,

@@ -57,6 +57,7 @@ impl WaitingRequests {
 /// Notes a request of an organization.
 pub fn note(app: &App, request: ReceivedRequest) {
     if app.config.request_log_days > 0 && app.request_log.add(request) {
+        // Behind all other writes: the log must not delay a request.
         let app = app.at(PriorityClass::Batch);
         tokio::spawn(async move {
             if let Err(error) = flush(&app).await {
@@ -80,6 +81,7 @@ struct DataWithEnvelope {
 fn kept(mut received: ReceivedRequest) -> NewRequest {
     let (request, answer) = (received.request.take(), received.answer.take());
     let named = received.path.split('/').find_map(EnvelopeId::parse);
+    // A create has the id in its answer only.
     let answered = || {
         let answer = serde_json::from_slice::<AnswerWithEnvelope>(answer.as_ref()?);
         Some(answer.ok()?.data.envelope_id)
@@ -129,6 +131,7 @@ pub async fn list(
     search: &RequestSearch,
     limit: i64,
 ) -> Result<Vec<LoggedRequest>, ServiceError> {
+    // So that callers see their request of a moment ago.
     flush(core).await?;
     let mut connection = core.store.read().await?;
     Ok(rows::list(&mut connection, org, search, limit).await?)

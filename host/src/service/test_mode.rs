@@ -200,6 +200,7 @@ async fn move_times(
 ) -> Result<TestClockView, ServiceError> {
     let mut tx = core.store.begin().await?;
     let advanced_seconds = rows::advance(&mut tx, &caller.org, by).await?;
+    // The transaction is dropped, so nothing has moved.
     if advanced_seconds > FURTHEST {
         let why = "The time of test data was advanced by 50 years already";
         return Err(ServiceError::Conflict(why.into()));
@@ -230,9 +231,11 @@ pub async fn sign(
         pass_identity(core, &envelope, &now).await?;
         pay(core, &envelope, &now).await?;
         fill_and_sign(core, &envelope, &now, &request.values).await?;
+        // Now and not by the job: the next signer may wait for this one.
         signing::reconcile(core, &envelope).await?;
         signers.push(now.email);
         (envelope, waiting) = self::waiting(core, caller, id).await?;
+        // A named signer signs alone. Otherwise the next one follows until none is left.
         signer = waiting.into_iter().next().filter(|_| only.is_none());
     }
 
@@ -371,6 +374,7 @@ async fn pay(core: &Core, envelope: &Envelope, signer: &Signer) -> Result<(), Se
     let intent = payments::intent(core, envelope, &signer.email, due.position).await?;
     let sandbox = core.sandbox(Slot::Payment, Some(&envelope.org))?;
     let secret = intent.client_secret.as_deref().unwrap_or_default();
+    // The sandbox makes the client secret of the intent's id.
     let id = secret.strip_suffix("_secret").unwrap_or_default();
     if let Some(intent) = sandbox.intent(id).await? {
         sandbox.pay(&intent).await?;
@@ -389,6 +393,7 @@ async fn fill_and_sign(
     let person = (submitter, signer.email.as_str());
     let origin = RequestOrigin::default();
     let refused = |error| refused(envelope, error);
+    // Opened first, as by a person, so that the envelope becomes viewed.
     room.open(org, person.0, person.1, &origin)
         .await
         .map_err(refused)?;
@@ -438,6 +443,7 @@ async fn fill_and_sign(
         .await
         .map_err(refused)?;
 
+    // Now and not by the job of the room, so that the answer has the final status.
     let executed = room.execute(org, form.submission.id).await;
     executed.map_err(|error| ServiceError::Internal(error.to_string()))
 }
@@ -450,6 +456,7 @@ fn missing<'a>(form: &'a SigningForm, values: &BTreeMap<String, String>) -> Vec<
         value.is_some_and(|value| !value.is_empty() && value != "false")
     };
     let open = |field: &&RoomField| {
+        // A signer cannot fill a locked field, and is not asked for a hidden one.
         !field.is_locked() && !form.hidden.contains(&field.name) && !filled(field)
     };
 

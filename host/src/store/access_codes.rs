@@ -38,6 +38,8 @@ pub async fn failures_of(
     signer: &Signer,
     network: &str,
 ) -> Result<NetworkFailures, StoreError> {
+    // The address is part of the condition: a person who replaces
+    // the signer starts without the failures of the one before.
     let row = sqlx::query(
         "select * from access_code_failure
          where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4 and email = $5
@@ -75,6 +77,7 @@ pub async fn put_failures(
     network: &str,
     state: &NetworkFailures,
 ) -> Result<(), StoreError> {
+    // The key has no address, so a new person takes over the row of the one before in this place.
     sqlx::query(
         "insert into access_code_failure (bucket, envelope_id, position, org_id, email, network, failures,
              locks, locked_until)
@@ -103,6 +106,7 @@ pub async fn forget_failures(
     envelope: &Envelope,
     signer: &Signer,
 ) -> Result<(), StoreError> {
+    // Locks grow until the next right entry, which ends those of all networks.
     sqlx::query(
         "delete from access_code_failure
          where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4",
@@ -134,6 +138,7 @@ pub async fn get(
     .fetch_optional(connection)
     .await?;
 
+    // The usual case: the row is written with the first code or the first wrong entry.
     let Some(row) = row else {
         return Ok(CodeState::default());
     };
@@ -176,6 +181,7 @@ pub async fn put(
     .bind(signer.position)
     .bind(envelope.org.as_str())
     .bind(&signer.email)
+    // Encrypted by the caller: a copy of the database opens no document.
     .bind(code)
     .bind(sent_at)
     .bind(state.sends)

@@ -43,6 +43,8 @@ pub async fn by_hash(
     connection: &mut AnyConnection,
     hash: &SecretHash,
 ) -> Result<Option<ApiKeyRecord>, StoreError> {
+    // An index compares in variable time, so it gets half of
+    // the hash only. The loop below decides about the whole.
     let candidates = sqlx::query("select * from api_key where hash_prefix = $1")
         .bind(prefix(hash))
         .fetch_all(connection)
@@ -113,6 +115,7 @@ pub async fn update(
     scopes: &[Scope],
     rate_limit_rpm: i64,
 ) -> Result<(), StoreError> {
+    // Nodes cache the record and confirm the copy by its revision.
     sqlx::query(
         "update api_key set scopes = $2, rate_limit_rpm = $3, revision = revision + 1
          where key_id = $1",
@@ -132,6 +135,7 @@ pub async fn replace_hash(
     id: &KeyId,
     hash: &SecretHash,
 ) -> Result<(), StoreError> {
+    // Without a new revision, nodes would accept the old secret from their caches.
     sqlx::query(
         "update api_key set key_hash = $2, hash_prefix = $3, revision = revision + 1
          where key_id = $1",
@@ -159,6 +163,7 @@ pub async fn touch(
     id: &KeyId,
     at: Timestamp,
 ) -> Result<(), StoreError> {
+    // Nodes report uses late and in batches: an older time must not replace a newer one of another node.
     sqlx::query(
         "update api_key set last_used_at = $2
          where key_id = $1 and (last_used_at is null or last_used_at < $2)",
@@ -189,6 +194,7 @@ fn api_key(row: &AnyRow) -> Result<ApiKeyRecord, StoreError> {
         id: columns.parsed("key_id", KeyId::parse)?,
         org: columns.parsed("org_id", OrgId::parse)?,
         name: columns.optional_text("name")?,
+        // An unknown scope fails the key: without it, the key would have other rights than its owner gave it.
         scopes: columns.parsed("scopes", |text| {
             text.split_whitespace()
                 .map(Scope::parse)

@@ -21,6 +21,7 @@ use crate::domain::id::{BatchId, CustomerId, EnvelopeId, ItemId, OrgId, PackageI
 
 pub async fn insert(connection: &mut AnyConnection, batch: &Batch) -> Result<(), StoreError> {
     let terms = batch.terms.as_ref();
+    // A new batch has no items, and `submitted_master` stays null until the provider has its copy.
     sqlx::query(
         "insert into bulk_batch (bucket, batch_id, org_id, name, document_source,
              source_template_id, source_package_id, kba_required, preserve_signing_order,
@@ -78,6 +79,7 @@ async fn one(
     id: &BatchId,
     locked: &str,
 ) -> Result<Option<Batch>, StoreError> {
+    // Envelopes name their batch for ever, so a deleted one keeps its row. Only callers do not find it.
     let text = format!(
         "select * from bulk_batch
          where bucket = $1 and org_id = $2 and batch_id = $3 and deleted_at is null {locked}"
@@ -119,6 +121,7 @@ pub async fn update(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let terms = batch.terms.as_ref();
+    // No status is expected: the caller decided under the row lock. Source and creator never change.
     sqlx::query(
         "update bulk_batch set name = $3, kba_required = $4, preserve_signing_order = $5,
              add_me_as_signer = $6, auto_vault_enabled = $7, terms_accepted_at = $8,
@@ -170,6 +173,8 @@ pub async fn counts(
     org: &OrgId,
     batches: &[&BatchId],
 ) -> Result<HashMap<BatchId, BatchCounts>, StoreError> {
+    // Counted at each read: counters in the batch's row would
+    // make every settling transaction wait for its lock.
     let names: Vec<String> = (0..batches.len()).map(|n| format!("${}", n + 2)).collect();
     let text = format!(
         "select batch_id, status, count(*) as items from bulk_item
@@ -248,6 +253,7 @@ pub async fn replace_items(
         .execute(&mut **tx)
         .await?;
 
+    // A list has up to 1,000 clients, and each statement crosses to the connection's thread.
     for some in items.chunks(ROWS) {
         let mut text = String::from(
             "insert into bulk_item (bucket, item_id, org_id, batch_id, position, customer_id,
@@ -290,6 +296,8 @@ pub async fn claim(
     lease: Duration,
     limit: i64,
 ) -> Result<Vec<BatchItem>, StoreError> {
+    // `run_at` becomes the end of the lease: the item of a dead worker is due again by
+    // itself. Lanes skip items that another lane is claiming instead of waiting for them.
     let text = format!(
         "with due as materialized (
              select item_id from bulk_item
@@ -323,6 +331,7 @@ pub async fn claim(
 pub async fn renew(store: &Store, items: &[BatchItem], until: Timestamp) -> Result<(), StoreError> {
     // Urgent, because the leases keep running while this waits.
     let mut tx = store.begin_urgently().await?;
+    // A lost lease is no error here. Settling the item fails by its epoch.
     for item in items {
         sqlx::query(
             "update bulk_item set run_at = $4
@@ -383,12 +392,14 @@ pub async fn settle(
         ItemOutcome::Failed(why) => (ItemStatus::Failed, Some(why), None, None, 1),
         ItemOutcome::Skipped(why) => (ItemStatus::Skipped, Some(why), None, None, 0),
         ItemOutcome::Cancelled => (ItemStatus::Cancelled, None, None, None, 0),
+        // A rate limit of the provider is not the item's fault and uses up no attempt.
         ItemOutcome::Later { at, why, counts } => {
             let attempts = i64::from(*counts);
             (ItemStatus::Pending, Some(why), None, Some(at), attempts)
         }
     };
 
+    // A worker that was too slow has an old epoch: it changes no row and gets a conflict.
     let changed = sqlx::query(
         "update bulk_item set status = $4, error = $5, sent_at = $6,
              run_at = coalesce($7, run_at), attempts = attempts + $8
@@ -417,6 +428,8 @@ pub async fn move_items(
     error: Option<&str>,
     now: Timestamp,
 ) -> Result<u64, StoreError> {
+    // Items in progress have another status and stay: the worker with the
+    // lease settles them. A moved item starts with all its attempts again.
     let moved = sqlx::query(
         "update bulk_item set status = $4, error = $5, run_at = $6, attempts = 0
          where bucket = $1 and batch_id = $2 and status = $3",
@@ -438,6 +451,7 @@ pub async fn next_due(
     connection: &mut AnyConnection,
     batch: &Batch,
 ) -> Result<Option<Timestamp>, StoreError> {
+    // `item_id` is read only to name a row in an error.
     let row = sqlx::query(
         "select min(run_at) as run_at, min(item_id) as item_id from bulk_item
          where bucket = $1 and batch_id = $2 and status in ('pending', 'running')",
@@ -462,6 +476,7 @@ pub async fn abandoned(
     batch: &BatchId,
     limit: i64,
 ) -> Result<Vec<EnvelopeId>, StoreError> {
+    // A voided envelope has another status, so a repeated job finds only the rest.
     let rows = sqlx::query(
         "select envelope.envelope_id from bulk_item
          join envelope on envelope.bucket = bulk_item.bucket
@@ -491,6 +506,7 @@ pub async fn abandoned(
 /// Expires all leases at startup of the database's only
 /// node (SQLite): their holders ended with the earlier run.
 pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreError> {
+    // On PostgreSQL, other nodes may hold these leases, so they have to run out.
     if store.dialect() != SqlDialect::Sqlite {
         return Ok(());
     }
@@ -525,6 +541,7 @@ fn batch(row: &AnyRow) -> Result<Batch, StoreError> {
         preserve_signing_order: columns.flag("preserve_signing_order")?,
         add_me_as_signer: columns.flag("add_me_as_signer")?,
         auto_vault_enabled: columns.flag("auto_vault_enabled")?,
+        // The caller wrote both columns at once: a time without a name is an inconsistent row.
         terms: match columns.optional_time("terms_accepted_at")? {
             None => None,
             Some(accepted_at) => Some(VaultTerms {

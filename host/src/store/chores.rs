@@ -14,6 +14,7 @@ pub async fn claim(
     next: Timestamp,
 ) -> Result<bool, StoreError> {
     let mut tx = store.begin().await?;
+    // A chore of a new release has no row yet, and two nodes may add it at the same moment.
     sqlx::query("insert into chore (name, due_at) values ($1, $2) on conflict (name) do nothing")
         .bind(name)
         .bind(now.to_string())
@@ -39,6 +40,7 @@ pub const BACKUP: &str = "backup";
 /// Postpones a chore until at least `until`.
 pub async fn hold(store: &Store, name: &str, until: Timestamp) -> Result<(), StoreError> {
     let mut tx = store.begin().await?;
+    // A longer postponement of another caller stays: two backups may run at once.
     sqlx::query(
         "insert into chore (name, due_at) values ($1, $2)
          on conflict (name) do update set due_at = excluded.due_at

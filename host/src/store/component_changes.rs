@@ -18,6 +18,8 @@ pub async fn insert(
     change: &ComponentChange,
     instance: &str,
 ) -> Result<(), StoreError> {
+    // The instance has a column of its own: the settings are sealed
+    // with it as context, and `sealed` needs it when the key changes.
     sqlx::query(
         "insert into component_change (bucket, change_id, org_id, instance, state, content,
              config, requested_by, requested_at, expires_at)
@@ -85,6 +87,7 @@ pub async fn open(
     org: &OrgId,
     now: Timestamp,
 ) -> Result<Vec<ComponentChange>, StoreError> {
+    // No job closes expired requests. Each reader compares the time instead.
     let rows = sqlx::query(
         "select * from component_change
          where bucket = $1 and org_id = $2 and state = 'open' and expires_at > $3
@@ -105,6 +108,7 @@ pub async fn count_open(
     org: &OrgId,
     now: Timestamp,
 ) -> Result<i64, StoreError> {
+    // The condition of `open`: an expired request does not count towards the limit of open ones.
     let row = sqlx::query(
         "select count(*) as open from component_change
          where bucket = $1 and org_id = $2 and state = 'open' and expires_at > $3",
@@ -120,6 +124,7 @@ pub async fn count_open(
 
 /// Deletes the sealed settings of all expired requests.
 pub async fn forget_configs(tx: &mut WriteTransaction, now: Timestamp) -> Result<(), StoreError> {
+    // An expired request can never be applied, so its secrets are only a risk.
     sqlx::query(
         "update component_change set config = null where expires_at < $1 and config is not null",
     )
@@ -134,6 +139,7 @@ pub async fn set_content(
     tx: &mut WriteTransaction,
     change: &ComponentChange,
 ) -> Result<(), StoreError> {
+    // A request that was closed stays as it was when it was decided.
     sqlx::query(
         "update component_change set content = $4
          where bucket = $1 and org_id = $2 and change_id = $3 and state = 'open'",
@@ -160,6 +166,8 @@ pub async fn close(
     at: Timestamp,
     activation: Option<&ActivationId>,
 ) -> Result<(), StoreError> {
+    // Expecting `open` lets one of two closings win. The settings go
+    // in the same statement: an activation has a copy of its own.
     let closed = sqlx::query(
         "update component_change
          set state = $4, closed_by = $5, closed_at = $6, activation_id = $7, config = null
@@ -187,6 +195,8 @@ pub async fn insert_review(
     change: &ComponentChange,
     review: &ChangeReview,
 ) -> Result<(), StoreError> {
+    // The token is kept because its revocation voids the approval, the
+    // account because two users with one account are not two reviewers.
     sqlx::query(
         "insert into component_review (bucket, review_id, org_id, change_id, reviewer, role,
              token_id, verdict, comment, reviewed_at, identity)
@@ -215,6 +225,7 @@ pub async fn void_approvals(
     change: &ComponentChange,
     why: VoidReason,
 ) -> Result<(), StoreError> {
+    // A change of the request makes an approval doubtful, but not a refusal. The first reason stays.
     sqlx::query(
         "update component_review set void_reason = $4
          where bucket = $1 and org_id = $2 and change_id = $3 and verdict = 'approve'
@@ -236,6 +247,7 @@ pub async fn void_approvals_of_token(
     org: &OrgId,
     token: &TokenId,
 ) -> Result<(), StoreError> {
+    // Closed requests keep their approvals: they were valid when the request was applied.
     sqlx::query(
         "update component_review set void_reason = $4
          where bucket = $1 and org_id = $2 and token_id = $3 and verdict = 'approve'
@@ -259,6 +271,7 @@ pub async fn void_approvals_of(
     org: &OrgId,
     actor: &str,
 ) -> Result<(), StoreError> {
+    // A person who loses a role or the access has no part in requests that are still to be decided.
     sqlx::query(
         "update component_review set void_reason = $4
          where bucket = $1 and org_id = $2 and lower(reviewer) = lower($3)

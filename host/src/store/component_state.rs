@@ -81,6 +81,8 @@ pub async fn put(
     state: &StoredState,
 ) -> Result<(), StoreError> {
     let (bucket, owner) = owned(org);
+    // One row per owner: only the present version bounds the
+    // next one. The component ledger has the earlier states.
     sqlx::query(
         "insert into component_state (bucket, org_id, version, content, signatures, set_by, set_at)
          values ($1, $2, $3, $4, $5, $6, $7)

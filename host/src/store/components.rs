@@ -26,6 +26,7 @@ pub struct SlotActivation {
 /// Raises the revision. The row lock serializes all
 /// changes to components until the transaction ends.
 pub async fn begin_change(tx: &mut WriteTransaction) -> Result<(), StoreError> {
+    // Nodes poll this number. In the same transaction, it never announces a change that they cannot see yet.
     sqlx::query("update component_revision set revision = revision + 1 where id = 1")
         .execute(&mut **tx)
         .await?;
@@ -57,6 +58,7 @@ pub async fn revision(connection: &mut AnyConnection) -> Result<i64, StoreError>
 /// already, as for a default component stored earlier.
 pub async fn insert(tx: &mut WriteTransaction, component: &Component) -> Result<bool, StoreError> {
     let (bucket, org) = owned(component.org.as_ref());
+    // Every node stores the default components at its start; the first row stays.
     let done = sqlx::query(
         "insert into component (bucket, component_id, org_id, slot, name, version, sha256, size,
              imports, conformance, signed_by, uploaded_by, created_at)
@@ -175,6 +177,7 @@ pub async fn get(
     id: &ComponentId,
 ) -> Result<Option<Component>, StoreError> {
     let (bucket, owner) = owned(org);
+    // Organizations use the installation's components, too, so an id may belong to either owner.
     sqlx::query(
         "select * from component
          where component_id = $1 and ((bucket = $2 and org_id = $3) or (bucket = 0 and org_id = ''))",
@@ -236,6 +239,7 @@ pub async fn by_sha256(
     connection: &mut AnyConnection,
     sha256: &str,
 ) -> Result<Option<Component>, StoreError> {
+    // Any owner will do: equal bytes are the same component, and evidence names the digest only.
     sqlx::query("select * from component where sha256 = $1 order by bucket, component_id limit 1")
         .bind(sha256)
         .fetch_optional(connection)
@@ -254,6 +258,8 @@ pub async fn activated(
     identity: &ComponentIdentity,
     at: Timestamp,
 ) -> Result<Option<SlotActivation>, StoreError> {
+    // A decision names its component by name, version and digest. Rolled back
+    // activations count, because the decision may be older than the rollback.
     let row = sqlx::query(
         "select a.activation_id, c.org_id as owner_id, c.uploaded_by
          from component_activation a join component c on c.component_id = a.component_id
@@ -300,6 +306,7 @@ pub async fn list(
     page: i64,
     limit: i64,
 ) -> Result<(Vec<Component>, i64), StoreError> {
+    // Page and total share the condition, so that they cannot drift apart.
     const WHERE: &str = "where ((bucket = $1 and org_id = $2) or (bucket = 0 and org_id = ''))
          and ($3 = '' or slot = $3)";
 
@@ -339,6 +346,7 @@ pub async fn activate(
     component: &Component,
 ) -> Result<(), StoreError> {
     let (bucket, org) = owned(activation.org.as_ref());
+    // Name, version and digest are copied: nodes follow activations without reading the components.
     sqlx::query(
         "insert into component_activation (bucket, activation_id, org_id, slot, instance,
              component_id, name, version, sha256, config, reason, activated_by, created_at,
@@ -372,6 +380,7 @@ pub async fn set_config(
     config: &str,
 ) -> Result<(), StoreError> {
     let (bucket, org) = owned(activation.org.as_ref());
+    // Scheduled activations that inherited the settings follow a change of them, without a new row.
     sqlx::query(
         "update component_activation set config = $4
          where bucket = $1 and org_id = $2 and activation_id = $3",
@@ -393,6 +402,7 @@ pub async fn roll_back(
     rolled_back: &RolledBack,
 ) -> Result<(), StoreError> {
     let (bucket, org) = owned(activation.org.as_ref());
+    // The row stays: decisions name its component, and the history shows the reason of the rollback.
     sqlx::query(
         "update component_activation
          set rolled_back_at = $4, rolled_back_by = $5, rollback_reason = $6
@@ -417,6 +427,7 @@ pub async fn supersede(
     at: Timestamp,
 ) -> Result<(), StoreError> {
     let (bucket, org) = owned(activation.org.as_ref());
+    // The history still shows the row. Only the set that every node loads gets smaller.
     sqlx::query(
         "update component_activation set superseded_at = $4
          where bucket = $1 and org_id = $2 and activation_id = $3",
@@ -434,6 +445,7 @@ pub async fn supersede(
 /// Returns number of an organization's components, and their total size with their vectors and attestations.
 pub async fn usage(connection: &mut AnyConnection, org: &OrgId) -> Result<(i64, i64), StoreError> {
     let (bucket, owner) = owned(Some(org));
+    // Vectors and attestations count: they are kept for ever like the bytes, and uploaders choose their size.
     let row = sqlx::query(
         "select count(*) as versions,
              cast(coalesce(sum(c.size + coalesce(length(v.vectors), 0)
@@ -463,6 +475,7 @@ pub async fn note_compile(
     since: Timestamp,
 ) -> Result<(), StoreError> {
     let (bucket, owner) = owned(Some(org));
+    // The quota looks back from now, so older rows have no use. Deleted here, they need no chore.
     sqlx::query("delete from component_compile where bucket = $1 and org_id = $2 and at < $3")
         .bind(bucket)
         .bind(owner)
@@ -475,6 +488,7 @@ pub async fn note_compile(
          values ($1, $2, $3, $4, $5)",
     )
     .bind(bucket)
+    // The id only has to be unique; no activation has it.
     .bind(ActivationId::new().as_str())
     .bind(owner)
     .bind(at.to_string())
@@ -536,6 +550,7 @@ pub async fn live_of(
     slot: Slot,
 ) -> Result<Vec<ComponentActivation>, StoreError> {
     let (bucket, owner) = owned(org);
+    // Activations of a future time are included: they take effect without another change.
     sqlx::query(
         "select * from component_activation
          where bucket = $1 and org_id = $2 and slot = $3 and rolled_back_at is null
@@ -556,6 +571,7 @@ pub async fn newest(
     connection: &mut AnyConnection,
     limit: i64,
 ) -> Result<Vec<Component>, StoreError> {
+    // Of all owners: nodes compile new uploads ahead, so that an activation takes effect at once.
     sqlx::query("select * from component order by component_id desc limit $1")
         .bind(limit)
         .fetch_all(connection)
@@ -569,6 +585,7 @@ pub async fn newest(
 pub async fn live(
     connection: &mut AnyConnection,
 ) -> Result<Vec<(ComponentActivation, ComponentIdentity)>, StoreError> {
+    // Activations of a future time are included: each node switches by its own clock, without another read.
     sqlx::query(
         "select * from component_activation
          where rolled_back_at is null and superseded_at is null order by activation_id",
@@ -614,6 +631,7 @@ fn activation(row: &AnyRow) -> Result<ComponentActivation, StoreError> {
         table: "component_activation",
         id: "activation_id",
     };
+    // Time and actor are written together: a time alone is an inconsistent row.
     let rolled_back = match columns.optional_time("rolled_back_at")? {
         Some(at) => Some(RolledBack {
             at,

@@ -90,6 +90,7 @@ pub async fn of_envelope(
         .await?;
     match row {
         Some(row) => record(&row),
+        // The first act writes the row. Until then the originator has control.
         None => Ok(ControlRecord::originated(envelope)),
     }
 }
@@ -101,6 +102,7 @@ pub async fn of_party(
     party: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<ControlRecord>, StoreError> {
+    // Three selects instead of `or`: each uses its own index over all buckets.
     let found = sqlx::query(
         "select * from control_record where controller_id = $1 and envelope_id = $2
          union select * from control_record where named_id = $1 and envelope_id = $2
@@ -119,6 +121,7 @@ pub async fn of_record(
     connection: &mut AnyConnection,
     envelope: &EnvelopeId,
 ) -> Result<Option<ControlRecord>, StoreError> {
+    // A party that sold the record is in none of its columns, and knows only the id.
     let found = sqlx::query("select * from control_record where envelope_id = $1")
         .bind(envelope.as_str())
         .fetch_optional(connection)
@@ -168,6 +171,7 @@ pub async fn list(
 
     // Numbers, behind the texts.
     let mut numbers = vec![limit];
+    // All texts are bound before the numbers, so texts that are still to come are counted here.
     let first = values.len() + usize::from(filter.transfer.is_some());
     let first = first + 2 * usize::from(filter.metadata.is_some());
     if let Some((transfer, seller)) = &filter.transfer {
@@ -194,6 +198,7 @@ pub async fn list(
         );
     }
 
+    // Only the originator's records are all in one bucket.
     if filter.part == ListedPart::Originator {
         numbers.push(party.bucket());
         conditions += &format!(" and bucket = ${}", first + numbers.len());
@@ -231,6 +236,8 @@ pub async fn put(
         changed_at: now,
         ..record.clone()
     };
+    // The epoch makes the update a compare-and-swap. Of two first acts one inserts
+    // the row, and the other one then meets a higher epoch than it expects.
     let written = sqlx::query(
         "insert into control_record (bucket, envelope_id, org_id, controller_id, named_id, stage,
              epoch, release_id, changed_at, transfer_id, controlled_since, pledge_id, pledgee_id)
@@ -270,6 +277,7 @@ fn record(row: &AnyRow) -> Result<ControlRecord, StoreError> {
         table: "control_record",
         id: "envelope_id",
     };
+    // A live pledge is part of the record's row, so that an act sees it under the same epoch.
     let pledge = columns.optional_parsed("pledge_id", PledgeId::parse)?;
 
     let pledgee = columns.optional_parsed("pledgee_id", OrgId::parse)?;
@@ -347,6 +355,7 @@ pub async fn end_pledge(
     pledge: &Pledge,
     at: Timestamp,
 ) -> Result<(), StoreError> {
+    // A repeated release finds nothing to end, so the ledger has one entry for it.
     let ended = sqlx::query(
         "update control_pledge set released_at = $3
          where bucket = $1 and pledge_id = $2 and released_at is null",
@@ -401,6 +410,7 @@ pub async fn release(
             id: "release_id",
         };
         let answered = columns.optional_text("answered_by")?;
+        // A consent and a refusal have both columns; a request that waits has neither.
         let answered = answered.zip(columns.optional_time("answered_at")?);
 
         let reason = columns.optional_text("reason")?;
@@ -429,6 +439,7 @@ pub async fn settle_release(
     state: ReleaseState,
     answer: Option<&ReleaseAnswer>,
 ) -> Result<(), StoreError> {
+    // `coalesce` keeps the controller's answer when the state moves on without another one.
     let settled = sqlx::query(
         "update control_release set state = $4, answered_by = coalesce($5, answered_by),
              answered_at = coalesce($6, answered_at), reason = coalesce($7, reason)
@@ -467,6 +478,7 @@ pub async fn insert_decision(
     .bind(json_text(&made.facts))
     .bind(json_text(&made.component))
     .bind(at.to_string())
+    // Rules of the controller at that time decided. A replay needs them after control has passed, too.
     .bind(made.controller.as_str())
     .execute(&mut **tx)
     .await?;

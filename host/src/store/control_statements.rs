@@ -36,6 +36,7 @@ pub async fn insert(tx: &mut WriteTransaction, stored: &StoredStatement) -> Resu
     .bind(stored.org.as_str())
     .bind(stored.party.as_str())
     .bind(json_text(&stored.body))
+    // Shows later whether the same control still lasts, or the party only got the record back.
     .bind(stored.controlled_since.to_string())
     .execute(&mut **tx)
     .await?;

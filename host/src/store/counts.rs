@@ -59,6 +59,7 @@ pub(super) async fn apply(
     connection: &mut AnyConnection,
     changes: &CountChanges,
 ) -> Result<(), StoreError> {
+    // A status that changed back would lock a row for nothing.
     let changes = changes.iter().filter(|(_, change)| **change != 0);
     let changes: Vec<_> = changes
         .map(|((bucket, org, status, shard), change)| {
@@ -77,6 +78,7 @@ async fn add(
     connection: &mut AnyConnection,
     changes: &[(CountKey<'_>, i64)],
 ) -> Result<(), StoreError> {
+    // The keys are sorted, so that concurrent commits lock the rows in one order.
     let text = format!(
         "insert into envelope_count (bucket, org_id, status, shard, envelopes) values {}
          on conflict (bucket, org_id, status, shard)

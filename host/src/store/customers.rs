@@ -52,6 +52,7 @@ pub async fn upsert_by_email(
     now: Timestamp,
 ) -> Result<UpsertedCustomer, StoreError> {
     let new = CustomerId::new();
+    // One statement: two requests with the same new address get the same customer.
     let row = sqlx::query(
         "insert into customer (bucket, customer_id, org_id, email, name, details, created_at, updated_at)
          values ($1, $2, $3, $4, $5, '{}', $6, $6)
@@ -61,6 +62,7 @@ pub async fn upsert_by_email(
     .bind(org.bucket())
     .bind(new.as_str())
     .bind(org.as_str())
+    // The unique index compares letters exactly, so an address has one spelling here.
     .bind(email.trim().to_lowercase())
     .bind(name)
     .bind(now.to_string())
@@ -74,6 +76,7 @@ pub async fn upsert_by_email(
     };
     let id = columns.parsed("customer_id", CustomerId::parse)?;
 
+    // On a conflict the database returns the id of the existing row.
     Ok(UpsertedCustomer {
         is_new: id == new,
         id,
@@ -155,6 +158,7 @@ pub async fn insert(
     .bind(org.bucket())
     .bind(customer.id.as_str())
     .bind(org.as_str())
+    // Nulls are never equal in a unique index: any number of customers has no address.
     .bind(customer.email.as_deref())
     .bind(&customer.name)
     .bind(json_text(&customer.details))

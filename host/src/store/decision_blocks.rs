@@ -78,6 +78,7 @@ pub async fn waiting(
     let mut found = BTreeSet::new();
     for table in &TABLES {
         let DecisionTable { name, owner, .. } = table;
+        // Partial indexes have only the rows without a block, so recorded decisions cost nothing here.
         let text = format!(
             "select distinct {owner} as owner from {name}
              where block is null and {owner} > $1 order by {owner} limit $2"
@@ -93,6 +94,8 @@ pub async fn waiting(
         }
     }
 
+    // Each table gave up to `limit` owners. One order over all
+    // tables lets the next call begin behind the last one.
     Ok(found.into_iter().take(limit).collect())
 }
 
@@ -147,6 +150,7 @@ pub async fn of_block(
         let DecisionTable {
             name, id, owner, ..
         } = table;
+        // The order of `take`: the Merkle root of the block depends on it.
         let text = format!("select * from {name} where {owner} = $1 and block = $2 order by {id}");
         let rows = sqlx::query(AssertSqlSafe(text))
             .bind(org.as_str())
@@ -217,6 +221,7 @@ fn placement(columns: &RowColumns<'_>) -> Result<RecordedDecision, StoreError> {
         subject: columns.text("template_id")?,
         at: columns.time("at")?,
         component: columns.json("component")?,
+        // No column names the function: only the parameters of `place` have fields.
         function: match given.get("fields") {
             Some(_) => "place".into(),
             None => "tags".into(),

@@ -37,6 +37,7 @@ impl DecisionWindow {
         owner: &str,
         limit: i64,
     ) -> Query<'static, Any, AnyArguments> {
+        // A page begins behind an id: decisions are made while a replay reads them.
         let text = format!(
             "select d.* from {table} d where {owner} and d.{id} < $1 and d.{at} >= $2 and d.{at} < $3
                  and ($4 = '' or exists (select 1 from envelope e where e.bucket = d.bucket
@@ -44,6 +45,7 @@ impl DecisionWindow {
              order by d.{id} desc limit $5"
         );
 
+        // Times are texts of a fixed width, so an empty text stands before and `LAST` behind all of them.
         let time = |at: Option<Timestamp>, absent: &str| {
             at.map_or_else(|| absent.to_owned(), |at| at.to_string())
         };
@@ -167,6 +169,7 @@ pub async fn last_evaluations(
     window: &DecisionWindow,
     limit: i64,
 ) -> Result<Vec<StoredEvaluation>, StoreError> {
+    // An envelope is evaluated once, so its id is that of the decision.
     let table = ["evaluation", "envelope_id", "evaluated_at"];
     let rows = window
         .page(table, "d.bucket = $6 and d.org_id = $7", limit)
@@ -231,6 +234,7 @@ pub async fn insert_placement(
     at: Timestamp,
 ) -> Result<(), StoreError> {
     let org = &template.org;
+    // The component read the tags of an upload, and the stored document has lost them: the hashes may differ.
     let stored = template.document.as_ref().map(|file| &file.sha256);
     sqlx::query(
         "insert into placement_decision (bucket, decision_id, org_id, template_id, document, facts,
@@ -249,6 +253,7 @@ pub async fn insert_placement(
     .execute(&mut **tx)
     .await?;
 
+    // Vault-in names this component as a participant, without searching the decisions of the template.
     sqlx::query(
         "update template set placed_by = $4 where bucket = $1 and org_id = $2 and template_id = $3",
     )

@@ -111,6 +111,7 @@ pub async fn send_again(
 
 /// Returns the active endpoints that are subscribed to an event.
 async fn wanting(tx: &mut WriteTransaction, event: &Event) -> Result<Vec<EndpointId>, StoreError> {
+    // A transaction may emit several events, so it reads the endpoints once and keeps them.
     let known = tx.outbox.endpoints.take();
     let endpoints = match known.filter(|(org, _)| *org == event.org_id) {
         Some((_, endpoints)) => endpoints,
@@ -132,6 +133,7 @@ async fn active_endpoints(
     connection: &mut AnyConnection,
     org: &OrgId,
 ) -> Result<Subscriptions, StoreError> {
+    // Not locked: an endpoint that is disabled meanwhile leaves deliveries, which `give_up_left_behind` ends.
     let rows = sqlx::query(
         "select endpoint_id, events from webhook_endpoint
          where bucket = $1 and org_id = $2 and is_active = 1",
@@ -343,6 +345,7 @@ pub async fn body(
         .bind(event.as_str())
         .fetch_optional(connection)
         .await?;
+    // Pruning empties the body and keeps the row, because deliveries and the feed name the event.
     let body: Option<String> = row.map(|row| row.try_get("body")).transpose()?;
     Ok(body.filter(|body| !body.is_empty()))
 }
@@ -353,6 +356,7 @@ pub async fn give_up(
     endpoint: &Endpoint,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // An attempt in flight finds its delivery settled: `settle_in` records nothing for it.
     sqlx::query(
         "update webhook_delivery set status = 'failed', due_at = null, updated_at = $3
          where bucket = $1 and endpoint_id = $2 and status = 'pending'",
@@ -404,6 +408,7 @@ pub async fn next(
     wanted: &OwnedEndpoint,
     limit: i64,
 ) -> Result<Vec<PendingDelivery>, StoreError> {
+    // Deliveries that are not due are included: the lane sleeps until the first of them is.
     sqlx::query(
                 "select d.delivery_id, d.event_id, d.event_type, d.envelope_id, d.attempts, d.due_at,
              (select body from event e where e.bucket = d.bucket and e.event_id = d.event_id) as body
@@ -482,6 +487,8 @@ async fn settle_in(
     bucket: i64,
     settlements: &[&AttemptSettlement],
 ) -> Result<(), StoreError> {
+    // Fenced twice: the epoch refuses a node that lost its lease, and the
+    // number of the attempt refuses a result that is recorded already.
     let text = format!(
         "update webhook_delivery set status = s.status, attempts = s.attempt, due_at = s.due_at,
              updated_at = s.at
@@ -540,6 +547,7 @@ async fn settle_in(
 /// Returns the new state of a delivery.
 fn standing(settlement: &AttemptSettlement) -> Value {
     let attempt = &settlement.attempt;
+    // A delivery is settled when its attempt ends; the row of the attempt has the time of its begin.
     let took = Duration::from_millis(attempt.duration_ms.unsigned_abs());
     json!({
         "endpoint": settlement.at.endpoint,
@@ -570,6 +578,7 @@ fn attempted(settlement: &AttemptSettlement) -> Value {
 /// Clears up to `limit` event bodies and as many response bodies older than `before`; returns the
 /// larger of the two counts. Bodies of pending deliveries are kept.
 pub async fn prune(store: &Store, before: Timestamp, limit: i64) -> Result<u64, StoreError> {
+    // Bounded by `limit`: SQLite's only writer is free for requests between two calls.
     let mut tx = store.begin().await?;
     let events = sqlx::query(
         "update event set body = '' where (bucket, event_id) in (
@@ -600,6 +609,7 @@ pub async fn prune(store: &Store, before: Timestamp, limit: i64) -> Result<u64, 
     .await?;
 
     tx.commit().await?;
+    // The caller repeats until neither statement reaches the limit.
     Ok(events.rows_affected().max(answers.rows_affected()))
 }
 
@@ -612,6 +622,7 @@ pub async fn forget(
     limit: i64,
 ) -> Result<usize, StoreError> {
     let mut tx = store.begin().await?;
+    // Ids sort by time, so the primary key finds old rows without reading the others.
     let rows = sqlx::query(
         "delete from webhook_delivery where bucket = $1 and delivery_id in (
              select delivery_id from webhook_delivery
@@ -636,6 +647,7 @@ pub async fn forget(
         return Ok(0);
     };
 
+    // A missing delivery identifies the rows, which needs no list of thousands of ids.
     sqlx::query(
         "delete from webhook_attempt
          where bucket = $1 and delivery_id <= $2 and not exists (
@@ -703,6 +715,7 @@ fn attempt(columns: &RowColumns<'_>, number: i64) -> Result<DeliveryAttempt, Sto
 fn delivery(row: &AnyRow) -> Result<Delivery, StoreError> {
     let columns = columns(row);
     let attempts = columns.number("attempts")?;
+    // The left join gives nulls without an attempt, and each attempt has a time.
     let attempted = columns.optional_text("at")?.is_some();
     Ok(Delivery {
         id: columns.parsed("delivery_id", DeliveryId::parse)?,

@@ -84,6 +84,7 @@ impl SqlDialect {
     /// Locks the rows that a transaction is about to change.
     pub(super) fn for_update(self) -> &'static str {
         match self {
+            // `begin immediate` has locked the whole file.
             Self::Sqlite => "",
             Self::Postgres => "for update",
         }

@@ -43,6 +43,7 @@ impl DeliveredItem {
             "disclosure" => Some(Self::Disclosure(item.to_owned())),
             "page" => item.parse().ok().map(Self::Page),
             "pdf" => Some(Self::Pdf),
+            // Written by a newer release on another node: the reader reports the row and does not guess.
             _ => None,
         }
     }
@@ -65,6 +66,7 @@ pub async fn keep(
     text: &KeptDisclosure,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // The digest is the key: the text of a row never changes under a signature that names it.
     sqlx::query(
         "insert into disclosure (bucket, org_id, sha256, version, locale, body, first_shown_at)
          values ($1, $2, $3, $4, $5, $6, $7)
@@ -109,6 +111,7 @@ pub async fn delivered(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let (kind, item) = item.columns();
+    // The evidence states since when the signer had access, so a later delivery does not move the time.
     sqlx::query(
         "insert into signer_delivery (bucket, org_id, submitter_id, person, kind, item, at)
          values ($1, $2, $3, $4, $5, $6, $7)
@@ -132,6 +135,7 @@ pub async fn deliveries(
     connection: &mut AnyConnection,
     reader: DocumentReader<'_>,
 ) -> Result<Vec<(DeliveredItem, Timestamp)>, StoreError> {
+    // By person, and not only by place: a person who replaces the signer has seen nothing yet.
     let rows = sqlx::query(
         "select * from signer_delivery
          where bucket = $1 and org_id = $2 and submitter_id = $3 and person = $4

@@ -70,6 +70,7 @@ pub async fn lock(
 /// Returns the disputes in which a side has made a statement, or a suspension was requested: first those that wait for a
 /// second operator, then the newest.
 pub async fn list(connection: &mut AnyConnection, limit: i64) -> Result<Vec<Dispute>, StoreError> {
+    // Other conflicts are only counted attempts, about which operators have nothing to decide.
     let rows = sqlx::query(
         "select * from control_conflict
          where statement is not null or other_statement is not null or requested_at is not null
@@ -89,6 +90,7 @@ pub async fn have_met(
     record: &OwnedEnvelope,
     claim: &EnvelopeId,
 ) -> Result<bool, StoreError> {
+    // The row stays for ever, so that each pair is reported once.
     let row = sqlx::query(
         "select reference from control_conflict
          where bucket = $1 and envelope_id = $2 and other_id = $3",
@@ -106,6 +108,7 @@ pub async fn have_met(
 pub async fn update(tx: &mut WriteTransaction, dispute: &Dispute) -> Result<(), StoreError> {
     let suspension = dispute.suspension.as_ref();
     let approved = suspension.and_then(|suspension| suspension.approved.as_ref());
+    // The account is kept because the second operator needs another one, even as another user.
     let account = suspension.and_then(|suspension| suspension.requested_as.as_ref());
     sqlx::query(
         "update control_conflict set statement = $4, other_statement = $5, suspension_reason = $6,
@@ -135,6 +138,7 @@ pub async fn share_fingerprint(
     dispute: &Dispute,
     claimant: &OrgId,
 ) -> Result<bool, StoreError> {
+    // Declared collateral may change after the conflict; a suspension then has no object any more.
     let row = sqlx::query(
         "select own.kind from record_fingerprint own
          join record_fingerprint other on other.fingerprint = own.fingerprint
@@ -157,6 +161,7 @@ fn dispute(row: &AnyRow) -> Result<Dispute, StoreError> {
         table: "control_conflict",
         id: "envelope_id",
     };
+    // A request alone suspends nothing: two operators decide.
     let approved = columns
         .optional_text("suspended_by")?
         .zip(columns.optional_time("suspended_at")?);

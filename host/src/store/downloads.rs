@@ -46,6 +46,7 @@ pub async fn insert(
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
     .bind(token.bucket())
+    // Only the hash: a copy of the database opens no download.
     .bind(token.hash().as_str())
     .bind(link.org.as_str())
     .bind(link.envelope.as_str())
@@ -82,6 +83,7 @@ pub async fn get(
             filename: columns.text("filename")?,
             single_use: columns.flag("single_use")?,
             expires_at: columns.time("expires_at")?,
+            // A broken download clears the time again, so this can change back.
             used: columns.optional_text("used_at")?.is_some(),
         })
     })
@@ -121,6 +123,7 @@ pub async fn in_use(
     file: LinkedFile,
     since: Timestamp,
 ) -> Result<bool, StoreError> {
+    // After a crash it is unknown how much arrived. `since` bounds how long such a link counts as used.
     let used = sqlx::query(
         "select 1 as used from download_link
          where bucket = $1 and org_id = $2 and envelope_id = $3 and file = $4 and used_at > $5
@@ -143,6 +146,7 @@ pub async fn redeem(
     token: &LinkToken,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
+    // One statement checks and marks: between two, another request could redeem the link as well.
     let changed = sqlx::query(
         "update download_link set used_at = $3
          where bucket = $1 and token_hash = $2 and used_at is null and expires_at > $3",

@@ -26,6 +26,7 @@ pub struct EnvelopeFilter {
 
 pub async fn insert(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(), StoreError> {
     let terms = envelope.vault_terms.as_ref();
+    // `looked_at` begins with the creation, so the first poll of the provider waits for a whole interval.
     sqlx::query(
         "insert into envelope (bucket, envelope_id, org_id, customer_id, name, kind, status,
              external_id, template_id, metadata, secured_party, is_upload, provider_instance,
@@ -68,6 +69,8 @@ pub async fn insert(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<()
     .execute(&mut **tx)
     .await?;
 
+    // Lists take their totals from these numbers. The ledger is noted
+    // as empty, so that its first entry need not look for a tail.
     counts::added(tx, envelope);
     ledger::begin(tx, &envelope.org, &envelope.id);
     Ok(())
@@ -102,6 +105,7 @@ pub async fn get_for_key(
     key: &ApiKeyRecord,
     id: &EnvelopeId,
 ) -> Result<KeyedEnvelope, StoreError> {
+    // One round trip for both: a read has to notice a revoked key, and must not cost twice as much for it.
     let row = sqlx::query(
         "select envelope.* from api_key
          left join envelope on envelope.bucket = $3 and envelope.org_id = $4
@@ -116,6 +120,7 @@ pub async fn get_for_key(
     .fetch_optional(connection)
     .await?;
 
+    // The left join gives a row for each valid key, so none means that the key has changed.
     let Some(row) = row else {
         return Ok(KeyedEnvelope::No);
     };
@@ -195,6 +200,7 @@ pub async fn list(
         Some(_) => list.page(connection, page, limit).await?,
         None => {
             let rows = list.rows(connection, page, limit).await?;
+            // Each row carries the total; an empty page has no row to read it from.
             let total = match rows.first() {
                 Some(first) => counts::total(first)?,
                 None => counts::envelopes(connection, org, filter.status).await?,
@@ -223,6 +229,8 @@ pub async fn expiring(
     after: Option<&ExpiredEnvelope>,
     limit: i64,
 ) -> Result<Vec<ExpiredEnvelope>, StoreError> {
+    // The statuses are those of the index `envelope_expiring`, word for word. A page begins
+    // behind the last envelope, so one that cannot be expired does not stop the sweep.
     let rows = sqlx::query(
         "select org_id, envelope_id, expires_at from envelope
          where expires_at <= $1 and status in ('pending', 'uploaded', 'preparing', 'sent', 'viewed')
@@ -255,6 +263,7 @@ pub async fn set_status(
     status: EnvelopeStatus,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // The rules decided about the status that was read, so any change since then is a conflict.
     let changed = sqlx::query(
         "update envelope set status = $4, updated_at = $5,
              signed_at = case when $4 = 'completed' then $5 else signed_at end
@@ -280,6 +289,7 @@ pub async fn set_payment(
     payment: PaymentStatus,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // No status is expected: a payment may be confirmed after the envelope has moved on.
     let changed = sqlx::query(
         "update envelope set payment_status = $3, updated_at = $4
          where bucket = $1 and envelope_id = $2",
@@ -301,6 +311,8 @@ pub async fn set_sent(
     before: EnvelopeStatus,
     sent: &Envelope,
 ) -> Result<(), StoreError> {
+    // Status and submission are one statement: an envelope that is
+    // out for signing is always found by its provider's callbacks.
     let changed = sqlx::query(
         "update envelope set status = $4, updated_at = $5, template_id = $6, metadata = $7,
              provider_instance = $8, provider_submission = $9, preserve_signing_order = $10,
@@ -358,6 +370,7 @@ pub async fn set_expiry(
     expires_at: Timestamp,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // An envelope that was finished meanwhile has another status and keeps its time.
     let changed = sqlx::query(
         "update envelope set expires_at = $4, updated_at = $5
          where bucket = $1 and envelope_id = $2 and status = $3",
@@ -403,6 +416,7 @@ pub async fn set_vault_consent(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let terms = envelope.vault_terms.as_ref();
+    // The caller holds the envelope's lock and has checked that it is not vaulted.
     sqlx::query(
         "update envelope set auto_vault = $3, vault_in_terms_accepted_at = $4,
              vault_in_terms_accepted_by = $5, updated_at = $6
@@ -428,6 +442,7 @@ pub async fn set_upload(
     upload: &StoredFile,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // A template that was made from the previous document does not fit the new one.
     let changed = sqlx::query(
         "update envelope set status = $4, upload = $5, updated_at = $6, template_id = null,
              existing_signatures = $7
@@ -465,6 +480,7 @@ pub async fn set_vaulted(
     files: &VaultedFiles<'_>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // Two runs of the pipeline may settle at once: `vault is null` lets the first one win.
     let changed = sqlx::query(
         "update envelope set status = 'vaulted', vault = $4, document_hash = $5, copy = $6,
              certificate = $7, custody_record = $8, updated_at = $9, compliance_score = $10,
@@ -475,6 +491,7 @@ pub async fn set_vaulted(
     .bind(envelope.id.as_str())
     .bind(envelope.status.as_str())
     .bind(file_json(Some(files.authoritative)))
+    // A column of its own: a release clears `vault`, and the hash still identifies the document.
     .bind(&files.authoritative.sha256)
     .bind(file_json(Some(files.copy)))
     .bind(file_json(Some(files.certificate)))
@@ -498,6 +515,7 @@ pub async fn set_certificate(
     score: u32,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // A certificate that has left with a release is not replaced any more.
     let changed = sqlx::query(
         "update envelope set certificate = $3, compliance_score = $4, updated_at = $5
          where bucket = $1 and envelope_id = $2 and status = 'vaulted'",
@@ -520,6 +538,8 @@ pub async fn set_vaulted_out(
     archive: &StoredFile,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // UCC §9-105 requires a single authoritative copy: one statement
+    // moves it to the archive, so that there are never two.
     let changed = sqlx::query(
         "update envelope set status = 'vaulted_out', vault = null, archive = $3, updated_at = $4
          where bucket = $1 and envelope_id = $2 and status = 'vaulted' and archive is null",
@@ -592,6 +612,7 @@ fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
             allow_delegation: columns.flag("allow_delegation")?,
         },
         record: VaultRecord {
+            // A release clears the live copy, so at most one of the two columns has a file.
             authoritative: match columns.optional_file("vault")? {
                 Some(live) => AuthoritativeCopy::Live(live),
                 None => columns
@@ -610,6 +631,7 @@ fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
         signed_at: columns.optional_time("signed_at")?,
         expires_at: columns.optional_time("expires_at")?,
         payment: columns.optional_parsed("payment_status", PaymentStatus::parse)?,
+        // Null is a third value: the organization's setting decides.
         auto_vault: columns.optional_number("auto_vault")?.map(|flag| flag != 0),
         vault_terms: match columns.optional_time("vault_in_terms_accepted_at")? {
             None => None,

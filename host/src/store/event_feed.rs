@@ -34,6 +34,7 @@ pub async fn lacks_places(
     org: &OrgId,
     from: &EventId,
 ) -> Result<bool, StoreError> {
+    // Most readings find nothing to place, so they look first and write nothing.
     let row = sqlx::query(
         "select e.event_id from event e
          where e.bucket = $1 and e.org_id = $2 and e.event_id > $3 and not exists (
@@ -62,6 +63,8 @@ pub async fn place(
     now: Timestamp,
     limit: i64,
 ) -> Result<(), StoreError> {
+    // Readers at the same time compute the same first position. The
+    // primary key lets one insert pass, so no position is given twice.
     sqlx::query(
         "insert into event_place (bucket, org_id, position, event_id, placed_at)
          select e.bucket, e.org_id,
@@ -111,6 +114,7 @@ pub async fn is_known(
     org: &OrgId,
     event: &EventId,
 ) -> Result<bool, StoreError> {
+    // The row outlives the body and the place of its event: a lost cursor is another answer than a wrong id.
     let row = sqlx::query(
         "select event_id from event where bucket = $1 and org_id = $2 and event_id = $3",
     )
@@ -200,6 +204,7 @@ pub async fn forget(
     before: Timestamp,
     limit: i64,
 ) -> Result<u64, StoreError> {
+    // The newest place of each organization stays, however old: a reader may have it as cursor.
     let done = sqlx::query(
         "delete from event_place where (bucket, org_id, position) in (
              select p.bucket, p.org_id, p.position from event_place p

@@ -8,6 +8,7 @@ use crate::domain::id::{EnvelopeId, OrgId};
 
 /// Adds an event, in the transaction that causes it.
 pub fn insert(tx: &mut WriteTransaction, event: &Event) {
+    // A copy, because the caller still makes the deliveries of this event.
     tx.outbox.events.push(event.clone());
 }
 

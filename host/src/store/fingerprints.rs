@@ -44,6 +44,7 @@ pub async fn key(connection: &mut AnyConnection) -> Result<Option<String>, Store
 
 /// Stores the sealed key, unless there is one.
 pub async fn insert_key(tx: &mut WriteTransaction, sealed: &str) -> Result<(), StoreError> {
+    // Of two nodes that start at once, the first key counts. The caller reads it back.
     sqlx::query(
         "insert into fingerprint_key (bucket, key_id, org_id, sealed) values (0, '1', '', $1)
          on conflict (bucket, key_id) do nothing",
@@ -100,6 +101,7 @@ pub async fn has_document(
 /// transaction ends.
 pub async fn lock(tx: &mut WriteTransaction, record: &ControlRecord) -> Result<(), StoreError> {
     // In one order for all, so that two acts do not wait for each other forever.
+    // The update without effect also locks rows that exist, which `do nothing` would not.
     sqlx::query(
         "insert into fingerprint_lock (fingerprint)
          select fingerprint from record_fingerprint where bucket = $1 and envelope_id = $2
@@ -125,6 +127,8 @@ pub async fn other_records(
     controller: &OrgId,
     signed_here: bool,
 ) -> Result<Vec<OtherRecord>, StoreError> {
+    // An act that gives control calls this under `lock`, so no other one claims a fingerprint in between.
+    // Originators that control their own records claim nothing yet, and a pledge counts since it was made.
     let rows = sqlx::query(
         "select other.org_id, other.envelope_id, own.kind,
              coalesce(p.created_at, c.controlled_since) as since,
@@ -152,6 +156,7 @@ pub async fn other_records(
     .bind(record.org.bucket())
     .bind(record.envelope.as_str())
     .bind(controller.as_str())
+    // The transfer that moves this record now or has just moved it: its other records stay in one hand.
     .bind(before.controller.bucket())
     .bind(
         before
@@ -188,6 +193,8 @@ pub async fn unsigned_claims(
     org: &OrgId,
     since: Timestamp,
 ) -> Result<i64, StoreError> {
+    // An upload with declared collateral costs nothing and can
+    // hold up contracts of others, so their number is limited.
     let row = sqlx::query(
         "select count(*) as claims from record_fingerprint f
          join envelope e on e.bucket = f.bucket and e.envelope_id = f.envelope_id
@@ -211,6 +218,7 @@ pub async fn count_conflict(
     other: &EnvelopeId,
     now: Timestamp,
 ) -> Result<(DisputeId, i64), StoreError> {
+    // The reference of the first attempt stays: both sides speak of one conflict.
     let row = sqlx::query(
         "insert into control_conflict (bucket, envelope_id, other_id, org_id, reference, attempts,
              first_at)

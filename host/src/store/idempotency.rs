@@ -61,6 +61,7 @@ pub async fn get(
             fingerprint: columns.text("fingerprint")?,
             created_at: columns.time("created_at")?,
             lease_until: columns.time("lease_until")?,
+            // Both are written together. Without them, the request is running, or its node died.
             answer: status.zip(body),
         })
     })
@@ -137,6 +138,7 @@ pub async fn release(
     key: &RequestKey,
     claim: &str,
 ) -> Result<(), StoreError> {
+    // Only without a response: a settled request is replayed, and never runs again.
     keyed(
         "delete from idempotency
          where bucket = $1 and org_id = $2 and actor = $3 and idempotency_key = $4 and claim = $5
@@ -162,6 +164,7 @@ pub async fn forget(connection: &mut AnyConnection, before: Timestamp) -> Result
 /// Releases the keys of requests that an earlier run of
 /// the database's only node (SQLite) did not finish.
 pub async fn forget_claims(store: &Store) -> Result<(), StoreError> {
+    // On PostgreSQL, other nodes may be running these requests.
     if store.dialect() != SqlDialect::Sqlite {
         return Ok(());
     }

@@ -28,6 +28,8 @@ pub async fn organizations(
     connection: &mut AnyConnection,
     limit: i64,
 ) -> Result<Vec<OrganizationSize>, StoreError> {
+    // Kept numbers, because counting would read all envelopes. Test
+    // data has ids of its own and would list each organization twice.
     let rows = sqlx::query(
         "select o.org_id, o.name, o.created_at,
              (select cast(coalesce(sum(c.envelopes), 0) as bigint) from envelope_count c
@@ -96,6 +98,7 @@ pub async fn failing_jobs(
     connection: &mut AnyConnection,
     limit: i64,
 ) -> Result<Vec<FailingJob>, StoreError> {
+    // A job that waits for its next attempt is listed, too: operators can act before it gives up.
     let rows = sqlx::query(
         "select job_id, org_id, kind, attempts, run_at, last_error from job
          where state = 'failed' or (state = 'waiting' and last_error is not null)
@@ -129,6 +132,7 @@ pub async fn signs(
     connection: &mut AnyConnection,
     kind: &str,
 ) -> Result<Vec<(String, Timestamp)>, StoreError> {
+    // The prefixes are constants of this module without wildcards of `like`.
     let rows = sqlx::query("select name, due_at from chore where name like $1 order by name")
         .bind(format!("{kind}%"))
         .fetch_all(connection)
@@ -154,6 +158,7 @@ pub async fn envelopes_of(
     from: Timestamp,
     to: Timestamp,
 ) -> Result<(i64, i64), StoreError> {
+    // A vaulting counts when its intent was finished; the envelope's own time changes with later acts.
     let row = sqlx::query(
         "select
              (select count(*) from envelope where bucket = $1 and org_id = $2

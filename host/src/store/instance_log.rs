@@ -37,6 +37,7 @@ pub async fn keep_newest(
     of: &InstanceLogLine,
     kept: i64,
 ) -> Result<(), StoreError> {
+    // Plugins may log without end. With fewer lines than `kept` the subquery is null, and nothing is deleted.
     sqlx::query(
         "delete from instance_log
          where bucket = $1 and org_id = $2 and slot = $3 and instance = $4 and line_id <= (

@@ -92,6 +92,7 @@ pub async fn checked(
     next: Timestamp,
     problems: Option<&str>,
 ) -> Result<(), StoreError> {
+    // No lease is compared: checks change no record, so two at once do no harm, and the later one counts.
     sqlx::query(
         "update integrity_check set checked_at = $3, due_at = $4, problems = $5
          where bucket = $1 and envelope_id = $2",
@@ -113,6 +114,7 @@ pub async fn make_due(
     since: Timestamp,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // Envelopes that were checked since `since` stay, so that an interrupted command can be resumed.
     sqlx::query(
         "update integrity_check set due_at = $2
          where due_at > $2 and (checked_at is null or checked_at < $1)",
@@ -160,6 +162,7 @@ pub async fn problems_of<T: DeserializeOwned>(
     after: Option<&EnvelopeId>,
     limit: i64,
 ) -> Result<Vec<EnvelopeProblems<T>>, StoreError> {
+    // A page begins behind an id: checks go on between two pages.
     let rows = sqlx::query(
         "select i.envelope_id, i.problems, i.checked_at, e.name
          from integrity_check i
@@ -206,12 +209,14 @@ pub async fn of_records(
     ids: &[&EnvelopeId],
 ) -> Result<HashMap<EnvelopeId, VaultedRecord>, StoreError> {
     let mut found: HashMap<EnvelopeId, VaultedRecord> = HashMap::new();
+    // `in ()` is not valid SQL.
     if ids.is_empty() {
         return Ok(found);
     }
 
     let places: Vec<String> = (3..ids.len() + 3).map(|at| format!("${at}")).collect();
     let places = places.join(", ");
+    // Two statements with equal columns: a join would repeat the check of a record for each custodian.
     for text in [
         format!(
             "select envelope_id, checked_at, problems, cast(null as text) as email from integrity_check
@@ -233,6 +238,7 @@ pub async fn of_records(
             let columns = columns(&row);
             let id = columns.parsed("envelope_id", EnvelopeId::parse)?;
             let record = found.entry(id).or_default();
+            // Each statement gives nulls for the columns of the other one.
             record.custodians.extend(columns.optional_text("email")?);
             record.checked_at = record.checked_at.or(columns.optional_time("checked_at")?);
             record.has_problems |= columns.optional_text("problems")?.is_some();

@@ -55,6 +55,7 @@ async fn add<J: JobPayload>(
     run_at: Timestamp,
     otherwise: &str,
 ) -> Result<(), StoreError> {
+    // `otherwise` is one of two constants of this file, never input.
     let text = format!(
         "insert into job (bucket, job_id, org_id, kind, dedup_key, payload, state, run_at, attempts,
              lease_epoch, created_at, trace)
@@ -69,6 +70,7 @@ async fn add<J: JobPayload>(
         .bind(dedup_key)
         .bind(json_text(job))
         .bind(run_at.to_string())
+        // The worker continues the trace of the request, hours later if need be.
         .bind(traces::current())
         .execute(&mut **tx)
         .await?;
@@ -237,11 +239,13 @@ pub async fn counts(
 /// Expires all leases at startup of the database's only
 /// node (SQLite): their holders ended with the earlier run.
 pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreError> {
+    // On PostgreSQL, other nodes may hold these leases, so they have to run out.
     if store.dialect() != SqlDialect::Sqlite {
         return Ok(());
     }
 
     let mut tx = store.begin().await?;
+    // A job with an error waits for its next attempt and not for a lease: its back-off stays.
     sqlx::query(
         "update job set run_at = $1, lease_epoch = lease_epoch + 1
          where state = 'waiting' and lease_epoch > 0 and last_error is null and run_at > $1",
@@ -267,6 +271,7 @@ pub async fn put_back(store: &Store, job: &ClaimedJob, at: Timestamp) -> Result<
     .execute(&mut *tx)
     .await?;
 
+    // The job may be due at once.
     tx.added_jobs = true;
     tx.commit().await
 }
@@ -274,6 +279,7 @@ pub async fn put_back(store: &Store, job: &ClaimedJob, at: Timestamp) -> Result<
 /// Removes a finished job.
 pub async fn finish(store: &Store, job: &ClaimedJob) -> Result<(), StoreError> {
     let mut tx = store.begin().await?;
+    // Without the epoch, a worker that was too slow would delete the job of its successor.
     sqlx::query("delete from job where bucket = $1 and job_id = $2 and lease_epoch = $3")
         .bind(job.org.bucket())
         .bind(job.id.as_str())
@@ -303,6 +309,7 @@ pub async fn settle_failure(
     } else {
         "failed"
     })
+    // The column is not null, and a job that failed for good is never due.
     .bind(retry_at.unwrap_or(Timestamp::from_millis(0)).to_string())
     .bind(error)
     .execute(&mut *tx)

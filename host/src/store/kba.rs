@@ -13,6 +13,7 @@ use crate::domain::token::SecretHash;
 
 /// Adds a new session.
 pub async fn insert(tx: &mut WriteTransaction, session: &KbaSession) -> Result<(), StoreError> {
+    // Committed before the provider is called, so that the attempt counts in any case.
     sqlx::query(
         "insert into kba_session (bucket, kba_id, org_id, envelope_id, position, email, instance,
              status, step, ip_address, price_cents, started_at, expires_at)
@@ -94,6 +95,7 @@ pub async fn browsers(
     .bind(envelope.id.as_str())
     .bind(signer.position)
     .bind(envelope.org.as_str())
+    // Written and read in lower case, because SQL compares letters exactly.
     .bind(signer.email.to_lowercase())
     .fetch_all(connection)
     .await?
@@ -120,6 +122,7 @@ pub async fn rebound(
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Vec<(String, Timestamp)>, StoreError> {
+    // People who were replaced later are included: these are facts about the whole envelope.
     sqlx::query(
         "select * from kba_browser
          where bucket = $1 and envelope_id = $2 and org_id = $3 and rebound_at is not null
@@ -175,6 +178,7 @@ pub async fn step(
     step: KbaStep,
     sealed: Option<&str>,
 ) -> Result<bool, StoreError> {
+    // Compare-and-swap of step and sealed state: of two equal submissions, one reaches the provider.
     let moved = sqlx::query(
         "update kba_session set step = $4, sealed = $5
          where bucket = $1 and kba_id = $2 and step = $3 and status = 'open'
@@ -202,6 +206,8 @@ pub async fn end(
     price_cents: i64,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
+    // Expecting `open` lets the outcome and its price count once. The
+    // sealed questions are personal data and go with the same statement.
     let ended = sqlx::query(
         "update kba_session
          set status = $3, provider_session_id = $4, price_cents = $5, ended_at = $6,
@@ -229,6 +235,7 @@ pub async fn forget(
     answering_since: Timestamp,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // A request at the provider may still bring a result, which needs its session open.
     sqlx::query(
         "update kba_session set status = 'ended', ended_at = $1, sealed = null
          where status = 'open' and expires_at <= $1
@@ -251,7 +258,9 @@ pub async fn bill(
     month: &str,
 ) -> Result<bool, StoreError> {
     let (org, email) = (&session.org, session.email.to_lowercase());
+    // Other spaces or capitals in a name are no other person.
     let name: Vec<&str> = name.split_whitespace().collect();
+    // The primary key decides: of two sessions that pass at once, one is billed.
     let is_new_person = sqlx::query(
         "insert into kba_billed_person (bucket, org_id, month, email, name, kba_id)
          values ($1, $2, $3, $4, $5, $6)
@@ -272,6 +281,7 @@ pub async fn bill(
         return Ok(false);
     }
 
+    // Nodes of earlier releases know only this table, and must not bill the person again.
     let is_new_address = sqlx::query(
         "insert into kba_billed (bucket, org_id, month, email, kba_id) values ($1, $2, $3, $4, $5)
          on conflict (bucket, org_id, month, email) do nothing",
@@ -330,6 +340,7 @@ pub async fn usage(
     from: Timestamp,
     to: Timestamp,
 ) -> Result<Vec<KbaUsage>, StoreError> {
+    // An abandoned session has no outcome to report.
     sqlx::query(
         "select org_id, status, count(*) as sessions,
              cast(sum(case when price_cents > 0 then 1 else 0 end) as bigint) as billed,

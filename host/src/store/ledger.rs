@@ -183,6 +183,7 @@ pub async fn newest_of(
              and ($5 = '' or e.at < b.at or (e.at = b.at and (e.envelope_id < b.envelope_id
                  or (e.envelope_id = b.envelope_id and e.sequence < b.sequence))))
          order by e.at desc, e.envelope_id desc, e.sequence desc limit $7";
+    // The cursor's time is read from its row, so the caller names only chain and number.
     let rows = sqlx::query(text)
         .bind(org.bucket())
         .bind(org.as_str())

@@ -67,6 +67,7 @@ pub async fn pending(
     tx: &mut WriteTransaction,
     limit: i64,
 ) -> Result<Vec<PendingLeaf>, StoreError> {
+    // Time orders the entries, and the number in its ledger those of one moment.
     let rows = sqlx::query(
         "select bucket, envelope_id, sequence, hash, at from ledger_pending
          order by at, envelope_id, sequence limit $1",
@@ -102,6 +103,7 @@ pub async fn lease(
     now: Timestamp,
     until: Timestamp,
 ) -> Result<Option<LogState>, StoreError> {
+    // The first node makes the row. Its name of the log stays, also when the setting changes later.
     sqlx::query(
         "insert into ledger_log (log_id, origin, tree_size, root_hash)
          values ($1, $2, 0, '') on conflict (log_id) do nothing",
@@ -111,6 +113,8 @@ pub async fn lease(
     .execute(&mut **tx)
     .await?;
 
+    // The holder renews at any time, other nodes wait for the end. The row
+    // lock keeps them out until the commit, even if the lease ends before.
     let row = sqlx::query(
         "update ledger_log set holder = $2, lease_until = $4
          where log_id = $1 and (holder is null or holder = $2 or lease_until <= $3)
@@ -129,6 +133,7 @@ pub async fn lease(
 /// Releases the lease at startup of the database's only
 /// node (SQLite): its holder ended with the earlier run.
 pub async fn forget_lease(store: &Store) -> Result<(), StoreError> {
+    // On PostgreSQL, another node may hold the lease, so it has to run out.
     if store.dialect() != SqlDialect::Sqlite {
         return Ok(());
     }
@@ -153,6 +158,7 @@ pub async fn head(connection: &mut AnyConnection) -> Result<Option<LogState>, St
 
 /// Returns the head with the log's row locked: the log cannot grow until the transaction ends.
 pub async fn locked(tx: &mut WriteTransaction) -> Result<Option<LogState>, StoreError> {
+    // An update without effect locks the row on both databases; SQLite has no `for update`.
     let row = sqlx::query("update ledger_log set origin = origin where log_id = $1 returning *")
         .bind(LOG)
         .fetch_optional(&mut **tx)
@@ -174,6 +180,7 @@ pub async fn add_succession(
     note: &str,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // The lock on the log's row makes `max + 1` safe.
     sqlx::query(
         "insert into log_key_succession (position, note, at)
          select coalesce(max(position), 0) + 1, $1, $2 from log_key_succession",
@@ -200,6 +207,7 @@ pub async fn set_head(
     now: Timestamp,
     newest: Timestamp,
 ) -> Result<(), StoreError> {
+    // In the transaction that places the entries: the head covers exactly the placed ones.
     sqlx::query(
         "update ledger_log set tree_size = $2, root_hash = $3, checkpoint = $4, public_key = $5,
              signed_at = $6, newest_at = $7
@@ -253,6 +261,7 @@ pub async fn place(
     }
 
     query.execute(&mut **tx).await?;
+    // In the same transaction, so that an entry is pending or placed, and never gets two places.
     let delete = format!(
         "delete from ledger_pending where (bucket, envelope_id, sequence) in (values {})",
         placeholders(tx, 3, entries.len())
@@ -312,6 +321,7 @@ pub async fn tiles(
 ) -> Result<TileReader, StoreError> {
     let mut tiles = TileReader::default();
     for id in ids {
+        // Callers name a tile for each leaf, and up to 256 leaves share one.
         if tiles.get(id).is_some() {
             continue;
         }
@@ -340,6 +350,7 @@ pub async fn set_tile(
     id: TileId,
     hashes: &[Hash],
 ) -> Result<(), StoreError> {
+    // Only the last tile of a level grows: the update appends hashes and changes none.
     sqlx::query(
         "insert into ledger_tile (level, tile, hashes) values ($1, $2, $3)
          on conflict (level, tile) do update set hashes = excluded.hashes",
@@ -356,6 +367,7 @@ pub async fn set_tile(
 fn hashes(text: &str) -> Option<Vec<Hash>> {
     let bytes = hex::decode(text).ok()?;
     let (hashes, rest) = bytes.as_chunks::<32>();
+    // Half a hash at the end means a damaged row.
     rest.is_empty().then(|| hashes.to_vec())
 }
 

@@ -124,6 +124,7 @@ async fn apply(store: &Store) -> Result<(), StoreError> {
         .fetch_one(&mut *tx)
         .await?;
 
+    // Read under the lock: another node may have migrated while this one waited.
     let rows = sqlx::query("select version, sha256 from migration")
         .fetch_all(&mut *tx)
         .await?;

@@ -431,6 +431,7 @@ impl Store {
         pool: &AnyPool,
         priority: PriorityClass,
     ) -> Result<WriteTransaction, StoreError> {
+        // Batch work leaves most of the writing connections to requests.
         let batch = match (&self.turns, priority) {
             (None, PriorityClass::Batch) => self.batch.clone().acquire_owned().await.ok(),
             _ => None,

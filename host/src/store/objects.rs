@@ -33,6 +33,7 @@ pub async fn envelope_wants(
     key: &str,
     removal: &str,
 ) -> Result<bool, StoreError> {
+    // One statement for all references: an object without any is removed, so they have to be of one moment.
     let found = sqlx::query(
         "select envelope_id from envelope where bucket = $1 and envelope_id = $2
              and (upload like $3 or vault like $3 or copy like $3 or certificate like $3
@@ -67,6 +68,7 @@ pub async fn template_wants(
     org: &OrgId,
     key: &str,
 ) -> Result<bool, StoreError> {
+    // Deleted templates count: their rows stay and still name the document.
     let found = sqlx::query(
         "select template_id from template where bucket = $1 and org_id = $2 and document_key = $3",
     )

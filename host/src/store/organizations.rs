@@ -31,6 +31,7 @@ pub async fn insert(
 
 /// Whether an organization has a name that looks like this one. Reads all names; the callers limit the number of questions.
 pub async fn is_name_taken(connection: &mut AnyConnection, name: &str) -> Result<bool, StoreError> {
+    // No index finds names that look alike. The rows are streamed, so that not all names are in memory.
     let mut rows = sqlx::query("select name from organization").fetch(connection);
     while let Some(row) = rows.try_next().await? {
         if party_name::look_alike(name, row.try_get("name")?) {
@@ -83,6 +84,7 @@ pub async fn set_settings(
     tx: &mut WriteTransaction,
     organization: &Organization,
 ) -> Result<(), StoreError> {
+    // Without test data the second update finds no row, which is no error.
     for one in [organization, &organization.test()] {
         sqlx::query("update organization set settings = $3 where bucket = $1 and org_id = $2")
             .bind(one.id.bucket())
@@ -97,6 +99,7 @@ pub async fn set_settings(
 
 /// Makes a place for the test data of an organization, unless there is one. The organization is locked.
 pub async fn open_test(tx: &mut WriteTransaction, org: &OrgId) -> Result<(), StoreError> {
+    // Without it, two first test keys at the same moment would both insert the row, and one would fail.
     lock(tx, &org.live()).await?;
     if let Some(live) = get(tx, &org.live()).await?
         && get(tx, &org.test()).await?.is_none()
@@ -112,6 +115,7 @@ pub async fn set_sign_on_secret(
     org: &OrgId,
     sealed: Option<&str>,
 ) -> Result<(), StoreError> {
+    // A column of its own, so that `sealed` can seal the secret again with another key.
     sqlx::query("update organization set sign_on_secret = $3 where bucket = $1 and org_id = $2")
         .bind(org.bucket())
         .bind(org.as_str())

@@ -41,6 +41,8 @@ pub(super) struct OutboxRows {
 impl OutboxRows {
     /// Adds the rows.
     pub async fn add(&self, connection: &mut AnyConnection) -> Result<(), StoreError> {
+        // One statement per table, however many rows: each
+        // statement crosses to the connection's thread and back.
         insert(
             connection,
             "insert into ledger_pending (bucket, envelope_id, sequence, hash, at)",
@@ -107,7 +109,9 @@ async fn insert<'q, R>(
     rows: &'q [R],
     bind: impl Fn(Query<'q, Any, AnyArguments>, &'q R) -> Query<'q, Any, AnyArguments>,
 ) -> Result<(), StoreError> {
+    // Counted in the text, so that it has as many parameters as columns.
     let columns = into.matches(',').count() + 1;
+    // A bulk change adds thousands of rows, and both databases limit the parameters of a statement.
     for rows in rows.chunks(ROWS) {
         let mut query = sqlx::query(AssertSqlSafe(format!(
             "{into} values {}",

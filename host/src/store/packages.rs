@@ -20,6 +20,7 @@ pub async fn insert(connection: &mut AnyConnection, package: &Package) -> Result
     .bind(package.id.as_str())
     .bind(package.org.as_str())
     .bind(&package.name)
+    // Their order is that of the merged document.
     .bind(json_text(&package.templates))
     .bind(package.created_at.to_string())
     .execute(connection)
@@ -72,6 +73,7 @@ pub async fn replace(
     after: &Package,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // A package has no version, so the values that the caller has read are compared.
     let changed = sqlx::query(
         "update document_package set name = $3, template_ids = $4, updated_at = $5
          where bucket = $1 and package_id = $2 and name = $6 and template_ids = $7",

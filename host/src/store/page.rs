@@ -85,6 +85,7 @@ impl PagedQuery<'_> {
         let table = self.table;
         let mut conditions = format!("{table}.bucket = $1");
         let mut values = Vec::new();
+        // Names of columns are constants of the callers; every value is a parameter.
         for (column, value) in self.wanted {
             if let Some(value) = value {
                 values.push(*value);

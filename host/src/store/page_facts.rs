@@ -24,6 +24,7 @@ pub async fn keep(
     pages: &[impl Serialize],
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // One row per document: after another component was activated, the old facts have no use.
     sqlx::query(
         "insert into page_facts (bucket, org_id, sha256, component, pages, kept_at)
          values ($1, $2, $3, $4, $5, $6)

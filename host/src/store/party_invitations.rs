@@ -37,6 +37,7 @@ pub async fn insert_refused(
     org: &OrgId,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // Answers about taken names would otherwise be free, and a caller could try out the names of all parties.
     let refused = PartyInvitation {
         id: InvitationId::new(),
         org: org.clone(),
@@ -71,6 +72,7 @@ pub async fn count_since(
 
 /// Whether an organization was made by an invitation.
 pub async fn was_invited(connection: &mut AnyConnection, org: &OrgId) -> Result<bool, StoreError> {
+    // The row is in the bucket of the inviting organization, which the caller does not know.
     let row = sqlx::query("select invitation_id from party_invitation where party_id = $1")
         .bind(org.as_str())
         .fetch_optional(connection)
@@ -134,6 +136,7 @@ fn invitation(row: &AnyRow) -> Result<PartyInvitation, StoreError> {
         table: "party_invitation",
         id: "invitation_id",
     };
+    // `set_joined` writes the three columns together.
     let org = columns.optional_parsed("party_id", OrgId::parse)?;
     let key = columns.optional_parsed("key_id", KeyId::parse)?;
 

@@ -13,6 +13,7 @@ use crate::domain::id::{OrgId, PartyKeyId, PasskeyId};
 /// # Errors
 /// [`StoreError::Conflict`] if the organization has registered this key already.
 pub async fn insert(tx: &mut WriteTransaction, key: &PartyKey) -> Result<(), StoreError> {
+    // The thumbprint (RFC 7638) is the same for every spelling of a key as JWK.
     let inserted = sqlx::query(
         "insert into party_key (bucket, key_id, org_id, name, public_key, thumbprint, created_at,
              created_by, registration)
@@ -39,6 +40,8 @@ pub async fn list(
     connection: &mut AnyConnection,
     org: &OrgId,
 ) -> Result<Vec<PartyKey>, StoreError> {
+    // A party that ever had a key has to sign: without the revoked
+    // ones, a thief could revoke the key first and then act unsigned.
     let rows =
         sqlx::query("select * from party_key where bucket = $1 and org_id = $2 order by key_id")
             .bind(org.bucket())
@@ -76,6 +79,7 @@ pub async fn request(
     request: &PartyKeyRequest,
     since: Timestamp,
 ) -> Result<(), StoreError> {
+    // Old requests end with the next one, so no chore has to delete them.
     sqlx::query(
         "delete from party_key_request where bucket = $1 and org_id = $2 and requested_at <= $3",
     )
@@ -151,6 +155,7 @@ pub async fn use_nonce(
     expires_at: Timestamp,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // An expired statement is refused by its time, so its nonce needs no row.
     sqlx::query(
         "delete from statement_nonce where bucket = $1 and org_id = $2 and expires_at < $3",
     )
@@ -160,6 +165,7 @@ pub async fn use_nonce(
     .execute(&mut **tx)
     .await?;
 
+    // The insert is the check: two requests with one statement cannot both pass.
     let used = sqlx::query(
         "insert into statement_nonce (bucket, org_id, nonce, expires_at) values ($1, $2, $3, $4)
          on conflict (bucket, org_id, nonce) do nothing",

@@ -13,6 +13,7 @@ use crate::domain::user::{Passkey, User};
 /// # Errors
 /// [`StoreError::Conflict`] if the credential is known already.
 pub async fn insert(tx: &mut WriteTransaction, passkey: &Passkey) -> Result<(), StoreError> {
+    // Unique over all organizations, because a sign-in begins with nothing but the credential.
     let inserted = sqlx::query(
         "insert into passkey (bucket, passkey_id, org_id, user_id, credential_id, public_key, name,
              use_count, created_at)
@@ -70,6 +71,7 @@ pub async fn used(
     use_count: i64,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // A later use with a lower counter shows a copied device (WebAuthn, section 6.1.1).
     sqlx::query(
         "update passkey set use_count = $4, used_at = $5
          where bucket = $1 and org_id = $2 and passkey_id = $3",

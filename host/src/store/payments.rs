@@ -82,6 +82,7 @@ pub async fn by_intent(
     instance: &str,
     intent: &str,
 ) -> Result<Option<EnvelopePayment>, StoreError> {
+    // A callback names the payment at its provider only, and ids of two instances may be equal.
     sqlx::query("select * from payment where instance = $1 and intent_id = $2")
         .bind(instance)
         .bind(intent)
@@ -129,6 +130,8 @@ pub async fn set_intent(
     intent: &str,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
+    // `begun` is compared and counted up: of two concurrent
+    // starts one counts, and none after the payment was made.
     let noted = sqlx::query(
         "update payment set instance = $3, intent_id = $4, looked_at = $5, begun_at = $5,
              begun = begun + 1
@@ -153,6 +156,7 @@ pub async fn set_paid(
     payment: &EnvelopePayment,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
+    // Callback and poll may report the same payment: the first report settles it.
     let noted = sqlx::query(
         "update payment set paid_at = $3
          where bucket = $1 and envelope_id = $2 and paid_at is null",
@@ -176,6 +180,7 @@ pub async fn claim(
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<OwnedEnvelope>, StoreError> {
+    // A payer who never finishes must not be polled for ever, hence the bound on `begun_at`.
     let due = RowClaim {
         table: "payment",
         id: "envelope_id",

@@ -62,6 +62,8 @@ pub async fn looked(
     archived: bool,
     now: Timestamp,
 ) -> Result<Option<Timestamp>, StoreError> {
+    // The first time stays. A void archives the submission
+    // before our status changes, so only a longer gap counts.
     let row = sqlx::query(
         "update envelope set looked_at = $3,
              archived_since = case when $4 = 1 then coalesce(archived_since, $3) end

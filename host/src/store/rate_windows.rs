@@ -24,6 +24,8 @@ pub async fn lease(
     now: Timestamp,
     expired: Timestamp,
 ) -> Result<SharedWindow, StoreError> {
+    // One upsert, because nodes add their shares to the same row:
+    // with a read before it, two could start the same window.
     let row = sqlx::query(
         "insert into rate_window (bucket, key_id, org_id, started_at, leased)
          values ($1, $2, $3, $4, $5)

@@ -110,7 +110,10 @@ pub async fn list(
     search: &RequestSearch,
     limit: i64,
 ) -> Result<Vec<LoggedRequest>, StoreError> {
+    // A status of HTTP has three digits.
     let (least, most) = search.statuses.unwrap_or((0, 999));
+    // An empty text stands for no condition. The path is compared with `substr`,
+    // because ids in it have underscores, which `like` takes for wildcards.
     let rows = sqlx::query(
         "select * from request_log
          where bucket = $1 and org_id = $2 and request_id < $3

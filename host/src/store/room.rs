@@ -52,6 +52,7 @@ impl RoomField {
         if !self.is_group() {
             return &self.areas;
         }
+        // A value that is none of the options is written once, at the first place.
         let chosen = self.options.iter().position(|option| option == value);
         let at = chosen.unwrap_or_default();
         self.areas.get(at..=at).unwrap_or_default()
@@ -205,6 +206,7 @@ impl RoomSubmitter {
             role: String::new(),
             external_id: None,
             values: BTreeMap::new(),
+            // None would mean a submitter of an earlier release, which did not record them.
             prefilled: Some(BTreeMap::new()),
             attachments: BTreeMap::new(),
             signature_style: None,
@@ -233,6 +235,7 @@ pub async fn put_template(
     tx: &mut WriteTransaction,
     template: &RoomTemplate,
 ) -> Result<(), StoreError> {
+    // The id of an existing row stays: submissions and our template name it.
     sqlx::query(
         "insert into room_template (bucket, template_id, org_id, name, external_id, document_key,
              document_sha256, roles, fields, created_at, archived_at)
@@ -316,6 +319,8 @@ pub async fn insert_submission(
     tx: &mut WriteTransaction,
     submission: &RoomSubmission,
 ) -> Result<(), StoreError> {
+    // Document and fields are copies: a change of the template
+    // must not reach a document that is out for signing.
     sqlx::query(
         "insert into room_submission (bucket, submission_id, org_id, template_id, name,
              preserve_order, document_key, fields, created_at, date_format)
@@ -380,6 +385,7 @@ pub async fn update_submission(
     tx: &mut WriteTransaction,
     submission: &RoomSubmission,
 ) -> Result<(), StoreError> {
+    // Document and fields are left out, because signers have seen them.
     sqlx::query(
         "update room_submission set signed_key = $3, completed_at = $4, archived_at = $5
          where bucket = $1 and submission_id = $2",
@@ -399,6 +405,8 @@ pub async fn insert_submitter(
     tx: &mut WriteTransaction,
     submitter: &RoomSubmitter,
 ) -> Result<(), StoreError> {
+    // `prefilled` repeats the values: a person who replaces the
+    // signer starts with these, and not with the signer's entries.
     sqlx::query(
         "insert into room_submitter (bucket, submitter_id, org_id, submission_id, position, slug,
              name, email, role, external_id, field_values, prefilled, turn)
@@ -429,6 +437,7 @@ pub async fn update_invitation(
     tx: &mut WriteTransaction,
     submitter: &RoomSubmitter,
 ) -> Result<(), StoreError> {
+    // The columns of `update_submitter` are left out, because they belong to the signer.
     sqlx::query(
         "update room_submitter set name = $3, email = $4, position = $5, turn = $6
          where bucket = $1 and submitter_id = $2",
@@ -514,6 +523,7 @@ pub async fn update_submitter(
     submitter: &RoomSubmitter,
 ) -> Result<(), StoreError> {
     let consent = submitter.consent.as_ref();
+    // Name, address and place are left out, because they belong to the sender (`update_invitation`).
     sqlx::query(
         "update room_submitter set field_values = $3, opened_at = $4, started_at = $5,
              completed_at = $6, declined_at = $7, decline_reason = $8, ip = $9, user_agent = $10,
@@ -617,6 +627,7 @@ fn consent(columns: &RowColumns<'_>) -> Result<Option<GivenConsent>, StoreError>
     let shown_at = columns.optional_time("consent_shown_at")?;
     let demonstrated: Option<DemonstratedAccess> = columns.optional_json("consent_demonstrated")?;
 
+    // Earlier releases recorded only a time. Without its text it is no consent here.
     let all = version.zip(locale).zip(sha256);
     Ok(all.map(|((version, locale), sha256)| GivenConsent {
         version,

@@ -28,6 +28,7 @@ pub async fn insert(
     intent: SandboxIntent,
     now: Timestamp,
 ) -> Result<SandboxIntent, StoreError> {
+    // As at a real provider, the payment id is the idempotency key.
     sqlx::query(
         "insert into sandbox_intent (bucket, intent_id, org_id, payment_id, amount, currency,
              status, created_at)
@@ -63,6 +64,7 @@ pub async fn get(
     bucket: i64,
     id: &str,
 ) -> Result<Option<SandboxIntent>, StoreError> {
+    // The payer's page knows only the id, which contains the bucket.
     sqlx::query("select * from sandbox_intent where bucket = $1 and intent_id = $2")
         .bind(bucket)
         .bind(id)

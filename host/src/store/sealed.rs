@@ -71,6 +71,8 @@ pub async fn list(
     place: SealedColumn,
 ) -> Result<Vec<SealedText>, StoreError> {
     let (table, id, column, instance) = place.columns();
+    // The names come from `columns`. All organizations are
+    // read, because no text may stay under a replaced key.
     let text = format!(
         "select bucket, {id} as id, org_id, {instance} as instance, {column} as sealed
          from {table} where {column} is not null order by bucket, {id}"
@@ -103,6 +105,7 @@ pub async fn replace(
     let update = format!(
         "update {table} set {column} = $4 where bucket = $1 and {id} = $2 and {column} = $3"
     );
+    // A secret that was replaced meanwhile is sealed with the new key already and stays.
     let replaced = sqlx::query(AssertSqlSafe(update))
         .bind(text.bucket)
         .bind(&text.id)

@@ -84,6 +84,7 @@ pub async fn envelopes(
     }
 
     let text = statement(&conditions.all, &search.statuses, search.skip);
+    // Each part reads the skipped rows as well: all of them may be of one status.
     let mut query = sqlx::query(AssertSqlSafe(text))
         .bind(org.bucket())
         .bind(limit.saturating_add(search.skip));
@@ -169,6 +170,7 @@ fn conditions(dialect: SqlDialect, org: &OrgId, search: &EnvelopeSearch) -> Cond
         conditions.all.push(is);
     }
 
+    // A partial index has only intents that stopped, so the search need not read all envelopes.
     if search.stuck {
         let stopped = "envelope_id in (select envelope_id from vault_intent
              where bucket = $1 and failed_step is not null)";
@@ -186,6 +188,7 @@ fn conditions(dialect: SqlDialect, org: &OrgId, search: &EnvelopeSearch) -> Cond
         conditions.text(kept, custodian);
     }
 
+    // `lower` on both sides: `like` ignores case on SQLite, and does not on PostgreSQL.
     if let Some(text) = &search.text {
         let text = text.clone();
         let part = format!("%{}%", escaped(&text));

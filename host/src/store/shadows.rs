@@ -76,6 +76,7 @@ pub async fn end(
 
 /// Returns the running shadows of all organizations.
 pub async fn running(connection: &mut AnyConnection) -> Result<Vec<ShadowRun>, StoreError> {
+    // Any node may answer a request that has to be compared, so each node runs all of them.
     sqlx::query("select * from component_shadow where ended_at is null order by shadow_id")
         .fetch_all(connection)
         .await?
@@ -90,6 +91,7 @@ pub async fn last(
     org: &OrgId,
     slot: Slot,
 ) -> Result<Option<ShadowRun>, StoreError> {
+    // An ended one counts, so that its result can be read afterwards.
     sqlx::query(
         "select * from component_shadow where bucket = $1 and org_id = $2 and slot = $3
          order by shadow_id desc limit 1",
@@ -110,6 +112,7 @@ pub async fn count(
     id: &ShadowId,
     more: &ShadowCounts,
 ) -> Result<(), StoreError> {
+    // Added in SQL, because several nodes count for one shadow.
     sqlx::query(
         "update component_shadow set compared = compared + $4, differing = differing + $5,
              failed = failed + $6, left_out = left_out + $7
@@ -139,6 +142,7 @@ pub async fn insert_difference(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let (record, what, before, after) = found;
+    // Counted without a lock: two nodes may exceed the limit by a few rows, which harms nothing.
     sqlx::query(
         "insert into component_difference (bucket, shadow_id, org_id, record_id, what,
              before_value, after_value, at)

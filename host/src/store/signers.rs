@@ -39,6 +39,7 @@ pub async fn insert(
     .bind(signer.kind.as_str())
     .bind(signer.turn)
     .bind(signer.access.as_str())
+    // Encrypted by the caller, like the codes in `access_code`.
     .bind(signer.passcode.as_deref())
     .bind(signer.locale.map(Locale::as_str))
     .bind(signer.phone.as_deref())
@@ -112,6 +113,7 @@ pub async fn recipients(
 
 /// Deletes the signers and the other recipients of an envelope that was not sent.
 pub async fn forget(connection: &mut AnyConnection, envelope: &Envelope) -> Result<(), StoreError> {
+    // Recipients go, too: the sending inserts both from its own request.
     sqlx::query("delete from signer where bucket = $1 and envelope_id = $2")
         .bind(envelope.org.bucket())
         .bind(envelope.id.as_str())
@@ -126,6 +128,7 @@ pub async fn list(
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Vec<Signer>, StoreError> {
+    // Neither the rules nor the providers know of recipients who do not sign.
     sqlx::query(
         "select * from signer where bucket = $1 and org_id = $2 and envelope_id = $3
              and kind not in ('cc', 'viewer')
@@ -147,6 +150,8 @@ pub async fn update(
     envelope: &Envelope,
     signer: &Signer,
 ) -> Result<(), StoreError> {
+    // The outcome of a message stays with the person that it was
+    // sent to: another signer in this place starts without one.
     sqlx::query(
         "update signer set status = $4, name = $5, email = $6, completed_at = $7, decline_reason = $8,
              challenged = $9, phone = $10, signer_id = $11, execution = $12, consumer = $13,
@@ -201,6 +206,7 @@ pub async fn custodians(
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Vec<Custodian>, StoreError> {
+    // The address makes the order stable for custodians of the same moment.
     let rows = sqlx::query(
         "select * from custodian where bucket = $1 and org_id = $2 and envelope_id = $3
          order by created_at, email",
@@ -233,6 +239,7 @@ pub async fn assign_custodian(
     custodian: &Custodian,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // A repeat must not take an acceptance back.
     sqlx::query(
         "insert into custodian (bucket, envelope_id, email, org_id, status, created_at)
          values ($1, $2, $3, $4, $5, $6)
@@ -268,6 +275,7 @@ pub async fn claim_renewal(
     before: Timestamp,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
+    // The limit is in the row, so it holds for parallel requests and over all nodes.
     let claimed = sqlx::query(
         "update signer set renewed_at = $5
          where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4
@@ -298,6 +306,7 @@ pub async fn insert_link(
          values ($1, $2, $3, $4, $5, $6, $7)",
     )
     .bind(token.bucket())
+    // Only the hash: a copy of the database opens no document.
     .bind(token.hash().as_str())
     .bind(target.org.as_str())
     .bind(target.envelope.as_str())
@@ -317,6 +326,7 @@ pub async fn expire_links(
     signer: &Signer,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // Links went to the address before, and its owner must not act in this place any more.
     sqlx::query(
         "update signing_link set expires_at = $4
          where bucket = $1 and envelope_id = $2 and position = $3 and expires_at > $4",
@@ -335,6 +345,7 @@ pub async fn link(
     connection: &mut AnyConnection,
     token: &LinkToken,
 ) -> Result<Option<LinkTarget>, StoreError> {
+    // The token carries the bucket, because a link names no organization.
     let row = sqlx::query("select * from signing_link where bucket = $1 and token_hash = $2")
         .bind(token.bucket())
         .bind(token.hash().as_str())

@@ -63,6 +63,7 @@ pub async fn insert(
     envelope: &Envelope,
     signature: Option<&Signature>,
 ) -> Result<(), StoreError> {
+    // A null signature is kept, too, so that a document with too few words is not read again.
     sqlx::query(
         "insert into record_text (bucket, envelope_id, org_id, signature, signed_here)
          values ($1, $2, $3, $4, $5)
@@ -105,6 +106,8 @@ pub async fn candidates(
     connection: &mut AnyConnection,
     record: &ControlRecord,
 ) -> Result<Vec<Candidate>, StoreError> {
+    // Shared bands choose a bounded number of records; only their signatures are
+    // compared. Originators that control their own records claim nothing yet.
     let rows = sqlx::query(
         "select t.org_id, t.envelope_id, t.signature, coalesce(p.created_at, c.controlled_since) as since
          from (select other.bucket, other.envelope_id, count(*) as bands
@@ -162,6 +165,7 @@ pub async fn found(
     other: &EnvelopeId,
     found: &FoundSimilar,
 ) -> Result<bool, StoreError> {
+    // A pair is reported once, although each comparison of either record finds it again.
     let inserted = sqlx::query(
         "insert into record_similar (bucket, envelope_id, other_id, org_id, reference, percent, since)
          values ($1, $2, $3, $4, $5, $6, $7)

@@ -15,6 +15,7 @@ use crate::domain::template::{MadeFor, Origin, SourceFormat, Template};
 pub async fn insert(connection: &mut AnyConnection, template: &Template) -> Result<(), StoreError> {
     let document = template.document.as_ref();
     let made_for = template.made_for.as_ref();
+    // The unique index over owner and source lets one of two concurrent makers win (`made_for`).
     sqlx::query(
         "insert into template (bucket, template_id, org_id, name, external_id, kba_required,
              provider_instance, provider_template, document_key, document_sha256, document_size,
@@ -110,6 +111,7 @@ pub async fn list(
         bucket: org.bucket(),
         wanted: &[
             ("org_id", Some(org.as_str())),
+            // Copies, and templates of one envelope or batch, are not for reuse.
             ("origin", Some(Origin::Library.as_str())),
         ],
         also: " and deleted_at is null",
@@ -145,6 +147,7 @@ pub async fn by_ids(
     org: &OrgId,
     ids: &[TemplateId],
 ) -> Result<Vec<Template>, StoreError> {
+    // `in ()` is not valid SQL.
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -217,6 +220,7 @@ pub async fn copy_anew(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let document = copy.document.as_ref();
+    // Stale in the same statement: nothing is sent of the copy before the provider has the new content.
     sqlx::query(
         "update template set name = $3, fields = $4, document_key = $5, document_sha256 = $6,
              document_size = $7, source_content = $8, updated_at = $9, provider_stale = 1
@@ -269,6 +273,7 @@ pub async fn set_fields(
     fields: &[Field],
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // The old fields serve as the version: of two users who edit at once, the second gets a conflict.
     let changed = sqlx::query(
         "update template set fields = $4, updated_at = $5
          where bucket = $1 and template_id = $2 and fields = $3",
@@ -293,6 +298,8 @@ pub async fn replace(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let document = after.document.as_ref();
+    // A missing document is null, which equals nothing, hence the
+    // `coalesce`. Nothing is sent before the provider has both.
     let changed = sqlx::query(
         "update template set fields = $5, document_key = $6, document_sha256 = $7,
              document_size = $8, updated_at = $9, provider_stale = 1
@@ -321,6 +328,8 @@ pub async fn note_synced(
     template: &Template,
     provider_template: &str,
 ) -> Result<bool, StoreError> {
+    // The provider was called without a lock. The content that it
+    // received is compared, because a save may have come in between.
     let changed = sqlx::query(
         "update template set provider_stale = 0, provider_template = $5
          where bucket = $1 and template_id = $2 and fields = $3
@@ -384,6 +393,7 @@ fn template(row: &AnyRow) -> Result<Template, StoreError> {
         fields: columns.json("fields")?,
         provider_stale: columns.flag("provider_stale")?,
         origin: columns.parsed("origin", Origin::parse)?,
+        // A deleted template has no owner, and keeps its source.
         made_for: match (
             columns.optional_text("owner_id")?,
             columns.optional_text("source_key")?,

@@ -15,6 +15,7 @@ pub async fn insert(
     source: &str,
     message: &TestMessage,
 ) -> Result<(), StoreError> {
+    // Jobs may run twice. The source names job and content, so the inbox has each message once.
     sqlx::query(
         "insert into test_message (bucket, message_id, org_id, source, channel, envelope_id, sent_to, subject,
              body, link, attachments, at)
@@ -156,6 +157,8 @@ const WAITING: [(&str, &[&str], &str); 11] = [
 /// Advances the time of an organization's test data by `by` seconds: pending times become earlier, times of past events
 /// stay. Returns the sum of all advances in seconds.
 pub async fn advance(tx: &mut WriteTransaction, org: &OrgId, by: i64) -> Result<i64, StoreError> {
+    // Stored times move instead of the clock: another clock would date records
+    // in the future, and receivers of webhooks would refuse the signatures.
     for (table, columns, waits) in WAITING {
         let earlier = columns.iter().map(|column| match tx.dialect {
             SqlDialect::Sqlite => format!(
@@ -168,6 +171,7 @@ pub async fn advance(tx: &mut WriteTransaction, org: &OrgId, by: i64) -> Result<
         });
 
         let earlier: Vec<String> = earlier.collect();
+        // `by` is a number and the names are constants: none of them can carry SQL.
         let text = format!(
             "update {table} set {} where bucket = $1 and org_id = $2 and {waits}",
             earlier.join(", ")

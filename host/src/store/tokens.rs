@@ -15,6 +15,7 @@ pub async fn revoke(
     expires_at: Timestamp,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
+    // The row is needed until the token itself expires; then no clock accepts it any more.
     let revoked = sqlx::query(
         "insert into revoked_token (bucket, token_id, org_id, revoked_at, expires_at)
          values ($1, $2, $3, $4, $5) on conflict (bucket, token_id) do nothing",

@@ -46,6 +46,7 @@ pub async fn insert(
     .execute(&mut **tx)
     .await?;
 
+    // A pool has thousands of records, and each statement is a round trip.
     for records in records.chunks(ROWS) {
         let row = |index: usize| format!("($1, $2, ${}, $3, 'pending')", index + 4);
         let rows: Vec<String> = (0..records.len()).map(row).collect();
@@ -153,6 +154,7 @@ pub async fn set_state(
     next: &Transfer,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // Job, seller, buyer and the expiry act on one transfer: the expected state lets one of them win.
     let changed = sqlx::query(
         "update control_transfer set state = $4, changed_at = $5, acting_id = $6, actor = $7,
              receipt = $8, offered_at = $9, offered = $10, signed = $11
@@ -183,6 +185,7 @@ pub async fn records(
     after: Option<&EnvelopeId>,
     limit: i64,
 ) -> Result<Vec<TransferRecord>, StoreError> {
+    // Words of an enumeration, not of the caller.
     let states: Vec<String> = states.iter().map(|state| format!("'{state}'")).collect();
     let text = format!(
         "select * from control_transfer_record
@@ -223,6 +226,8 @@ pub async fn set_records(
     transfer: &Transfer,
     records: &[TransferRecord],
 ) -> Result<(), StoreError> {
+    // One update for many rows: for single ones, PostgreSQL
+    // without statistics chose the slower index by state.
     for part in records.chunks(ROWS) {
         let row = |index: usize| {
             let first = 3 + index * 6;
@@ -309,6 +314,7 @@ fn transfer(row: &AnyRow) -> Result<Transfer, StoreError> {
 
 /// Records that a party has sold a record.
 pub async fn sold(tx: &mut WriteTransaction, sold: &SoldRecord) -> Result<(), StoreError> {
+    // A party may sell a record again after it bought it back. The last sale counts.
     sqlx::query(
         "insert into control_sold (bucket, envelope_id, party_id, org_id, transfer_id, copy, sold_at)
          values ($1, $2, $3, $4, $5, $6, $7)
@@ -333,6 +339,7 @@ pub async fn bought_back(
     tx: &mut WriteTransaction,
     record: &ControlRecord,
 ) -> Result<(), StoreError> {
+    // The agreement about the seller's copy ends when the party has control again.
     sqlx::query(
         "delete from control_sold where bucket = $1 and envelope_id = $2 and party_id = $3",
     )

@@ -36,6 +36,7 @@ pub async fn insert(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreE
 
 /// Stores everything of a user that changes.
 pub async fn update(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreError> {
+    // The address is left out: another address is another user.
     sqlx::query(
         "update org_user set role = $4, status = $5, signed_in_at = $6, created_by = $7, issuer = $8,
              subject = $9, proved_at = $10
@@ -126,6 +127,8 @@ pub async fn by_identity(
     org: &OrgId,
     identity: &IssuerIdentity,
 ) -> Result<Option<User>, StoreError> {
+    // Issuer and subject identify an account, because an issuer may give
+    // an address to another person (OpenID Connect Core 1.0, section 5.7).
     sqlx::query(
         "select * from org_user
          where bucket = $1 and org_id = $2 and issuer = $3 and subject = $4",
@@ -146,6 +149,7 @@ pub async fn bind(
     user: &User,
     identity: &IssuerIdentity,
 ) -> Result<bool, StoreError> {
+    // The first account stays: another one with the same address must not take the user over.
     let done = sqlx::query(
         "update org_user set issuer = $4, subject = $5
          where bucket = $1 and org_id = $2 and user_id = $3 and issuer is null",
@@ -166,6 +170,7 @@ pub async fn with_address(
     connection: &mut AnyConnection,
     email: &str,
 ) -> Result<Vec<User>, StoreError> {
+    // The sign-in page knows only the address, so all organizations are searched.
     sqlx::query("select * from org_user where email = $1 and status <> 'ended' order by user_id")
         .bind(email)
         .fetch_all(connection)
@@ -176,6 +181,7 @@ pub async fn with_address(
 }
 
 pub async fn insert_link(tx: &mut WriteTransaction, link: &SignInLink) -> Result<(), StoreError> {
+    // No secret is stored: it is derived from the id, so that a mail that is sent again has the same link.
     sqlx::query(
         "insert into sign_in_link (bucket, link_id, org_id, user_id, created_at, expires_at, leads_to)
          values ($1, $2, $3, $4, $5, $6, $7)",
@@ -274,6 +280,7 @@ pub async fn requested_mails(
     network: &str,
     since: Timestamp,
 ) -> Result<RequestedMails, StoreError> {
+    // Two numbers, because one network must not use up the mails that others may ask for.
     let row = sqlx::query(
         "select count(*) as mails, count(case when network = $5 then 1 end) as of_network,
              max(sent_at) as last
@@ -326,6 +333,7 @@ pub async fn use_link(
     link: &SignInLink,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
+    // Of two requests with one link, one signs in.
     let done = sqlx::query(
         "update sign_in_link set used_at = $4
          where bucket = $1 and org_id = $2 and link_id = $3 and used_at is null",
@@ -346,6 +354,7 @@ pub async fn end_links(
     user: &User,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // The rows stay: `links_since` counts them.
     sqlx::query(
         "update sign_in_link set used_at = $4
          where bucket = $1 and org_id = $2 and user_id = $3 and used_at is null",
@@ -374,6 +383,7 @@ pub async fn insert_session(
     .bind(session.id.as_str())
     .bind(session.org.as_str())
     .bind(session.user.as_str())
+    // A hash: a copy of the database opens no session.
     .bind(secret.as_str())
     .bind(session.created_at.to_string())
     .bind(session.seen_at.to_string())
@@ -406,6 +416,7 @@ pub async fn session_of(
         return Ok(None);
     };
 
+    // Read with each request: a user who lost access is out at once, and not only when the session ends.
     let user = get(connection, &session.org, &session.user).await?;
     let user = user.filter(|user| user.status == UserStatus::Active);
     Ok(user.map(|user| (session, user)))
@@ -441,6 +452,7 @@ pub async fn seen(
     session: &Session,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // Parallel requests may write in another order than they read the clock.
     sqlx::query(
         "update user_session set seen_at = $4
          where bucket = $1 and org_id = $2 and session_id = $3 and seen_at < $4",
@@ -481,6 +493,7 @@ pub async fn end_sessions(
     user: &User,
     only: Option<&SessionId>,
 ) -> Result<u64, StoreError> {
+    // Deleted rows end the session on every node with its next request.
     let done = sqlx::query(
         "delete from user_session
          where bucket = $1 and org_id = $2 and user_id = $3 and ($4 = '' or session_id = $4)",
@@ -519,6 +532,7 @@ fn user(row: &AnyRow) -> Result<User, StoreError> {
     };
     let issuer = columns.optional_text("issuer")?;
     let subject = columns.optional_text("subject")?;
+    // Users of earlier releases get an account with their next sign-in at the issuer.
     let identity = issuer.zip(subject);
 
     Ok(User {
@@ -565,6 +579,7 @@ fn session(row: &AnyRow) -> Result<Session, StoreError> {
         org: columns.parsed("org_id", OrgId::parse)?,
         user: columns.parsed("user_id", UserId::parse)?,
         created_at,
+        // Sessions of earlier releases were confirmed by their sign-in only.
         confirmed_at: columns.optional_time("confirmed_at")?.unwrap_or(created_at),
         seen_at: columns.time("seen_at")?,
         expires_at: columns.time("expires_at")?,

@@ -48,6 +48,8 @@ pub async fn intend(
     envelope: &Envelope,
     intent: &VaultIntent,
 ) -> Result<VaultIntent, StoreError> {
+    // The first intent freezes time, issuer and language, so
+    // that each run of the pipeline writes the same bytes.
     sqlx::query(
         "insert into vault_intent (bucket, envelope_id, org_id, intent_id, trigger_name,
              requested_by, frozen_at, ledger_sequence, issuer, checkpoint, wording)
@@ -101,6 +103,7 @@ pub async fn forget_intent(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
 ) -> Result<(), StoreError> {
+    // Steps name their intent, so those of this one count for no other and are deleted at the end.
     sqlx::query(
         "delete from vault_intent
          where bucket = $1 and envelope_id = $2 and finished_at is null",
@@ -140,6 +143,7 @@ pub async fn finish_intent(
     keep: &str,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // A run for a document that was replaced has the id of another intent and settles nothing.
     let finished = sqlx::query(
         "update vault_intent set finished_at = $4, last_error = null, failed_step = null,
              failed_at = null, failures = 0
@@ -177,6 +181,7 @@ pub async fn note_failure(
     message: &str,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // A slower run that fails after another one has finished must not mark the envelope.
     sqlx::query(
         "update vault_intent set failed_step = $4, last_error = $5, failed_at = $6,
              failures = failures + 1
@@ -294,6 +299,7 @@ pub async fn checkpoint(
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<String>, StoreError> {
+    // Before the intent is finished there is no certificate.
     let row = sqlx::query(
         "select * from vault_intent
          where bucket = $1 and envelope_id = $2 and finished_at is not null",

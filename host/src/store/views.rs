@@ -28,6 +28,7 @@ pub async fn insert(tx: &mut WriteTransaction, view: &View) -> Result<(), StoreE
     .bind(view.purpose.as_deref())
     .bind(view.created_at.to_string())
     .bind(view.expires_at.to_string())
+    // The view ends with this control, even if the same party gets the record back.
     .bind(view.controlled_since.to_string())
     .execute(&mut **tx)
     .await?;
@@ -49,6 +50,7 @@ pub async fn list(
     connection: &mut AnyConnection,
     record: &ControlRecord,
 ) -> Result<Vec<View>, StoreError> {
+    // The present controller does not see the people to whom earlier ones showed the record.
     let rows = sqlx::query(
         "select * from control_view where bucket = $1 and envelope_id = $2 and controller_id = $3
          order by view_id desc",
@@ -88,6 +90,7 @@ pub async fn opened(
     view: &View,
     at: Timestamp,
 ) -> Result<(), StoreError> {
+    // Only the last look is needed here; the ledger has all of them.
     sqlx::query("update control_view set opened_at = $3 where bucket = $1 and view_id = $2")
         .bind(view.org.bucket())
         .bind(view.id.as_str())
@@ -122,6 +125,7 @@ fn view(row: &AnyRow) -> Result<View, StoreError> {
 
 /// Records a watermarked copy.
 pub async fn insert_copy(tx: &mut WriteTransaction, copy: &HandedCopy) -> Result<(), StoreError> {
+    // The mark on a copy leads to this row, and from there to its holder.
     sqlx::query(
         "insert into control_copy (bucket, copy_id, envelope_id, org_id, party_id, holder, view_id,
              purpose, made_at)

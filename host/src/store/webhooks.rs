@@ -31,6 +31,7 @@ impl OwnedEndpoint {
 }
 
 pub async fn insert(tx: &mut WriteTransaction, endpoint: &Endpoint) -> Result<(), StoreError> {
+    // No node has a lease yet: the first one that finds a delivery takes it.
     sqlx::query(
         "insert into webhook_endpoint (bucket, endpoint_id, org_id, url, description, events,
              is_active, partner_key_id, legacy, secret, created_by, created_at, updated_at, lease_epoch)
@@ -99,6 +100,7 @@ pub async fn was_there(
     org: &OrgId,
     id: &EndpointId,
 ) -> Result<bool, StoreError> {
+    // The log of deliveries stays readable after the deletion.
     let row = sqlx::query(
         "select endpoint_id from webhook_endpoint
          where bucket = $1 and org_id = $2 and endpoint_id = $3",
@@ -137,6 +139,7 @@ pub async fn list(
 /// Writes the mutable columns of an endpoint. The caller must hold its row lock.
 pub async fn update(tx: &mut WriteTransaction, endpoint: &Endpoint) -> Result<(), StoreError> {
     let (reason, disabled_at) = endpoint.health.disabled.unzip();
+    // Disabling ends the lease: an endpoint that is enabled again is free for any node at once.
     sqlx::query(
         "update webhook_endpoint set url = $3, description = $4, events = $5, is_active = $6,
              secret = $7, previous_secret = $8, grace_expires_at = $9, updated_at = $10,
@@ -204,6 +207,7 @@ pub async fn with_work(
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<OwnedEndpoint>, StoreError> {
+    // A plain read: `take` decides which node gets an endpoint.
     sqlx::query(
         "select e.org_id, e.endpoint_id from webhook_endpoint e
          where e.is_active = 1 and (e.lease_until is null or e.lease_until <= $1)
@@ -239,6 +243,7 @@ pub async fn take(
     now: Timestamp,
     until: Timestamp,
 ) -> Result<Option<EndpointLease>, StoreError> {
+    // Apart from requests: a burst of them must not delay deliveries.
     let mut tx = store.begin_apart().await?;
     let row = sqlx::query(
         "update webhook_endpoint set holder = $3, lease_until = $5, lease_epoch = lease_epoch + 1
@@ -317,6 +322,7 @@ pub async fn renew(
 /// Releases the lease of an endpoint, so that another node can take it.
 pub async fn release(store: &Store, held: &OwnedEndpoint, epoch: i64) -> Result<(), StoreError> {
     let mut tx = store.begin_apart().await?;
+    // With the epoch, because another node may hold the endpoint by now.
     sqlx::query(
         "update webhook_endpoint set holder = null, lease_until = null
          where bucket = $1 and endpoint_id = $2 and lease_epoch = $3",
@@ -333,6 +339,7 @@ pub async fn release(store: &Store, held: &OwnedEndpoint, epoch: i64) -> Result<
 /// Releases the leases of all holders with a name that matches the pattern `like`.
 pub async fn release_all(store: &Store, like: &str) -> Result<(), StoreError> {
     let mut tx = store.begin_apart().await?;
+    // The runs of a node share the beginning of their names, so a restart finds the leases of the run before.
     sqlx::query(
         "update webhook_endpoint set holder = null, lease_until = null where holder like $1",
     )
@@ -358,6 +365,8 @@ pub async fn lock_all(
         of_bucket.push(json!({ "endpoint": one.endpoint }));
     }
 
+    // In the order of `renew` and `settle`, because nodes that lock in different orders
+    // wait for each other. The limit gives the planner a bound for the JSON array.
     for (bucket, wanted) in by_bucket {
         let text = format!(
             "select endpoint_id from webhook_endpoint where bucket = $2 and endpoint_id in (
@@ -388,6 +397,7 @@ pub async fn note_health(
     url: &str,
     health: &EndpointHealth,
 ) -> Result<(), StoreError> {
+    // Failures at the URL before must not pause the receiver at the new one.
     sqlx::query(
         "update webhook_endpoint set failing_since = $4, warned_at = $5, paused_until = $6
          where bucket = $1 and endpoint_id = $2 and lease_epoch = $3 and url = $7
@@ -447,6 +457,7 @@ fn held(row: &AnyRow) -> Result<EndpointLease, StoreError> {
 
 fn endpoint(row: &AnyRow) -> Result<Endpoint, StoreError> {
     let columns = columns(row);
+    // A previous secret counts only with the end of its grace period.
     let previous = columns.optional_text("previous_secret")?;
     let until = columns.optional_time("grace_expires_at")?;
     let reason = columns.optional_parsed("disabled_reason", DisableReason::parse)?;

@@ -247,6 +247,7 @@ impl JobError {
 /// Performs a job while renewing its lease.
 async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     let work = std::pin::pin!(perform(app, job));
+    // Work may take longer than a lease. Without renewals another node would start the same job beside it.
     let renewals = async {
         loop {
             tokio::time::sleep(RENEWAL).await;

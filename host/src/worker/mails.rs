@@ -99,6 +99,7 @@ pub(super) async fn deliver(
     about: EnvelopeMailKind,
     to: MailAddressee,
 ) -> Result<(), DeliveryError> {
+    // Read now and not when the job was queued: names, addresses and the state may have changed since.
     let Some(matter) = MailSubject::read(app, &job.org, to).await? else {
         return Ok(());
     };
@@ -143,6 +144,7 @@ pub(super) async fn deliver(
         sent => sent,
     };
 
+    // Replaces an earlier failure that the sender still sees, for example after a corrected address.
     if let (Ok(()), Some(signer)) = (&sent, matter.signer()) {
         mails::report_accepted(app, &matter.envelope, signer).await?;
     }
@@ -160,6 +162,7 @@ pub(super) async fn about_endpoint(
     let mut connection = app.store.read().await?;
     let endpoint = webhooks::get(&mut connection, &job.org, endpoint).await?;
     let organization = organizations::get(&mut connection, &job.org).await?;
+    // Returned to the pool, because sending may take a minute. The other mails here do the same.
     drop(connection);
 
     let (Some(endpoint), Some(organization)) = (endpoint, organization) else {
@@ -242,6 +245,7 @@ async fn hand_over(
     let message = draft.message()?;
     match kept {
         Some(kept) => {
+            // A repeat of the job with a new link is another message, as in a real mailbox.
             let source = format!("{}-{}", job.id, sha256(kept.body.as_bytes()));
             Ok(test_mode::keep(app, &source, &kept).await?)
         }
@@ -272,6 +276,7 @@ pub(super) async fn about_release(
     };
 
     let form = |member: &str| request.form[member].as_str().unwrap_or_default();
+    // In the controller's language, because its people decide about the release.
     let letter = letters::release_request(&ReleaseFacts {
         texts: Texts::of(controller.settings.language),
         originator: &originator.name,
@@ -305,6 +310,7 @@ pub(super) async fn about_view(
     let (Some(controller), Some(envelope)) = (controller, envelope) else {
         return Ok(());
     };
+    // The controller may have revoked the view while this job waited for a mail server.
     if view.revoked_at.is_some() || view.expires_at <= app.clock.now() {
         return Ok(());
     }
@@ -332,6 +338,7 @@ pub(super) async fn about_invitation(
     let mut connection = app.store.read().await?;
     let invitation = party_invitations::get(&mut connection, id).await?;
     let now = app.clock.now();
+    // An operator may have switched invitations off since. A link that no page serves must not go out.
     let on = app.config.control.invitations;
     let open = |one: &PartyInvitation| on && one.joined.is_none() && one.expires_at > now;
     let Some(invitation) = invitation.filter(open) else {
@@ -360,6 +367,7 @@ pub(super) async fn with_sign_in(
     let mut connection = app.store.read().await?;
     let now = app.clock.now();
     let link = users::link(&mut connection, id).await?;
+    // The mail server may have been away for longer than the link lives.
     let open = |link: &SignInLink| link.used_at.is_none() && link.expires_at > now;
     let Some(link) = link.filter(open) else {
         return Ok(());
@@ -418,6 +426,7 @@ impl MailSubject {
     ) -> Result<(), DeliveryError> {
         let mailer = &app.mailer;
         let id = &self.envelope.id;
+        // Only mails to signers get an address of their own, because only their bounces are recorded.
         let return_path = self
             .signer()
             .and_then(|signer| mailer.return_path(id, signer, about));
@@ -512,6 +521,7 @@ impl MailSubject {
 
     /// Creates a link for the addressed signer; none if they can no longer sign.
     pub(super) async fn signing_link(&self, app: &App) -> Result<Option<String>, DeliveryError> {
+        // A reminder may have waited for hours, and its signer may have signed in that time.
         let open = self.envelope.status.is_out_for_signing();
         match self.signer() {
             Some(signer) if open && signer.status != SignerStatus::Completed => {
@@ -526,6 +536,7 @@ impl MailSubject {
         let Some(signer) = self.signer() else {
             return Ok(None);
         };
+        // The code is no part of the job: it is sealed in its own row, and a newer one replaces it there.
         let code = access_codes::code_to_send(app, &self.envelope, signer).await?;
         let minutes = access_codes::CODE_LIFE.as_secs() / 60;
         let letter = |code: String| self.notice().access_code(&code, minutes);
@@ -561,6 +572,7 @@ impl MailSubject {
             return Ok(None);
         }
         let url = links::make(app, &mut tx, &self.envelope, signer, links::MAIL_LIFE).await?;
+        // The link is stored before the mail leaves, so a mail never has a link that is not valid.
         tx.commit().await?;
         Ok(Some(url))
     }
@@ -583,6 +595,7 @@ impl MailSubject {
             Some(_) => certificate(app, &self.envelope, self.texts()).await?,
             None => None,
         };
+        // A signer who was replaced meanwhile gets no link, since it would open the place of another person.
         let copy = match (&attachment, self.signer(), self.recipient()) {
             (Some(_), _, _) => letters::CopyDelivery::Attached {
                 certificate: certificate.is_some(),
@@ -607,6 +620,7 @@ impl MailSubject {
     fn declined(&self) -> Option<PreparedMail> {
         let mut signers = self.signers.iter();
         let decliner = signers.find(|signer| signer.status == SignerStatus::Declined)?;
+        // Reason and name of the decliner go to the creator alone. Other signers learn the outcome only.
         let told = match self.signer() {
             None if self.position.is_some() => DeclineRecipient::OtherSigner,
             None => DeclineRecipient::Creator {
@@ -623,6 +637,7 @@ impl MailSubject {
     /// Writes to the sender about the newest mail that could not be delivered.
     async fn undelivered(&self, app: &App) -> Result<Option<PreparedMail>, DeliveryError> {
         let (org, id) = (&self.envelope.org, &self.envelope.id);
+        // Several failures share one job, so the ledger decides which was the last.
         let mut connection = app.store.read().await?;
         let failed = EventType::SignerDeliveryFailed.as_str();
         let entry = ledger::last_of(&mut connection, org, id, failed).await?;
@@ -657,6 +672,8 @@ async fn certificate(
     envelope: &Envelope,
     texts: Texts,
 ) -> Result<Option<PdfAttachment>, DeliveryError> {
+    // The news of the completion matters more than an attachment, so a certificate
+    // that cannot be had is left out.
     match completion::certificate(app, envelope, Some(texts.locale())).await {
         Ok(bytes) => Ok(Some(PdfAttachment {
             name: texts.text("certificate-name"),
@@ -677,6 +694,7 @@ async fn attachable_copy(
     app: &App,
     envelope: &Envelope,
 ) -> Result<Option<PdfAttachment>, DeliveryError> {
+    // Before the copy is read: a large one would be loaded only to be thrown away.
     let known_size = envelope
         .record
         .copy
@@ -692,6 +710,8 @@ async fn attachable_copy(
             name: envelope.name.clone(),
             bytes: copy.whole().await.map_err(ServiceError::from)?,
         })),
+        // These do not end by themselves. Any other error makes the job wait,
+        // so that the copy goes out later.
         Err(
             error @ (ServiceError::Conflict(_)
             | ServiceError::Unreadable { .. }

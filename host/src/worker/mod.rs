@@ -27,6 +27,7 @@ use crate::store;
 
 /// Runs all background tasks until `stop` is cancelled, then finishes the jobs in progress.
 pub async fn run(app: App, stop: CancellationToken) {
+    // On SQLite no other node exists, so leases of a crashed run need not expire first.
     if let Err(error) = store::jobs::forget_leases(&app.store, app.clock.now()).await {
         tracing::error!(%error, "job leases of an earlier run could not be released");
     }
@@ -35,6 +36,7 @@ pub async fn run(app: App, stop: CancellationToken) {
         tracing::error!(%error, "bulk item leases of an earlier run could not be released");
     }
 
+    // One task for each kind of work: a slow provider or a long sweep must not delay mails and deliveries.
     let node = Arc::new(NodeRun::of(&app.config.data_dir));
     let periodic = tokio::spawn(periodic::run(app.clone(), node.clone(), stop.clone()));
     let sequencer = tokio::spawn(log::run(app.clone(), stop.clone()));
@@ -51,6 +53,7 @@ pub async fn run(app: App, stop: CancellationToken) {
     let time = tokio::spawn(timekeeping::run(app.clone(), stop.clone()));
     jobs::run(&app, &stop).await;
 
+    // The process ends after this function, so every task gets the time to finish its last step.
     for (what, work) in [
         ("periodic", periodic),
         ("log", sequencer),

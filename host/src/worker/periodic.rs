@@ -65,6 +65,7 @@ pub(super) async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
                 decisions::record_when_due(&app.at(PriorityClass::Batch)).await,
             ),
         ] {
+            // The tasks are independent, so a failure is logged and the next round tries again.
             if let Err(error) = result {
                 tracing::error!(what, %error, "periodic work failed");
             }
@@ -90,6 +91,7 @@ pub(super) async fn sweep(app: App, stop: CancellationToken) {
             }
         };
 
+        // With the priority of a batch: deleting old rows must not slow requests.
         if let Err(error) = deliveries::tidy(&app.at(PriorityClass::Batch), &stop).await {
             tracing::error!(%error, "webhook log could not be pruned");
         }
@@ -161,6 +163,7 @@ async fn check_counts(app: &App, stop: &CancellationToken) -> Result<(), Service
 
     let batch = app.store.at(PriorityClass::Batch);
     let organizations = store::organizations::list(&mut *batch.read().await?).await?;
+    // One organization at a time, so a shutdown need not wait for all of them.
     for Organization { id, .. } in organizations {
         if stop.is_cancelled() {
             break;
@@ -185,6 +188,7 @@ async fn expire(app: &App) -> Result<(), ServiceError> {
 async fn forget_answers(app: &App) -> Result<(), ServiceError> {
     let mut tx = app.store.begin().await?;
     let now = app.clock.now();
+    // Past this age a repeated request counts as a new one, as documented for the API.
     store::idempotency::forget(&mut tx, now - idempotency::LIFE).await?;
     store::page_facts::forget(&mut tx, now - PAGES).await?;
     Ok(tx.commit().await?)

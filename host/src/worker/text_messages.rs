@@ -26,6 +26,7 @@ pub(super) async fn deliver(
     let Some(matter) = MailSubject::read(app, &job.org, to).await? else {
         return Ok(());
     };
+    // A correction may have removed the telephone since. The sender chose another way then.
     let Some((signer, phone)) = matter
         .signer()
         .and_then(|one| Some((one, one.phone.clone()?)))
@@ -64,6 +65,7 @@ pub(super) async fn deliver(
         to: phone,
         text,
     };
+    // Nothing of test data reaches a real telephone. Its organization reads the message instead.
     let kept = job.org.is_test().then(|| TestMessage {
         id: MessageId::new(),
         org: job.org.clone(),
@@ -79,6 +81,7 @@ pub(super) async fn deliver(
 
     let source = message.id.clone();
     match (messaging::send(app, &job.org, message).await?, kept) {
+        // The provider will never accept this number, so the sender learns of it and the job ends.
         (SentText::Refused(why), _) => {
             messaging::report(app, &matter.envelope, signer, about, &why).await?;
             return Ok(());
@@ -99,10 +102,12 @@ pub(super) async fn given_up(app: &App, job: &ClaimedJob) -> Result<(), Delivery
         _ => return Ok(()),
     };
 
+    // A payload that cannot be read names no signer to report about.
     let Ok(to) = MailAddressee::deserialize(&job.payload) else {
         return Ok(());
     };
 
+    // Without this report, the sender would wait for a signer who has never got a message.
     let matter = MailSubject::read(app, &job.org, to).await?;
     if let Some((matter, signer)) = matter.as_ref().and_then(|one| Some((one, one.signer()?))) {
         let why = "the provider could not be used";

@@ -83,6 +83,8 @@ fn check(response: &Response) -> Result<(), MethodRefusal> {
         401 | 403 => ProviderError::NotConfigured(
             "the provider does not accept the secret secret_key".into(),
         ),
+        // Method reports results such as a wrong answer as errors, so its own code decides before the status
+        // does.
         status @ 400..=499 => match WireFailure::of(&response.body) {
             Some(failure) if status != 429 || failure.meaning() != ErrorMeaning::Other => {
                 return Err(MethodRefusal::Said(failure));

@@ -49,6 +49,7 @@ impl Probing for KbaMethodComponent {
     /// Asks for a person that Method cannot know: its own error shows that the key was accepted.
     fn probe() -> Result<()> {
         match api::get::<WireEntity>("/entities/ent_0") {
+            // A wrong key or address fails before Method looks for the person.
             Ok(_) | Err(MethodRefusal::Said(_)) => Ok(()),
             Err(MethodRefusal::Provider(error)) => Err(error),
         }
@@ -74,10 +75,13 @@ impl Guest for KbaMethodComponent {
         let verification = &entity.verification;
         let methods = &verification.identity.methods;
         let asks = |method: &String| method == "kba";
+        // Method knows too little about the person to ask questions, and a code by text message would cost
+        // for nothing.
         if !methods.is_empty() && !methods.iter().any(asks) {
             return Ok(ended(entity.id, String::new(), Step::Unavailable));
         }
 
+        // Method requires a verified phone before it asks questions.
         if verification.phone.verified {
             questions(entity.id)
         } else {
@@ -94,6 +98,7 @@ impl Guest for KbaMethodComponent {
                 (_, Some(failure)) => failure.meaning(),
                 _ => ErrorMeaning::WrongCode,
             },
+            // An unknown error is no wrong code: a new code would be sent for a mistake of ours.
             Err(MethodRefusal::Said(failure)) if failure.meaning() == ErrorMeaning::Other => {
                 return Err(ProviderError::Rejected(failure.name()));
             }
@@ -101,6 +106,7 @@ impl Guest for KbaMethodComponent {
             Err(MethodRefusal::Provider(error)) => return Err(error),
         };
         match wrong {
+            // The response to an earlier attempt was lost, and the phone is verified since.
             ErrorMeaning::DoneBefore => questions(state.entity),
             ErrorMeaning::Expired => Ok(state.progress(Step::Expired)),
             ErrorMeaning::TooMany => Err(ProviderError::RateLimited(None)),
@@ -134,6 +140,7 @@ fn ending(session: WireSession) -> Step {
     let passed = session.status == "verified" && session.kba.authenticated == Some(true);
     match session.error.map(|failure| failure.meaning()) {
         None if passed => Step::Passed,
+        // Anything unclear is a failure: only a clear pass may open the document.
         Some(ErrorMeaning::Expired) => Step::Expired,
         _ => Step::Failed,
     }
@@ -149,6 +156,7 @@ fn send_code(entity: String, step: Step) -> Result<Progress> {
             session: session.id,
         }
         .progress(step)),
+        // The phone was verified in an earlier visit, so no code is needed.
         Err(MethodRefusal::Said(failure)) if failure.meaning() == ErrorMeaning::DoneBefore => {
             questions(entity)
         }
@@ -164,10 +172,12 @@ fn questions(entity: String) -> Result<Progress> {
         Ok(session) => session,
         Err(refused) => return refused_identity(entity, String::new(), refused),
     };
+    // Method can answer 200 with an error inside the session.
     if let Some(failure) = session.error {
         return refused_identity(entity, session.id, MethodRefusal::Said(failure));
     }
 
+    // A form without questions proves nothing.
     if session.kba.questions.is_empty() {
         return Ok(ended(entity, session.id, Step::Unavailable));
     }
@@ -204,6 +214,7 @@ fn refused_identity(entity: String, session: String, refused: MethodRefusal) -> 
             ErrorMeaning::NoHistory => Step::Unavailable,
             ErrorMeaning::WrongAnswer => Step::Failed,
             ErrorMeaning::Expired => Step::Expired,
+            // Everything else is a failure of the call, and states nothing about the person.
             _ => return Err(other(refused)),
         },
         MethodRefusal::Provider(_) => return Err(other(refused)),

@@ -20,6 +20,7 @@ impl Probing for MessagingTwilioComponent {
     /// Lists messages of a day before the service existed: account and token are checked, and no message
     /// is read.
     fn probe() -> Result<(), ProviderError> {
+        // Checked without a request: a message without a sender is refused only when it is sent.
         sender()?;
         let response = call("GET", "?PageSize=1&DateSent=2000-01-01", &[], None)?;
         match response.status {
@@ -45,11 +46,13 @@ impl Guest for MessagingTwilioComponent {
         match response.status {
             200..=299 => match wire::taken(&response.body) {
                 Some(Taken::Accepted(id)) => Ok(id),
+                // Twilio answers 2xx for some messages that it will never deliver.
                 Some(Taken::Refused(why)) => Err(ProviderError::Rejected(why)),
                 None => Err(ProviderError::Unreachable(
                     "the answer is not understood".into(),
                 )),
             },
+            // These are a fault of the account, and the number may be right.
             400 if wire::is_sender(&response.body) => Err(ProviderError::NotConfigured(
                 "the provider does not accept the setting from or messaging_service_sid".into(),
             )),
@@ -70,6 +73,7 @@ fn call(
     body: Option<String>,
 ) -> Result<Response, ProviderError> {
     let (base, account) = (setting("base_url")?, setting("account_sid")?);
+    // An API key of the account is its own user. Without one, the account's token is used.
     let user = settings::get("api_key_sid").unwrap_or_else(|| account.clone());
     let token = secrets::open("auth_token")
         .ok_or_else(|| ProviderError::NotConfigured("secret auth_token".into()))?;
@@ -92,6 +96,7 @@ fn call(
     let refused = |why: &str| Err(ProviderError::NotConfigured(why.into()));
     match response.status {
         401 | 403 => refused("the provider does not accept the secret auth_token"),
+        // The path has no other id than the account's.
         404 => refused("the provider does not know the setting account_sid"),
         429 => Err(ProviderError::RateLimited(retry_after(&response))),
         200..=499 => Ok(response),

@@ -62,6 +62,7 @@ fn code(body: &[u8]) -> Option<u32> {
 
 /// Describes the codes that a sender can do something about.
 fn reason(code: u32) -> String {
+    // Texts of our own: Twilio's quote the receiver's number, and reasons are shown and logged.
     let known = match code {
         21211 | 21217 => "this is no telephone number",
         21408 => "messages to this country are not allowed in the account",

@@ -52,11 +52,13 @@ fn call<T: DeserializeOwned>(
             "Authorization".to_owned(),
             HeaderValue::Secret(("Bearer ".to_owned(), &key)),
         ),
+        // Without the header, Stripe answers in the version of the account, which its owner can change.
         ("Stripe-Version".to_owned(), plain(VERSION)),
         ("Accept".to_owned(), plain("application/json")),
     ];
 
     let mut body = Vec::new();
+    // A lost response must not charge the payer twice.
     if let Some(idempotency_key) = idempotency_key {
         headers.push(("Idempotency-Key".to_owned(), plain(idempotency_key)));
         let form = "application/x-www-form-urlencoded";

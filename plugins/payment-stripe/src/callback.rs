@@ -34,6 +34,7 @@ pub(crate) fn parse_signature(header: &str) -> Option<CallbackSignature<'_>> {
     }
 
     let time = time?;
+    // The text of the time is part of the signed message, so it is kept as it is and only checked.
     let digits = !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit());
     (digits && !digests.is_empty()).then_some(CallbackSignature { time, digests })
 }

@@ -26,6 +26,7 @@ impl Guest for StripeComponent {
             payer_email: request.payer_email.as_deref(),
         };
 
+        // One payment of the host is one intent, however often the host repeats the call.
         let key = &request.payment_id;
         ours(api::post("/v1/payment_intents", key, &parameters(&wanted))?)
     }
@@ -49,6 +50,7 @@ impl Guest for StripeComponent {
             .ok_or_else(|| unverified("no Stripe-Signature header"))?;
         let signature = callback::parse_signature(header)
             .ok_or_else(|| unverified("the signature header is malformed"))?;
+        // A recorded webhook could be replayed for ever otherwise.
         if !callback::is_fresh(&signature, clock::now() / 1000) {
             return Err(unverified("the signature is too old"));
         }
@@ -63,6 +65,7 @@ impl Guest for StripeComponent {
         }
 
         match callback::read(&callback.body) {
+            // The event's status is not passed on: the host reads the intent back (docs/decisions/0026).
             Some(EventSubject::Intent(id)) => Ok(CallbackSubject::Intent(id)),
             Some(EventSubject::Reversal(intent, amount, word)) => {
                 Ok(CallbackSubject::Reversal((intent, amount, word)))
@@ -87,6 +90,7 @@ fn ours(answer: IntentAnswer) -> Result<Intent> {
     let currency = answer.currency.to_ascii_uppercase();
     let script = settings::get("script").unwrap_or_else(|| SCRIPT.into());
     Ok(Intent {
+        // A configured page brings its own script. Only ours has to load it.
         script: page.is_none().then_some(script),
         page,
         status: match answer.status.as_str() {

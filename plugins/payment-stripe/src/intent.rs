@@ -25,6 +25,7 @@ pub(crate) fn parameters(wanted: &WantedIntent<'_>) -> Vec<(&'static str, String
         ("metadata[payment_id]", wanted.payment_id.to_owned()),
         ("metadata[envelope_id]", wanted.envelope_id.to_owned()),
     ];
+    // A fee needs a receiver to be taken from. Stripe refuses one without a connected account.
     if let Some(account) = wanted.connected_account {
         pairs.push(("transfer_data[destination]", account.to_owned()));
         if let Some(fee) = wanted.platform_fee.filter(|fee| *fee > 0) {
@@ -67,8 +68,10 @@ fn scale(currency: &str) -> (u64, u64) {
 /// currencies with three digits the last digit must be 0.
 pub(crate) fn to_stripe(currency: &str, amount: u64) -> Option<u64> {
     let (more, fewer) = scale(currency);
+    // Stripe takes three-digit currencies in steps of ten only. Rounding would change the price.
     let three_digits = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"].contains(&currency);
     let step = if three_digits { 10 } else { fewer };
+    // Refused before any money moves: an amount that was scaled wrongly is a wrong charge.
     amount
         .is_multiple_of(step)
         .then(|| amount.checked_mul(more))?

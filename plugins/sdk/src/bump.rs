@@ -29,6 +29,7 @@ static ALLOCATOR: BumpAllocator = BumpAllocator { next: Cell::new(0) };
 impl BumpAllocator {
     fn next(&self) -> usize {
         match self.next.get() {
+            // A static cannot have the linker's address as its value, so 0 stands for it.
             0 => &raw const __heap_base as usize,
             next => next,
         }
@@ -36,6 +37,7 @@ impl BumpAllocator {
 
     /// Moves the end to `end`, growing the memory if necessary.
     fn move_to(&self, end: usize) -> bool {
+        // The memory only grows: the host resets it after the call, so giving pages back gains nothing.
         let have = core::arch::wasm32::memory_size(0) * PAGE;
         if end > have {
             let pages = (end - have).div_ceil(PAGE);
@@ -75,6 +77,7 @@ unsafe impl GlobalAlloc for BumpAllocator {
                 _ => std::ptr::null_mut(),
             };
         }
+        // A block in the middle shrinks in place, as its end cannot be used.
         if new_size <= layout.size() {
             return block;
         }

@@ -76,6 +76,7 @@ pub(crate) fn fetch_pdf(url: &str) -> Result<Blob> {
     }
 
     // A storage in trouble may answer 200 with an error page.
+    // Only the beginning is read: the file itself stays with the host and never enters this memory.
     let head = response.body.read(0, PDF_HEADER_WITHIN);
     if !head.windows(5).any(|bytes| bytes == b"%PDF-") {
         return Err(ProviderError::Unreachable(
@@ -105,9 +106,12 @@ fn check(response: &Response) -> Result<()> {
         401 => Err(ProviderError::NotConfigured(
             "the provider does not accept the secret api_key".into(),
         )),
+        // DocuSeal has a test and a real account behind one address, and a wrong token looks like a missing
+        // object.
         403 if refusal().names_other_mode() => Err(ProviderError::NotConfigured(
             "the secret api_key belongs to the account's other mode, test or production".into(),
         )),
+        // A missing object has no `message`. Only calls that the build lacks answer with one.
         404 if refusal().message.is_some() => Err(ProviderError::NotConfigured(
             "this DocuSeal does not offer the call: it is not part of the free build".into(),
         )),

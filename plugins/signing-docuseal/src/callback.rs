@@ -22,6 +22,7 @@ pub(crate) struct HookSignature<'a> {
 /// Parses the header. Returns `None` if it does not have the documented shape.
 pub(crate) fn parse_signature(header: &str) -> Option<HookSignature<'_>> {
     let (time, hex) = header.trim().split_once('.')?;
+    // The text of the time is part of the signed message, so it is kept as it is and only checked.
     let digits = !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit());
     let hexadecimal = hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
     (digits && hexadecimal).then_some(HookSignature { time, hex })
@@ -44,6 +45,7 @@ pub(crate) fn signed_message(signature: &HookSignature<'_>, body: &[u8]) -> Vec<
 pub(crate) fn matches(signature: &HookSignature<'_>, digest: &[u8]) -> bool {
     let expected: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     let given = signature.hex.to_ascii_lowercase();
+    // Every byte is compared: a comparison that stops early would tell a forger how many are right.
     let difference = expected
         .bytes()
         .zip(given.bytes())
@@ -73,6 +75,7 @@ pub(crate) fn read(body: &[u8]) -> Option<HookSubject> {
             .map(|id| id.to_string())
     };
     if hook.event_type.starts_with("form.") {
+        // Some events name the submission in an object of its own.
         let submission = id("submission_id").or_else(|| {
             let submission = hook.data.get("submission")?.get("id")?.as_i64()?;
             Some(submission.to_string())

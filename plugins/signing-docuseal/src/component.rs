@@ -64,12 +64,14 @@ impl Guest for DocusealComponent {
             .ok_or_else(|| unverified("no X-Docuseal-Signature header"))?;
         let signature = callback::parse_signature(header)
             .ok_or_else(|| unverified("the signature header is malformed"))?;
+        // A recorded webhook could be replayed for ever otherwise.
         if !callback::is_fresh(&signature, clock::now() / 1000) {
             return Err(unverified("the signature is too old"));
         }
 
         let secret = secrets::open("webhook_secret")
             .ok_or_else(|| unverified("no secret webhook_secret is configured"))?;
+        // The host computes the digest: the secret never enters the memory of the plugin.
         let digest = secret.hmac_sha256(&callback::signed_message(&signature, &callback.body));
         if !callback::matches(&signature, &digest) {
             return Err(unverified("the signature does not match"));

@@ -22,12 +22,15 @@ pub(crate) fn create(request: &SubmissionRequest) -> Result<Submission> {
         return as_requested(existing, request);
     }
 
+    // Roles are compared with the present template, because it can have changed at DocuSeal since the host
+    // read it.
     let template = templates::fetch(&request.template_id)?;
     let submitters = request
         .submitters
         .iter()
         .map(|submitter| submitted(&template, submitter, &request.external_id))
         .collect::<Result<Vec<Value>>>()?;
+    // No mails of DocuSeal: the host invites signers, and only when it is their turn.
     let body = json!({
         "template_id": template.id,
         "name": request.name,
@@ -50,6 +53,7 @@ pub(crate) fn create(request: &SubmissionRequest) -> Result<Submission> {
 
 /// Builds a submission from the response, which is a list of submitters.
 fn created(submitters: Vec<wire::WireSubmitter>) -> Result<Submission> {
+    // DocuSeal answers with the submitters and not with the submission.
     let id = submitters
         .first()
         .and_then(|submitter| submitter.submission_id)
@@ -92,6 +96,7 @@ pub(crate) fn read(submission_id: &str) -> Result<Submission> {
         &format!("/submissions/{submission_id}?include=fields"),
         Vec::new(),
     )?;
+    // The evidence names the address from which a signer completed, and this answer lacks it.
     add_origins(&mut submission);
     Ok(ours(submission))
 }
@@ -121,6 +126,7 @@ pub(crate) fn signed_document(submission_id: &str) -> Result<Blob> {
         &format!("/submissions/{submission_id}/documents?merge=true"),
         Vec::new(),
     )?;
+    // Without `merge`, several files come. Any other number than one would vault a part of the contract.
     match documents.documents.as_slice() {
         [document] => fetch_pdf(&document.url),
         documents => Err(ProviderError::Unreachable(format!(
@@ -142,6 +148,7 @@ fn find(external_id: &str) -> Result<Option<Submission>> {
     let found = page
         .data
         .first()
+        // A DocuSeal that ignores the parameter would return another submission.
         .filter(|submitter| submitter.external_id.as_deref() == Some(external_id))
         .and_then(|submitter| submitter.submission_id);
     let Some(id) = found else {
@@ -224,6 +231,7 @@ fn ours(submission: wire::Submission) -> Submission {
 /// webhooks and in this feed of the newest completions, which is not part of the published API. The
 /// rest of the submission is valid without it.
 fn add_origins(submission: &mut wire::Submission) {
+    // The feed costs a call, so it is asked only about a signer without an origin.
     let lacks_origin =
         |submitter: &wire::WireSubmitter| submitter.status == "completed" && submitter.ip.is_none();
     if !submission.submitters.iter().any(lacks_origin) {
@@ -234,6 +242,7 @@ fn add_origins(submission: &mut wire::Submission) {
         call("GET", "/events/form/completed?limit=100", Vec::new());
     let completions = match feed {
         Ok(page) => page.data,
+        // The feed is no part of the published API, so it may be missing.
         Err(ProviderError::NotFound) => return,
         Err(_) => {
             let message = "the feed of completions gives no origin of a signer";
@@ -273,6 +282,7 @@ fn submitter(submitter: &wire::WireSubmitter, submission: &wire::Submission) -> 
         "completed" => SignerStatus::Completed,
         "declined" => SignerStatus::Declined,
         "started" => SignerStatus::Started,
+        // The status may still be `opened`: only the events show that a signer has begun.
         _ if event("start_form").is_some() => SignerStatus::Started,
         "opened" => SignerStatus::Viewed,
         _ if submitter.opened_at.is_some() => SignerStatus::Viewed,
@@ -286,6 +296,7 @@ fn submitter(submitter: &wire::WireSubmitter, submission: &wire::Submission) -> 
         event("complete_form").map(|_| "form")
     };
     let consented_at = submitter.metadata.get("consented_at");
+    // Attributes are optional evidence, so absent ones are left out and not sent as empty.
     let attributes = [
         ("slug", submitter.slug.as_deref()),
         ("ip", submitter.ip.as_deref()),
@@ -325,6 +336,7 @@ fn signed_value(
         field.name.as_deref() == Some(&value.field) && field.submitter_uuid == submitter.uuid
     };
     let field = submission.fields.iter().find(own);
+    // A value without a known type counts as typed text, never as a signature.
     let field_type = value
         .field_type
         .as_deref()

@@ -26,6 +26,7 @@ pub(crate) fn create(
         Value::from(name),
         Value::from(requested),
     );
+    // The document goes from the host to DocuSeal in base64 and never enters this memory.
     let body = vec![
         BodyPart::Text(head),
         BodyPart::BlobBase64(document),
@@ -51,6 +52,8 @@ pub(crate) fn add_fields(template_id: &str, fields: &[Field]) -> Result<Template
         .first()
         .map(|document| document.attachment_uuid.clone())
         .ok_or_else(|| ProviderError::Rejected("the template has no document".into()))?;
+    // Everything is written back as it was read, with members unknown to this plugin, because the call
+    // replaces all of it.
     let mut roles = template.submitters.clone();
 
     let mut all = template.fields.clone();
@@ -73,6 +76,7 @@ pub(crate) fn add_fields(template_id: &str, fields: &[Field]) -> Result<Template
         });
     }
 
+    // `shared_link` is repeated, because the template may have been shared in DocuSeal's own pages.
     let body = json!({ "submitters": roles, "fields": all, "shared_link": false });
     let _: Value = call("PUT", &format!("/templates/{template_id}"), json(&body))?;
     read(template_id)
@@ -111,6 +115,7 @@ fn find(external_id: &str) -> Result<Option<String>> {
         &format!("/templates?external_id={query}&limit=1"),
         Vec::new(),
     )?;
+    // An archived template was given up, and nothing can be sent from it.
     let found = page.data.first().filter(|template| {
         template.external_id.as_deref() == Some(external_id) && template.archived_at.is_none()
     });
@@ -144,6 +149,8 @@ fn private(template: wire::Template) -> Result<wire::Template> {
 /// template but keeps when it replaces the fields.
 fn with_defaults(template: wire::Template, fields: &[Field]) -> Result<wire::Template> {
     let mut all = template.fields.clone();
+    // Written back only if something was lost: each write is a chance to lose a change made at DocuSeal
+    // meanwhile.
     let mut dropped = false;
     for known in &mut all {
         let same = |field: &&Field| is_same(known, field, &known.submitter_uuid);
@@ -152,6 +159,7 @@ fn with_defaults(template: wire::Template, fields: &[Field]) -> Result<wire::Tem
         };
 
         let wanted = default_of(field);
+        // Compared as text, because DocuSeal may return a number for a text.
         let same_default = known.default_value.as_ref().map(text) == wanted.as_ref().map(text);
         if known.readonly != field.readonly || !same_default {
             dropped = true;
@@ -181,6 +189,7 @@ fn default_of(field: &Field) -> Option<Value> {
 }
 
 fn is_same(known: &TemplateField, field: &Field, submitter_uuid: &str) -> bool {
+    // Numbers change in their last digits on the way through JSON and a database.
     let near = |left: f64, right: f64| (left - right).abs() < 1e-6;
     known.name == field.name
         && known.field_type == field.field_type
@@ -266,6 +275,7 @@ fn role_uuid(template: &wire::Template, roles: &mut Vec<TemplateRole>, name: &st
         return role.uuid.clone();
     }
 
+    // Derived from its name, so an interrupted call that is repeated makes the same role.
     let uuid = uuid_of(&[&template.id.to_string(), name]);
     roles.push(TemplateRole {
         name: name.into(),
@@ -313,6 +323,7 @@ fn ours(template: &wire::Template) -> Template {
                     .areas
                     .iter()
                     .map(|area| Area {
+                        // DocuSeal counts pages from 0 here, and the world from 1.
                         page: area.page + 1,
                         x: area.x,
                         y: area.y,

@@ -73,6 +73,7 @@ pub(crate) fn uuid_of(parts: &[&str]) -> String {
         }
     }
 
+    // Version 8 is for values of one's own making. The variant is that of RFC 9562.
     let version = hash & !(0xf << 76) | (0x8 << 76);
     let variant = version & !(0x3 << 62) | (0x2 << 62);
     let hex = format!("{variant:032x}");

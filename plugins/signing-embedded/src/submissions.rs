@@ -27,10 +27,12 @@ pub(crate) fn create(request: SubmissionRequest) -> Result<Submission> {
     if template.fields.is_empty() {
         return rejected("the template has no fields");
     }
+    // Two signers would share one role, and so each other's fields.
     if request.submitters.len() > template.roles.len() {
         return rejected("there are more signers than roles of the template");
     }
 
+    // A field in several places is one field: the signer fills it in once.
     let fields = merged(template.fields);
     let invite = |submitter| invitation(submitter, &template.roles, &fields);
     let invitations = request.submitters.into_iter().map(invite);
@@ -45,6 +47,7 @@ pub(crate) fn create(request: SubmissionRequest) -> Result<Submission> {
         fields,
     };
 
+    // Nothing is stored before every invitation is valid, so a refused request leaves no trace.
     room::add_submission(&submission);
     let invited = |invitation| room::Submitter {
         invitation,
@@ -80,6 +83,7 @@ fn merged(fields: Vec<room::Field>) -> Vec<room::Field> {
         match merged.iter_mut().find(same) {
             Some(known) => {
                 known.areas.extend(field.areas);
+                // A field that is required in one place has to be filled in.
                 known.required |= field.required;
                 for (name, value) in field.attributes {
                     if !known.attributes.iter().any(|(given, _)| *given == name) {
@@ -110,6 +114,7 @@ fn invitation(
     let typed = fields
         .iter()
         .filter(|field| field.role == *role && !is_signature(&field.field_type));
+    // A value without a field would be lost silently, and the signer would see an empty form.
     let unknown = |(name, _): &&(String, String)| typed.clone().all(|field| field.name != *name);
     if let Some((name, _)) = submitter.values.iter().find(unknown) {
         let why = format!("role {role} has no field {name}");
@@ -134,6 +139,7 @@ fn invitation(
 /// Returns 14 hexadecimal digits.
 fn new_slug() -> String {
     let mut slug = String::new();
+    // The slug is an id in evidence and opens nothing, so seven bytes are enough.
     for byte in random::bytes(7) {
         let _ = write!(slug, "{byte:02x}");
     }
@@ -146,6 +152,7 @@ pub(crate) fn find(id: &str) -> Result<room::Submission> {
 
 pub(crate) fn archive(id: &str) -> Result<()> {
     let submission = find(id)?;
+    // A repeated call is harmless, and changes no record twice.
     if !submission.archived {
         room::archive_submission(submission.id);
     }
@@ -156,6 +163,7 @@ pub(crate) fn signed_document(id: &str) -> Result<Blob> {
     let submission = find(id)?;
     let document = submission
         .completed_at
+        // Before the last signature there is no executed document. A preview must not be taken for it.
         .and_then(|_| room::executed_document(submission.id));
     document.ok_or_else(|| ProviderError::Rejected("the submission is not completed".into()))
 }
@@ -186,6 +194,7 @@ pub(crate) fn shown(submission: room::Submission) -> Submission {
 
 fn submitter(submitter: room::Submitter, fields: &[room::Field]) -> Submitter {
     let invitation = submitter.invitation;
+    // The furthest step counts, and all earlier times stay set.
     let status = if submitter.completed_at.is_some() {
         SignerStatus::Completed
     } else if submitter.declined_at.is_some() {
@@ -200,6 +209,7 @@ fn submitter(submitter: room::Submitter, fields: &[room::Field]) -> Submitter {
 
     let own = fields.iter().filter(|field| field.role == invitation.role);
     let value = |field: &room::Field| {
+        // Prefilled values come first and later ones replace them, so the search begins at the end.
         let entered = invitation.values.iter().rev();
         let (_, value) = entered.clone().find(|(name, _)| *name == field.name)?;
         Some(SignedValue {
@@ -214,6 +224,7 @@ fn submitter(submitter: room::Submitter, fields: &[room::Field]) -> Submitter {
         })
     };
 
+    // Attributes are the signer's evidence. Those that do not exist yet are left out.
     let attributes = [
         ("slug", Some(invitation.slug.clone())),
         ("ip", submitter.ip),

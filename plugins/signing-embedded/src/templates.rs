@@ -13,6 +13,7 @@ pub(crate) fn create(
     document: &Blob,
     fields: Vec<Field>,
 ) -> Template {
+    // The id of an existing template stays, because the host has stored it.
     let known = room::find_template_of(&external_id);
     let mut template = room::Template {
         id: known
@@ -30,6 +31,7 @@ pub(crate) fn create(
         append(&mut template, field);
     }
 
+    // Written once, with all fields: the room keeps a template as one record.
     room::put_template(&template);
     shown(template)
 }
@@ -52,6 +54,7 @@ pub(crate) fn add_fields(id: &str, fields: Vec<Field>) -> Result<Template> {
 
 /// Clones a template, or returns the existing one with this external id.
 pub(crate) fn clone(id: &str, name: String, external_id: String) -> Result<Template> {
+    // The host repeats a call after a lost response, and must get the same clone.
     if let Some(known) = room::find_template_of(&external_id).filter(|known| !known.archived) {
         return Ok(shown(known));
     }
@@ -80,6 +83,7 @@ pub(crate) fn archive(id: &str) -> Result<()> {
 }
 
 fn append(template: &mut room::Template, field: Field) {
+    // The contract lists roles in the order of their first appearance in the fields.
     if !template.roles.contains(&field.role) {
         template.roles.push(field.role.clone());
     }
@@ -110,6 +114,7 @@ fn append(template: &mut room::Template, field: Field) {
 }
 
 fn is_same(known: &room::Field, field: &Field) -> bool {
+    // Numbers change in their last digits on the way through JSON and the database.
     let near = |left: f64, right: f64| (left - right).abs() < 1e-6;
     known.name == field.name
         && known.field_type == field.field_type
@@ -131,6 +136,7 @@ pub(crate) fn is_signature(field_type: &str) -> bool {
 
 /// Returns the public view of a template.
 pub(crate) fn shown(template: room::Template) -> Template {
+    // The records and the world have types of their own, because both are frozen independently of each other.
     let area = |area: room::Area| Area {
         page: area.page,
         x: area.x,

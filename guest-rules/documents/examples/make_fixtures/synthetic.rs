@@ -31,6 +31,7 @@ const DOWN: i32 = 100;
 /// Every rotation with every way to place the page boxes. All pages look the same when displayed.
 fn geometry() -> Vec<u8> {
     let mut pdf = PdfBuilder::new();
+    // Readers take `/Rotate` modulo 360. Pages with 450 and -90 have to look like those with 90 and 270.
     for rotate in [0, 90, 180, 270, 450, -90] {
         for (left, bottom, margin) in [(0, 0, 0), (-50, 30, 0), (20, -70, 35)] {
             page(&mut pdf, rotate, (left, bottom), margin);
@@ -88,6 +89,7 @@ fn tags() -> Vec<u8> {
          /Shared Do",
     );
 
+    // The second page draws the shared form, too, so that an edit in place has to fit both pages.
     pdf.page_with(
         boxes,
         &resources,
@@ -117,6 +119,7 @@ fn scan() -> Vec<u8> {
 /// A form that draws itself. The text around it must survive.
 fn form_in_itself() -> Vec<u8> {
     let mut pdf = PdfBuilder::new();
+    // The form names itself, so its number is needed before the builder gives it out.
     let number = pdf.objects_planned() + 1;
     let form = pdf.stream(
         &format!(
@@ -158,6 +161,7 @@ fn flate_bomb() -> Result<Vec<u8>, Failure> {
 fn truncated() -> Vec<u8> {
     let mut bytes = geometry();
     let table = bytes.windows(5).rposition(|window| window == b"xref\n");
+    // The cut goes through the last object, as after an interrupted download.
     bytes.truncate(table.unwrap_or(bytes.len()) - 20);
     bytes
 }

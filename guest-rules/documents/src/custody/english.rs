@@ -46,6 +46,7 @@ fn verdict(facts: &CustodyFacts) -> Option<(String, bool)> {
         0 => format!("All {all} control checks are satisfied"),
         _ => format!("{open} of {all} control checks are not satisfied"),
     };
+    // A record without checks gets no verdict: zero of zero would look like a confirmation.
     (all > 0).then_some((words, open == 0))
 }
 
@@ -132,6 +133,7 @@ fn parties(facts: &CustodyFacts) -> CustodySection {
         ("Signed", 0.28),
     ];
 
+    // A party without a time is listed, too. A missing row would hide that a signature is missing.
     let rows = facts.parties.iter().map(|party| {
         let signed = party.signed_at.as_deref();
         let signed = signed.map_or_else(|| "not signed".to_owned(), in_words);
@@ -152,6 +154,7 @@ fn checks(facts: &CustodyFacts) -> CustodySection {
         } else {
             "Not satisfied"
         };
+        // The verdict stands in words as well: the sign beside it is drawn as lines, and no search finds it.
         let finding = match check.detail.trim() {
             "" => verdict.to_owned(),
             detail => format!("{verdict}. {detail}"),

@@ -49,6 +49,7 @@ pub(super) fn lay_out(text: &CustodySheet) -> Result<TypesetSheet> {
         record.section(section);
     }
 
+    // Heads and feet state the number of pages, so every page has to exist first.
     record.margins();
     Ok(record.sheet)
 }
@@ -125,6 +126,7 @@ impl CustodyPages<'_> {
             return;
         }
 
+        // The heading keeps room for some lines. Alone at the foot of a page it would look empty.
         self.heading(&section.heading, 70.0);
         for (label, value) in &section.facts {
             self.fact(label, value);
@@ -149,6 +151,7 @@ impl CustodyPages<'_> {
         let count = self.sheet.page_count();
         for index in 0..count {
             self.sheet.select_page(index);
+            // The first page has the title itself instead of a running head.
             if index > 0 {
                 self.sheet.fill(0.0, 0.0, WIDTH, 6.0, NAVY);
                 let look = SheetStyle::new(TextStyle::Bold, 9.0, NAVY);

@@ -32,10 +32,12 @@ fn read(tiff: &[u8]) -> Option<ImageOrientation> {
             u32::from_be_bytes(bytes)
         })
     };
+    // Only the first directory counts. A second one describes the thumbnail.
     let directory = u32_at(4)? as usize;
     let entries = usize::from(u16_at(directory)?);
 
     (0..entries).find_map(|index| {
+        // The offset comes from the file, so no sum of it may wrap around.
         let entry = directory
             .checked_add(2)?
             .checked_add(index.checked_mul(12)?)?;

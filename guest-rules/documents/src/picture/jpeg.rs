@@ -31,6 +31,7 @@ pub(super) fn strip(jpeg: &[u8]) -> Result<(ImageHeader, Vec<u8>)> {
 
     let mut at = 2;
     loop {
+        // Any number of fill bytes may stand before a marker (ITU-T T.81, B.1.1.2).
         let marker = loop {
             match (jpeg.get(at), jpeg.get(at + 1)) {
                 (Some(0xFF), Some(0xFF)) => at += 1,
@@ -45,6 +46,7 @@ pub(super) fn strip(jpeg: &[u8]) -> Result<(ImageHeader, Vec<u8>)> {
             break;
         }
 
+        // The length includes its own two bytes, so a smaller number is damage.
         let length = match jpeg.get(at..at + 2) {
             Some([high, low]) => usize::from(u16::from_be_bytes([*high, *low])),
             _ => return Err(cut_short()),
@@ -84,6 +86,7 @@ pub(super) fn strip(jpeg: &[u8]) -> Result<(ImageHeader, Vec<u8>)> {
         }
     }
 
+    // Without a scan there are tables and no pixels.
     let (width, height) = dimensions.filter(|_| scans > 0).ok_or_else(wrong)?;
     kept.extend_from_slice(&[0xFF, END_OF_IMAGE]);
     Ok((

@@ -17,6 +17,7 @@ pub(super) fn header(png: &[u8]) -> Result<ImageHeader> {
         .and_then(|(start, _)| start.split_first_chunk::<4>())
     {
         let length = u32::from_be_bytes(*length) as usize;
+        // A file that is cut short may still have its header. The decoder refuses the rest of it.
         let Some(body) = rest.get(8..8usize.saturating_add(length)) else {
             break;
         };

@@ -21,6 +21,7 @@ impl Condition {
             None => (false, text),
         };
         let is_field = |name: &str| fields.iter().any(|field| field.name == name);
+        // The whole text comes first, because a name may itself look like a name with a value.
         if is_field(text) {
             return Some(Self {
                 field: text.to_owned(),

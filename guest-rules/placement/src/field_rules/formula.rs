@@ -65,6 +65,7 @@ impl Formula {
         };
 
         let root = parser.sum()?;
+        // Text behind the formula is an error: an author of `1 2` means something else than 1.
         match parser.peek() {
             None => Ok(Self {
                 root,
@@ -86,6 +87,7 @@ impl Formula {
         decimals: u32,
         value: &mut dyn FnMut(&str) -> Decimal,
     ) -> Option<String> {
+        // Rescaling stops at 28 digits, and fewer decimal places than promised are no result.
         let mut result = rounded(self.root.number(value)?, decimals);
         result.rescale(decimals);
         (result.scale() == decimals).then(|| {
@@ -105,6 +107,7 @@ impl Node {
             Self::Number(number) => Some(*number),
             Self::Field(name) => Some(value(name)),
             Self::Negative(node) => Some(-node.number(value)?),
+            // Values come from signers. An overflow or a division by zero must not end the call.
             Self::Binary(operator, left, right) => {
                 let (left, right) = (left.number(value)?, right.number(value)?);
                 match operator {
@@ -177,6 +180,7 @@ impl Parser {
 
     fn sum(&mut self) -> Result<Node, String> {
         let mut left = self.product()?;
+        // The loop binds operators of one rank to the left, as people read them.
         loop {
             let operator = match self.peek() {
                 Some('+') => Operator::Add,
@@ -202,6 +206,7 @@ impl Parser {
     }
 
     fn sign(&mut self) -> Result<Node, String> {
+        // Every level of nesting passes here, and each one takes room on the stack of the sandbox.
         self.depth += 1;
         if self.depth > DEEPEST {
             return Err(self.wrong("it is nested too deeply"));
@@ -227,6 +232,7 @@ impl Parser {
             }
             Some('[') => {
                 self.at += 1;
+                // Names of fields may have spaces and signs of arithmetic, so only the bracket ends one.
                 let name = self.run(|c| c != ']').trim().to_owned();
                 self.expect(']')?;
                 self.fields.push(name.clone());
@@ -234,6 +240,7 @@ impl Parser {
             }
             Some(c) if c.is_ascii_digit() || c == '.' => {
                 let digits = self.run(|c| c.is_ascii_digit() || c == '.');
+                // A number with more digits than fit is refused: rounded, it would give another amount.
                 let number = Decimal::from_str_exact(&digits);
                 let number = number.map_err(|_| self.wrong(&format!("{digits} is no number")))?;
                 Ok(Node::Number(number))
@@ -263,6 +270,7 @@ impl Parser {
         }
 
         self.expect(')')?;
+        // The other functions take any number of values.
         if function == Function::Round && nodes.len() > 2 {
             return Err(self.wrong("round takes a number and its decimal places"));
         }

@@ -7,6 +7,7 @@ use rust_decimal::Decimal;
 /// Reads a number as signers and authors write it. Exact, because it is mostly an amount of money.
 pub(super) fn decimal(text: &str) -> Option<Decimal> {
     let text = text.trim();
+    // Number fields of browsers accept 1e3, too.
     let read = Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text));
     read.ok()
 }
@@ -31,6 +32,7 @@ impl DateLimit {
             return Some(Self::FromToday(0));
         }
 
+        // Without the sign, `today30` would count as a limit.
         let is_signed = rest.starts_with(['+', '-']);
         let days = rest.parse::<i32>().ok().filter(|_| is_signed)?;
         (days.abs() <= 73_000).then_some(Self::FromToday(days))

@@ -43,6 +43,7 @@ fn attribute<'a>(field: &'a RuledField, name: &str) -> Option<&'a str> {
 
 /// Compiles a pattern for a whole text.
 fn pattern(text: &str) -> Result<Regex, String> {
+    // The group keeps alternatives inside: `^a|b$` would match every text that begins with an a.
     let whole = format!("^(?:{text})$");
     let built = RegexBuilder::new(&whole)
         .size_limit(PATTERN_MEMORY)
@@ -68,6 +69,7 @@ pub fn check(fields: &[RuledField]) -> Vec<Issue> {
         issues.extend(problems.map(|problem| problem.of_field(index)));
     }
 
+    // Rules with a mistake are left out of the chains, so a circle shows only when all can be read.
     if issues.is_empty() {
         issues.extend(circles(fields));
     }
@@ -114,6 +116,7 @@ fn limits(field: &RuledField) -> Vec<FieldProblem> {
                 return wrong.into_iter().map(problem).collect();
             }
 
+            // Limits are compared only when both can be read: one mistake gives one message.
             let [min, max] = names.map(|name| attribute(field, name).and_then(decimal));
             let crosses = min.zip(max).is_some_and(|(min, max)| min > max);
             crosses.then(crossed).into_iter().collect()
@@ -131,6 +134,7 @@ fn limits(field: &RuledField) -> Vec<FieldProblem> {
                 return wrong.into_iter().map(problem).collect();
             }
 
+            // A day and a number of days from today can cross later, so they are not compared.
             let [min, max] = names.map(parsed);
             let crosses = min.zip(max).is_some_and(|(min, max)| min.is_after(&max));
             crosses.then(crossed).into_iter().collect()
@@ -188,6 +192,7 @@ fn text_pattern(field: &RuledField) -> Vec<FieldProblem> {
 
     problems.extend(too_long("message", LONGEST_MESSAGE));
     match attribute(field, "pattern") {
+        // A pattern beyond the limit is not compiled, because that takes time and memory.
         Some(given) if problems.is_empty() => {
             if let Err(why) = pattern(given) {
                 problems.push(
@@ -202,6 +207,7 @@ fn text_pattern(field: &RuledField) -> Vec<FieldProblem> {
             }
         }
         Some(_) => {}
+        // Words for a mismatch have no effect without a pattern, and their author should learn that.
         None => problems.extend(unsupported(field, "message", "text with a pattern")),
     }
 
@@ -221,6 +227,7 @@ fn conditions(field: &RuledField, fields: &[RuledField]) -> Vec<FieldProblem> {
             return Some(invalid(field, name, code::INVALID_CONDITION, expected));
         };
 
+        // A field that depends on itself could disappear and never come back.
         (condition.field == field.name)
             .then(|| invalid(field, name, code::CIRCULAR_RULE, "about another field"))
     };
@@ -241,6 +248,7 @@ fn computation(field: &RuledField, fields: &[RuledField]) -> Vec<FieldProblem> {
     };
 
     let mut problems = Vec::new();
+    // Most formulas compute amounts of money, hence two places.
     let decimals = attribute(field, "decimals").unwrap_or("2").parse::<u32>();
     if !decimals.is_ok_and(|decimals| decimals <= MOST_DECIMALS) {
         let expected = format!("a whole number from 0 to {MOST_DECIMALS}");
@@ -262,6 +270,7 @@ fn computation(field: &RuledField, fields: &[RuledField]) -> Vec<FieldProblem> {
     match Formula::parse(given) {
         Err(why) => problems.push(unreadable(why)),
         Ok(formula) => {
+            // A formula may use a field several times, and one message about it is enough.
             let names: BTreeSet<&str> = formula.fields().collect();
             for name in names {
                 let named = fields.iter().find(|other| other.name == name);
@@ -292,6 +301,7 @@ fn computation(field: &RuledField, fields: &[RuledField]) -> Vec<FieldProblem> {
 /// Returns an issue for each field whose rules depend on themselves, or on too many others in a row.
 fn circles(fields: &[RuledField]) -> Vec<Issue> {
     let (circular, long) = RuleSet::new(fields).tangled();
+    // The issue names one rule. A field in a chain has a formula, or else a condition.
     let rule = |field: &RuledField| match attribute(field, "formula") {
         Some(_) => "formula",
         None => "condition",

@@ -84,6 +84,7 @@ fn peeled(
     mut there: Vec<bool>,
 ) -> (Vec<usize>, Vec<bool>) {
     let is_there = |needed: &&usize, there: &[bool]| there[**needed];
+    // With a count for each field, the time grows with the number of rules and not with its square.
     let mut missing: Vec<usize> = needs
         .iter()
         .map(|needed| {

@@ -30,6 +30,7 @@ pub fn apply(fields: &[RuledField], entries: &[FieldEntry], today: &str) -> Vec<
         depth: 0,
     };
 
+    // Without a readable day, no limit of a date can be judged, and none is reported as broken.
     let today = today.parse().ok();
     (0..fields.len())
         .map(|index| {
@@ -48,6 +49,7 @@ pub fn apply(fields: &[RuledField], entries: &[FieldEntry], today: &str) -> Vec<
             FieldState {
                 shown,
                 required: shown && needed,
+                // An empty answer breaks no limit. Whether one is needed is stated beside it.
                 problem: if shown && !value.is_empty() {
                     problem(field, &value, today)
                 } else {
@@ -126,6 +128,7 @@ impl Answers<'_> {
     }
 
     fn holds(&mut self, condition: &Condition, from: usize) -> bool {
+        // The check refuses a condition about an unknown field. Here it must not hide anything.
         let Some(index) = self.rules.named(&condition.field, from) else {
             return true;
         };

@@ -60,6 +60,8 @@ impl UnicodeFallback {
             return utf16_code(code, code_bytes).into();
         }
 
+        // The collections are published tables.
+        // The map of the embedded font comes last: it can name several characters.
         if let Some((encoding, unicode)) = &self.collection
             && let Some(cid) = encoding.lookup_cid_code(code, code_bytes)
         {
@@ -86,6 +88,7 @@ fn utf16_code(code: u32, code_bytes: u8) -> String {
         4 => vec![(code >> 16) as u16, (code & 0xffff) as u16],
         _ => vec![(code & 0xffff) as u16],
     };
+    // Half of a surrogate pair is no character.
     char::decode_utf16(units).filter_map(Result::ok).collect()
 }
 
@@ -98,6 +101,7 @@ fn collection(font: &Dict<'_>) -> Option<(CMap, CMap)> {
     let registry = system.get::<PdfString<'_>>("Registry")?;
     let ordering = system.get::<PdfString<'_>>("Ordering")?;
     let family = CidFamily::from_registry_ordering(registry.as_bytes(), ordering.as_bytes());
+    // A font with an unregistered collection has no such table, and the embedded font answers alone.
     let unicode = CMap::parse(
         hayro_cmap::load_embedded(family.ucs2_cmap()?)?,
         hayro_cmap::load_embedded,

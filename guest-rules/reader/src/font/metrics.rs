@@ -95,6 +95,7 @@ fn type3(font: &Dict<'_>) -> FontMetrics {
         .get::<[f64; 6]>("FontMatrix")
         .unwrap_or([0.001, 0.0, 0.0, 0.001, 0.0, 0.0]);
     let [_, b, _, d, ..] = matrix;
+    // The matrix may turn the glyphs by a quarter, and then their height is in the other number.
     let scale = if d == 0.0 { b } else { d };
     let bounds = font.get::<Rect>("FontBBox").unwrap_or(Rect::ZERO);
     let (top, bottom) = if scale < 0.0 {

@@ -18,6 +18,7 @@ impl HiddenLayers {
             return Self::default();
         };
 
+        // With the base state OFF, only the layers in `ON` are visible (ISO 32000-1, table 101).
         let mut hidden = HashSet::new();
         if default.get::<Name<'_>>("BaseState").as_deref() == Some(b"OFF") {
             hidden.extend(references(&properties, "OCGs"));
@@ -50,6 +51,7 @@ impl HiddenLayers {
     fn hides_membership(&self, membership: &Dict<'_>) -> bool {
         let mut groups: Vec<ObjectIdentifier> = references(membership, "OCGs").collect();
         groups.extend(membership.get_ref("OCGs").map(ObjectIdentifier::from));
+        // A membership dictionary without groups has no effect (ISO 32000-1, table 99).
         if groups.is_empty() {
             return false;
         }

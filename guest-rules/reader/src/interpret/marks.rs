@@ -56,6 +56,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
         if glyphs.is_empty() {
             return;
         }
+        // Compact text has no places, so the replacement need not be spread over the glyphs.
         if self.extent == TextExtent::Compact {
             self.page.text.truncate(replacement.first_byte);
             self.page.text.push_str(&compact_text(&replacement.text));
@@ -71,6 +72,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
             inline: replacement.inline,
         });
 
+        // An outer mark may still replace this text.
         if self.extent == TextExtent::First && self.replacing == 0 {
             self.is_done = self.page.has_text();
         }
@@ -106,6 +108,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
             _ => None,
         };
 
+        // A layer is an object of the resources, so only a name can mean one (ISO 32000-1, 8.11.3.2).
         let is_hidden = match properties {
             ContentOperand::Name(name) if tag.as_ref() == b"OC" => std::str::from_utf8(name)
                 .is_ok_and(|name| {
@@ -160,6 +163,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
             return;
         };
 
+        // The former text stays in between, because other glyphs refer to places behind it.
         page.text.push_str(replacement);
         for (position, glyph) in shown.iter_mut().enumerate() {
             let bound = |position: usize| -> u32 {

@@ -85,6 +85,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
         }
 
         run.matrices.advance(pen.x, pen.y);
+        // A hidden layer may have kept all glyphs back. An operator without glyphs needs no entry.
         if self.page.glyphs.len() == first_glyph {
             self.page.elements.truncate(first_element);
             return Ok(());
@@ -119,6 +120,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
         pieces: &[ContentOperand<'_>],
     ) -> Result<(), ReadError> {
         let state = &run.state;
+        // Spacing can lead backwards, so both ends of the line are noted.
         let (mut least, mut most) = (0.0_f64, 0.0_f64);
         let before = self.compact_glyphs;
 
@@ -236,6 +238,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
                 });
             }
 
+            // Hidden text moves the pen, too: the visible text after it must not change its place.
             pen.advance(state, own + spacing);
         }
 
@@ -279,6 +282,7 @@ impl TextPen {
 /// Returns the unit vector of the writing direction and the height of the font, on the displayed
 /// page.
 fn baseline(state: &TextState, pen: &TextPen, em_scale: f64) -> ([f32; 2], f32) {
+    // A negative size turns the letters round, and the direction of writing with them.
     let flip = if state.size < 0.0 { -1.0 } else { 1.0 };
     let (along, up) = if pen.is_vertical {
         ((0.0, -flip), (state.size, 0.0))

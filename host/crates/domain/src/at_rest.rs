@@ -36,11 +36,14 @@ impl AtRestCipher {
     /// On a text of more than 64 GiB, the limit of the algorithm.
     #[expect(clippy::expect_used, reason = "answers are smaller than 64 GiB")]
     pub fn encrypt(&self, text: &str, context: &str) -> String {
+        // Nodes share the key but no counter, so the nonce is random. A repeated nonce would break GCM.
         let nonce = random::<NONCE_LEN>();
         let mut bytes = text.as_bytes().to_vec();
         self.current
             .seal_in_place_append_tag(
                 Nonce::assume_unique_for_key(nonce),
+                // The context names the place of the text, so a text that is
+                // copied to another row does not open.
                 Aad::from(context.as_bytes()),
                 &mut bytes,
             )

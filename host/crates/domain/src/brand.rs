@@ -42,6 +42,7 @@ impl BrandColor {
                 ((value + 0.055) / 1.055).powf(2.4)
             }
         };
+        // These are the formulas of WCAG 2.2 for relative luminance and contrast; white has the luminance 1.
         let [red, green, blue] = self.0.map(channel);
 
         let luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
@@ -96,6 +97,7 @@ impl BrandLogo {
         if bytes.len() > LOGO_LIMIT {
             return Err(format!("a logo has at most {LOGO_LIMIT} bytes"));
         }
+        // The declared media type is not asked: an uploader could send HTML or SVG with scripts as an image.
         match FileType::detect(&bytes) {
             Some(file_type @ (FileType::Png | FileType::Jpeg)) => Ok(Self { bytes, file_type }),
             _ => Err("a logo is a PNG or a JPEG".into()),

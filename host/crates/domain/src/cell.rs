@@ -3,6 +3,7 @@
 /// Returns a value that spreadsheets do not run as a formula: with an apostrophe before it, which they do not show. Some skip
 /// spaces, read full-width forms as the usual ones, or take `|` and `%` for old macros (OWASP, CSV injection).
 pub fn inert(value: &str) -> String {
+    // Signers choose names and values, so a partner's export can carry a formula of an attacker.
     let first = value.chars().find(|one| *one != ' ' && *one != '\u{3000}');
     let is_dangerous = matches!(
         first,

@@ -104,6 +104,7 @@ impl VerifierKey {
             return None;
         };
 
+        // The id is a checksum of name and key: a typo in either one shows here, and not as a forged log.
         let found = Self {
             name: name.to_owned(),
             key: key.try_into().ok()?,
@@ -134,6 +135,8 @@ impl VerifierKey {
         let split = note.find("\n\n").ok_or(malformed("it has no signature"))?;
         let text = &note[..=split];
         let checkpoint = read_body(text)?;
+        // The same key could sign the heads of two logs. The origin keeps a
+        // head of one from proving the other.
         if checkpoint.origin != self.name {
             return Err(CheckpointError::OtherLog {
                 found: checkpoint.origin,

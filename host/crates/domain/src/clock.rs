@@ -17,6 +17,8 @@ pub struct Timestamp(jiff::Timestamp);
 impl Timestamp {
     /// Converts milliseconds since 1970; saturates at the limits of the calendar.
     pub fn from_millis(millis: i64) -> Self {
+        // A wrong machine clock or a huge offset must not end the process, so
+        // the value stays within the calendar.
         let limit = if millis < 0 {
             jiff::Timestamp::MIN
         } else {

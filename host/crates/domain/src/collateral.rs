@@ -38,6 +38,7 @@ impl Collateral {
     /// # Errors
     /// A message about the identifier.
     pub fn normalized(&self, originator: &OrgId) -> Result<String, String> {
+        // People write the same number with and without separators, and both spellings must find each other.
         let plain = |character: &char| !character.is_whitespace() && !"-./".contains(*character);
         let value: String = self.value.chars().filter(plain).collect();
         let mut value = value.to_uppercase();
@@ -45,6 +46,7 @@ impl Collateral {
             return Err("the value has neither letters nor digits".into());
         }
 
+        // Only numbers that are unique in the whole market go without the originator.
         let scope = match self.kind {
             CollateralKind::Vin => {
                 check_vin(&value)?;
@@ -54,6 +56,7 @@ impl Collateral {
                 check_hin(&value)?;
                 ""
             }
+            // No public rule describes these numbers, so any non-empty one is accepted.
             CollateralKind::Serial | CollateralKind::Parcel => "",
             CollateralKind::ContractNumber => originator.as_str(),
         };
@@ -79,6 +82,7 @@ fn check_vin(vin: &str) -> Result<(), String> {
     for (character, weight) in vin.chars().zip(WEIGHTS) {
         let value = match character {
             '0'..='9' => character.to_digit(10).unwrap_or_default(),
+            // The letters I, O and Q do not occur in a VIN, so the values jump where they would be.
             'A'..='H' => character as u32 - 'A' as u32 + 1,
             'J'..='N' => character as u32 - 'J' as u32 + 1,
             'P' => 7,
@@ -106,6 +110,7 @@ fn check_hin(hin: &str) -> Result<(), String> {
     let letters = hin
         .chars()
         .all(|character| character.is_ascii_alphanumeric());
+    // 33 CFR 181.25 has no check digit, so only form and length can be wrong here.
     if letters && [12, 14].contains(&hin.len()) {
         Ok(())
     } else {

@@ -240,6 +240,7 @@ impl InstanceReference {
 
     /// Parses the output of [`fmt::Display`].
     pub fn parse(text: &str) -> Self {
+        // An operator's instance can contain a dot too, so the part before it must be an organization's id.
         let own = text
             .split_once('.')
             .and_then(|(org, name)| Some((OrgId::parse(org)?, name)));

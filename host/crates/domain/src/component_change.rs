@@ -74,6 +74,7 @@ impl ChangePolicy {
 
     fn own_problem(&self) -> Option<(&'static str, &'static str)> {
         let hours = |hours: u32| (1..=8760).contains(&hours);
+        // A person who may not change rules must not approve a change of them either.
         let may_review = |role: &Role| matches!(role, Role::Admin | Role::Compliance);
         if self.reviews_required > 10 {
             return Some(("reviews_required", "At most 10 reviews can be required"));

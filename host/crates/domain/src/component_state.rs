@@ -46,16 +46,20 @@ impl StateSigners {
 
     /// Returns why they cannot be used.
     pub fn problem(&self) -> Option<String> {
+        // A broken key would only show when its signature is needed, so the setting is refused at once.
         if let Some((name, why)) = problem_of(&self.keys) {
             return Some(format!("{name} {why}"));
         }
         if let Some(name) = named_twice(&self.keys) {
             return Some(format!("{name} is named twice"));
         }
+        // A state can name components of every slot. A signer that is limited to slots
+        // would seem limited and would not be.
         if let Some((name, _)) = self.keys.iter().find(|(_, key)| !key.slots.is_empty()) {
             return Some(format!("{name} signs whole states, so it has no slots"));
         }
 
+        // More required signatures than keys would lock the organization out of its own states.
         if self.keys.is_empty() || self.required() <= self.keys.len() {
             None
         } else {
@@ -157,18 +161,22 @@ impl DesiredState {
         for desired in &self.components {
             let at = desired.place();
             let about = |what: &str| Some(format!("{at}: {what}"));
+            // With two entries for one place, the order of the file would decide which component runs.
             if !seen.insert(at.clone()) {
                 return about("it is named twice");
             }
             if desired.slot.is_provider() != desired.instance.is_some() {
                 return about("providers have an instance, and rules have none");
             }
+            // Rules see only their arguments. Settings for them would have no effect.
             if !desired.slot.is_provider() && desired.config.is_some() {
                 return about("rules have no settings");
             }
 
             let is_digest = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
             let references = desired.config.iter().flat_map(|config| &config.secrets);
+            // The operator applies states that others wrote. Free paths and variables would let an author
+            // read the operator's own secrets and send them to a provider.
             for (name, reference) in references {
                 let prefix = self.variables();
                 if !reference.is_admitted(&prefix) {
@@ -179,6 +187,7 @@ impl DesiredState {
             }
 
             let is_reference = |from: &str| from.starts_with("oci://");
+            // The same holds for files: an absolute path or `..` would lead out of the folder of the state.
             let from = desired.from.as_deref();
             if from.is_some_and(|from| !is_reference(from) && !is_below(from)) {
                 return about("`from` must be a file beside the state or below, or oci://…");
@@ -188,6 +197,7 @@ impl DesiredState {
             }
         }
 
+        // Databases keep the version as a signed 64-bit integer.
         if self.version == 0 || i64::try_from(self.version).is_err() {
             return Some("version begins with 1 and ends with 9223372036854775807".into());
         }

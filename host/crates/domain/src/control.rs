@@ -174,6 +174,7 @@ impl ControlRecord {
 
     /// Returns the parties, each once: originator, controller, the designee or buyer, and the pledgee.
     pub fn parties(&self) -> Vec<&OrgId> {
+        // One organization can have several of these parts, and it gets each event and each page once.
         let mut parties = vec![&self.org];
         let others = [Some(&self.controller), self.named.as_ref(), self.pledgee()];
         for party in others.into_iter().flatten() {
@@ -213,6 +214,7 @@ impl ControlRecord {
 
     /// Ends a designation or an offer; control stays with the controller.
     pub fn kept(self) -> Self {
+        // An originator that bought its record back is where it began, so the stage is the first one again.
         let stage = if self.controller == self.org {
             ControlStage::Originated
         } else {

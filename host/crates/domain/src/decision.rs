@@ -73,6 +73,7 @@ pub struct DecisionLine {
 impl DecisionLine {
     /// Returns the leaf of the decision in the tree of its block. It does not depend on the mask.
     pub fn leaf(&self) -> Hash {
+        // Facts and answer enter as hashes only. A masked export proves its lines without the masked values.
         let committed = json!({
             "answer_sha256": self.answer_sha256,
             "at": self.at,
@@ -114,6 +115,7 @@ pub fn mask(value: &mut Value, names: &[String]) -> bool {
         Value::Object(members) => {
             let before = members.len();
             members.retain(|name, _| !is_masked(name));
+            // `|=` and not `||`: every branch has to be masked, even after a first hit.
             let mut found = members.len() < before;
             for member in members.values_mut() {
                 found |= mask(member, names);

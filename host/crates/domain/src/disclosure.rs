@@ -78,17 +78,21 @@ impl ConsumerDisclosure {
         ];
         for (name, contact) in contacts {
             let Some(contact) = contact else { continue };
+            // A line break would let a contact look like text of the disclosure itself.
             let is_line = !contact.trim().is_empty() && !contact.chars().any(char::is_control);
             if !is_line || contact.chars().count() > CONTACT {
                 return Some(format!("{name} is one line of 1 to {CONTACT} characters"));
             }
         }
 
+        // This is no full check of addresses. It catches a name or a phone number in the wrong member.
         let email = self.contact_email.as_deref();
         if email.is_some_and(|email| !email.contains('@') || email.contains(' ')) {
             return Some("contact_email is no e-mail address".into());
         }
 
+        // A consumer must learn of any fee for a paper copy, so the fee has to be readable
+        // (15 U.S.C. §7001(c)(1)(B)(iv)).
         if let Some(fee) = &self.paper_fee {
             let code = &fee.currency;
             if known_currency(code).as_ref() != Some(code) {
@@ -132,6 +136,8 @@ pub fn problem_of_wording(wording: &SignatureWording) -> Option<String> {
         return Some(format!("at most {JURISDICTIONS} jurisdictions"));
     }
 
+    // A misspelled jurisdiction would never match a signer, and the default
+    // wording would appear without a warning.
     let is_known = |key: &str| {
         key == DEFAULT_WORDING || key == "US" || Jurisdiction::try_from(key.to_owned()).is_ok()
     };

@@ -13,11 +13,13 @@ pub fn stored(field_type: &str, options: &[String], entry: &str) -> Option<Strin
         return Some(String::new());
     }
 
+    // Rules compare and add stored values, so each type has one spelling by the time it is stored.
     let fits = match FieldType::parse(field_type) {
         Some(FieldType::Number) => return decimal(entry),
         // The parser takes `20261121` as well, and times.
         Some(FieldType::Date) => entry.len() == DATE && entry.parse::<jiff::civil::Date>().is_ok(),
         Some(FieldType::Checkbox) => entry == "true" || entry == "false",
+        // Without known options there is nothing to compare with, so any choice is taken.
         Some(FieldType::Select | FieldType::Radio) if !options.is_empty() => {
             options.iter().any(|option| option == entry)
         }

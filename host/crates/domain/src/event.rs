@@ -111,12 +111,15 @@ impl EventType {
     /// Returns a description, and the members that `data` has besides `envelope_id`,
     /// `customer_id` and `external_id` (contract, section 3).
     pub fn described(self) -> (&'static str, &'static [&'static str]) {
+        // This list is documentation for partners: pages and the API show it. No wildcard arm, so that a new
+        // event cannot go out without its description.
         match self {
             Self::EnvelopeCreated => ("An envelope was created", &["status", "envelope_kind"]),
             Self::EnvelopeSent => ("An envelope was sent to its signers", &["signers"]),
             Self::SignerViewed => ("A signer has opened the document", &["signer", "at"]),
             Self::SignerStarted => ("A signer has filled in a first field", &["signer", "at"]),
             Self::SignerCompleted => ("A signer has completed their part", &["signer", "at"]),
+            // `fields` can be as large as a contract, so the event has a member for the case that it was cut.
             Self::EnvelopeCompleted => (
                 "Every party has completed their part",
                 &["completed_at", "signers", "fields", "fields_truncated"],
@@ -298,6 +301,8 @@ impl Event {
         at: Timestamp,
         data: Value,
     ) -> Self {
+        // A customer id and an external id are the originator's own
+        // business, so other parties do not get them.
         let mut members = json!({ "envelope_id": envelope.id });
         if let (Value::Object(members), Value::Object(data)) = (&mut members, data) {
             members.extend(data);

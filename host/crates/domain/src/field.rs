@@ -157,6 +157,7 @@ impl FieldRules {
     /// Returns the rules among the attributes of a field. Empty values are none.
     pub fn from_attributes(attributes: &[(String, String)]) -> Self {
         let mut rules = Self::default();
+        // `NAMES` and `values` have the same order, so the pairs need no table of their own.
         for (name, value) in Self::NAMES.into_iter().zip(rules.values()) {
             let given = attributes.iter().find(|(known, _)| known == name);
             *value = given.map(|(_, given)| given.trim().to_owned());
@@ -207,6 +208,8 @@ impl FieldRules {
             }
         }
 
+        // Names in formulas stand in brackets, so each one ends with its
+        // bracket, and no longest match is needed.
         if let Some(formula) = &mut self.formula {
             let parts = formula.split_inclusive(']').map(|part| {
                 let Some((start, name)) = part.strip_suffix(']').and_then(|p| p.split_once('['))

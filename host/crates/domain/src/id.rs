@@ -158,10 +158,12 @@ impl EventId {
     /// Returns the time at which the id was generated, by the clock of its node.
     pub fn generated_at(&self) -> Timestamp {
         let digits = self.0.bytes().skip(Self::PREFIX.len());
+        // An id is well-formed here, so the fallback for an unknown letter is never used.
         let value = digits.fold(0u128, |value, digit| {
             let place = ALPHABET.iter().position(|letter| *letter == digit);
             value << 5 | place.unwrap_or_default() as u128
         });
+        // The first 48 bits of a UUIDv7 are milliseconds since 1970 (RFC 9562, section 5.7).
         Timestamp::from_millis(i64::try_from(value >> 80).unwrap_or_default())
     }
 }
@@ -290,6 +292,7 @@ impl SignerId {
     /// Derives the id of a signer that was recorded before signers had ids: the same on every node and
     /// in every release.
     pub fn of_recorded(envelope: &EnvelopeId, position: i64) -> Self {
+        // A random id would differ between two nodes that read the same old row at the same time.
         let digest = Sha256::digest(format!("signer {envelope} {position}"));
         let mut value = [0; 16];
         value.copy_from_slice(&digest[..16]);

@@ -76,6 +76,8 @@ pub struct IdentityEntry {
 /// Returns the input attributes of a field that a provider declares (`holdfast:kba`,
 /// `identity-field`).
 pub fn entry(field: &str) -> IdentityEntry {
+    // The tokens for `autocomplete` are those of the HTML standard, so a
+    // browser can fill in the person's own data.
     let (kind, autocomplete, inputmode, label) = match field {
         "first_name" => (
             "text",
@@ -91,6 +93,7 @@ pub fn entry(field: &str) -> IdentityEntry {
         ),
         "phone" => ("tel", Some("tel"), None, Some("identity-phone")),
         "date_of_birth" => ("date", Some("bday"), None, Some("identity-birth")),
+        // A browser must not keep a part of a social security number.
         "ssn_last4" => ("text", Some("off"), Some("numeric"), Some("identity-ssn")),
         "line1" => ("text", Some("address-line1"), None, Some("identity-line1")),
         "line2" => ("text", Some("address-line2"), None, Some("identity-line2")),
@@ -102,6 +105,8 @@ pub fn entry(field: &str) -> IdentityEntry {
             Some("numeric"),
             Some("identity-zip"),
         ),
+        // A provider can declare fields of its own. They have no known
+        // meaning, so browsers do not fill them in.
         _ => ("text", Some("off"), None, None),
     };
 
@@ -136,8 +141,12 @@ pub fn read(field: &str, text: &str, now: Timestamp) -> Result<String, Message> 
             let digits = digits();
             let plain = |one: char| one.is_ascii_digit() || " +-().".contains(one);
             match (text.starts_with('+'), digits.len()) {
+                // Letters could stand for digits or for an extension. Dropping them
+                // would make another person's number.
                 _ if !text.chars().all(plain) => Err(Message::new("identity-phone-digits")),
+                // E.164 allows 15 digits at most.
                 (true, 8..=15) => Ok(format!("+{digits}")),
+                // Ten digits without a country code are a number of the North American plan.
                 (false, 10) => Ok(format!("+1{digits}")),
                 (false, 11) if digits.starts_with('1') => Ok(format!("+{digits}")),
                 _ => Err(Message::new("identity-phone-area")),
@@ -147,6 +156,7 @@ pub fn read(field: &str, text: &str, now: Timestamp) -> Result<String, Message> 
             let date: jiff::civil::Date = text
                 .parse()
                 .map_err(|_| Message::new("identity-enter-date"))?;
+            // The year 1900 lies before the birth of any living person, so an earlier date is a typing error.
             let (oldest, today) = (jiff::civil::date(1900, 1, 1), now.date());
             if (oldest..today).contains(&date) {
                 Ok(date.to_string())
@@ -165,6 +175,7 @@ pub fn read(field: &str, text: &str, now: Timestamp) -> Result<String, Message> 
             let digits = digits();
             let plain = text.chars().all(|one| one.is_ascii_digit() || one == '-');
             if plain && matches!(digits.len(), 5 | 9) {
+                // Providers take five digits. The other four only name a delivery route.
                 Ok(digits[..5].to_owned())
             } else {
                 Err(Message::new("identity-five-digits"))

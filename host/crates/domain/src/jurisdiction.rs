@@ -37,6 +37,7 @@ impl TryFrom<String> for Jurisdiction {
             }
         };
 
+        // Chattel paper law is state law in the United States, so the country alone does not decide anything.
         let is_known = match part {
             Some(part) => known(part),
             None => country != "US",

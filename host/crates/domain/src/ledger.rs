@@ -131,6 +131,8 @@ pub fn verify_chain(entries: &[LedgerEntry]) -> Result<(), ChainError> {
                 found: entry.sequence,
             });
         }
+        // The hash comes before the link: a changed entry also breaks the link of its successor, and the
+        // error has to name the entry that was changed.
         if entry.computed_hash() != entry.hash {
             return Err(ChainError::Changed(entry.sequence));
         }

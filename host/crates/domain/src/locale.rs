@@ -113,6 +113,7 @@ impl Locale {
             return None;
         }
 
+        // Only the language counts. A signer with `es-MX` reads Spanish better than English.
         let is_language = |locale: &Self| locale.as_str().split('-').next() == Some(&language);
         Self::ALL.into_iter().find(is_language)
     }
@@ -130,6 +131,7 @@ impl Locale {
                 continue;
             };
 
+            // The first of equals wins, and `q=0` refuses a language (RFC 9110, 12.4.2).
             if quality > best.map_or(0.0, |(_, quality)| quality) {
                 best = Some((locale, quality));
             }

@@ -75,6 +75,7 @@ pub struct MissingTile {
 /// Returns the tiles on the right edge of a tree of `size` leaves: those that grow next.
 pub fn edge(size: u64) -> Vec<TileId> {
     (0..)
+        // A size has 64 bits: a wider shift means that the tree has no such level.
         .map_while(|level| {
             let hashes = size.checked_shr(TILE_HEIGHT * level)?;
             (level == 0 || hashes > 0).then_some(TileId {
@@ -108,6 +109,8 @@ impl TileReader {
             };
             let position = (index % TILE) as usize;
             let tile = self.0.entry(id).or_default();
+            // With a stale tile the hash would get a wrong place, and the
+            // root would be wrong without an error.
             if tile.len() != position {
                 return Err(MissingTile { tile: id, position });
             }
@@ -158,10 +161,12 @@ impl TileReader {
     /// Computes the hash over a range of leaves, split as in RFC 6962.
     fn span(&self, span: &Range<u64>) -> Result<Hash, MissingTile> {
         let mut subtrees = subtrees(span).into_iter().rev();
+        // RFC 6962 defines the root of an empty tree as the hash of the empty string.
         let Some((level, index)) = subtrees.next() else {
             return Ok(Sha256::digest([]).into());
         };
         let last = self.subtree(level, index)?;
+        // RFC 6962 splits at the largest power of two, so the small subtrees on the right are joined first.
         subtrees.try_fold(last, |right, (level, index)| {
             Ok(node_hash(&self.subtree(level, index)?, &right))
         })
@@ -171,6 +176,7 @@ impl TileReader {
     fn subtree(&self, level: u32, index: u64) -> Result<Hash, MissingTile> {
         let (id, positions) = place(level, index);
         let tile = self.0.get(&id).map(Vec::as_slice).unwrap_or_default();
+        // A missing tile is an error and no empty one: a root over too few leaves would be a false proof.
         let hashes = tile.get(positions.clone()).ok_or(MissingTile {
             tile: id,
             position: positions.end - 1,
@@ -202,6 +208,7 @@ fn tiles_of(spans: &[Range<u64>]) -> Vec<TileId> {
         .flat_map(subtrees)
         .map(|(level, index)| place(level, index).0)
         .collect();
+    // Neighbouring spans share tiles, and the caller reads each row once.
     tiles.sort_unstable();
     tiles.dedup();
     tiles
@@ -242,6 +249,7 @@ fn subtrees(span: &Range<u64>) -> Vec<(u32, u64)> {
     let mut start = span.start;
     while start < span.end {
         let left = span.end - start;
+        // A full subtree starts at a multiple of its size, and must not reach beyond the span.
         let level = (63 - left.leading_zeros()).min(start.trailing_zeros());
         found.push((level, start >> level));
         start += 1 << level;
@@ -252,6 +260,8 @@ fn subtrees(span: &Range<u64>) -> Vec<(u32, u64)> {
 
 fn inclusion(index: u64, size: u64) -> Vec<Range<u64>> {
     let mut spans = Vec::new();
+    // The walk goes from the root down; RFC 6962 lists a proof from the
+    // leaf up, hence the reversal at the end.
     let (mut start, mut end) = (0, size);
     while end - start > 1 {
         let middle = start + split(end - start);
@@ -269,6 +279,7 @@ fn inclusion(index: u64, size: u64) -> Vec<Range<u64>> {
 }
 
 fn consistency(old: u64, size: u64) -> Vec<Range<u64>> {
+    // A verifier needs no hashes here: it compares the roots, or has nothing to compare.
     if old == 0 || old == size {
         return Vec::new();
     }
@@ -288,6 +299,7 @@ fn consistency(old: u64, size: u64) -> Vec<Range<u64>> {
         }
     }
 
+    // The verifier knows the root of an old tree that is a whole left subtree, so the proof omits it.
     if !whole {
         spans.push(start..end);
     }
@@ -306,12 +318,14 @@ pub fn includes(leaf: Hash, index: u64, proof: &[Hash], size: u64, expected: &Ha
     let (mut first, mut last) = (index, size - 1);
     let mut hash = leaf;
     for sibling in proof {
+        // The proof is longer than the tree is deep. Without this, extra hashes could be made to fit.
         if last == 0 {
             return false;
         }
 
         if first & 1 == 1 || first == last {
             hash = node_hash(sibling, &hash);
+            // A node without a right sibling moves up unchanged, so its levels have no hash in the proof.
             while first & 1 == 0 && first != 0 {
                 first >>= 1;
                 last >>= 1;
@@ -348,6 +362,7 @@ pub fn extends(old: u64, old_root: &Hash, proof: &[Hash], size: u64, root: &Hash
     };
 
     let (mut first, mut last) = (old - 1, size - 1);
+    // The proof begins with the largest full subtree at the old tree's end, so the levels below have no hash.
     while first & 1 == 1 {
         first >>= 1;
         last >>= 1;
@@ -374,6 +389,7 @@ pub fn extends(old: u64, old_root: &Hash, proof: &[Hash], size: u64, root: &Hash
         last >>= 1;
     }
 
+    // Both roots come from the same hashes. That shows that the new tree begins with the old one.
     last == 0 && before == *old_root && now == *root
 }
 
@@ -403,6 +419,7 @@ impl ProvenNodes {
             return false;
         }
 
+        // Nodes enter only after the proof held, so each of them is below the trusted root.
         self.nodes.insert((index, index + 1), leaf);
         self.add(&inclusion(index, self.size), proof);
         true

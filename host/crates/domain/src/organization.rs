@@ -44,6 +44,7 @@ impl Organization {
         let marked = |name: &str| format!("{name} (TEST)");
         let mut settings = self.settings.clone();
         settings.brand.name = Some(marked(self.display_name()));
+        // Test data has no users, so nothing of live sign-ins, components or reviews may act on it.
         settings.single_sign_on = None;
         settings.components = BTreeMap::new();
         settings.component_changes = ChangePolicy::default();
@@ -177,6 +178,7 @@ impl OrgSettings {
     /// client, count from now on only.
     pub fn name_issuer(&mut self, new: SingleSignOn, by: Option<String>, now: Timestamp) {
         let same = |one: &&SingleSignOn| one.issuer == new.issuer && one.client_id == new.client_id;
+        // A new time ends the accounts of the former issuer. Saving the same issuer again must not do that.
         let present = self.single_sign_on.as_ref().filter(same);
         let since = match present {
             Some(present) => present.since,
@@ -206,6 +208,8 @@ impl OrgSettings {
 
     /// Returns why consent texts cannot replace these: a version names one text for ever.
     pub fn problem_of_new_texts(&self, new: &BTreeMap<Locale, ConsentText>) -> Option<String> {
+        // Evidence names a consent text by its version. Another text under it
+        // would rewrite what signers agreed to.
         let changed = new.iter().find(|(locale, text)| {
             let present = self.consent.get(locale);
             present.is_some_and(|present| present != *text && present.version == text.version)
@@ -223,6 +227,7 @@ impl OrgSettings {
             return Some(("envelope_ttl_days", why.into()));
         }
 
+        // 15 U.S.C. §7001(c) wants a statement and a disclosure; an empty one would prove no consent.
         for text in self.consent.values() {
             let parts = [&text.version, &text.statement, &text.disclosure];
             if parts.iter().any(|part| part.trim().is_empty()) {
@@ -265,6 +270,8 @@ pub struct RecordWording {
 impl Default for OrgSettings {
     fn default() -> Self {
         Self {
+            // Vaulting at once is the safe default: a partner that forgets it
+            // leaves no signed contract unprotected.
             auto_vault: true,
             payment: None,
             envelope_ttl_days: 30,
@@ -318,6 +325,8 @@ impl TryFrom<String> for PageOrigin {
         let wrong =
             || format!("{text} is no origin; write it as https://host or https://host:port");
         let url = url::Url::parse(&text).map_err(|_| wrong())?;
+        // A page without TLS can be changed on its way, and with it a signature.
+        // A page of the same machine has no such way.
         let secure = match url.scheme() {
             "https" => true,
             "http" => matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")),
@@ -326,6 +335,8 @@ impl TryFrom<String> for PageOrigin {
 
         // The text becomes part of a Content-Security-Policy.
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:/[]".contains(&byte);
+        // The comparison refuses paths, default ports and upper case, which a
+        // browser would not send as an origin.
         if !secure || !text.bytes().all(plain) || url.origin().ascii_serialization() != text {
             return Err(wrong());
         }

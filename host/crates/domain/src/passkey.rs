@@ -128,6 +128,8 @@ fn read(client: &[u8], device: &[u8], kind: &str) -> Result<(PasskeyUse, u8), Pa
     let malformed = PasskeyError::Malformed;
     let client: ClientData =
         serde_json::from_slice(client).map_err(|_| malformed("the client data is not readable"))?;
+    // Without the kind, a signature for a sign-in could serve as the
+    // description of a new passkey, or the reverse.
     if client.kind != kind {
         return Err(malformed("it is for another purpose"));
     }
@@ -142,6 +144,7 @@ fn read(client: &[u8], device: &[u8], kind: &str) -> Result<(PasskeyUse, u8), Pa
         return Err(malformed("the authenticator data is too short"));
     };
 
+    // Presence alone is a touch that any finder of the key can make. Recognition needs a PIN or the body.
     if flags & PRESENT == 0 || flags & RECOGNIZED == 0 {
         return Err(PasskeyError::Unattended);
     }
@@ -174,6 +177,8 @@ impl PasskeyAssertion {
         let (client, device) = (part(&self.client_data)?, part(&self.authenticator_data)?);
         let signature = part(&self.signature)?;
         let (used, _) = read(&client, &device, "webauthn.get")?;
+        // A device signs its own data and the hash of the client data,
+        // never the client data (WebAuthn, 6.3.3).
         let signed = [device.as_slice(), &Sha256::digest(&client)[..]].concat();
         UnparsedPublicKey::new(key.algorithm, &key.bytes)
             .verify(&signed, &signature)
@@ -196,6 +201,7 @@ impl PasskeyCreation {
         let described = device.get(HEAD + MODEL..).unwrap_or_default();
         let length = u16::try_from(id.len()).map_err(|_| malformed("the id is too long"))?;
 
+        // The page sends the id on its own, so it could belong to another credential than the device's data.
         let same = described.starts_with(&length.to_be_bytes())
             && described.get(2..).is_some_and(|rest| rest.starts_with(&id));
         if flags & ATTESTED != 0 && same && id.len() >= 16 {

@@ -105,6 +105,7 @@ impl Serialize for Publisher {
             slots,
         } = self.clone();
 
+        // A bare Ed25519 key stays a text, so a setting keeps its form when it is read and written.
         match (
             &key,
             identity.is_none() && issuer.is_none() && slots.is_empty(),
@@ -123,6 +124,7 @@ impl Serialize for Publisher {
 
 impl<'de> Deserialize<'de> for Publisher {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // `untagged` would answer each mistake with "did not match any variant", which helps no operator.
         struct Forms;
         impl<'de> Visitor<'de> for Forms {
             type Value = Publisher;
@@ -174,6 +176,7 @@ impl Publisher {
             return Some(format!("is longer than {LONGEST} characters"));
         }
 
+        // A key and an identity together would leave open which of the two has to sign.
         match (&self.key, &self.identity, &self.issuer) {
             (Some(_), None, None) if self.ed25519().is_some() || self.pem().is_some() => None,
             (Some(_), None, None) => Some(format!(
@@ -189,6 +192,7 @@ impl Publisher {
 
     /// What tells publishers apart.
     fn subject(&self) -> (Option<String>, &Option<String>, &Option<String>) {
+        // Line ends of a PEM and the case of hex digits make no other key.
         let key = self.key.as_ref();
         let key = key.map(|key| match self.pem() {
             Some(pem) => pem.split_whitespace().collect(),

@@ -118,6 +118,7 @@ impl LoggedMembers {
     /// Adds the members of an alternative.
     pub fn merge(&mut self, other: &Self) {
         for (name, members) in &other.members {
+            // Schemas share parts behind `Arc`. Only a part that this alternative changes is copied.
             let own = self.members.entry(name.clone()).or_default();
             Arc::make_mut(own).merge(members);
         }
@@ -231,6 +232,8 @@ impl<'de> Visitor<'de> for Shown<'_> {
         self.out.push(b'[');
         let start = self.out.len();
         loop {
+            // The visitor learns of the end only by asking for one more item, so the
+            // comma is written first and taken back.
             let end = self.out.len();
             if end > start {
                 self.out.push(b',');
@@ -287,6 +290,7 @@ impl<'de> Visitor<'de> for Shown<'_> {
 
 /// Returns the begin of a text without e-mail addresses, which messages can name.
 fn kept(text: &str) -> Cow<'_, str> {
+    // Counting characters and not bytes keeps the cut off the middle of a character.
     let end = text
         .char_indices()
         .nth(500)

@@ -199,12 +199,15 @@ impl SignedStatement {
             (Some(jws), None) => self.verify_jws(jws, key).map(|()| None),
             (None, Some(passkey)) => {
                 let used = passkey.verify(&key.passkey()?)?;
+                // The challenge ties the gesture to this statement. Another statement
+                // shown on the same page does not fit.
                 if used.challenge == challenge(&self.statement) {
                     Ok(Some(used))
                 } else {
                     Err(SignatureError::Wrong)
                 }
             }
+            // With both, two verifiers could check different ones and disagree about the statement.
             _ => Err(SignatureError::Ambiguous),
         }
     }
@@ -212,6 +215,7 @@ impl SignedStatement {
     fn verify_jws(&self, jws: &str, key: &PartyPublicKey) -> Result<(), SignatureError> {
         let (header_text, header, signature) = jws_parts(jws)?;
         let verifier = key.parts()?;
+        // The algorithm follows from the key, never from the header: RFC 8725, 3.1, warns of such confusions.
         if !verifier.names.contains(&header.alg.as_str()) {
             return Err(SignatureError::Malformed("alg is not the one of the key"));
         }
@@ -243,6 +247,7 @@ fn jws_parts(jws: &str) -> Result<(&str, JwsHeader, Vec<u8>), SignatureError> {
     let header = BASE64URL.decode(text).ok();
     let header = header.and_then(|header| serde_json::from_slice(&header).ok());
     let header: JwsHeader = header.ok_or(malformed("the header needs alg and kid"))?;
+    // RFC 7515, 4.1.11: a verifier must refuse extensions that it does not understand.
     if header.crit.is_some() {
         return Err(malformed("crit is not supported"));
     }

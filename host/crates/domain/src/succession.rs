@@ -52,6 +52,7 @@ impl KeySuccession {
         let (Some(old), Some(new), Ok(size)) = (old, new, size.parse()) else {
             return Err(malformed);
         };
+        // Names are compared so that a key of another log cannot take over this one.
         if title != TITLE || old.name() != origin || new.name() != origin {
             return Err(malformed);
         }
@@ -92,6 +93,8 @@ pub struct BelievedKeys {
 impl BelievedKeys {
     /// Collects the keys that are connected with `trusted`. Invalid notes are ignored.
     pub fn new(trusted: VerifierKey, successions: &[String]) -> Self {
+        // A note that does not open connects nothing. Refusing all of them would
+        // let one bad file block verification.
         let all: Vec<KeySuccession> = successions
             .iter()
             .filter_map(|note| KeySuccession::open(note).ok())
@@ -138,6 +141,8 @@ impl BelievedKeys {
         let mut first_error = None;
         for (key, last_size) in &self.keys {
             let error = match key.open(note) {
+                // A stolen old key must not sign new heads, so it counts
+                // only up to the size of its succession.
                 Ok(checkpoint) if checkpoint.size <= *last_size => return Ok((checkpoint, key)),
                 Ok(_) => CheckpointError::Succeeded(key.to_string()),
                 Err(error) => error,

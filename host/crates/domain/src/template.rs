@@ -94,6 +94,7 @@ impl Template {
             document: None,
             repair: None,
             fields: Vec::new(),
+            // The provider has no copy yet, so the first use sends one.
             provider_stale: true,
             origin: Origin::Library,
             made_for: None,

@@ -170,6 +170,7 @@ impl RecordTree {
         let (mut tiles, mut ids) = (TileReader::default(), Vec::new());
         for (envelope, hash) in records {
             let line = record_line(envelope.as_str(), hash);
+            // A line holds the record and its hash, so a proof does not fit another version of the document.
             tiles.append(ids.len() as u64, merkle::leaf_hash(line.as_bytes()))?;
             ids.push(envelope.clone());
         }
@@ -193,6 +194,7 @@ impl RecordTree {
     /// # Errors
     /// Never: the tree has all its tiles.
     pub fn inclusion(&self, envelope: &EnvelopeId) -> Result<Option<RecordInclusion>, MissingTile> {
+        // Records come in the order of their ids, which the search relies on.
         let Ok(index) = self.ids.binary_search(envelope) else {
             return Ok(None);
         };

@@ -23,6 +23,7 @@ pub struct Warning {
 impl Warning {
     /// Creates a warning about one member of the request.
     pub fn new(code: &'static str, path: &[&str], message: impl Into<String>) -> Self {
+        // An index becomes a number, so a client can tell it from the name of a member.
         let step = |step: &&str| match step.parse::<u64>() {
             Ok(index) => Value::from(index),
             Err(_) => Value::from(*step),

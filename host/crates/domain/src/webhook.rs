@@ -98,6 +98,7 @@ impl EventSelector {
         let selector = Self(text.to_owned());
         let wildcards = text.matches('*').count();
         let well_formed = wildcards == 0 || text == "*" || (wildcards == 1 && text.ends_with(".*"));
+        // A selector that matches no event is a typo: its endpoint would wait for ever without an error.
         let matches = EventType::ALL.iter().any(|known| selector.matches(*known));
         (well_formed && matches).then_some(selector)
     }

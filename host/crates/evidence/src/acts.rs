@@ -30,6 +30,7 @@ pub(crate) fn verified(
     let used = signed.verify(&key).map_err(|error| error.to_string())?;
     let statement: Statement = serde_json::from_value(signed.statement).map_err(unreadable)?;
 
+    // Statements of early releases name no installation. The report counts them, since their age is no fault.
     if let Some(installation) = &statement.installation {
         if log.is_some_and(|log| !is_of(log, installation)) {
             return Err(format!(
@@ -38,6 +39,7 @@ pub(crate) fn verified(
             ));
         }
 
+        // The device signs the origin of the page. Another page could have shown another text to the person.
         let page = used.as_ref().map(|used| used.origin.as_str());
         answered(installation, page)?;
     }
@@ -89,6 +91,7 @@ pub(crate) fn of_installation(
 /// Whether a log is the one that an installation is named by: one of its keys, the present one or one that was
 /// replaced, is the one stated.
 fn is_of(log: &LogEvidence, installation: &InstallationName) -> bool {
+    // Statements outlive keys, so a key that was replaced since then still names this log.
     let replaced = log.successions.iter().filter_map(|note| {
         let succession = KeySuccession::open(note).ok()?;
         Some([

@@ -90,11 +90,13 @@ impl<R: Read + Seek> Archive<R> {
         let (end, fields) = end_of(&mut file, length)?;
         let fields = Fields(&fields);
 
+        // Readers search for the end from the back. Bytes behind it could hold a second archive.
         if end + END_SIZE as u64 != length {
             problems.push("bytes follow the end of the archive".to_owned());
         }
 
         let (size, start) = (u64::from(fields.u32(12)), u64::from(fields.u32(16)));
+        // Zip64 and archives in parts have further records, which readers treat in different ways.
         if fields.u32(4) != 0 || fields.u16(8) != fields.u16(10) || start == u64::from(u32::MAX) {
             problems.push("the archive is one of several parts, or of more than 4 GiB".to_owned());
         }
@@ -105,6 +107,7 @@ impl<R: Read + Seek> Archive<R> {
 
         // With bytes in front of the archive, all positions are shifted by their number.
         let begin = end.saturating_sub(size);
+        // The file itself states this size, so without a limit it could make the reader allocate gigabytes.
         if size > DIRECTORY_LIMIT || size > end {
             return Err(io::Error::other(
                 "the list of the archive's files is too large",
@@ -144,6 +147,8 @@ impl<R: Read + Seek> Archive<R> {
 
     fn unpacked(&mut self, entry: &ArchiveEntry) -> Result<Vec<u8>, String> {
         let damaged = |why: &str| format!("{} cannot be read: {why}", entry.name);
+        // A few packed bytes can unpack to gigabytes, so the stated sizes are
+        // checked before anything is unpacked.
         if entry.size > self.limits.file || entry.packed > self.limits.file {
             return Err(damaged("it is over the limit"));
         }
@@ -201,6 +206,7 @@ fn listed(directory: &[u8], count: u16, problems: &mut Vec<String>) -> Vec<Archi
         let fields = Fields(rest);
         let lengths = [28, 30, 32].map(|at| usize::from(fields.u16(at)));
         let [name, extra, comment] = lengths;
+        // The loop ends with a rest, which the check behind it reports as a damaged list.
         let Some(variable) = rest.get(CENTRAL_SIZE..CENTRAL_SIZE + name + extra + comment) else {
             break;
         };
@@ -214,6 +220,8 @@ fn listed(directory: &[u8], count: u16, problems: &mut Vec<String>) -> Vec<Archi
             problems.push(format!("{name} is encrypted, or packed in an unknown way"));
         }
 
+        // Extra fields can hold another name or size. Some readers take
+        // those, others take the ones of the entry.
         if comment != 0 || !is_plain_extra(&after[..extra]) {
             problems.push(format!(
                 "{name} has a comment, another name or another size"
@@ -223,6 +231,7 @@ fn listed(directory: &[u8], count: u16, problems: &mut Vec<String>) -> Vec<Archi
         // The upper half is the mode of Unix, which begins with the type of the file.
         let kind = fields.u32(38) >> 28;
         let expected = if name.ends_with('/') { 0o4 } else { 0o10 };
+        // A link could point out of the folder in which a person unpacks the bundle.
         if fields.u16(4) >> 8 == 3 && kind != 0 && kind != expected {
             problems.push(format!("{name} is a link or a special file"));
         }
@@ -273,6 +282,7 @@ fn is_plain_extra(mut extra: &[u8]) -> bool {
 fn check_names(entries: &[ArchiveEntry], problems: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for ArchiveEntry { name, .. } in entries {
+        // A person may unpack the archive with a program that follows such a name out of the folder.
         if is_unsafe(name) {
             problems.push(format!("{name:?} is an unsafe name"));
         }
@@ -311,6 +321,7 @@ fn check_sizes(entries: &[ArchiveEntry], limits: ArchiveLimits, problems: &mut V
             problems.push(format!("the folder {} has bytes of its own", entry.name));
         }
 
+        // A stored file has one size. With two of them, readers disagree about its end.
         if entry.method == STORED && entry.size != entry.packed {
             problems.push(format!("{} has two sizes", entry.name));
         }
@@ -324,6 +335,7 @@ fn walk(
     end: u64,
     problems: &mut Vec<String>,
 ) -> io::Result<()> {
+    // The list may have another order than the bytes, but its files must fill the archive without a gap.
     let mut order: Vec<&mut ArchiveEntry> = entries.iter_mut().collect();
     order.sort_by_key(|entry| entry.header);
 
@@ -387,6 +399,8 @@ struct LocalHeader {
 impl LocalHeader {
     /// Returns what differs from the entry of the list.
     fn contradicts(&self, entry: &ArchiveEntry) -> Option<&'static str> {
+        // With a descriptor behind the bytes, the header may have zeros,
+        // because the writer did not know them yet.
         let later = self.flags & HAS_DESCRIPTOR != 0;
         let same = |here: u64, listed: u64| here == listed || later && here == 0;
         if self.name != entry.name || !self.plain {
@@ -406,6 +420,7 @@ impl LocalHeader {
 fn local(file: &mut impl Read) -> io::Result<Option<LocalHeader>> {
     let mut fixed = Vec::new();
     file.take(LOCAL_SIZE as u64).read_to_end(&mut fixed)?;
+    // A header that is cut off is a finding of the archive and no error of reading it.
     if fixed.len() < LOCAL_SIZE || !fixed.starts_with(&LOCAL) {
         return Ok(None);
     }
@@ -450,6 +465,7 @@ fn descriptor(file: &mut (impl Read + Seek), at: u64, entry: &ArchiveEntry) -> i
     let same = fields.u32(0) == entry.crc
         && u64::from(fields.u32(4)) == entry.packed
         && u64::from(fields.u32(8)) == entry.size;
+    // With a size of 0, the next header is not at its place, and the walk reports the bytes between.
     Ok(match (same, signed) {
         (false, _) => 0,
         (true, true) => 16,

@@ -25,6 +25,7 @@ impl ElementHeader {
     fn read(bytes: &[u8]) -> Option<Self> {
         let first = *bytes.first()?;
         let mut tag = 1;
+        // Tags above 30 take several bytes, each with its high bit set but the last (X.690, 8.1.2.4).
         if first & 0x1f == 0x1f {
             while bytes.get(tag)? & 0x80 != 0 {
                 tag += 1;
@@ -34,6 +35,7 @@ impl ElementHeader {
 
         let short = *bytes.get(tag)?;
         let (length, size) = match short {
+            // An indefinite length: two zero bytes end the content (X.690, 8.1.3.6).
             0x80 => (None, tag + 1),
             0x81..=0x84 => {
                 let end = tag + 1 + usize::from(short & 0x7f);
@@ -43,6 +45,7 @@ impl ElementHeader {
                     .fold(0, |length, digit| length << 8 | usize::from(*digit));
                 (Some(length), end)
             }
+            // Four bytes reach 4 GiB, more than any document has.
             0x85.. => return None,
             short => (Some(usize::from(short)), tag + 1),
         };
@@ -69,6 +72,7 @@ pub fn definite(bytes: &[u8]) -> Cow<'_, [u8]> {
 /// Returns the first element, if it has to change, and the number of bytes that it has now.
 fn element(bytes: &[u8], depth: usize) -> Option<(Option<Vec<u8>>, usize)> {
     let header = ElementHeader::read(bytes)?;
+    // The input is untrusted, and deep nesting would overflow the stack. A primitive element needs a length.
     if depth > DEPTH || (header.length.is_none() && !header.constructed) {
         return None;
     }
@@ -103,9 +107,11 @@ fn element(bytes: &[u8], depth: usize) -> Option<(Option<Vec<u8>>, usize)> {
     }
 
     let used = header.size + at;
+    // A definite element keeps its bytes, because signatures cover some of them exactly as they are.
     if !changed {
         return Some((None, used));
     }
+    // DER has octet strings in one part only, so the parts become one.
     if bytes[0] == OCTETS_IN_PARTS {
         let mut whole = Vec::new();
         for part in parts {
@@ -126,6 +132,7 @@ fn encoded(tag: &[u8], content: &[u8]) -> Vec<u8> {
     let mut bytes = tag.to_vec();
     let length = content.len().to_be_bytes();
     let zeros = length.iter().take_while(|digit| **digit == 0).count();
+    // DER demands the shortest form of a length (X.690, 10.1).
     match u8::try_from(content.len()) {
         Ok(short) if short < 0x80 => bytes.push(short),
         _ => {
@@ -160,6 +167,7 @@ fn whole_seconds(bytes: &[u8]) -> Option<Vec<u8>> {
         let (whole, value) = (rest.get(..end)?, rest.get(header.size..end)?);
         let point = value.iter().position(|byte| *byte == b'.');
         match point {
+            // Only times of this type can have fractions, which a point separates.
             Some(point) if rest[0] == GENERALIZED_TIME => {
                 let seconds = [&value[..point], b"Z"].concat();
                 content.extend(encoded(&[GENERALIZED_TIME], &seconds));

@@ -129,6 +129,7 @@ impl Bundle {
         problems.extend(unknown_names(&names));
 
         let mut files = BTreeMap::new();
+        // Nothing is unpacked from an archive that two readers could take in different ways.
         if problems.is_empty() {
             for name in names.into_iter().filter(|name| !name.ends_with('/')) {
                 match archive.read(&name) {
@@ -189,6 +190,7 @@ impl Bundle {
 
     /// Returns the finding about the names and sizes of the zip or folder; `None` for an installation.
     pub(super) fn finding(&self) -> Option<ReportFinding> {
+        // An installation verifies the files of its own store, so there is no archive to find fault with.
         if !self.is_exported() {
             return None;
         }
@@ -295,6 +297,7 @@ impl FolderReader {
     fn read(&mut self, folder: &Path, prefix: &str) -> std::io::Result<()> {
         let mut entries: Vec<DirEntry> =
             std::fs::read_dir(folder)?.collect::<std::io::Result<_>>()?;
+        // File systems list names in any order, and a report has to be the same on every machine.
         entries.sort_by_key(DirEntry::file_name);
 
         for entry in entries {
@@ -330,6 +333,7 @@ impl FolderReader {
     }
 
     fn file(&mut self, entry: &DirEntry, name: String) -> std::io::Result<()> {
+        // Only files with a known name are opened, so a huge other file costs nothing.
         let unknown = unknown_names(std::slice::from_ref(&name));
         if !unknown.is_empty() {
             self.problems.extend(unknown);
@@ -343,6 +347,7 @@ impl FolderReader {
         let size = bytes.len() as u64;
         self.total += size;
 
+        // The limits are those of archives, so a folder and its zip get the same verdict.
         if size > LIMITS.file || self.total > LIMITS.total {
             let problem = format!("{name} is over the limit of a file, or of a bundle");
             self.problems.push(problem);

@@ -47,8 +47,10 @@ pub(super) fn findings(
         all
     });
 
+    // The certificate in the evidence is the last one, so its rules are the ones that decided.
     let decided = decided_by(anew).or_else(|| decided_by(evaluated));
     let mut findings = Vec::new();
+    // Evidence of early releases can carry a changed component as well, so this runs before the return below.
     findings.extend(carried(bundle, participants.as_deref(), decided));
     let (Some(at_vaulting), Some(participants)) = (at_vaulting, participants) else {
         return findings;
@@ -94,6 +96,8 @@ fn not_shown(
 ) -> ReportFinding {
     let is_activated = participants.iter().any(|one| one.activation_id.is_some());
     let has_rules = decided.is_some_and(|decided| trusted.has_rules(decided));
+    // An export always has this ledger. Without it, a file was removed, or
+    // the evidence is of an early release.
     if bundle.is_of_export() || is_activated && !has_rules {
         let why = "not in this bundle: who activated the components is not shown";
         return ReportFinding::unchecked(LEDGER, OpenQuestion::Rules, why);
@@ -116,8 +120,10 @@ fn carried(
 ) -> Option<ReportFinding> {
     let is_named = |digest: &str| {
         let mut named = participants.unwrap_or_default().iter();
+        // Early ledgers name no participants, but their evaluation names its component.
         Some(digest) == decided || named.any(|one| one.identity.sha256 == digest)
     };
+    // A verifier runs the carried rules, so a changed file could bring rules that give any certificate.
     bundle.components().find_map(|(name, bytes)| {
         let actual = sha256(bytes);
         let why = if actual != name {
@@ -171,6 +177,8 @@ fn listed(participants: &[EvidenceParticipant], trusted: &TrustedLogs) -> String
     let lines: Vec<String> = participants
         .iter()
         .map(|participant| {
+            // The ledger only claims that a component is a default. A known
+            // digest shows that a release has it.
             let owner = match participant.owner {
                 DecisionOrigin::Default
                     if trusted.knows_component(&participant.identity.sha256) =>
@@ -208,6 +216,7 @@ fn activations(
             return Err(format!("it is about another organization: {}", entry.chain));
         }
 
+        // Two chains can have equal numbers, so the chain is a part of the place.
         let place = (entry.chain.as_str(), entry.entry.sequence);
         if !seen.insert(place) {
             return Err(format!("entry {} of {} is there twice", place.1, place.0));
@@ -225,6 +234,7 @@ fn activations(
         let mut entries = ledger.entries.iter();
         !entries.any(|entry| entry.activates(one))
     };
+    // Evidence of earlier releases can hold further entries, and lists no components.
     if super::is_of_this_format(custody) {
         exactly(&ledger, &activated)?;
         check_list(&ledger, participants)?;
@@ -263,6 +273,7 @@ fn exactly(ledger: &ComponentLedger, activated: &[&EvidenceParticipant]) -> Resu
     let count = |is: &dyn Fn(&ComponentEntry) -> bool| {
         ledger.entries.iter().filter(|entry| is(entry)).count()
     };
+    // Two entries for one activation would let a reader pick the one that suits them.
     for participant in activated {
         if count(&|entry| entry.activates(participant)) != 1 {
             return Err(lacks("activation", participant));
@@ -307,6 +318,7 @@ fn listed_files(
         .map(String::as_str)
         .collect();
     let carried: BTreeSet<&str> = bundle.components().map(|(digest, _)| digest).collect();
+    // An unlisted component is an addition to the bundle. A missing one only leaves a question open.
     if let Some(other) = carried.difference(&listed).next() {
         let why = format!("the component {other} is not in the list of the component ledger");
         return Some(ReportFinding::fails(CARRIED, why));
@@ -324,6 +336,7 @@ fn listed_files(
 
 fn proved(entry: &ComponentEntry, checkpoint: &Checkpoint) -> Result<(), String> {
     let (chain, sequence) = (&entry.chain, entry.entry.sequence);
+    // The log proves the hash only, so the hash must belong to these details.
     if entry.entry.computed_hash() != entry.entry.hash {
         return Err(format!("entry {sequence} of {chain} was changed"));
     }

@@ -159,11 +159,14 @@ impl<'a> Standing<'a> {
             | ActKind::ViewRevoked => is_controller,
             ActKind::Designated => is_controller && is_originator,
             ActKind::Accepted | ActKind::TransferAccepted => is_offered,
+            // Without an acceptance, a seller could put a record on a party that never agreed.
             ActKind::TransferConfirmed => is_controller && self.accepted,
+            // The originator withdraws its designation by the same act.
             ActKind::Declined => is_offered || is_originator,
             ActKind::TransferCancelled | ActKind::TransferExpired => is_offered || is_controller,
             ActKind::PledgeReleased => self.pledgee == Some(act.by),
             ActKind::Released => {
+                // A consent to a transfer of the file must not serve for a conversion to paper.
                 let covers = |consent: ReleaseConsent<'_>| {
                     consent.form.is_none_or(|form| form == release_form)
                 };
@@ -242,6 +245,7 @@ pub(crate) fn replay(
 ) -> Option<(ReportFinding, Option<ControlReport>)> {
     let acts = || entries.iter().filter(|entry| is_act(entry));
     let first = acts().next()?;
+    // Every act names the originator, and the first one comes before any change of control.
     let originator = party(&first.details, "originator");
     let details = |action: &str| entries.iter().find(|entry| entry.action == action);
     let stored = details("vault.stored").map(|entry| &entry.details["document_hash"]);
@@ -258,6 +262,7 @@ pub(crate) fn replay(
         epoch: 0,
         signers: BTreeMap::new(),
     };
+    // Statements are checked between the acts, because each counts against the controller of its moment.
     for entry in entries
         .iter()
         .filter(|entry| is_act(entry) || is_stated(entry))
@@ -286,6 +291,7 @@ pub(crate) fn replay(
     let last = acts().next_back()?;
     let released = entries.iter().any(|entry| entry.action == "vault.released");
     let standing = replay.standing;
+    // Before control has passed, the originator releases alone and needs no act for it.
     if released && standing.controller != originator && !standing.released {
         let why = "the record was released without the act of its controller";
         return Some((ReportFinding::fails(CHECK, why), None));
@@ -313,6 +319,7 @@ pub(crate) fn replay(
     }
 
     detail += &addresses(entries).unwrap_or_default();
+    // Such a statement also fits a restored copy of the installation, which a reader should know.
     let unnamed = entries
         .iter()
         .filter(|entry| acts::is_unnamed(&entry.details["signed"]))
@@ -396,6 +403,7 @@ impl<'a> ControlReplay<'a> {
         let (by, standing) = (act.by, &self.standing);
         let thumbprint = self.signature(entry)?;
         let epoch = self.epoch + 1;
+        // The epoch is a fencing token. An act that was made for an older state cannot follow a newer one.
         if details["epoch"].as_u64() != Some(epoch) {
             return Err(format!("its epoch is not {epoch}").into());
         }
@@ -416,6 +424,8 @@ impl<'a> ControlReplay<'a> {
             return Err(why.into());
         }
 
+        // A party that signed once signs for ever. Otherwise the operator could act in its name without a
+        // signature.
         let is_controller = by == standing.controller;
         if thumbprint.is_none()
             && self.signers.contains_key(by)
@@ -447,14 +457,17 @@ impl<'a> ControlReplay<'a> {
         let (subject, epoch) = match (entry.action.as_str(), transfer) {
             // The transfer gets its id afterwards.
             ("control.transfer.proposed", _) => (by, None),
+            // One signature covers all records of a transfer, so it cannot name the epoch of a single one.
             (_, Some(transfer)) => (transfer, None),
             (_, None) => (self.record.envelope, Some(self.epoch)),
         };
 
         let names = |member: &str, part: &str| content[member] == details[part]["organization_id"];
+        // The operator writes the entry. Members that matter to the party have to be those that it signed.
         let same = match entry.action.as_str() {
             "control.designated" => names("controller", "designee"),
             "control.transfer.proposed" => {
+                // Without the member, the seller keeps its copy.
                 let agreed = |copy: &Value| copy.as_str().unwrap_or("kept").to_owned();
                 let copies = agreed(&content["seller_copy"]) == agreed(&details["seller_copy"]);
                 names("buyer", "buyer") && copies

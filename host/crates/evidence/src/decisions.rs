@@ -107,6 +107,7 @@ pub fn verify_decisions(
         expected,
         ..ExportCheck::default()
     };
+    // A bad line is a problem and no error, so the report also covers the lines behind it.
     for (number, line) in (1..).zip(file.lines()) {
         let line = line?;
         match strict::read(line.as_bytes()) {
@@ -160,6 +161,8 @@ impl ExportCheck {
         let changed = values.into_iter();
         let changed = changed.filter(|(_, value, hash)| canonical_sha256(value) != **hash);
         let changed: Vec<&str> = changed.map(|(what, ..)| what).collect();
+        // The line itself claims to be masked. Only a caller that expects
+        // masks lets that excuse a changed value.
         let is_masked = decision.masked && self.expected.masked && !changed.is_empty();
         self.masked += u64::from(is_masked);
 
@@ -169,6 +172,7 @@ impl ExportCheck {
             ));
         }
 
+        // The leaf covers neither position nor path, so they are checked on their own.
         let expected = decision.envelope_id.as_ref().map(replay_path);
         if decision.position != self.open.len() as u64 || decision.replay != expected {
             self.problem(format!(
@@ -191,6 +195,7 @@ impl ExportCheck {
         let leaves = open.into_iter().map(|(_, leaf)| leaf);
         let found = leaves.len() as u64;
 
+        // An error cannot happen with all tiles there. It would count as another root, and so as a problem.
         let root = root_of(leaves).unwrap_or_default();
         if found != count {
             self.problem(format!(
@@ -204,6 +209,7 @@ impl ExportCheck {
             self.problem(format!("the entry of block {number} was changed"));
         }
 
+        // A page may begin in the middle of the chain. Only the caller knows which block comes before it.
         let (expected, previous) = match &self.last {
             Some(last) => (last.entry.sequence + 1, Some(last.entry.hash.as_str())),
             None => (self.expected.after + 1, (number == 1).then_some(GENESIS)),
@@ -268,6 +274,7 @@ impl ExportCheck {
     }
 
     fn report(mut self, trusted: &TrustedLogs) -> DecisionsReport {
+        // A file that was cut off must not pass as a shorter export.
         if !self.open.is_empty() || self.unproven || self.organization.is_none() {
             self.problem("the end of the export is missing".into());
         }

@@ -30,12 +30,14 @@ pub(super) fn finding(bundle: &Bundle, certificate: &Value) -> Option<ReportFind
         let why = format!("the bundle lacks the disclosure {missing}, which the certificate names");
         return Some(ReportFinding::fails(CHECK, why));
     }
+    // A text that the certificate does not name could be presented as the one that a signer saw.
     if let Some(unknown) = carried.difference(&named).next() {
         let why = format!("the certificate does not name the disclosure {unknown} of the bundle");
         return Some(ReportFinding::fails(CHECK, why));
     }
 
     let mut texts = bundle.disclosures();
+    // The file name is a claim. Only the hash of the bytes ties a text to the certificate.
     if let Some((digest, text)) = texts.find(|(digest, text)| sha256(text) != *digest) {
         let actual = sha256(text);
         let why = format!("the disclosure {digest} was changed: its SHA-256 is {actual}");

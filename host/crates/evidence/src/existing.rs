@@ -67,6 +67,7 @@ pub fn verify(
     roots: Option<&TrustRoots>,
     now: Timestamp,
 ) -> Vec<ExistingSignature> {
+    // The author's levels are those of ISO 32000-2, 12.8.2.2. Without one, form fields may still change.
     let permitted = match found.certification_level {
         Some(1) => LaterChange::Signatures,
         Some(3) => LaterChange::Annotations,
@@ -136,6 +137,7 @@ impl Verified {
             trust: SignatureTrust::NotChecked,
         };
 
+        // The result keeps the parts that were read before the problem, such as the name of the signer.
         verified.problem = verified.read(pdf, signature, roots, now).err();
         verified
     }
@@ -158,6 +160,7 @@ impl Verified {
             return Err(unknown(format!("it has more than {MAX_BYTES} bytes")));
         }
 
+        // Other programs write BER with indefinite lengths, which the strict parser refuses.
         let message = signed::read(&ber::definite(&signature.contents))
             .map_err(|error| unknown(format!("it cannot be read: {error}")))?;
         let (signer, certificate) = signed::signer(&message).map_err(unknown)?;
@@ -179,10 +182,14 @@ impl Verified {
                 if signed::message_digest(signer).is_some_and(|signed| signed != digest) {
                     return Err(altered("the signed bytes were changed".into()));
                 }
+                // Without signed attributes, the signature does not cover a digest
+                // that the check above could compare.
                 if signer.signed_attrs.is_none() {
                     return Err(unknown("it has no signed attributes".into()));
                 }
 
+                // An unknown algorithm leaves the signature open. Only a
+                // known one can show that it was altered.
                 signed::algorithm(signer, certificate).map_err(unknown)?;
                 signed::verify(signer, certificate).map_err(altered)?;
                 self.names_certificate = names_certificate(signer);
@@ -191,6 +198,7 @@ impl Verified {
             }
         }
 
+        // A certificate that has expired since then was still good at the proven time.
         let at = self.stamp.unwrap_or(now);
         self.trust = trust(roots, self.kind, &message, certificate, at);
         Ok(())
@@ -212,6 +220,7 @@ impl Verified {
         };
 
         let stamped = self.stamp.is_some() || stamped_later;
+        // The signer's own clock proves nothing, so a reader learns where the time comes from.
         let (signed_at, time_source) = match (self.stamp, &signature.claimed_at) {
             (Some(at), _) => (Some(at.to_string()), Some(SignatureTimeSource::TimeStamp)),
             (None, Some(claimed)) => (Some(claimed.clone()), Some(SignatureTimeSource::Signer)),
@@ -223,6 +232,8 @@ impl Verified {
             } else {
                 "CMS"
             };
+            // The levels of ETSI EN 319 142-1 build on each other: time, then
+            // revocation data, then a stamp over both.
             let level = match (stamped, revocation_data, stamped_later) {
                 (true, true, true) => "LTA",
                 (true, true, false) => "LT",
@@ -255,6 +266,8 @@ fn later_problem(
     signature: &UnverifiedSignature,
     permitted: LaterChange,
 ) -> (SignatureStatus, Option<String>) {
+    // A signature over a part proves nothing about the rest of its revision,
+    // so the later changes do not matter.
     let why = match (signature.covers, signature.later) {
         (SignedPart::Part, _) => "it does not cover the whole revision that it was made in",
         (_, LaterChange::Unknown) => {
@@ -310,6 +323,7 @@ fn time_of(signer: &SignerInfo) -> Option<Timestamp> {
     let (info, _) = stamp::opened(&message).ok()?;
     let about = stamp::is_about(&info, signer.signature.as_bytes()).ok()?;
 
+    // The token lies outside of the signature, so it counts only if it stamps this very signature.
     about.then(|| stamp::time(&info))
 }
 
@@ -320,6 +334,7 @@ fn trust(
     certificate: &Certificate,
     at: Timestamp,
 ) -> SignatureTrust {
+    // A certificate for web servers must not vouch for the signature of a person.
     let purposes: &[_] = match kind {
         SignatureKind::Signature => &DOCUMENT_SIGNING,
         SignatureKind::TimeStamp => &[TIME_STAMPING],

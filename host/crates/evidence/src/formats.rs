@@ -92,6 +92,7 @@ impl ComponentEntry {
     pub fn uploads(&self, participant: &EvidenceParticipant) -> bool {
         let component = &self.entry.details["component"];
         let identity = &participant.identity;
+        // The operator's uploads are in the chain of the installation, others in that of their organization.
         let is_installations = self.chain == INSTALLATION;
         self.entry.action == "component.uploaded"
             && is_installations == (participant.owner == DecisionOrigin::Operator)
@@ -105,6 +106,7 @@ impl ComponentEntry {
         let details = &self.entry.details;
         let action = self.entry.action.as_str();
         let id = participant.activation_id.as_ref().map(ToString::to_string);
+        // An activation with a later effective date is recorded when it is scheduled.
         matches!(action, "component.activated" | "component.scheduled")
             && details["activation_id"].as_str() == id.as_deref()
             && details["component"]["sha256"].as_str() == Some(participant.identity.sha256.as_str())

@@ -86,6 +86,7 @@ pub fn verify(
     trusted: &TrustedLogs,
 ) -> Result<VerificationReport, BundleError> {
     let mut findings = Vec::from_iter(bundle.finding());
+    // Two readers could see different files in a refused bundle, so none of them is judged.
     if bundle.is_refused() {
         return Ok(VerificationReport::new(String::new(), None, findings));
     }
@@ -94,12 +95,14 @@ pub fn verify(
     let ledger: CustodyLedger = match strict::read(bundle.file(LEDGER)?) {
         Ok(ledger) => ledger,
         Err(error) => {
+            // Every other check compares with the ledger, so the report ends here.
             let why = format!("the ledger cannot be read: {error}");
             findings.push(ReportFinding::fails("ledger", why));
             return Ok(VerificationReport::new(String::new(), None, findings));
         }
     };
 
+    // An unreadable certificate becomes null here and fails in each check that looks into it.
     let certified: Value = serde_json::from_slice(certificate).unwrap_or_default();
     let stored = last(&ledger.entries, "vault.stored").map(|entry| &entry.details);
 
@@ -113,6 +116,7 @@ pub fn verify(
     ));
 
     findings.extend(replaced_by_paper(bundle, &ledger.entries));
+    // Rules can certify again after a change of control. The bundle has the last certificate.
     let anew = last(&ledger.entries, CERTIFIED_ANEW).map(|entry| &entry.details);
     findings.extend(files(bundle, name, stored, anew)?);
     findings.extend(executed(authoritative, stored));
@@ -141,6 +145,7 @@ pub fn verify(
 
     findings.extend(disclosures::finding(bundle, &certified));
     findings.extend(retrievals::notice(bundle, &ledger.entries));
+    // The ledger entry holds all facts of the decision, so no other file is needed for a second run.
     let re_evaluated = re_evaluation(&ledger.entries, certificate, rules);
     let is_same = re_evaluated.ok == Some(true);
     findings.push(re_evaluated);
@@ -158,6 +163,7 @@ pub fn verify(
         retrievals: retrievals::count(&ledger.entries),
         ..VerificationReport::new(envelope_id, log.anchor, findings)
     };
+    // A score is reported only after the rules gave it again. The recorded number alone proves nothing.
     if is_same && report.verdict != EvidenceVerdict::NotValid {
         report.rules_result = rules_result(&ledger.entries, &certified);
     }
@@ -204,6 +210,7 @@ fn organization(ledger: &CustodyLedger) -> ReportFinding {
     let originator =
         originator.and_then(|act| act.details["originator"]["organization_id"].as_str());
 
+    // No hash covers the `org_id` of the file, so an entry has to confirm it.
     match created.or(originator) {
         Some(named) if named == ledger.org_id.as_str() => {
             ReportFinding::holds(CHECK, format!("the record was created by {named}"))
@@ -284,6 +291,7 @@ fn files(
         ),
     ];
 
+    // Only the certificate is made anew. The other files stay as they were at the vaulting.
     let finding = |(check, file, member, name): (&'static str, &'static str, &str, &str)| {
         let recorded = match (member, anew) {
             ("certificate_hash", Some(anew)) => anew["certificate_hash"].as_str(),
@@ -302,6 +310,7 @@ fn executed(authoritative: &[u8], stored: Option<&Value>) -> Option<ReportFindin
     const CHECK: &str = "executed document";
 
     let stored = stored?;
+    // A rewritten copy cannot begin with the executed bytes, so the ledger has the hash of its beginning.
     let rewritten = stored.get("rewritten").filter(|value| !value.is_null());
     let (hash, size) = match rewritten {
         Some(rewritten) => (&rewritten["rewritten_hash"], &rewritten["rewritten_size"]),
@@ -335,6 +344,7 @@ fn executed(authoritative: &[u8], stored: Option<&Value>) -> Option<ReportFindin
 fn history(entries: &[LedgerEntry], authoritative: &[u8], in_vault: bool) -> ReportFinding {
     const CHECK: &str = "history";
 
+    // UCC §9-105 asks for a single authoritative copy, so a second vaulting or release is a contradiction.
     let released = usize::from(!in_vault);
     for (action, expected) in [
         ("vault.stored", 1),
@@ -404,6 +414,7 @@ fn seal(authoritative: &[u8], stored: Option<&Value>, trusted: &TrustedLogs) -> 
         Ok(seal) => seal,
         Err(why) => return vec![ReportFinding::fails(CHECK, why)],
     };
+    // Anyone can seal a document with a key of their own, so the recorded certificate decides.
     let sealed = if seal.certificate == recorded {
         ReportFinding::holds(
             CHECK,
@@ -436,6 +447,7 @@ fn time(
     const CHECK: &str = "trusted time";
 
     let recorded = recorded.filter(|recorded| !recorded.is_null());
+    // The installation may seal without an authority that it cannot reach, but it has to record that.
     Some(match (&seal.stamp, recorded) {
         (None, None) => return None,
         (Some(Ok(stamp)), Some(recorded)) if recorded["at"] == stamp.at.to_string() => {
@@ -477,6 +489,7 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> 
         return ReportFinding::fails(CHECK, "the ledger holds no evaluation");
     };
 
+    // A verifier without the rules can still check the rest, so a missing component is no failure.
     let unchecked = |why: &str| ReportFinding::unchecked(CHECK, OpenQuestion::Rules, why);
     let rules = match rules {
         Ok(rules) => rules,
@@ -506,6 +519,7 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> 
         return unchecked(&why);
     }
 
+    // Rules have neither clock nor settings, so time and issuer are arguments like the facts.
     let facts = &details["facts"];
     let issued_at = details["issued_at"].as_str().unwrap_or_default();
     let issuer = details["issuer"].as_str().unwrap_or_default();

@@ -146,6 +146,7 @@ pub(super) fn check(
         Err(why) => return CheckedLog::failed(ReportFinding::fails(LOG, why)),
     };
 
+    // All proofs of the bundle share these nodes: an older head that the verifier knows may be among them.
     let mut nodes = ProvenNodes::new(head.checkpoint.size, head.checkpoint.root);
     let included = included(ledger, &evidence.inclusion, &mut nodes);
     let noted = certificate["ledger_checkpoint"].as_str();
@@ -188,6 +189,7 @@ struct BelievedHead {
 
 fn believed_head(trusted: &TrustedLogs, evidence: &LogEvidence) -> Result<BelievedHead, String> {
     let (key, known, checkpoint) = believed(trusted, evidence)?;
+    // The file must not name another key than the checked one, since people note down the key that they see.
     if evidence.public_key != key.to_string() {
         return Err(format!(
             "the bundle names the key {}, not {key}",
@@ -220,6 +222,8 @@ impl BelievedHead {
             known,
             checkpoint,
         } = self;
+        // A proof without an outside key only shows that the bundle agrees
+        // with itself, so the finding states it.
         let mut findings = vec![match included {
             Ok(()) => ReportFinding::holds(
                 LOG,
@@ -243,6 +247,7 @@ impl BelievedHead {
 
         findings.extend(certified);
 
+        // An open or failed finding must not anchor the verdict, even if the key is a known one.
         let holds = findings.iter().all(|finding| finding.ok == Some(true));
         CheckedLog {
             anchor: known.filter(|_| holds).map(|kind| VerdictAnchor {
@@ -274,6 +279,7 @@ fn believed(
         Ok((signer.clone(), kind, checkpoint))
     };
 
+    // An explicit key comes before a list: a person who gives one wants the log to be checked against it.
     if let Some(key) = &trusted.key {
         return opened(key, Some(AnchorKind::Key));
     }
@@ -287,6 +293,7 @@ fn believed(
         .iter()
         .filter(|key| key.name() == origin)
         .collect();
+    // Without a key that fits, the first one produces the error for the report.
     if let Some(first) = known.first() {
         let fits = known.iter().find(|key| {
             let keys = BelievedKeys::new((**key).clone(), &successions);
@@ -379,6 +386,7 @@ fn certified(
     evidence: &LogEvidence,
     nodes: &mut ProvenNodes,
 ) -> Option<ReportFinding> {
+    // An organization's own rules can leave the head out, but then the bundle needs no proof for it either.
     let Some(note) = note else {
         let why = "the bundle has a proof for a head that the certificate does not name";
         return evidence
@@ -387,6 +395,7 @@ fn certified(
             .map(|_| ReportFinding::fails(CERTIFIED, why));
     };
 
+    // The certificate can be older than the log's present key.
     let keys = BelievedKeys::new(head.key.clone(), &evidence.successions);
     let then = match keys.open(note) {
         Ok((then, _)) => then,
@@ -397,6 +406,7 @@ fn certified(
     let proof = proof.filter(|proof| proof.from == then.size);
     let proof = proof.and_then(|proof| parsed(&proof.proof));
     let now = &head.checkpoint;
+    // The nodes are added even though the result is checked by itself: the given head may need them.
     let goes_on = proof.is_some_and(|proof| {
         nodes.add_consistency(then.size, then.root, &proof);
         merkle::extends(then.size, &then.root, &proof, now.size, &now.root)
@@ -430,6 +440,7 @@ struct LogAnswer {
 
 impl SignedLogHead {
     fn parse(text: &str) -> Result<Self, String> {
+        // People keep either the note alone or the answer of the API. A note never begins with a brace.
         if !text.trim_start().starts_with('{') {
             return Ok(Self {
                 note: text.into(),
@@ -459,6 +470,7 @@ impl SignedLogHead {
         successions: &[String],
         nodes: &ProvenNodes,
     ) -> HeadRelation {
+        // Each side can know a succession that the other has not seen.
         let known = [successions, &self.successions].concat();
         let keys = BelievedKeys::new(key.clone(), &known);
         let head = match keys.open(&self.note) {
@@ -480,6 +492,7 @@ impl SignedLogHead {
                 })
             })
         };
+        // A missing proof is no contradiction: the log can still be the same.
         match same_log {
             Some(true) => HeadRelation::SameLog { given, own },
             Some(false) => HeadRelation::Contradicts(format!(
@@ -521,6 +534,8 @@ impl HeadRelation {
             }
             Self::Contradicts(why) => ReportFinding::fails(HEAD, why),
             Self::Unproven { given, own } => {
+                // The API proves growth from a given size on, so the monitor has to connect an older head
+                // first.
                 let first = if given < own {
                     "let `ledger monitor` check that the log goes on from your head, then "
                 } else {

@@ -128,6 +128,7 @@ pub fn verify_pool(
     let list = list.map_err(|why| BundleError::Read(format!("{POOL}: {why}")))?;
 
     let mut check = PoolCheck::default();
+    // Problems of the zip are findings. The records that can be read are checked all the same.
     for problem in std::mem::take(&mut zip.problems) {
         check.problem(None, &problem);
     }
@@ -139,6 +140,7 @@ pub fn verify_pool(
 
     let checkpoint = log.checkpoint.as_ref();
     check.list(&list);
+    // The list is untrusted, and each record costs a proof and a replay of its acts.
     if list.records.len() > RECORD_LIMIT {
         let count = list.records.len();
         let why = format!("the list has {count} records, the limit is {RECORD_LIMIT}");
@@ -159,6 +161,7 @@ pub fn verify_pool(
     }
 
     check.others(&list, zip.names());
+    // A problem outweighs the anchor: a log that holds all entries may hold wrong ones.
     let verdict = match (check.problems.is_empty(), &log.anchor) {
         (false, _) => EvidenceVerdict::NotValid,
         (true, None) => EvidenceVerdict::NotAnchored,
@@ -214,6 +217,7 @@ impl PoolCheck {
                 chosen.map(|record| (&record.envelope_id, Some(record.document_hash.as_str())));
             RecordTree::new(lines).ok().map(|tree| tree.root().clone())
         };
+        // The buyer agreed to a root over all records. Another list cannot have the same root.
         if list.offer.is_none() || root(false) != list.offer {
             self.problem(None, "the list of records is not the one that was offered");
         }
@@ -243,6 +247,7 @@ impl PoolCheck {
             return self.problem(Some(id), &finding.detail);
         }
 
+        // The head stands once in the list of the pool, so the ledgers have none of their own.
         let ledger = CustodyLedger {
             envelope_id: file.envelope_id,
             org_id: file.org_id,
@@ -263,6 +268,7 @@ impl PoolCheck {
             Some((finding, _)) => (Some(finding.detail), None),
             None => (Some("it has no acts of control".into()), None),
         };
+        // After a failure in the acts, the controller that they lead to must not be counted.
         if let Some(detail) = finding {
             return self.problem(Some(id), &detail);
         }
@@ -297,6 +303,7 @@ fn in_log(ledger: &CustodyLedger, inclusion: LogInclusion, head: &Checkpoint) ->
         return false;
     };
 
+    // The check wants a proof for each entry, and the file has one for the last entry only.
     let ledger = CustodyLedger {
         entries: vec![last.clone()],
         ..ledger.clone()
@@ -333,6 +340,7 @@ fn in_transfer(
         return Err("its step names other records");
     }
 
+    // The list could otherwise offer a document that the vault never had.
     let stored = entries.iter().find(|entry| entry.action == "vault.stored");
     let stored = stored.and_then(|entry| entry.details["document_hash"].as_str());
     if stored == Some(record.document_hash.as_str()) {

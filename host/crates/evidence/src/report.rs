@@ -224,6 +224,7 @@ impl VerificationReport {
             Some(_) => EvidenceVerdict::Valid,
             None => EvidenceVerdict::NotAnchored,
         };
+        // Verdicts are ordered from best to worst, so the worst finding decides.
         let verdict = checks
             .iter()
             .map(ReportFinding::best_verdict)

@@ -35,10 +35,12 @@ pub(super) fn notice(bundle: &Bundle, entries: &[LedgerEntry]) -> Option<ReportF
         return None;
     }
 
+    // The ledger of a bundle ends with its own export, so the last such entry belongs to this notice.
     let exported = super::last(entries, "bundle.exported");
     let recorded = exported.and_then(|entry| entry.details["notice_sha256"].as_str());
     let carried = bundle.optional(NOTICE);
 
+    // A notice that comes or goes could present an evidence copy as the authoritative one.
     let (recorded, carried) = match (recorded, carried) {
         (None, None) => return None,
         (Some(recorded), Some(carried)) => (recorded, carried),

@@ -88,6 +88,7 @@ pub fn verify_over(
         attribute.values.get(0)?.to_der().ok()
     });
 
+    // A time stamp covers the value of the signature, and with it the document (RFC 3161, appendix A).
     let digest: [u8; 32] = Sha256::digest(signer.signature.as_bytes()).into();
     Ok(DocumentSeal {
         stamp: token.map(|token| TimeStamp::open(token, &digest)),
@@ -100,6 +101,7 @@ pub fn verify_over(
 fn place(pdf: &[u8]) -> Option<Range<usize>> {
     const KEY: &[u8] = b"/ByteRange";
 
+    // Signatures are appended, so the range of the last one is the one that can cover the whole file.
     let at = pdf.windows(KEY.len()).rposition(|window| window == KEY)?;
     let rest = &pdf[at + KEY.len()..];
     let open = rest.iter().position(|byte| *byte == b'[')?;

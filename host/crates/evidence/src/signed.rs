@@ -88,6 +88,7 @@ pub fn algorithm(
         check_size(info.subject_public_key.raw_bytes())?;
     }
 
+    // Curve and key come from the certificate. A message must not choose how it is verified.
     match (info.algorithm.oid, curve(), signer.digest_alg.oid) {
         (RSA, _, SHA_256) if padded => Ok(&algorithms::RSA_PSS_2048_8192_SHA256),
         (RSA, _, SHA_384) if padded => Ok(&algorithms::RSA_PSS_2048_8192_SHA384),
@@ -139,6 +140,8 @@ pub fn verify(signer: &SignerInfo, certificate: &Certificate) -> Result<(), Stri
 }
 
 fn certificate_of<'a>(signed: &'a SignedData, signer: &SignerInfo) -> Option<&'a Certificate> {
+    // A message carries a whole chain in any order, so the id selects the
+    // signer's certificate (RFC 5652, 5.3).
     signed.certificates.as_ref()?.0.iter().find_map(|choice| {
         let CertificateChoices::Certificate(certificate) = choice else {
             return None;

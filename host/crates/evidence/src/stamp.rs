@@ -72,6 +72,7 @@ impl TimeStamp {
         if !same {
             return Err("it is about something else".into());
         }
+        // Without the nonce, an old answer could be replayed as a new one (RFC 3161, 2.4.2).
         if nonce.is_some() && info.nonce.as_ref() != nonce {
             return Err("it answers another question".into());
         }
@@ -106,12 +107,14 @@ pub(crate) fn opened(message: &SignedData) -> Result<(TstInfo, &Certificate), St
     }
 
     signed::verify(signer, certificate)?;
+    // RFC 3161, 2.3, demands this purpose: a stolen certificate of a web server must not make times.
     let purposes = certificate.tbs_certificate.get::<ExtendedKeyUsage>();
     let purposes = purposes.map_err(|error| error.to_string())?;
     if !purposes.is_some_and(|(_, purposes)| purposes.0.contains(&TIME_STAMPING)) {
         return Err("its certificate is not for time stamps".into());
     }
 
+    // The signature covers the bytes with fractions, so they are cut only after it was verified.
     let info = ber::without_fractions(info.as_bytes());
     let info = TstInfo::from_der(&info).map_err(|error| error.to_string())?;
     Ok((info, certificate))

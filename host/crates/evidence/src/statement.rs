@@ -244,6 +244,7 @@ pub fn verify_statement(
     let mut problems = Vec::new();
     let log = opened(&issued.log, trusted);
     problems.extend(log.failure().map(str::to_owned));
+    // The entry that records the statement must be in the log too, or the statement could be made up later.
     let mut entries = statement.entries.clone();
     entries.push(issued.issued.clone());
 
@@ -253,6 +254,7 @@ pub fn verify_statement(
         }
     }
 
+    // The strict order also refuses an entry that is there twice.
     if !entries.is_sorted_by(|one, next| one.sequence < next.sequence) {
         problems.push("the entries are not in their order".into());
     }
@@ -276,11 +278,13 @@ pub fn verify_statement(
         }
     };
 
+    // One request writes and records a statement, so a later record points to a statement that was backdated.
     let (moment, recorded_at) = (statement.issued_at, issued.issued.at);
     if recorded_at < moment || recorded_at > moment + MOMENT {
         problems.push("it was recorded at another time".into());
     }
 
+    // The proven entries determine the parties. The written chain only repeats them for a reader.
     let steps = chain(&statement.originator, &statement.entries);
     if steps != statement.control_chain || steps.last() != Some(&statement.controller) {
         problems.push("the parties are not those of the entries".into());
@@ -329,6 +333,7 @@ fn recorded(
     let details = &entry.details;
     let controller = statement.controller.organization_id.as_str();
     let by = details["party"]["organization_id"].as_str();
+    // The hash covers the whole statement, so no member can be exchanged after it was recorded.
     let is_this = entry.action == "control.statement.issued"
         && details["statement_id"].as_str() == Some(statement.statement_id.as_str())
         && details["sha256"].as_str() == Some(canonical_sha256(text).as_str())
@@ -340,6 +345,7 @@ fn recorded(
         return Err("the ledger records another statement".into());
     }
 
+    // A controller with a key signs everything. Without its signature, the operator may have acted alone.
     let signed = &details["signed"];
     if signed.is_null() {
         return match statement.controller.signs_with {

@@ -16,6 +16,7 @@ use serde_json::{Map, Number, Value};
 pub fn read<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Result<T, String> {
     let given = value(bytes)?;
     let read = T::deserialize(&given).map_err(|error| error.to_string())?;
+    // Writing the value again shows each member that the format would drop without an error.
     let known = serde_json::to_value(&read).map_err(|error| error.to_string())?;
     match difference("", &given, &known) {
         Some(why) => Err(why),
@@ -121,6 +122,7 @@ impl<'de> Visitor<'de> for SingleMembersVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some((name, SingleMembers(value))) = members.next_entry::<String, _>()? {
+            // serde_json would keep the last of two members, while other readers keep the first.
             if object.contains_key(&name) {
                 return Err(A::Error::custom(format!(
                     "the member {name} is there twice"

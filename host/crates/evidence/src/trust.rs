@@ -58,6 +58,7 @@ impl TrustRoots {
             return Err(about(&"it holds no certificate"));
         }
 
+        // A root that cannot be used would be skipped later, and evidence would fail without naming the file.
         for root in &roots {
             anchor_from_trusted_cert(root).map_err(|error| about(&error))?;
         }
@@ -104,6 +105,7 @@ impl TrustRoots {
             })
         };
 
+        // Signers' certificates state different purposes, and one of them is enough.
         let mut why = String::from("no purpose");
         for purpose in purposes {
             match leads_to_root(purpose) {

@@ -58,6 +58,7 @@ pub fn parts(
 ) -> ComponentAnswer {
     let answer = match answer {
         Ok(answer) => answer,
+        // A failure is an answer too: two components that fail alike do not differ.
         Err(why) => return vec![AnswerPart::new(FAILURE, json!(why))],
     };
 
@@ -203,6 +204,7 @@ fn pairs<'a>(before: &'a ComponentAnswer, after: &'a ComponentAnswer) -> Vec<Par
         .iter()
         .map(|one| (Some(one), take(&|part| part.name == one.name)))
         .collect();
+    // Packs of two editions name a check differently, but cite the same provision.
     for (one, other) in &mut pairs {
         let reference = one.and_then(|one| one.reference.as_deref());
         if other.is_none() && reference.is_some() {
@@ -225,6 +227,7 @@ fn difference(
     let difference = DecisionDifference {
         record_id: record.into(),
         check: named.name.clone(),
+        // Only a verdict can become stricter or looser. A position or a date has no such order.
         direction: if named.is_verdict || value(before) == value(after) {
             direction(&value(before), &value(after))
         } else {
@@ -281,6 +284,7 @@ impl DifferenceGroups {
     /// Counts a difference. The first one of a group is its example.
     pub fn add(&mut self, difference: &DecisionDifference) {
         let key = (difference.check.clone(), difference.direction);
+        // A component with random answers would otherwise make a group for each question.
         if self.0.len() >= GROUPS && !self.0.contains_key(&key) {
             return;
         }

@@ -217,6 +217,7 @@ impl NativeCodeCache {
 
         let bytes = artifact.bytes();
         let native = engine.precompile_component(&bytes)?;
+        // Without a place to write, as on a full disk, the component still runs.
         match self.keep(engine, &path, &native, &artifact.identity) {
             Some(component) => Ok(component),
             None => Component::from_binary(engine, &bytes),
@@ -352,6 +353,7 @@ impl NativeCodeCache {
             .ok_or_else(|| io::Error::other("no MAC"))?
             .finalize()
             .into_bytes();
+        // After a crash between both writes, the MAC does not fit the code, and the next read is a miss.
         write_by_rename(path, native)?;
         write_by_rename(&path.with_extension("mac"), &mac)
     }

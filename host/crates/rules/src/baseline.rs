@@ -100,6 +100,7 @@ impl BaselineRules {
             evaluation.checks.iter().filter(named).count()
         };
 
+        // Most rules are of the family of the default, so it is asked first and often alone.
         let mut best = asked(&self.default, facts)?;
         for pack in &self.others {
             // All requirements of the default are shared: this is its family.
@@ -150,6 +151,7 @@ pub fn intersection(
         })
         .collect();
 
+    // A check that the rules left out still fails, or leaving it out would make them looser.
     let unnamed = failed.into_values().filter(|failed| {
         let mut checks = own.checks.iter();
         !checks.any(|check| check.requirement == failed.requirement)
@@ -251,6 +253,7 @@ pub fn certificate(
             })
         })
         .collect();
+    // Checks of the organization stand apart, so a reader cannot take its policy for the statute.
     let section = json!({
         "owner": owner, "component": opinions.first().map(|opinion| &opinion.component),
         "compliant": own.compliant, "score": own.score, "checks": added,
@@ -269,6 +272,7 @@ fn merged(
     both: &compliance::Evaluation,
     opinions: &[RulesOpinion],
 ) -> Option<String> {
+    // Old evidence is re-evaluated byte by byte, so this form must stay as it was.
     let mut certificate: Map<String, Value> = serde_json::from_str(own).ok()?;
     let baseline: Map<String, Value> = serde_json::from_str(baseline).ok()?;
     let stated = object(&mut certificate, "ucc_9105_compliance");

@@ -152,6 +152,7 @@ impl QuestionPlan {
         });
 
         let recorded = self.recorded.get(function).into_iter().flatten().cloned();
+        // The team's own vectors come first, because the number of bases is limited.
         let bases = own
             .chain(recorded)
             .chain(known::calls(rules.slot, function));
@@ -222,6 +223,7 @@ impl<'a> Comparison<'a> {
             if new.is_over() {
                 break;
             }
+            // A difference of the base is not caused by an edit, so examples with it rank behind others.
             let found = new.differences(question).into_iter();
             new.of_bases[question.base] = found.map(|one| (one.check, one.direction)).collect();
         }
@@ -249,6 +251,7 @@ impl<'a> Comparison<'a> {
 
     /// Asks all questions, until the deadline. The number of threads does not change the result.
     fn ask(&self, threads: usize) -> ComparedAnswers {
+        // Small chunks keep all threads busy when some questions take longer than others.
         let chunks: Vec<&[GeneratedQuestion]> = self.set.questions.chunks(CHUNK).collect();
         let next = AtomicUsize::new(0);
         let work = || {
@@ -280,6 +283,7 @@ impl<'a> Comparison<'a> {
             });
             done.flatten().collect::<Vec<_>>()
         });
+        // Threads end in any order, and the report must not depend on it.
         parts.sort_by_key(|(at, _)| *at);
 
         let mut all = ComparedAnswers::default();
@@ -299,6 +303,7 @@ impl<'a> Comparison<'a> {
             for (answer, outcomes) in answers.parts.iter().zip(&mut into.outcomes) {
                 for part in answer {
                     let branch = branch_of(part, &texts);
+                    // A component with random words in its sentences would otherwise fill the memory.
                     if outcomes.len() < MAX_OUTCOMES || outcomes.contains_key(&branch) {
                         *outcomes.entry(branch).or_default() += 1;
                     }
@@ -307,6 +312,7 @@ impl<'a> Comparison<'a> {
         }
 
         let failures = answers.raw.iter().filter(|answer| answer.is_err()).count() as u64;
+        // If both fail, the question is usually an impossible one and shows no difference.
         into.unanswered += u64::from(failures == 2);
         if answers.raw[0] == answers.raw[1] || failures == 2 {
             return;
@@ -338,6 +344,7 @@ impl<'a> Comparison<'a> {
             let differs =
                 |smaller: &GeneratedQuestion| !self.is_over() && find(smaller, &key).is_some();
             let question = self.set.shrunk(&group.question, differs);
+            // The unchanged question has its answer already.
             let unchanged = question.edits == group.question.edits;
             let smaller = if unchanged {
                 None
@@ -360,6 +367,7 @@ impl<'a> Comparison<'a> {
         let mut groups: Vec<BehaviourGroup> = groups.collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.count));
         if self.rules[0].slot == Slot::Placement && self.function == drawing::FUNCTION {
+            // A drawing takes several calls, so only the most frequent groups get one.
             for group in groups.iter_mut().take(MAX_DRAWN) {
                 let example = &mut group.counterexample;
                 example.pages = drawing::pages(self.rules, &example.given);
@@ -493,6 +501,7 @@ impl ComparedAnswers {
             }
             Entry::Occupied(mut known) => {
                 let count = known.get().count + group.count;
+                // The simplest example stays, and the count is that of the whole group.
                 if group.rank < known.get().rank {
                     known.insert(group);
                 }
@@ -530,6 +539,7 @@ fn counterexample(
     let changes = question.edits.iter().map(|edit| {
         let field = edit.path.join("/");
         let known = base.with.get(&edit.path[0]).unwrap_or(&Value::Null);
+        // The edit may have created this member, which was null before.
         let from = edit.path[1..].iter().fold(known, |value, name| {
             match value {
                 Value::Array(items) => name.parse().ok().and_then(|at: usize| items.get(at)),

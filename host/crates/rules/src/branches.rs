@@ -64,6 +64,7 @@ pub fn branches(rules: &RulesProgram, plan: &QuestionPlan) -> Branches {
     let mut found = Branches::new();
     for function in rules.functions().keys() {
         let set = plan.questions(rules, function);
+        // Simple questions come first, so each branch gets an example with few changes.
         let mut questions: Vec<&GeneratedQuestion> = set.questions.iter().collect();
         questions.sort_by_key(|question| question.edits.len());
 
@@ -108,6 +109,7 @@ fn reading(function: &str, answer: &Value) -> Option<Branch> {
 
     let error = answer.get("err")?;
     let issues = error["rejected"].as_array().into_iter().flatten();
+    // Order and number of equal faults make no other branch.
     let mut codes: Vec<&str> = issues.filter_map(|issue| issue["code"].as_str()).collect();
     codes.sort_unstable();
     codes.dedup();
@@ -161,6 +163,7 @@ pub(super) fn texts_of(with: &Map<String, Value>) -> Vec<String> {
         match value {
             Value::String(text) if text.trim().len() > 1 && text.len() <= MAX_FACT => {
                 texts.push(text.trim().to_owned());
+                // Sentences use either spelling of a word.
                 texts.push(text.replace('-', "_"));
             }
             Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
@@ -171,6 +174,7 @@ pub(super) fn texts_of(with: &Map<String, Value>) -> Vec<String> {
 
     let mut texts = Vec::new();
     with.values().for_each(|value| collect(value, &mut texts));
+    // A short fact inside a longer one would leave a rest of it in the sentence.
     texts.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
     texts.dedup();
 

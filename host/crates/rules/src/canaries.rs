@@ -36,6 +36,7 @@ pub fn compliance(
             .call_evaluate(store, &facts)
     })?;
 
+    // Rules that accept everything are the worst fault, and an empty record shows it in one call.
     probe.expect(
         !evaluation.compliant && evaluation.score < 100 && !evaluation.checks.is_empty(),
         "an empty record came out compliant",
@@ -69,6 +70,7 @@ pub fn lifecycle(
         })
     };
 
+    // A component that always answers alike fails one of these two.
     let allowed = void(lifecycle::EnvelopeStatus::Sent)?;
     let refused = void(lifecycle::EnvelopeStatus::Vaulted)?;
     probe.expect(
@@ -104,6 +106,7 @@ pub fn control(
     };
 
     let own = release(vec![control::Party::Controller])?;
+    // An outsider has no part in the record, so the list of parties is empty.
     let foreign = release(Vec::new())?;
     probe.expect(
         own == control::Decision::Allowed && foreign != control::Decision::Allowed,
@@ -116,6 +119,7 @@ pub fn placement(
     pre: &bindings::placement::PlacementRulesPre<LimitedEngine<()>>,
     probe: &ContractProbe<'_>,
 ) -> Result<(), ComponentError> {
+    // Anyone can upload a file that reaches this function, so bad bytes must give an error and no trap.
     let answer = probe.call(|store| {
         let instance = pre.instantiate(&mut *store)?;
         instance

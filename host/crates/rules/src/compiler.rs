@@ -138,6 +138,7 @@ impl ComponentCompiler {
             Some(program) => program.clone(),
             None => std::env::current_exe()?,
         };
+        // The child gets no variables, because those of the server can hold secrets.
         let mut child = Command::new(program)
             .arg(COMMAND)
             .env_clear()

@@ -16,6 +16,7 @@ const MAX_LETTERS: usize = 100;
 
 /// Returns the first pages on which one of the two places a field.
 pub(super) fn pages(rules: [&RulesProgram; 2], given: &Map<String, Value>) -> Vec<DrawnPage> {
+    // A component without an answer draws nothing, so the page still shows the other one.
     let placed = rules.map(|rules| rules.call(FUNCTION, given).unwrap_or_default());
     let [before, after] = placed.each_ref().map(|placed| {
         let fields = placed["ok"].as_array().into_iter().flatten();
@@ -30,6 +31,7 @@ pub(super) fn pages(rules: [&RulesProgram; 2], given: &Map<String, Value>) -> Ve
 
     let pdf = given.get("pdf").cloned().unwrap_or_default();
     let asked = Map::from_iter([("pdf".to_owned(), pdf.clone())]);
+    // Both components measure in fractions of a page, so one of them is enough to describe it.
     let facts = rules[0].call("inspect", &asked).unwrap_or_default();
     let numbers = numbers.into_iter().take(MAX_PAGES);
     let drawn = numbers.filter_map(|number| {

@@ -122,7 +122,9 @@ impl ResourceLimiter for CpuMeter {
         desired: usize,
         _: Option<usize>,
     ) -> wasmtime::Result<bool> {
+        // A component can have several memories, and the limit is for all of them together.
         let all = self.memory + desired.saturating_sub(current);
+        // With `Ok(false)` the component would see a failed allocation and could go on.
         if all > self.most_memory {
             return Err(TooMuchMemory(all).into());
         }
@@ -195,12 +197,14 @@ pub fn fueled_store(
     let (began, mut worked) = (Instant::now(), None);
     let (deadline, cpu) = (limits.deadline, limits.cpu);
     store.limiter(|limited| &mut limited.limits);
+    // Fuel covers the work of the component. Its answer takes memory of the host, which needs another limit.
     store.set_hostcall_fuel(limits.output);
     store.set_fuel(limits.fuel)?;
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(move |_| {
         let now = thread_time();
         let since = *worked.get_or_insert(now);
+        // Wall time is limited as well, because the caller may hold a transaction meanwhile.
         let over = began.elapsed() > deadline || now.saturating_sub(since) > cpu;
         Ok(if over {
             UpdateDeadline::Interrupt
@@ -248,6 +252,7 @@ pub fn provider_store<T: Send + 'static>(
             let turn = async move {
                 // Moves the task to the back of the queue, which wasmtime's own yield does not.
                 tokio::task::yield_now().await;
+                // An organization that has used up its time waits here, while others run.
                 if let Some(slice) = &watch.slice {
                     slice.open(EPOCH_TICK).await;
                     watch.held().reserved = EPOCH_TICK;
@@ -335,6 +340,7 @@ impl EpochTicker {
     fn start(engines: [Engine; 3]) -> Self {
         let stopped = Arc::new(AtomicBool::new(false));
         let flag = stopped.clone();
+        // A thread of its own: a task would tick late when all async threads are busy, and no call would end.
         thread::spawn(move || {
             while !flag.load(Ordering::Relaxed) {
                 thread::sleep(EPOCH_TICK);

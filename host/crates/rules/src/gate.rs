@@ -44,10 +44,13 @@ impl CallGate {
     /// component is known to use.
     pub async fn pass(&self, patience: Duration, expected: usize) -> Option<CallPermit> {
         let turn = async {
+            // Waiting for the time slice holds nothing, so it comes first.
             if let Some(time) = &self.time {
                 time.open(Duration::ZERO).await;
             }
 
+            // Memory comes before the permits: a call that waits for it
+            // must not hold a place that others need.
             let (memory, fetched) = match &self.memory {
                 Some(share) => (
                     Some(share.reserve(expected).await?),
@@ -103,6 +106,7 @@ impl MemoryShare {
     async fn reserve(&self, bytes: usize) -> Option<MemoryReservation> {
         // More than the whole share would wait forever.
         let pages = pages(bytes.min(self.most));
+        // The own share comes first, so waiting for it takes nothing from other organizations.
         let own = self.own.clone().acquire_many_owned(pages).await.ok()?;
         let all = self.all.clone().acquire_many_owned(pages).await.ok()?;
         Some(MemoryReservation {

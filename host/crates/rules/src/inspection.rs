@@ -49,6 +49,7 @@ fn features() -> WasmFeatures {
 /// The reasons for refusing the component.
 pub fn inspect(bytes: &[u8]) -> Result<InspectedComponent, Vec<AdmissionReason>> {
     let one = |code, message: String| vec![AdmissionReason::new(code, message)];
+    // Compilers write a core module first, so this common mistake has advice of its own.
     if Parser::is_core_wasm(bytes) {
         return Err(one(
             "not_a_component",
@@ -65,6 +66,7 @@ pub fn inspect(bytes: &[u8]) -> Result<InspectedComponent, Vec<AdmissionReason>>
         ));
     }
 
+    // Everything below may rely on well-formed bytes.
     Validator::new_with_features(features())
         .validate_all(bytes)
         .map_err(|error| one("invalid", format!("the component is not valid: {error}")))?;
@@ -102,6 +104,7 @@ struct ComponentOutline {
 
 impl ComponentOutline {
     fn of(bytes: &[u8]) -> Result<Self, wasmparser::BinaryReaderError> {
+        // Nested components import from the outer one. Only imports of the outermost are asked of this host.
         let (mut depth, mut imports, mut exports) = (0_usize, Vec::new(), Vec::new());
         for payload in Parser::new(0).parse_all(bytes) {
             match payload? {
@@ -130,6 +133,7 @@ impl ComponentOutline {
         let mut reasons = Vec::new();
         for export in &self.exports {
             let (interface, version) = split(export);
+            // Other exports, such as those of a language's runtime, are never called.
             let Some(slot) = Slot::ALL
                 .into_iter()
                 .find(|slot| slot.interface() == interface)
@@ -150,6 +154,7 @@ impl ComponentOutline {
             }
         }
 
+        // A wrong version explains more than a missing world, so it comes first.
         match (&found[..], reasons.is_empty()) {
             ([(slot, version)], true) => Ok((*slot, version.clone())),
             (_, false) => Err(reasons),
@@ -191,6 +196,7 @@ fn not_granted(slot: Slot, import: &str) -> Option<AdmissionReason> {
         ));
     }
 
+    // Releases of WASI 0.2 are compatible with each other.
     let (known, ours) = if interface.starts_with("wasi:") {
         (version.starts_with("0.2."), "WASI 0.2")
     } else {
@@ -224,6 +230,7 @@ fn mismatch(
 
     let mut resolve = wit_parser::Resolve::default();
     let mut package = None;
+    // The slot's own package stands last, so `package` ends as the one with the world.
     for (name, text) in worlds::sources(slot) {
         package = resolve.push_source(name, text).ok();
     }

@@ -44,6 +44,7 @@ pub fn calls(slot: Slot, function: &str) -> Vec<BaseQuestion> {
 pub fn with_wit_names(signature: &ComponentFunc, call: &BaseQuestion) -> BaseQuestion {
     let mut with = Map::new();
     for (parameter, ty) in signature.params() {
+        // A recorded call can be older than a parameter, which is absent then.
         let value = call.with.get(parameter).unwrap_or(&Value::Null);
         with.insert(parameter.to_owned(), wit_names(&ty, value));
     }
@@ -119,6 +120,7 @@ fn wit_names(ty: &Type, value: &Value) -> Value {
         (Type::Record(record), Value::Object(members)) => {
             let fields = record.fields();
             let named = fields.map(|field| {
+                // Vectors of the host have underscores, vectors of a team the names of WIT.
                 let ours = field.name.replace('-', "_");
                 let value = members.get(field.name).or_else(|| members.get(&ours));
                 let value = value.unwrap_or(&Value::Null);
@@ -126,6 +128,7 @@ fn wit_names(ty: &Type, value: &Value) -> Value {
             });
             Value::Object(named.collect())
         }
+        // Bytes are one value here and no list of numbers.
         (Type::List(list), Value::Array(items)) if list.ty() != Type::U8 => {
             let items = items.iter();
             Value::Array(items.map(|item| wit_names(&list.ty(), item)).collect())
@@ -154,6 +157,7 @@ fn wit_names(ty: &Type, value: &Value) -> Value {
 
             Value::Object(named.collect())
         }
+        // Attributes are a list of pairs in WIT, and an object in recorded facts.
         (Type::List(list), value) => named(&list.ty(), value).unwrap_or_else(|| value.clone()),
         (_, value) => value.clone(),
     }

@@ -98,6 +98,7 @@ pub fn compliance_alone(
 ) -> Result<rules::ComplianceRules, ComponentError> {
     let engines = engines(AllLimits::default())?;
     let cache = artifact::NativeCodeCache::new(cache, cache_key);
+    // A confined process compiled the unknown bytes. This one only stores the result and loads it.
     if let Some(native) = native {
         let kept = cache.put(&engines.rules, &artifact.identity, native);
         kept.map_err(|error| ComponentError::unfit(&artifact.identity, &error))?;

@@ -103,6 +103,7 @@ fn defaults(slot: Slot) -> CallLimits {
         deadline: Duration::from_secs(2),
         cpu: Duration::from_millis(200),
         output: 4 * MIB,
+        // Rules import nothing, so there is no host call to count.
         host_calls: 0,
         requests: 0,
         instances: 96,
@@ -124,12 +125,14 @@ fn defaults(slot: Slot) -> CallLimits {
             deadline: Duration::from_secs(20),
             cpu: Duration::from_secs(20),
             output: 256 * MIB,
+            // Two calls can use a gigabyte of memory together.
             instances: 2,
             instances_of_organization: 1,
             ..rules
         },
         Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => CallLimits {
             memory: 96 * MIB,
+            // Providers wait for a network, so processor time limits them and not fuel.
             fuel: 0,
             deadline: Duration::from_secs(60),
             cpu: Duration::from_millis(200),
@@ -146,6 +149,7 @@ fn defaults(slot: Slot) -> CallLimits {
 /// Returns the maximum limits, for which the engines are configured.
 fn most(slot: Slot) -> CallLimits {
     let most = defaults(slot);
+    // Rules and providers run in pools of a fixed size, which a setting must not exceed.
     match slot {
         Slot::Compliance | Slot::Lifecycle | Slot::Control => CallLimits {
             memory: 16 * MIB,
@@ -190,6 +194,7 @@ impl AllLimits {
 
             changed.apply(limits);
             let shared = matches!(slot, Slot::Placement | Slot::Documents);
+            // One organization must not take all places, or others would wait behind its documents.
             if shared && changed.instances_of_organization.is_none() {
                 limits.instances_of_organization = limits.instances.div_ceil(2);
             }
@@ -200,6 +205,7 @@ impl AllLimits {
                 ("instances", limits.instances, most.instances),
                 (
                     "memory_of_organization_bytes",
+                    // Rules have no such share, and their default 0 must pass.
                     limits.memory_of_organization.max(1),
                     4096 * MIB,
                 ),

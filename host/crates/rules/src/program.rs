@@ -77,6 +77,7 @@ impl RulesProgram {
         let mut functions = BTreeMap::new();
         if let ComponentItem::ComponentInstance(instance) = item {
             for (name, item) in instance.exports(engine) {
+                // A component can export further functions, for which there are neither vectors nor exports.
                 if FUNCTIONS.contains(&(artifact.slot, name))
                     && let ComponentItem::ComponentFunc(signature) = item.ty
                     && let Some(index) = component.get_export_index(Some(&at), name)
@@ -89,6 +90,7 @@ impl RulesProgram {
         let mut linker = Linker::new(engine);
         faces::lend(&mut linker).map_err(unfit)?;
         let pre = linker.instantiate_pre(&component).map_err(unfit)?;
+        // If the types differ from those of this host, the slower calls by name still work.
         let compliance = match artifact.slot {
             Slot::Compliance => CompliancePre::new(pre.clone()).ok(),
             _ => None,

@@ -114,7 +114,9 @@ pub fn generate(
     most: usize,
     seed: u64,
 ) -> QuestionSet {
+    // Each base multiplies the questions, so the limit comes before anything is generated.
     bases.truncate(MAX_BASES);
+    // Values of other bases are plausible, so they reach branches that invented values miss.
     let mut words = FactWords::default();
     for base in &bases {
         for (name, ty) in signature.params() {
@@ -150,6 +152,7 @@ pub fn generate(
     } else {
         most
     };
+    // Half of the questions have one edit, because such an example explains itself.
     set.add_singles(&edits, most / 2);
 
     set.add_pairs(&edits, most / 4, &mut random);
@@ -177,6 +180,7 @@ impl QuestionSet {
     fn add_singles(&mut self, edits: &[Vec<FactEdit>], most: usize) {
         self.counts.all_single = edits.iter().map(Vec::len).sum();
         let longest = edits.iter().map(Vec::len).max().unwrap_or_default();
+        // All bases take turns, so the limit cuts the last edits of each and not the last bases.
         let singles = (0..longest).flat_map(|at| {
             let with = edits.iter().enumerate();
             with.filter_map(move |(base, edits)| Some((base, edits.get(at)?)))
@@ -196,6 +200,7 @@ impl QuestionSet {
     fn add_pairs(&mut self, edits: &[Vec<FactEdit>], most: usize, random: &mut fastrand::Rng) {
         self.counts.all_pairs = edits.iter().map(|edits| pairs_of(edits)).sum();
         let before = self.questions.len();
+        // Chance would repeat some pairs and miss others, so it is used only when not all of them fit.
         if self.counts.all_pairs <= most {
             for (base, edits) in edits.iter().enumerate() {
                 for one in 0..edits.len() {
@@ -230,12 +235,14 @@ impl QuestionSet {
         let usable = (0..edits.len()).filter(|base| !edits[*base].is_empty());
         let (before, mut known, mut repeated) = (self.questions.len(), HashSet::new(), 0);
         for base in usable.collect::<Vec<_>>().into_iter().cycle() {
+            // When few new combinations are left, chance only finds known ones. This ends the search.
             if self.questions.len() - before >= most || repeated >= MAX_REPEATED {
                 return;
             }
 
             let number = number(random);
             let chosen = (0..number).map(|_| random.usize(..edits[base].len()));
+            // The order of edits makes no other question.
             let mut chosen: Vec<usize> = chosen.collect();
             chosen.sort_unstable();
             chosen.dedup();
@@ -252,6 +259,7 @@ impl QuestionSet {
     /// Adds a question, unless two of its edits are about the same field.
     fn add_chosen(&mut self, base: usize, edits: &[FactEdit], chosen: &[usize]) -> bool {
         let path = |at: usize| &edits[chosen[at]].path;
+        // A second edit of a field would replace the first, and the question would seem larger than it is.
         let mut pairs = (0..chosen.len()).flat_map(|one| (0..one).map(move |other| (one, other)));
         if pairs.any(|(one, other)| overlap(path(one), path(other))) {
             return false;
@@ -312,6 +320,7 @@ fn pairs_of(edits: &[FactEdit]) -> usize {
     for edit in edits {
         *of_field.entry(&edit.path).or_default() += 1;
     }
+    // Pairs in one field are not counted, because they never become questions.
     let pairs = |number: usize| number * number.saturating_sub(1) / 2;
     let same: usize = of_field.values().map(|number| pairs(*number)).sum();
     pairs(edits.len()) - same
@@ -345,6 +354,7 @@ struct FactWords {
 
 impl FactWords {
     fn learn(&mut self, ty: &Type, value: &Value, path: &mut Vec<String>) {
+        // Checks compare addresses of persons, so each address is also tried in the fields of the others.
         if let Value::String(text) = value
             && text.contains('@')
         {
@@ -406,6 +416,7 @@ fn parts(ty: &Type, value: &Value) -> Vec<(String, Type)> {
         Type::Option(option) if !value.is_null() => vec![(String::new(), option.ty())],
         Type::List(list) if list.ty() != Type::U8 => {
             let items = value.as_array().map_or(0, Vec::len);
+            // Items of a list are alike, so the first ones are enough.
             (0..items.min(MAX_ITEMS))
                 .map(|at| (at.to_string(), list.ty()))
                 .collect()
@@ -440,6 +451,7 @@ fn edits_of(
     edits: &mut Vec<FactEdit>,
 ) {
     let others = others(ty, value, words).into_iter().map(Arc::new);
+    // Records are edited member by member, and all cases of the others are tried anyway.
     let takes_known = !matches!(
         ty,
         Type::Record(_) | Type::Tuple(_) | Type::Enum(_) | Type::Bool
@@ -497,6 +509,7 @@ fn others(ty: &Type, value: &Value, words: &FactWords) -> Vec<Value> {
         }
         _ => match (value.as_u64(), value.as_f64()) {
             (Some(number), _) => {
+                // Rules compare with thresholds, so mistakes lie beside a known value and at zero.
                 let near = [0, 1, number + 1, number.saturating_sub(1), number * 2];
                 near.map(|near| json!(near)).to_vec()
             }
@@ -514,6 +527,7 @@ fn others(ty: &Type, value: &Value, words: &FactWords) -> Vec<Value> {
 fn texts(text: &str, words: &FactWords) -> Vec<Value> {
     let mut shorter = text.to_owned();
     shorter.pop();
+    // Each of these finds another mistake: no trimming, letter case, or a comparison of prefixes.
     let mut near = vec![
         String::new(),
         " ".to_owned(),
@@ -619,6 +633,7 @@ fn everything(signature: &ComponentFunc) -> Option<Vec<BaseQuestion>> {
     let mut all = vec![Map::new()];
     for (name, ty) in signature.params() {
         let values = values(&ty)?;
+        // Checked before the product is built, which could fill the memory.
         if all.len() * values.len() > MAX_COMBINATIONS {
             return None;
         }

@@ -76,6 +76,7 @@ pub fn replay(
     rules: &RulesProgram,
     threads: usize,
 ) -> io::Result<ExportReplay> {
+    // The file is read faster than it is replayed, so the queue is short, or a large export fills the memory.
     let (sender, receiver) = mpsc::sync_channel::<Vec<String>>(threads * 2);
     let receiver = Mutex::new(receiver);
     thread::scope(|scope| {
@@ -102,6 +103,7 @@ pub fn replay(
         }
 
         let _ = sender.send(batch);
+        // Workers end when the sender is gone, so it is dropped before they are joined.
         drop(sender);
         let mut all = ReplayWork::default();
         for worker in workers {
@@ -167,12 +169,14 @@ impl ReplayWork {
         };
 
         let (given, answer) = (given.get(), answer.get());
+        // With a hash in place of the document, or no answer, there is nothing to ask or to compare.
         if answer == "null" || given.contains("\"document_sha256\"") {
             self.report.incomplete += 1;
             return;
         }
 
         self.report.replayed += 1;
+        // Long questions hardly repeat, and remembering them would fill the memory.
         if given.len() + answer.len() > REMEMBERED_BYTES {
             let found = asked(rules, line.function, given, answer);
             self.note(line.decision_id, found.as_deref());
@@ -183,6 +187,7 @@ impl ReplayWork {
         let found = match self.known.get(&question) {
             Some(found) => found.clone(),
             None => {
+                // Emptying is enough: equal questions mostly stand close together.
                 if self.known.len() >= REMEMBERED {
                     self.known.clear();
                 }

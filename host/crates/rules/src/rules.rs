@@ -91,11 +91,13 @@ fn next_status(
 ) -> Result<EnvelopeAnswer, ComponentError> {
     let question = (current, trigger, facts.clone());
     let answers = &active.pre.answers;
+    // Most questions are known, and a read lock lets them pass side by side.
     let known = answers.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(answer) = known.get(&question) {
         return Ok(answer.clone());
     }
 
+    // The lock is free during the call, or one slow answer would stop all questions to this component.
     drop(known);
     let answer = next_status_anew(active, current, trigger, facts)?;
     if answer
@@ -241,6 +243,7 @@ impl ComponentWorld for PlacementPre {
 
     fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
         let linked = Linker::new(engine).instantiate_pre(component)?;
+        // Functions that came after 1.0 are optional, so components that were built before still link.
         Ok(Self {
             similarity: bindings::placement_similarity::PlacementSimilarityPre::new(linked.clone())
                 .ok(),
@@ -265,6 +268,7 @@ impl ComponentWorld for DocumentsPre {
 
     fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
         let mut linker = Linker::new(engine);
+        // Typefaces are data of the program and the only import of rules.
         faces::lend(&mut linker)?;
         let linked = linker.instantiate_pre(component)?;
         Ok(Self {
@@ -364,6 +368,7 @@ impl OwnRules {
     ) -> Result<R, ComponentError> {
         let slice = self.slice.clone();
         let task = background::run(move || {
+            // Processor time and not wall time: waiting for a processor is no fault of the organization.
             let before = thread_time();
             let answer = work();
             slice.spend(thread_time().saturating_sub(before), Instant::now());
@@ -456,8 +461,10 @@ impl ComplianceRules {
         &self,
         work: impl FnOnce(&Self) -> Result<R, ComponentError> + Send + 'static,
     ) -> Result<R, ComponentError> {
+        // The load comes before the turn, so a slow one does not use up the organization's places.
         let held = ComponentHandle::Held(self.slot.ready().await?);
         let rules = Self::new(held, self.baselines.clone(), None);
+        // Other rules take microseconds, so they run on this thread.
         let Some(own) = &self.own else {
             return work(&rules);
         };
@@ -467,6 +474,7 @@ impl ComplianceRules {
             return Err(ComponentError::new(&identity, CallFailure::Busy));
         };
 
+        // The shared permit comes last, so an organization that waits for its turn holds none.
         let _permit = own.permits.acquire().await;
         own.run(&identity, move || work(&rules)).await?
     }
@@ -497,6 +505,7 @@ impl ComplianceRules {
         let held = self.slot.held()?;
         let active = slot::active(&held)?;
         let own = evaluate(active, facts)?;
+        // A built-in pack is the measure itself, so it needs no second opinion.
         if self.baselines.has(&active.identity.sha256) {
             let alone = ComplianceJudgement {
                 evaluation: own,
@@ -506,6 +515,7 @@ impl ComplianceRules {
             return Ok((alone, None));
         }
 
+        // Evidence names the pack of its time. Today's pack could give another result.
         let (pack, evaluation) = match pack.and_then(|pack| self.baselines.released(pack)) {
             Some(released) => baseline::asked(released, facts)?,
             None => self.baselines.of_family(&own, facts)?,
@@ -597,6 +607,7 @@ impl CertificateRules for ComplianceRules {
     ) -> Result<String, String> {
         let facts = compliance::EnvelopeFacts::deserialize(facts)
             .map_err(|error| format!("the recorded facts: {error}"))?;
+        // Evidence without a pack is of a built-in one, which was not compared.
         let written = match pack {
             None => self.certificate_alone(&facts, issued_at, issuer),
             Some(pack) => self.certificate_with(&facts, issued_at, issuer, Some(pack)),
@@ -726,6 +737,7 @@ impl LifecycleRules {
     ) -> Result<T, TransitionError> {
         let held = self.slot.held()?;
         let active = slot::active(&held)?;
+        // The own refusal comes first, because it has the organization's words.
         let next = ask(active)?.map_err(TransitionError::Refused)?;
         let default = (**self.default).as_ref().map_err(ComponentError::again)?;
         if default.identity.sha256 == active.identity.sha256 {
@@ -733,6 +745,7 @@ impl LifecycleRules {
         }
 
         let allowed = ask(default)?.map_err(TransitionError::Refused)?;
+        // Other rules may refuse more than the specification, but never lead elsewhere.
         if next == allowed {
             return Ok(next);
         }
@@ -752,6 +765,7 @@ async fn in_transaction<P: Send + Sync + 'static, R: Send + 'static>(
     work: impl FnOnce(ComponentHandle<P>) -> R + Send + 'static,
 ) -> Result<R, ComponentError> {
     let identity = slot.identity()?;
+    // The caller can hold the write lock of the database, so it must not wait for a compilation.
     let held = match tokio::time::timeout(PATIENCE_OF_CHANGES, slot.ready()).await {
         Ok(held) => ComponentHandle::Held(held?),
         Err(_) => return Err(ComponentError::absent(identity, "it is being loaded")),
@@ -759,6 +773,7 @@ async fn in_transaction<P: Send + Sync + 'static, R: Send + 'static>(
     let Some(own) = own else {
         return Ok(work(held));
     };
+    // Waiting for the slice would keep other writers waiting. The client can repeat its request.
     if !own.slice.is_open() {
         return Err(ComponentError::new(&identity, CallFailure::Busy));
     }
@@ -839,6 +854,7 @@ fn stricter(left: control::Decision, right: control::Decision) -> control::Decis
         (Refused(refusal), _) | (_, Refused(refusal)) => Refused(refusal),
         (ConsentNeeded(mut parties), ConsentNeeded(others)) => {
             parties.extend(others);
+            // The same order each time, so that a repeated decision equals the recorded one.
             parties.sort_unstable_by_key(|party| *party as u8);
             parties.dedup();
             ConsentNeeded(parties)

@@ -10,6 +10,7 @@ pub const MIB: usize = 1024 * 1024;
 /// Settings of all engines. WebAssembly features that are not needed are disabled.
 fn common() -> Config {
     let mut config = Config::new();
+    // Each feature is more code of the engine that untrusted bytes can reach.
     config
         .wasm_tail_call(false)
         .wasm_relaxed_simd(false)
@@ -42,6 +43,7 @@ pub fn rules() -> Config {
     config
         .consume_fuel(true)
         .concurrency_support(false)
+        // Processors differ in the bits of a NaN, and a decision has to repeat on every machine.
         .cranelift_nan_canonicalization(true)
         .memory_reservation(16 * MIB as u64)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
@@ -70,6 +72,7 @@ pub fn providers() -> Config {
 /// Settings for providers with another number of concurrent calls, which does not affect the
 /// compiled code.
 pub fn providers_for(calls: u32) -> Config {
+    // The pool has room for the limits of each call, so a call meets its own limit first.
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(calls)
         .total_core_instances(calls * 200)

@@ -205,6 +205,7 @@ impl<P: ComponentWorld> LoadedComponent<P> {
             return ComponentHandle::Held(self.default.clone());
         }
 
+        // Making a handle never waits. The first call loads the component.
         ComponentHandle::Absent {
             slot: self.clone(),
             identity: identity.clone(),
@@ -216,6 +217,7 @@ impl<P: ComponentWorld> LoadedComponent<P> {
             return true;
         }
         let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
+        // A look-up must not start the load, which would block this thread.
         let loaded = others.get(identity).and_then(|there| LazyLock::get(there));
         loaded.is_some_and(Result::is_ok)
     }
@@ -329,6 +331,7 @@ fn prepare<P: ComponentWorld>(
         limits: engines.limits.of(P::SLOT),
         meter,
     };
+    // Linking does not check the types of exports, so a call has to show that they fit.
     active.pre.canary(&active.probe())?;
 
     Ok(active)
@@ -383,6 +386,7 @@ impl ContractProbe<'_> {
         let mut used = UsedFuel::default();
         let result = fueled_store(self.engine, self.limits).and_then(|mut store| {
             let result = work(&mut store);
+            // Read after a failure too, since a report about limits needs it most then.
             used.memory = store.data().limits.memory;
             used.fuel = self.limits.fuel.saturating_sub(store.get_fuel()?);
             result

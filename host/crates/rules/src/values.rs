@@ -40,6 +40,7 @@ pub fn parameters(
     signature: &ComponentFunc,
     with: &Map<String, Value>,
 ) -> Result<Vec<Val>, String> {
+    // A misspelled parameter would count as absent, and a vector would test something else.
     if let Some(unknown) = with
         .keys()
         .find(|name| !signature.params().any(|(known, _)| known == *name))
@@ -50,6 +51,7 @@ pub fn parameters(
     signature
         .params()
         .map(|(name, ty)| {
+            // An option may be left out. For any other type, null does not fit and is reported.
             let value = with.get(name).unwrap_or(&Value::Null);
             read(lent, &ty, value).map_err(|why| format!("{name}: {why}"))
         })
@@ -104,6 +106,7 @@ fn read(lent: &mut dyn LentBytes, ty: &Type, value: &Value) -> Result<Val, Strin
         Type::Record(record) => {
             let members = value.as_object().ok_or_else(unfit)?;
             let known = |name: &String| record.fields().any(|field| field.name == name);
+            // The same holds for members: an option with a wrong name would become none.
             if let Some(unknown) = members.keys().find(|name| !known(name)) {
                 return Err(format!("a record has no {unknown}"));
             }
@@ -140,6 +143,7 @@ fn read(lent: &mut dyn LentBytes, ty: &Type, value: &Value) -> Result<Val, Strin
             Val::Variant(name.to_owned(), payload)
         }
         Type::Own(_) | Type::Borrow(_) => {
+            // The component gets a handle, because a copy in its memory could exceed its limit.
             let bytes = bytes(value).ok_or_else(unfit)?;
             Val::Resource(lent.lend(bytes.into())?)
         }
@@ -192,6 +196,7 @@ pub fn written(lent: &mut dyn LentBytes, value: &Val) -> Result<Value, String> {
         Val::S64(value) => json!(value),
         Val::Float64(value) => json!(value),
         Val::String(text) | Val::Enum(text) => json!(text),
+        // An empty list shows no type, so empty bytes are written as a list.
         Val::List(items) if matches!(items.first(), Some(Val::U8(_))) => {
             let bytes = items.iter().map(|item| match item {
                 Val::U8(byte) => *byte,
@@ -206,6 +211,7 @@ pub fn written(lent: &mut dyn LentBytes, value: &Val) -> Result<Value, String> {
         Val::Record(fields) => {
             let mut members = Map::new();
             for (name, value) in fields {
+                // A member that is added later then changes no answer that was recorded before.
                 if !matches!(value, Val::Option(None)) {
                     members.insert(name.clone(), written(lent, value)?);
                 }

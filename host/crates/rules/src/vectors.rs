@@ -110,6 +110,7 @@ impl VectorFile {
                 )
             })?;
 
+            // The common facts come first, so a vector has to state only its difference.
             let mut given = Value::Object(self.given.clone());
             merge(&mut given, &Value::Object(vector.given));
             let Value::Object(given) = given else {
@@ -152,6 +153,7 @@ pub fn merge(value: &mut Value, patch: &Value) {
         return;
     };
 
+    // RFC 7396, section 2: a patch that is an object replaces a value of any other type.
     if !value.is_object() {
         *value = Value::Object(Map::new());
     }
@@ -176,6 +178,7 @@ impl VectorSet {
     /// # Errors
     /// The section is too large or not understood.
     pub fn inside(component: &[u8]) -> Result<Self, String> {
+        // Sections of nested modules belong to the tools of a language and not to the team.
         let mut depth = 0_usize;
         for payload in Parser::new(0).parse_all(component) {
             match payload.map_err(|error| error.to_string())? {
@@ -194,6 +197,7 @@ impl VectorSet {
     /// Checks the number of the vectors, and their names.
     fn check(&self) -> Result<(), String> {
         let mut names = BTreeSet::new();
+        // Later versions refer to a vector by its name.
         let twice = self
             .vectors
             .iter()
@@ -210,6 +214,7 @@ impl VectorSet {
     }
 
     fn of_section(section: &[u8]) -> Result<Self, String> {
+        // The component is not trusted yet, so the size is checked before anything is parsed.
         if section.len() > MAX_BYTES {
             return Err(format!("the vectors have more than {MAX_BYTES} bytes"));
         }
@@ -224,6 +229,7 @@ impl VectorSet {
     /// # Errors
     /// The component has vectors already, or these are too large.
     pub fn put_into(&self, component: &mut Vec<u8>) -> Result<(), String> {
+        // Only the first section is read, so vectors in a second one would be lost without an error.
         if Self::inside(component)? != Self::default() {
             return Err("the component has vectors already".into());
         }
@@ -275,6 +281,7 @@ impl VectorSet {
             }
         }
 
+        // Vectors add up over versions, so the limit is for all of them together.
         let kept = self.kept(before);
         if kept.vectors.len() > MAX_VECTORS || kept.size() > MAX_BYTES {
             let what = format!(
@@ -308,6 +315,7 @@ impl VectorSet {
     pub fn kept(&self, before: &Self) -> Self {
         let own: BTreeSet<&str> = self.vectors.iter().map(|one| one.name.as_str()).collect();
         let earlier = self.must_keep(before);
+        // The earlier vector of an equal name was checked as well, so one of the two is enough.
         let earlier = earlier.filter(|vector| !own.contains(vector.name.as_str()));
         Self {
             vectors: self.vectors.iter().chain(earlier).cloned().collect(),
@@ -342,6 +350,7 @@ impl RulesVector {
 
 /// Turns the checks of an evaluation into an object by requirement.
 fn by_name(mut answer: Value) -> Value {
+    // By requirement, so that a new check does not shift the others.
     if let Some(checks) = answer.get_mut("checks")
         && let Some(list) = checks.as_array()
     {
@@ -359,6 +368,7 @@ fn by_name(mut answer: Value) -> Value {
 fn compare(path: &str, expected: &Value, answer: &Value, wrong: &mut Vec<String>) {
     match (expected, answer) {
         (Value::Object(members), Value::Object(answer)) => {
+            // Other members may change: a vector is only about those that it names.
             for (name, expected) in members {
                 let found = answer.get(name).unwrap_or(&Value::Null);
                 compare(&format!("{path}/{name}"), expected, found, wrong);

@@ -104,6 +104,7 @@ pub fn sources(slot: Slot) -> Vec<(&'static str, &'static str)> {
         ),
     };
 
+    // The slot's own package stands last, because it has the world.
     if slot.is_provider() {
         vec![("host.wit", HOST), own]
     } else {

@@ -54,6 +54,7 @@ impl VerifyArguments {
     /// A file or a key cannot be read. The message names the argument.
     pub fn trusted(&self, roots: Option<&Path>) -> Result<TrustedLogs, Failure> {
         let mut trusted = TrustedLogs::default();
+        // The digests are compiled into this program, so no bundle can claim that its component is a default.
         trusted.components(known_digests());
         if let Some(file) = roots {
             trusted.timestamps(TrustRoots::read(file)?);
@@ -110,6 +111,7 @@ impl VerifyArguments {
         let Some(named) = bundle.deciding_component() else {
             return Ok(Err("the ledger names no rules component".into()));
         };
+        // Rules of a release are part of this program, so no code of the bundle runs for them.
         if let Some(known) = known_compliance(&named) {
             return Ok(ready(compliance_alone(
                 cache.into(),
@@ -123,6 +125,7 @@ impl VerifyArguments {
             Some(file) => Some(Bytes::from(std::fs::read(file)?)),
             None => None,
         };
+        // The digest decides, so the source of the bytes does not matter.
         let fits = |bytes: &Bytes| sha256(bytes) == named.sha256;
         let Some(bytes) = given
             .filter(fits)
@@ -157,10 +160,12 @@ async fn compiled(
     compiler: &ComponentCompiler,
 ) -> Result<ComplianceRules, Failure> {
     let (inspected, native) = compiler.compile(bytes.clone()).await?;
+    // The ledger could name a component of another slot as its rules.
     if inspected.slot != Slot::Compliance {
         return Err(format!("it is for {}", inspected.slot).into());
     }
     let artifact = ComponentArtifact::uploaded(inspected.slot, &named.name, &named.version, bytes);
+    // The key of the cache is random, so native code that another program left there is not accepted.
     let rules = compliance_alone(cache.into(), random::<32>(), &artifact, Some(&native));
     Ok(rules?)
 }
@@ -283,6 +288,7 @@ pub fn decisions_text(report: &DecisionsReport) -> String {
         lines.push(format!("     {decisions} decisions of {slot}"));
     }
 
+    // A masked line proves none of its values, so the reader has to know how many there are.
     if report.masked > 0 {
         lines.push(format!(
             "     {} have masked values, of which the rest is not proven",

@@ -81,6 +81,7 @@ fn main() -> ExitCode {
         Ok(trusted) => trusted,
         Err(error) => return failed(&error, USAGE),
     };
+    // A file that is no pool at all gives no verdict. Exit code 1 would state that the evidence is not valid.
     if let Some(file) = &command.pool {
         return match pool(file, &trusted) {
             Ok(report) => printed(command.json, &report, pool_text, report.verdict),

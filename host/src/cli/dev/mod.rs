@@ -82,6 +82,7 @@ struct DevState {
 
 /// Runs until it is interrupted.
 pub async fn run(dev: Dev, config: Config, output: &CommandOutput) -> Result<ExitCode, Failure> {
+    // The sandboxes let anyone pass as a signer or payer, which real records must never meet.
     if config.is_production() {
         return Err("holdfast dev is for development; this configuration is of production".into());
     }
@@ -101,6 +102,7 @@ pub async fn run(dev: Dev, config: Config, output: &CommandOutput) -> Result<Exi
 
     let app = start::start(settings(&dev, config)).await?;
     let state = set_up(&app, &dev.data).await?;
+    // The server runs while the rest waits for it: samples go through its API like those of a partner.
     let serving = tokio::spawn(server::serve(app.clone(), termination()));
     tokio::select! {
         ended = serving => ended??,
@@ -127,6 +129,7 @@ fn permit_address(dev: &Dev) -> Result<(), Failure> {
         return Ok(());
     }
 
+    // A script cannot be asked, so it has to state the intent.
     if !std::io::stdin().is_terminal() {
         return Err(format!("{warning}; give --public if that is meant").into());
     }
@@ -152,6 +155,7 @@ async fn work(
 ) -> Result<(), Failure> {
     let installation = Installation::new(app, dev, &state)?;
     installation.wait().await?;
+    // A receiver that is known keeps its endpoint and secret, so that a restart needs no new configuration.
     if let Some(url) = &dev.hooks
         && !state.hooks.contains_key(url.as_str())
     {
@@ -171,6 +175,7 @@ async fn work(
 /// Returns the settings: the defaults, so that no provider or store of another installation is used, with addresses
 /// of this machine allowed and without limits on uploads.
 fn settings(dev: &Dev, config: Config) -> Config {
+    // Secrets and addresses of the operator's settings file stay out: tests must not reach real providers.
     let mut own = Config {
         listen: dev.listen,
         data_dir: dev.data.clone(),
@@ -182,6 +187,7 @@ fn settings(dev: &Dev, config: Config) -> Config {
     own.providers.allow_insecure = true;
 
     own.webhooks.allow_insecure = true;
+    // Each saved file becomes an upload, far more than the quotas of a shared installation allow.
     own.rate_limits.component_uploads = u32::MAX;
     own.components.quota_bytes = 1 << 40;
     own.components.quota_versions = 1_000_000;
@@ -197,6 +203,7 @@ fn store(data: &Path, state: &DevState) -> Result<(), Failure> {
 
 /// Returns organization and keys of the data folder, made at the first start.
 async fn set_up(app: &App, data: &Path) -> Result<DevState, Failure> {
+    // A broken file is an error, not a first start: new keys would break the developer's shell.
     if let Ok(text) = fs::read(data.join(STATE)) {
         return serde_json::from_slice(&text)
             .map_err(|error| format!("{}: {error}", data.join(STATE).display()).into());
@@ -213,6 +220,7 @@ async fn set_up(app: &App, data: &Path) -> Result<DevState, Failure> {
     let mut tx = app.store.begin().await?;
     organizations::insert(&mut tx, &organization).await?;
     let mut keys = Vec::new();
+    // One key for each side: test data is visible with a test key only.
     for org in [organization.id.clone(), organization.id.test()] {
         let record = ApiKeyRecord {
             id: KeyId::new(),
@@ -241,6 +249,7 @@ async fn set_up(app: &App, data: &Path) -> Result<DevState, Failure> {
         test_key: test_key.api_key,
         hooks: Default::default(),
     };
+    // After the commit, so the file never names keys that do not exist. A crash in between makes others.
     store(data, &state)?;
 
     Ok(state)
@@ -280,6 +289,7 @@ async fn announce(
         .map(|(name, value)| (name.to_owned(), value.into()))
         .collect();
 
+    // The exports alone are on stdout, so that a shell can evaluate them. The rest is for a person.
     let url = &installation.url;
     let note = format!(
         "holdfast dev runs at {url} until Ctrl-C; data in {}\n  guides    {url}/docs\n  console   {}\n  to sign   {contract}",
@@ -304,6 +314,7 @@ async fn console_link(app: &App, state: &DevState) -> Result<String, Failure> {
         role: None,
     };
 
+    // A link works once, so each start needs another one for the same owner.
     let known = users::list(app, &state.org).await?;
     let (_, link) = match known.iter().find(|user| user.email == OWNER) {
         Some(user) => users::invite_again(app, &manager, user.user_id.as_str()).await?,
@@ -328,6 +339,7 @@ struct Installation {
 impl Installation {
     fn new(app: &App, dev: &Dev, state: &DevState) -> Result<Self, Failure> {
         let keys = start::keys(&app.config)?.generations(BEARER_TOKENS);
+        // The token is made at each start, because unlike the keys it ends by itself.
         let (ttl, now) = (app.config.auth.max_token_ttl, app.clock.now());
         let token = access::issue_bearer(&keys, &state.org, OWNER, Role::Owner, ttl, now)?;
         Ok(Self {
@@ -335,12 +347,14 @@ impl Installation {
             url: format!("http://{}", dev.listen),
             key: state.key.clone(),
             token: token.text,
+            // A proxy of the environment cannot reach this machine's loopback address.
             client: Client::builder().no_proxy().build()?,
         })
     }
 
     /// Waits until the server answers.
     async fn wait(&self) -> Result<(), Failure> {
+        // The server starts in a task of its own. Ten seconds without an answer mean that it failed.
         for _ in 0..200 {
             if self
                 .client
@@ -375,6 +389,7 @@ impl Installation {
     /// Sends a request and returns `data` of its answer.
     async fn data(&self, request: RequestBuilder) -> Result<Value, Failure> {
         let answer = request.send().await?;
+        // The body is read in any case, because a refusal explains itself there.
         let failed = !answer.status().is_success();
         let body: Value = answer.json().await?;
         if failed {
@@ -407,6 +422,7 @@ impl Installation {
         let newest = self
             .read("/partner/envelopes?external_id=sample&limit=1")
             .await?;
+        // The same sample over restarts, so that they do not fill the console with contracts.
         if let Some(id) = newest[0]["envelope_id"].as_str()
             && let Ok(link) = self.signing_link(id).await
         {
@@ -458,8 +474,10 @@ impl Installation {
                 continue;
             }
 
+            // Noted before the build: a file that is saved during the build starts the next one.
             seen = now;
             let began = Instant::now();
+            // A failure is shown and waited out. The author is in the middle of a change.
             match self.swap(&project, far_end.as_deref()).await {
                 Ok(done) => eprintln!("{done} ({:.1} s)", began.elapsed().as_secs_f32()),
                 Err(error) => eprintln!("not activated, the last one stays active: {error}"),
@@ -495,6 +513,8 @@ impl Installation {
             .await?;
         let component_id = text(&uploaded, "component_id");
 
+        // The rehearsal stands between upload and activation, so a plugin that
+        // fails its script is never active.
         let mut body = json!({ "component_id": component_id, "reason": "holdfast dev" });
         if slot.is_provider() {
             let far_end = far_end

@@ -48,6 +48,7 @@ enum Build {
 
 impl Project {
     pub fn at(folder: &Path) -> Result<Self, Failure> {
+        // A relative path would mean another folder to the tools, which run inside the project.
         let folder = folder
             .canonicalize()
             .map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -72,6 +73,7 @@ impl Project {
             .file_name()
             .unwrap_or_default()
             .to_string_lossy();
+        // Names of components allow only these characters, and a folder may have any.
         let kept = |character: char| match character {
             'a'..='z' | '0'..='9' | '-' => character,
             'A'..='Z' => character.to_ascii_lowercase(),
@@ -102,6 +104,7 @@ impl Project {
             return Ok(None);
         };
 
+        // Port 0, because several projects may run on one machine. Only this machine may reach the service.
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
         eprintln!("far-end.json is played at {url}");
@@ -122,6 +125,7 @@ impl Project {
     /// Builds the component. The output of its tools goes to the terminal.
     pub async fn build(&self) -> Result<PathBuf, Failure> {
         let mut command = match self.build {
+            // This very binary builds the rules, so the template inside them is of the same version.
             Build::Rules => {
                 let made = self.folder.join(format!("{}.wasm", self.name()));
                 let mut command = Command::new(std::env::current_exe()?);
@@ -146,6 +150,7 @@ impl Project {
         };
 
         self.run(&mut command).await?;
+        // Each toolchain names its output in another way, so the newest component counts.
         let made = fs::read_dir(&self.folder)?
             .filter_map(Result::ok)
             .map(|entry| entry.path())
@@ -184,10 +189,12 @@ impl Project {
 
 /// Adds the files below a folder, apart from the data and files that builds make.
 fn add_files(folder: &Path, data: &Path, found: &mut Vec<SeenFile>) {
+    // A file may vanish while the folder is read, for example an editor's. The next look sees the rest.
     let entries = fs::read_dir(folder).into_iter().flatten();
     for entry in entries.filter_map(Result::ok) {
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_string_lossy();
+        // Output of a build must not count as a change, or each build would start the next one.
         let is_made = MADE.contains(&name.as_ref()) || name.ends_with(".wasm");
         match entry.metadata() {
             _ if is_made || path == data => {}

@@ -88,6 +88,7 @@ impl KbaPlugin {
         state: &str,
         code: &str,
     ) -> Result<kba::Progress, ProviderError> {
+        // Every call is a fresh instance, so the plugin gets back the state that it returned before.
         let (state, code) = (state.to_owned(), code.to_owned());
         self.call(lease, move |store, plugin| {
             Box::pin(async move {
@@ -108,6 +109,7 @@ impl KbaPlugin {
         state: &str,
         answers: Vec<(String, String)>,
     ) -> Result<kba::Progress, ProviderError> {
+        // The host stores this state but not the answers themselves.
         let state = state.to_owned();
         self.call(lease, move |store, plugin| {
             Box::pin(async move {

@@ -241,6 +241,7 @@ impl<P: ProviderCalls> PluginRuntime<P> {
                 let at = instance.get_export_index(&mut *store, None, &probing(P::SLOT));
                 let function =
                     at.and_then(|at| instance.get_export_index(&mut *store, Some(&at), PROBE));
+                // The function came after 1.0, so a component without it is complete.
                 let Some(function) = function else {
                     return Ok(None);
                 };
@@ -277,6 +278,7 @@ impl<P: ProviderCalls> PluginRuntime<P> {
         let named = |log: InstanceLogger| log.with_component(active.identity.to_string());
         lease.log = lease.log.map(named);
         let log = lease.log.clone();
+        // The operator's log is not for tenants, so the instance's log gets the failure as well.
         let failed = |error: ComponentError| {
             if let Some(log) = &log {
                 log.write(
@@ -288,6 +290,8 @@ impl<P: ProviderCalls> PluginRuntime<P> {
             error.reported(&active.meter)
         };
 
+        // The peak of earlier calls is reserved first: without room for
+        // it, the call would fail in the middle.
         let Some(mut turn) = self.gate.pass(limits.deadline, peak(active)).await else {
             let busy = ComponentError::new(&active.identity, CallFailure::Busy);
             return Err(failed(busy));
@@ -297,6 +301,7 @@ impl<P: ProviderCalls> PluginRuntime<P> {
         let memory = turn.memory.take();
         let (mut store, watch) =
             provider_store(&active.engine, limits, memory, self.gate.time.clone(), lent);
+        // The watch counts processor time only, so the timeout also ends a call that waits for the network.
         let run = watch.run(work(&mut store, &active.pre));
         let ended = tokio::time::timeout(limits.deadline, run).await;
         active.meter.used(store.data().limits.memory);

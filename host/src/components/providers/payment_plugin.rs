@@ -96,6 +96,7 @@ impl PaymentPlugin {
 
     /// Verifies a callback and returns its subject.
     pub async fn read_callback(&self, lease: LentHost, callback: payment::Callback) -> Callback {
+        // The plugin's own error stays: a callback with a wrong signature is no failure of the provider.
         self.call(lease, move |store, plugin| {
             Box::pin(async move {
                 plugin

@@ -45,6 +45,8 @@ impl SigningPlugin {
             (name.to_owned(), external_id.to_owned(), fields.to_vec());
         self.call(lease, move |store, plugin| {
             Box::pin(async move {
+                // The document goes as a handle, because a copy in the
+                // component's memory could exceed its limit.
                 let blob = store.data_mut().data.table.push(LentBlob(document))?;
                 plugin
                     .holdfast_signing_signing()
@@ -187,6 +189,7 @@ impl SigningPlugin {
                     .call_signed_document(&mut *store, &submission)
                     .await?;
                 match answer {
+                    // Taking the handle out of the table gives the bytes without a copy.
                     Ok(blob) => Ok(Ok(store.data_mut().data.table.delete(owned(&blob))?.0)),
                     Err(error) => Ok(Err(error)),
                 }
@@ -202,6 +205,7 @@ impl SigningPlugin {
         lease: LentHost,
         callback: signing::Callback,
     ) -> Result<Result<signing::CallbackSubject, signing::CallbackError>, ComponentError> {
+        // The plugin's own error stays: a callback with a wrong signature is no failure of the provider.
         self.call(lease, move |store, plugin| {
             Box::pin(async move {
                 plugin

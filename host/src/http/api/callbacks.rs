@@ -37,6 +37,7 @@ impl FromRequest<App> for RawRequest {
         let headers = parts
             .headers
             .iter()
+            // A header that is not text is left out: plugins get text only.
             .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
             .collect();
 
@@ -90,10 +91,12 @@ impl<K: CallbackSlot> FromRequestParts<App> for CallbackPermit<K> {
         // Everything here runs before the body is read: a flood of callbacks costs no memory and no
         // plugin call.
         let InstancePath(instance) = InstancePath::from_request_parts(parts, app).await?;
+        // A network that sent forged callbacks is refused before it costs the instance one of its permits.
         let network = limits::counted_address(app, parts);
         limits::check_network(app, network.as_deref())?;
 
         if !app.has_provider(K::SLOT, &instance) {
+            // Names of instances are guesses as well.
             limits::note_unknown(app, network);
             return Err(unknown_instance());
         }
@@ -169,6 +172,7 @@ impl<K> CallbackPermit<K> {
     ) -> Result<Found<CallbackReceipt>, HttpError> {
         match taken {
             Ok(()) => Ok(DataReply::new(&CallbackReceipt { received: true })),
+            // The answer has no reason: a forger would learn which check to pass next.
             Err(CallbackError::Unverified(_)) => {
                 limits::note_unknown(app, self.network);
                 Err(HttpError::new(
@@ -177,6 +181,7 @@ impl<K> CallbackPermit<K> {
                 ))
             }
             Err(CallbackError::Malformed(why)) => Err(HttpError::bad_request(why)),
+            // An instance without its secrets takes no callbacks, and does not tell strangers why.
             Err(CallbackError::Service(ServiceError::NotConfigured(_))) => Err(unknown_instance()),
             Err(CallbackError::Service(error)) => Err(error.into()),
         }

@@ -17,6 +17,7 @@ use crate::service::components::changes::{self, ChangeView, NewChange, NewReview
 
 /// Refuses an officer who may not make this change. Reviewing it takes the policy's roles only.
 async fn may_change(app: &App, officer: &ChangingOfficer, id: &str) -> Result<(), HttpError> {
+    // The slot is known from the request only, so it is read before the role is checked.
     let change = changes::find(app, &officer.caller.org, id).await?;
     officer.may_change(change.content.change.slot())
 }

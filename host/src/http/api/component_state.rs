@@ -30,6 +30,7 @@ pub async fn apply(
     ValidJson(signed): ValidJson<SignedState>,
 ) -> Result<Found<StateView>, HttpError> {
     let owner = ComponentOwner::from(&officer.caller);
+    // The officer's role limits the state, too, although others have signed it.
     for desired in state::parsed(&owner, &signed.state)?.components {
         officer.may_change(Some(desired.slot))?;
     }

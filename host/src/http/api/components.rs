@@ -115,6 +115,7 @@ impl FromRequestParts<App> for SlotOfficer {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
         let officer = ChangingOfficer::from_request_parts(parts, app).await?;
         let SlotPath(slot) = SlotPath::from_request_parts(parts, app).await?;
+        // Refused here, before a body of up to 32 MiB is read.
         let slot = known(&slot)?;
         officer.may_change(Some(slot))?;
         Ok(Self { officer, slot })
@@ -142,6 +143,7 @@ impl FromRequestParts<App> for ComponentUploader {
         let org = officer.caller.org.as_str();
         // Compiling and checking a component is expensive, so uploads have a limit of their own.
         limits::admit(app, LimitedCredential::Uploads, org, parts)?;
+        // A place in the queue comes before the body: a full queue must not cost an upload.
         let _place = components::place(app, &app.management, &officer.owner)?;
         Ok(Self { officer, _place })
     }
@@ -192,6 +194,7 @@ pub async fn upload(
         text.ok_or_else(|| HttpError::bad_request(format!("{name} is required")))
     };
     let (name, version) = (text("name")?, text("version")?);
+    // The generic form takes `password` as that of a protected PDF, so it is removed before the file is read.
     let login = match (text("username"), text("password")) {
         (Ok(username), Ok(password)) => Some(Login {
             username,
@@ -216,6 +219,7 @@ pub async fn upload(
 
     let excluded = |what: &str| HttpError::bad_request(format!("{what} exclude each other"));
     let (file, from, bundles) = match (file, text("from")) {
+        // Contradictions are refused instead of ignored: a caller who sends both means something else.
         (Ok(_), Err(_)) if login.is_some() => return Err(excluded("file and username")),
         (Ok(upload), Err(_)) => (upload.file, None, given),
         (Err(_), Ok(_)) if !given.given.is_empty() => return Err(excluded("from and bundles")),
@@ -228,6 +232,7 @@ pub async fn upload(
         (Err(_), Err(_)) => return Err(HttpError::bad_request("file or from is required")),
     };
 
+    // The form's own limit is that of documents, which is larger.
     if file.size() > UPLOAD_LIMIT {
         return Err(HttpError::new(
             StatusCode::PAYLOAD_TOO_LARGE,

@@ -42,6 +42,7 @@ pub async fn export(
     ValidQuery(query): ValidQuery<DecisionsQuery>,
 ) -> Result<FileReply<JsonLinesOrParquet>, HttpError> {
     let format = query.format.unwrap_or(ExportFormat::JsonLines);
+    // Pages end with whole blocks, because the proof of completeness is about blocks.
     let (_, limit) = page_and_limit(None, query.limit, PAGE, MOST)?;
     let names = query.mask.unwrap_or_default();
     let options = ExportOptions {
@@ -60,6 +61,7 @@ pub async fn export(
     let after = page.last;
     Ok(if page.has_more {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
+        // The link repeats every parameter, so the next page has the same form and the same mask.
         query.append_pair("format", format.as_str());
         query.append_pair("after", &after.to_string());
         query.append_pair("limit", &limit.to_string());

@@ -25,6 +25,7 @@ pub async fn download(
     request: Request,
 ) -> Result<FileReply<PdfOrJson>, HttpError> {
     let (parts, _) = request.into_parts();
+    // A guessed token counts against its network before the database is asked.
     let lookup = CredentialLookup::begin(&app, None, &token, &parts).await?;
     let is_known = downloads::is_known(lookup.core(), &token).await?;
     lookup.settle(&app, is_known)?;
@@ -39,6 +40,7 @@ pub async fn download(
             header::CONTENT_DISPOSITION,
             format!("attachment; filename=\"{}\"", download.filename),
         ),
+        // The file may be a contract, and a cached one would outlive the single use of its link.
         (header::CACHE_CONTROL, "no-store".to_owned()),
     ];
 

@@ -54,6 +54,7 @@ async fn checkpoint(State(app): State<App>, _reader: LedgerReader) -> Result<Res
     let head = log::head(&app, None).await?;
     let headers = [
         (header::CONTENT_TYPE, "text/plain; charset=utf-8"),
+        // The head moves with each entry, and an old one would look like a log that stands still.
         (header::CACHE_CONTROL, "no-cache"),
     ];
     Ok((headers, head.checkpoint).into_response())
@@ -85,6 +86,7 @@ fn tile_index(path: &str) -> Option<(u64, Option<u64>)> {
     let (path, width) = match path.split_once(".p/") {
         None => (path, None),
         Some((path, width)) => {
+            // A full tile has no width in its path, so a partial one is narrower (C2SP tlog-tiles).
             let width = width
                 .parse()
                 .ok()
@@ -96,6 +98,7 @@ fn tile_index(path: &str) -> Option<(u64, Option<u64>)> {
     let mut elements: Vec<&str> = path.split('/').collect();
     let last = elements.pop()?;
     let mut index: u64 = 0;
+    // Only one spelling of an index is accepted, because caches key by the path.
     for element in elements
         .iter()
         .map(|element| element.strip_prefix('x'))
@@ -104,6 +107,7 @@ fn tile_index(path: &str) -> Option<(u64, Option<u64>)> {
         let digits = element?;
         let three = digits.len() == 3 && digits.bytes().all(|digit| digit.is_ascii_digit());
         let value: u64 = digits.parse().ok().filter(|_| three)?;
+        // A path of any length can come from a stranger, so the number must not overflow.
         index = index.checked_mul(1000)?.checked_add(value)?;
     }
 

@@ -25,6 +25,7 @@ impl FromRequestParts<App> for TokenHolder {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
         let token = bearer_token(parts)?;
+        // Opening also checks that the key that issued the token is still in force.
         let opened = embed::open_any(app, &app.access, token).await?;
         let invalid = || HttpError::new(StatusCode::UNAUTHORIZED, "Invalid token");
         let holder = opened.map(Self).ok_or_else(invalid)?;

@@ -49,6 +49,7 @@ pub async fn call(
     match made(server, tool, caller, parts, &arguments).await {
         Ok(result) => result,
         // Requests are counted by the API; a call that becomes none is counted here.
+        // Otherwise an assistant could probe arguments without a limit.
         Err(refused) => match caller.count(&server.app, parts).await {
             Ok(()) => *refused.0,
             Err(error) => shown(error.body(), true),
@@ -82,6 +83,7 @@ async fn made(
     parts: &Parts,
     arguments: &JsonObject,
 ) -> Result<CallToolResult, RefusedCall> {
+    // Unknown arguments are refused before anything else: a misspelt one would change the meaning of the act.
     check(tool, arguments)?;
     let confirmation =
         (tool.effect == Effect::Final).then(|| Confirmation::of(tool, caller, arguments));
@@ -133,6 +135,8 @@ async fn made(
                 "confirmation_required",
             )
         })?;
+        // The assistant may have changed the arguments after the person agreed, and the token opens for equal
+        // ones only.
         if !confirmation.is_in(server, token) {
             return Err(refused(
                 "This confirmation_token is older than ten minutes, or of another call or credential",
@@ -157,6 +161,7 @@ fn check(tool: &ToolDefinition, arguments: &JsonObject) -> Result<(), RefusedCal
         return Err(refused(text, "unknown_argument"));
     }
 
+    // Assistants often send null for an argument that they leave out.
     let missing = tool.required.iter().find(|name| {
         let value = arguments.get(name.as_str());
         value.is_none_or(Value::is_null)
@@ -172,6 +177,7 @@ fn check(tool: &ToolDefinition, arguments: &JsonObject) -> Result<(), RefusedCal
 
 fn dry_run(arguments: &JsonObject) -> Result<bool, RefusedCall> {
     match arguments.get("dry_run") {
+        // Without a word from the assistant nothing is sent or released.
         None | Some(Value::Null) => Ok(true),
         Some(Value::Bool(dry_run)) => Ok(*dry_run),
         Some(_) => Err(refused("dry_run is true or false", "invalid_argument")),
@@ -186,6 +192,7 @@ struct Confirmation {
 
 impl Confirmation {
     fn of(tool: &ToolDefinition, caller: &McpCaller, arguments: &JsonObject) -> Self {
+        // The dry run and the act differ in these two arguments, and must have the same context.
         let mut arguments = arguments.clone();
         arguments.retain(|name, value| {
             !value.is_null() && !["dry_run", "confirmation_token"].contains(&name.as_str())
@@ -203,6 +210,7 @@ impl Confirmation {
     }
 
     fn is_in(&self, server: &McpServer, token: &str) -> bool {
+        // An unreadable token and one of another call look alike, so a guess learns nothing.
         let text = server.app.cipher.open(token, &self.context);
         let read = text.and_then(|text| serde_json::from_str::<(i64, String)>(&text).ok());
         read.is_some_and(|(until, _)| server.app.clock.now().as_seconds() <= until)
@@ -239,6 +247,7 @@ fn request(
     let mut json = None;
 
     let mut form = None;
+    // The tool's places are followed, and not the caller's arguments: a name cannot move a value elsewhere.
     for (name, place) in &tool.arguments {
         let Some(value) = arguments.get(name).filter(|value| !value.is_null()) else {
             continue;
@@ -252,6 +261,7 @@ fn request(
                     return Err(invalid(name, "an id"));
                 }
 
+                // Encoded, because a slash or a query in an id would reach another operation.
                 let value = utf8_percent_encode(&value, SEGMENT).to_string();
                 path = path.replace(&format!("{{{name}}}"), &value);
             }
@@ -262,6 +272,7 @@ fn request(
                 };
                 let values: Result<Vec<String>, _> =
                     values.iter().map(|value| plain(name, value)).collect();
+                // The API takes lists in one parameter, separated by commas.
                 let value = values?.join(",");
 
                 let name = utf8_percent_encode(name, SEGMENT);
@@ -292,12 +303,14 @@ fn request(
     let mut request = Request::builder()
         .method(tool.method.to_uppercase().as_str())
         .uri(format!("/api/v2{path}{query}"));
+    // Limits by address and the evidence need the client's origin, not that of this inner request.
     for name in PASSED_ON {
         for value in parts.headers.get_all(&name) {
             request = request.header(&name, value);
         }
     }
 
+    // The inner request is authenticated again. A key that was revoked meanwhile does nothing more.
     request = match caller {
         McpCaller::Key { text, .. } => request.header("x-api-key", text),
         McpCaller::User { token, user } => request
@@ -324,6 +337,7 @@ fn request(
     };
 
     let mut request = request.map_err(|error| refused(error.to_string(), "invalid_argument"))?;
+    // Without the peer's address no forwarding header is trusted, and no limit by address would count.
     if let Some(from) = parts.extensions.get::<ConnectInfo<SocketAddr>>() {
         request.extensions_mut().insert(*from);
     }
@@ -348,6 +362,7 @@ async fn result_of(tool: &ToolDefinition, answer: Response) -> Result<CallToolRe
     let kind = parts.headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok());
     let kind = kind.unwrap_or_default().to_owned();
+    // Results are held in memory and sent as base64, so they have a limit that the API itself has not.
     let bytes = axum::body::to_bytes(body, FILE_BYTES).await.map_err(|_| {
         let text = "The answer is larger than 16 MiB; read it through the API";
         refused(text, "answer_too_large")
@@ -355,6 +370,7 @@ async fn result_of(tool: &ToolDefinition, answer: Response) -> Result<CallToolRe
     if kind.starts_with("application/json") {
         let mut body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let wait = parts.headers.get(header::RETRY_AFTER);
+        // Assistants do not see headers of the inner answer.
         if let Some(wait) = wait.and_then(|wait| wait.to_str().ok()) {
             body["retry_after"] = wait.into();
         }
@@ -367,6 +383,7 @@ async fn result_of(tool: &ToolDefinition, answer: Response) -> Result<CallToolRe
 
     let uri = format!("holdfast:{}", tool.name);
     let content = match std::str::from_utf8(&bytes) {
+        // Text stays readable for the model. Anything else goes as base64.
         Ok(text) if kind.starts_with("text/") => ResourceContents::text(text, uri),
         _ => ResourceContents::blob(BASE64_STANDARD.encode(&bytes), uri),
     };

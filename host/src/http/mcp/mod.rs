@@ -71,6 +71,7 @@ pub fn routes(app: &App, document: SharedDocument, api: Router, rehearsal: Route
     };
 
     let base = app.config.public_url();
+    // No sessions: any node can answer any request. The names below stop DNS rebinding from a browser.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
@@ -86,6 +87,8 @@ pub fn routes(app: &App, document: SharedDocument, api: Router, rehearsal: Route
 
     Router::new()
         .route_service(PATH, service)
+        // The layer covers the route before it only. The metadata below is public, as clients need it to sign
+        // in.
         .route_layer(from_fn_with_state(app.clone(), authenticated))
         .route(METADATA, get(metadata))
         .route(&format!("{METADATA}{PATH}"), get(metadata))
@@ -128,6 +131,7 @@ async fn authenticated(State(app): State<App>, request: Request, next: Next) -> 
                 "Bearer resource_metadata=\"{}{METADATA}{PATH}\"",
                 app.config.public_url()
             );
+            // A 429 or 503 is no challenge: a client would begin a new sign-in for nothing.
             if response.status().as_u16() == 401
                 && let Ok(challenge) = HeaderValue::from_str(&challenge)
             {
@@ -150,6 +154,7 @@ async fn metadata(State(app): State<App>) -> axum::Json<Value> {
         "bearer_methods_supported": ["header"],
         "scopes_supported": Scope::ALL.iter().map(|scope| scope.as_str()).collect::<Vec<_>>(),
     });
+    // Without an issuer, clients have API keys only, and no server to get a token from.
     if let Some(oidc) = &app.config.auth.oidc {
         metadata["authorization_servers"] = json!([oidc.issuer]);
     }
@@ -173,6 +178,7 @@ impl McpServer {
 
     /// Returns the tools that the caller's scopes or role permit.
     fn tools_of(&self, caller: &McpCaller) -> impl Iterator<Item = &ToolDefinition> {
+        // Tools that the caller may not use are not listed: an assistant would only try them.
         let caller = caller.clone();
         let tools = self.tools.get_or_init(|| {
             let document = serde_json::from_slice(&self.document);
@@ -207,6 +213,7 @@ impl ServerHandler for McpServer {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        // The list becomes no request to the API, so it is counted here.
         let (parts, caller) = caller_of(&context)?;
         self.counted(parts, caller).await?;
         let tools: Vec<Tool> = self.tools_of(caller).map(ToolDefinition::shown).collect();
@@ -255,6 +262,7 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let (parts, caller) = caller_of(&context)?;
+        // A tool that the caller may not use and one that does not exist get the same answer.
         let tool = self
             .tools_of(caller)
             .find(|tool| tool.name == request.name)

@@ -106,6 +106,8 @@ impl Effect {
         let path = path.strip_prefix("/partner").unwrap_or(path);
         let act = format!("{method} {path}");
         let is_in = |list: &[&str]| list.contains(&act.as_str());
+        // The strictest list first. An operation in no list acts, so a new one is never made without a dry
+        // run.
         if is_in(FINAL) {
             Self::Final
         } else if is_in(ACTING_READS) {
@@ -167,6 +169,7 @@ impl ToolDefinition {
                 let mut scopes = record.scopes.iter();
                 self.by_key && scopes.any(|scope| is_permitted(scope.as_str()))
             }
+            // The inner router refuses as well. This check only keeps the list honest.
             McpCaller::User { user, .. } => !self.by_key && is_permitted(user.role.as_str()),
         }
     }
@@ -175,6 +178,7 @@ impl ToolDefinition {
     pub fn shown(&self) -> Tool {
         let annotations = ToolAnnotations::with_title(&self.title)
             .read_only(self.effect == Effect::Read)
+            // The hint makes clients ask their person before the call.
             .destructive(self.effect == Effect::Final)
             .idempotent(self.effect == Effect::Read)
             .open_world(self.effect.is_rehearsed());
@@ -196,6 +200,7 @@ pub fn of(document: &Value) -> Vec<ToolDefinition> {
     for (path, item) in document["paths"].as_object().into_iter().flatten() {
         for (method, operation) in item.as_object().into_iter().flatten() {
             let area = operation["tags"][0].as_str().unwrap_or_default();
+            // A call waits for its whole answer, and a stream has no end.
             if AREAS.contains(&area) && !streams(operation) {
                 tools.push(tool(document, path, method, operation));
             }
@@ -245,6 +250,7 @@ fn tool(document: &Value, path: &str, method: &str, operation: &Value) -> ToolDe
             _ => continue,
         };
 
+        // Models read descriptions inside the schema only.
         let mut schema = parameter["schema"].clone();
         if let (Some(schema), Some(described)) =
             (schema.as_object_mut(), parameter.get("description"))
@@ -260,6 +266,7 @@ fn tool(document: &Value, path: &str, method: &str, operation: &Value) -> ToolDe
 
     let body = &operation["requestBody"];
     let is_required = body["required"].as_bool().unwrap_or_default();
+    // JSON Pointer writes the slash of a media type as `~1`.
     let json = body.pointer("/content/application~1json");
     let form = body.pointer("/content/multipart~1form-data/schema");
 
@@ -273,6 +280,7 @@ fn tool(document: &Value, path: &str, method: &str, operation: &Value) -> ToolDe
         add("body", Place::Body, schema, is_required);
     }
 
+    // Form parts become arguments of their own, because a file cannot be part of a JSON body.
     if let Some(form) = form {
         let form = resolved(document, form);
         let needed = form["required"].as_array().into_iter().flatten();
@@ -309,18 +317,21 @@ fn tool(document: &Value, path: &str, method: &str, operation: &Value) -> ToolDe
         );
     }
 
+    // Closed, so a client can refuse a misspelt argument before the call.
     let mut schema = json!({
         "type": "object",
         "properties": properties,
         "required": required,
         "additionalProperties": false,
     });
+    // A tool's schema has to stand alone, so the referenced parts are copied into it.
     let definitions = definitions(document, &mut schema);
     if !definitions.is_empty() {
         schema["$defs"] = Value::Object(definitions);
     }
 
     let by_key = operation["security"][0].get("apiKey").is_some();
+    // The finished document has scopes and roles in these members (`openapi/finished.rs`).
     let permitted = &operation[if by_key { "x-scopes" } else { "x-roles" }];
     let permitted = permitted.as_array().into_iter().flatten().map(text);
     ToolDefinition {
@@ -374,6 +385,7 @@ fn definitions(document: &Value, schema: &mut Value) -> Map<String, Value> {
     point(schema, &mut open);
 
     while let Some(name) = open.pop() {
+        // Schemas can refer to each other in a circle.
         if !found.contains_key(&name) {
             let mut schema = document["components"]["schemas"][&name].clone();
             point(&mut schema, &mut open);

@@ -76,6 +76,7 @@ pub async fn guard(
     request: Request,
     next: Next,
 ) -> Response {
+    // Most requests have no body and need no clock.
     if request.body().is_end_stream() {
         return next.run(request).await;
     }
@@ -122,11 +123,13 @@ impl BodyMemory {
     fn count(&self, bytes: usize) -> bool {
         let Some(limit) = self.limit else { return true };
         let own = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        // Counted even when refused, because `drop` takes all of it off again.
         let before = self.all.0.fetch_add(bytes, Ordering::Relaxed);
         own <= ALWAYS || before + bytes <= limit
     }
 
     fn fail(&self, failure: BodyReadFailure) -> axum::Error {
+        // The first failure is the cause. Later ones follow from it.
         let failure = self.failure.get_or_init(|| failure);
         axum::Error::new(std::io::Error::other(format!("{failure:?}")))
     }
@@ -179,11 +182,13 @@ impl HttpBody for IncomingBody {
                     Poll::Ready(Some(Err(this.held.fail(BodyReadFailure::Full))))
                 }
             }
+            // A client that aborts is logged as its own failure, and not as the server's.
             Poll::Ready(Some(Err(_))) => {
                 Poll::Ready(Some(Err(this.held.fail(BodyReadFailure::Broken))))
             }
             Poll::Ready(None) => Poll::Ready(None),
             Poll::Pending => {
+                // Only the beginning of a wait sets the alarm: every poll would push it back otherwise.
                 if this.pace.wait() {
                     let until = tokio::time::Instant::now() + this.pace.left(this.patience);
                     this.alarm.as_mut().reset(until);

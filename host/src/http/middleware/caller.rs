@@ -98,6 +98,7 @@ pub fn bearer_token(parts: &Parts) -> Result<&str, HttpError> {
 async fn known(app: &App, text: &str, parts: &Parts) -> Result<Arc<ApiKeyRecord>, HttpError> {
     let lookup = CredentialLookup::begin(app, None, text, parts).await?;
     let record = access::api_key(lookup.core(), &app.access, text).await?;
+    // Settled before the answer, because an unknown key has to count against its network.
     lookup.settle(app, record.is_some())?;
     record.ok_or_else(|| unauthorized("Invalid API key"))
 }
@@ -166,6 +167,7 @@ impl<S: RequiredScope> FromRequestParts<App> for PartnerCaller<S> {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        // The query is checked last, because a request without a valid key always gets 401.
         let notes = notes::of(parts);
         let record = known(app, key_text(parts)?, parts).await?;
         admit::<S>(app, &notes, &record).await?;
@@ -212,6 +214,7 @@ impl<S: RequiredScope> FromRequestParts<App> for EnvelopeReader<S> {
             return Ok(reader(record, false));
         }
 
+        // The request is counted once: a cached key that was refused above took nothing from the limit.
         let record = known(app, &text, parts).await?;
         admit::<S>(app, &notes, &record).await?;
         check_query(parts)?;
@@ -282,6 +285,7 @@ impl FromRequestParts<App> for EmbedKeyCaller {
         let record = known(app, key_text(parts)?, parts).await?;
 
         // Either scope is enough here; `require` checks the one that the body needs.
+        // Embed tokens can show a vaulted copy or a form, so the widget decides which scope it takes.
         if record.scopes.contains(&Scope::VaultRead) {
             admit::<VaultRead>(app, &notes, &record).await?;
         } else {
@@ -309,6 +313,7 @@ impl OperationInput for EmbedKeyCaller {
 /// Returns the web-app user of the request's bearer token.
 async fn web_user(parts: &mut Parts, app: &App) -> Result<WebUser, HttpError> {
     let notes = notes::of(parts);
+    // Tokens have no record with a limit of its own, unlike API keys.
     let counted = Some(LimitedCredential::WebToken);
     let user = known_user(app, counted, bearer_token(parts)?, parts).await?;
     let _ = notes.org.set(user.org.clone());
@@ -345,6 +350,7 @@ pub enum McpCaller {
 
 impl McpCaller {
     pub async fn of(parts: &Parts, app: &App) -> Result<Self, HttpError> {
+        // Some clients can set a bearer token only, so a key may come as either.
         let text = match key_text(parts) {
             Ok(text) if ApiKey::parse(text).is_some() => text,
             _ => bearer_token(parts)?,

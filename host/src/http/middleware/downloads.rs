@@ -23,8 +23,10 @@ const RETRY: u32 = 5;
 pub fn limit(app: &App, network: Option<&str>, response: Response) -> Response {
     let announced = response.headers().get(header::CONTENT_LENGTH);
     let announced = announced.and_then(|length| length.to_str().ok()?.parse().ok());
+    // A streamed file states its length in the header only. Its body does not know it.
     let size = announced.unwrap_or_else(|| response.body().size_hint().lower());
     let is_large = size > SMALL && !response.body().is_end_stream();
+    // Without an address, as on a listener behind no known proxy, there is nothing to count by.
     let Some(network) = network.filter(|_| is_large) else {
         return response;
     };

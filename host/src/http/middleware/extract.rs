@@ -58,10 +58,13 @@ impl<T: DeserializeOwned + JsonSchema> FromRequest<App> for ValidJson<T> {
     type Rejection = HttpError;
 
     async fn from_request(request: Request, _: &App) -> Result<Self, HttpError> {
+        // A form that is read as JSON would only fail later, with an error about its first byte.
         check_json_type(request.headers())?;
         let (mut parts, body) = request.into_parts();
         let body = read_limited(body, JSON_LIMIT).await?;
         let notes = notes::of(&mut parts);
+        // The hash is part of the idempotency fingerprint, and the body goes to the request log with its
+        // private values masked.
         let _ = notes.body.set(sha256(&body));
         let _ = notes.json.set(body.clone());
         let body: Value = if body.is_empty() {
@@ -109,6 +112,7 @@ pub async fn read_limited(body: Body, limit: usize) -> Result<Bytes, HttpError> 
         if size <= limit {
             kept.extend_from_slice(&piece);
         } else {
+            // The memory is given back at once, because the body is refused in any case.
             kept = BytesMut::new();
             if size > limit + DISCARDED {
                 break;
@@ -153,6 +157,7 @@ fn body(media_type: &str, schema: Schema, example: Option<Value>) -> RequestBody
 
 /// Validates a JSON value against the schema of `T` and deserializes it.
 pub fn valid<T: DeserializeOwned + JsonSchema>(mut value: Value) -> Result<T, HttpError> {
+    // Schemas cannot express U+0000 for every text, so it is looked for apart.
     let mut issues = issues::<T>(&value)?;
     if issues.is_empty() {
         issues.extend(nul(&value, &mut Vec::new()));
@@ -162,6 +167,7 @@ pub fn valid<T: DeserializeOwned + JsonSchema>(mut value: Value) -> Result<T, Ht
         return Err(ServiceError::Invalid(issues).into());
     }
 
+    // Before deserializing, so that every later comparison of addresses sees one form.
     let schema = &check::<T>()?.schema;
     write_addresses(&mut value, schema, schema);
     serde_json::from_value(value).map_err(|error| {
@@ -190,6 +196,7 @@ fn issues<T: JsonSchema>(value: &Value) -> Result<Vec<ValidationIssue>, HttpErro
 
 /// Writes each e-mail address of a valid body in the form in which it is stored.
 fn write_addresses(value: &mut Value, schema: &Value, root: &Value) {
+    // A reference can lead back to a schema around it. The value ends the recursion, as it is finite.
     if let Some(place) = schema["$ref"].as_str() {
         let named = place
             .strip_prefix('#')
@@ -203,6 +210,7 @@ fn write_addresses(value: &mut Value, schema: &Value, root: &Value) {
 
     if let Value::String(text) = value
         && schema["format"] == "email"
+        // The schema has accepted the address, so a failure leaves the text as it is.
         && let Ok(address) = address::parse(text)
     {
         *text = address;
@@ -222,6 +230,8 @@ fn write_addresses(value: &mut Value, schema: &Value, root: &Value) {
         }
     }
 
+    // All branches are followed: the one that matches is not known here, and another one only touches
+    // addresses, too.
     for part in ["allOf", "anyOf", "oneOf"] {
         for schema in schema[part].as_array().into_iter().flatten() {
             write_addresses(value, schema, root);
@@ -248,6 +258,7 @@ fn nul(value: &Value, path: &mut Vec<Value>) -> Option<ValidationIssue> {
         }),
         Value::Object(members) => members.iter().find_map(|(name, member)| {
             path.push(name.as_str().into());
+            // Names are stored as well, for example those of metadata.
             let found = if name.contains('\0') {
                 nul(&Value::from(name.as_str()), path)
             } else {
@@ -274,6 +285,7 @@ fn flattened(schema: &Value, error: &jsonschema::ValidationError<'_>) -> Vec<Val
         _ => return vec![issue(error)],
     };
 
+    // Without this choice, a caller would get the issues of every alternative, most of them meaningless.
     let tag_fits = |branch: &&Vec<jsonschema::ValidationError<'static>>| {
         !branch
             .iter()
@@ -298,6 +310,7 @@ fn unknown_members(
     error: &jsonschema::ValidationError<'_>,
     unexpected: &[String],
 ) -> Vec<ValidationIssue> {
+    // The path ends with `additionalProperties`. The object around it has the known names.
     let place = error.schema_path().as_str().rsplit_once('/');
     let known = schema.pointer(place.map_or("", |(object, _)| object));
     let known = known.and_then(|known| known["properties"].as_object());
@@ -329,6 +342,7 @@ fn check<T: JsonSchema>() -> Result<Arc<ClosedSchema>, HttpError> {
         return Ok(check.clone());
     }
 
+    // Two requests can both build the validator. They are equal, so the later one may win.
     let mut schema = schemars::schema_for!(T).to_value();
     unknown::close(&mut schema);
     let validator = jsonschema::options()
@@ -347,6 +361,8 @@ fn check<T: JsonSchema>() -> Result<Arc<ClosedSchema>, HttpError> {
 /// Returns the location of an error in the body.
 fn instance_path(error: &jsonschema::ValidationError<'_>) -> Vec<Value> {
     let steps = error.instance_path().as_str().split('/').skip(1);
+    // The contract writes indexes as numbers. JSON Pointer escapes `/` and `~` in names (RFC 6901, section
+    // 3).
     let step = |step: &str| match step.parse::<u64>() {
         Ok(index) => Value::from(index),
         Err(_) => Value::from(step.replace("~1", "/").replace("~0", "~")),
@@ -385,6 +401,7 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> ValidationIssue {
         }
         Kind::Enum { options } => {
             let expected = options.to_string();
+            // The value is the caller's and can be of any length.
             let received: String = error.instance().to_string().chars().take(100).collect();
             let message = format!("Expected one of {expected}, received {received}");
             ("invalid_enum_value", expected, received, message)
@@ -445,6 +462,7 @@ impl<T: DeserializeOwned> FromRequestParts<App> for ValidQuery<T> {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
         unknown::check_query(parts)?;
+        // PostgreSQL cannot store or compare U+0000, and would answer with an error of its own.
         if parts.uri.query().is_some_and(|query| query.contains("%00")) {
             return Err(HttpError::bad_request(
                 "Invalid query parameter: text must not contain U+0000",
@@ -580,6 +598,7 @@ impl<T: DeserializeOwned + JsonSchema, F: JsonSchema> FromRequest<App> for JsonO
     async fn from_request(request: Request, app: &App) -> Result<Self, HttpError> {
         let content_type = request.headers().get(header::CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());
+        // A request without a type is read as JSON, as elsewhere.
         let is_form = content_type.is_some_and(|text| {
             let essence = text.split(';').next().unwrap_or_default();
             essence.trim().eq_ignore_ascii_case("multipart/form-data")
@@ -625,6 +644,7 @@ impl<T: JsonSchema> FromRequest<App> for MultipartForm<T> {
     async fn from_request(request: Request, app: &App) -> Result<Self, HttpError> {
         let (mut parts, body) = request.into_parts();
         let notes = notes::of(&mut parts);
+        // Uploads are limited by credential. Where the operation has none, the network takes its place.
         let network = limits::counted_address(app, &parts);
         let mut request = Request::from_parts(parts, body);
         refuse_announced_excess(request.headers())?;
@@ -683,6 +703,7 @@ impl<T: JsonSchema> MultipartForm<T> {
         let mut text_bytes = 0;
         while let Some(mut part) = multipart.next_field().await.map_err(broken)? {
             let name = part.name().unwrap_or_default().to_owned();
+            // Names count, too: a form of empty parts with long names would hold memory without limit.
             text_bytes += name.len();
             if !known.contains(&name) {
                 return Err(unknown::refusal("part", &name, &known));
@@ -717,6 +738,7 @@ impl<T: JsonSchema> MultipartForm<T> {
             }
         }
 
+        // The share stays with the file: the upload counts as open until its bytes are stored or dropped.
         form.file = spooled.map(|upload| DocumentUpload {
             file: upload.file.counted(share),
             ..upload
@@ -729,6 +751,7 @@ impl<T: JsonSchema> MultipartForm<T> {
     pub fn file(&mut self) -> Result<DocumentUpload, HttpError> {
         let file = self.file.take();
         let file = file.ok_or_else(|| HttpError::bad_request("file is required"))?;
+        // Taken out of the texts, because nothing but the reader of the file may see it.
         let password = self.texts.remove("password");
         Ok(DocumentUpload {
             password: password.filter(|password| !password.is_empty()),
@@ -739,6 +762,7 @@ impl<T: JsonSchema> MultipartForm<T> {
     /// Returns a hash of the content, independent of how the parts were encoded.
     fn digest(&self) -> String {
         let file = self.file.as_ref().map(|upload| upload.file.sha256());
+        // Boundaries of a form are random, so the bytes of a repeated request differ.
         sha256(json!([file, self.texts]).to_string().as_bytes())
     }
 }
@@ -755,6 +779,7 @@ async fn spool(
     let folder = app.config.spool_folder();
     let mut spool = SpoolWriter::new(&folder).await.map_err(lost)?;
 
+    // The free space is asked for once in a MiB, because each question is a system call.
     let (mut excess, mut checked_at) = (0, None);
     while let Some(piece) = part.chunk().await.map_err(broken)? {
         // The disk fills by other uploads too.

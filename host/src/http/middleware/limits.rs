@@ -52,6 +52,7 @@ fn admit_address(app: &App, credential: LimitedCredential, parts: &Parts) -> Res
         return Ok(());
     };
 
+    // The address counts before the credential: one client with many tokens has one limit.
     count(app, LimitedCredential::Address, address.clone())?;
     match credential {
         // These need no credential, so that their own limits count by address too.
@@ -72,6 +73,7 @@ fn count(app: &App, credential: LimitedCredential, key: String) -> Result<(), Ht
         LimitedCredential::SignIn => SIGN_INS,
         LimitedCredential::Address => limits.address,
         LimitedCredential::Refused => REFUSALS,
+        // Not a setting: without this limit, guesses would reach the database at full speed.
         LimitedCredential::Unknown => UNKNOWN,
     };
 
@@ -125,6 +127,7 @@ impl CredentialLookup {
             admit_address(app, credential, parts)?;
         }
 
+        // A known caller in the same network as an attacker must not wait behind the attacker's guesses.
         if app.access.accepted.contains(&lookup.hash) {
             if let Some(credential) = credential {
                 count(app, credential, lookup.hash.clone())?;
@@ -155,6 +158,7 @@ impl CredentialLookup {
     pub fn settle(self, app: &App, is_accepted: bool) -> Result<(), HttpError> {
         app.access.accepted.note(self.hash.clone(), is_accepted);
         match (is_accepted, self.credential) {
+            // A credential that was accepted lately was counted in `begin` already.
             (true, Some(credential)) if self.turn.is_some() => count(app, credential, self.hash),
             (true, _) => Ok(()),
             (false, _) => {
@@ -201,6 +205,7 @@ pub async fn slow_down(app: &App, address: Option<String>) {
         .windows
         .take(LimitedCredential::Refused, address, REFUSALS);
     if counted.is_err() {
+        // The delay must not hold up the stop of the server.
         tokio::select! {
             () = tokio::time::sleep(PAUSE) => {}
             () = app.stopping.cancelled() => {}

@@ -44,6 +44,7 @@ impl FromRequestParts<App> for IdempotencyKeyHeader {
                 value
                     .to_str()
                     .ok()
+                    // The key is stored as it is, so its length needs a bound.
                     .filter(|key| (1..=255).contains(&key.len()))
                     .filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()))
                     .ok_or_else(|| {
@@ -57,6 +58,7 @@ impl FromRequestParts<App> for IdempotencyKeyHeader {
 
         Ok(Self {
             key,
+            // Without the target, one key could replay the answer of another operation.
             target: format!("{} {}", parts.method, parts.uri.path()),
             notes: notes::of(parts),
         })
@@ -157,6 +159,8 @@ impl IdempotencyKeyHeader {
         F: FnOnce(App, Caller, Arc<ResponseRecorder<T>>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<T, ServiceError>> + Send + 'static,
     {
+        // The claim commits before the work begins: of two equal requests at once, one works and the other
+        // gets a 409.
         let receipt = match &self.key {
             None => IdempotencyReceipt::default(),
             Some(key) => match idempotency::claim(app, caller, key, &self.fingerprint()).await? {
@@ -166,6 +170,7 @@ impl IdempotencyKeyHeader {
         };
         let answering = Arc::new(ResponseRecorder::new(receipt.clone(), status, body));
 
+        // The task owns the originals. After a panic, they are gone with it.
         let spare = (app.clone(), receipt.clone());
         let (app, caller) = (app.clone(), caller.clone());
         let task = async move {
@@ -182,6 +187,7 @@ impl IdempotencyKeyHeader {
         let body = match tokio::spawn(traces::along(task)).await {
             Ok(settled) => settled?,
             // A panic decides nothing about the request, so a retry may run.
+            // The key would stay claimed until it expires, and every repeat would get a 409.
             Err(panicked) => {
                 give_back(&spare.0, &spare.1).await;
                 return Err(HttpError::internal(panicked.to_string()));
@@ -198,6 +204,7 @@ impl IdempotencyKeyHeader {
 }
 
 async fn give_back(app: &App, receipt: &IdempotencyReceipt) {
+    // The caller gets the answer of the work. The claim expires by itself.
     if let Err(error) = receipt.release(app).await {
         tracing::warn!(%error, "idempotency key could not be released");
     }
@@ -220,6 +227,7 @@ async fn settle(
             Ok(body)
         }
         Err(error) => {
+            // A lost race is a 409 of this moment. Stored, it would be the answer to every later repeat.
             let lost_a_race = matches!(error, ServiceError::Store(StoreError::Conflict));
             let error = HttpError::from(error);
             let status = error.status();
@@ -227,6 +235,7 @@ async fn settle(
                 give_back(app, receipt).await;
             } else {
                 let body = error.body().to_string();
+                // The refusal changed nothing, so a repeat that is evaluated again does no harm.
                 if let Err(error) = receipt.keep(app, status.as_u16(), &body).await {
                     tracing::warn!(%error, "idempotent answer could not be stored");
                 }
@@ -238,6 +247,7 @@ async fn settle(
 }
 
 fn replay(status: u16, body: String) -> Response {
+    // Only this service writes the column, so another number would be a defect.
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = [
         (

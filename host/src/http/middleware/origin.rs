@@ -15,6 +15,7 @@ pub fn origin(app: &App, parts: &Parts) -> RequestOrigin {
     let user_agent = parts.headers.get(header::USER_AGENT);
     let user_agent = user_agent.and_then(|value| value.to_str().ok());
     let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+    // Proxies can add a header of their own instead of extending the first one, so all count, in order.
     let forwarded = parts.headers.get_all("x-forwarded-for");
     let forwarded: Vec<&str> = forwarded
         .iter()
@@ -26,6 +27,7 @@ pub fn origin(app: &App, parts: &Parts) -> RequestOrigin {
 
     RequestOrigin {
         ip: client.map(|client| client.to_string()),
+        // The text becomes part of the evidence, and a client can send one of any length.
         user_agent: user_agent.map(|text| text.chars().take(400).collect()),
     }
 }
@@ -33,6 +35,7 @@ pub fn origin(app: &App, parts: &Parts) -> RequestOrigin {
 /// Returns the nearest address that is not a trusted proxy. An untrusted hop can forge everything
 /// before it, so the search ends there.
 fn client(peer: IpAddr, forwarded: &str, trusted: &[IpNet]) -> IpAddr {
+    // An IPv4 peer of a dual-stack socket has a mapped address, which no IPv4 network contains.
     let mut client = peer.to_canonical();
     for hop in forwarded.rsplit(',') {
         if !trusted.iter().any(|network| network.contains(&client)) {
@@ -41,6 +44,7 @@ fn client(peer: IpAddr, forwarded: &str, trusted: &[IpNet]) -> IpAddr {
 
         match hop.trim().parse::<IpAddr>() {
             Ok(hop) => client = hop.to_canonical(),
+            // A proxy that writes no address, such as `unknown`, ends the chain that can be trusted.
             Err(_) => break,
         }
     }

@@ -21,6 +21,7 @@ const ALIKE: f64 = 0.8;
 
 /// Returns the known name that was probably meant.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // Camel case is a likely mistake, and differs by separators and case only.
     let plain = |name: &str| name.replace(['_', '-'], "").to_lowercase();
     let wanted = plain(name);
     known
@@ -43,6 +44,7 @@ pub fn issue(
         "part" => "unknown_part",
         _ => "unknown_parameter",
     };
+    // The name is the caller's and can be of any length.
     let name: String = name.chars().take(100).collect();
     let message = match nearest {
         Some(nearest) => format!("Unknown {what}: {name}; did you mean {nearest}?"),
@@ -71,6 +73,7 @@ pub fn close(schema: &mut Value) {
     match schema {
         Value::Array(schemas) => schemas.iter_mut().for_each(close),
         Value::Object(members) => {
+            // A property may be named `properties`, so only an object with schemas counts.
             if members.get("properties").is_some_and(Value::is_object) {
                 members
                     .entry("additionalProperties")
@@ -96,6 +99,7 @@ pub fn close(schema: &mut Value) {
 
 /// Closes the documented schema of a request body, as [`close`] does for the validated one.
 pub fn close_documented(context: &mut GenContext, schema: &Schema) {
+    // Schemas can refer to each other in a circle.
     let mut open = references(schema.as_value());
     let mut seen = Vec::new();
     while let Some(name) = open.pop() {
@@ -184,6 +188,7 @@ pub async fn note_query(
     mut request: Request,
     next: Next,
 ) -> Response {
+    // Most requests have no query, and need no look-up.
     if let (Some(_), Some(route)) = (request.uri().query(), route) {
         let key = (request.method().to_string(), route.as_str().to_owned());
         if let Some(known) = queries.0.get(&key) {

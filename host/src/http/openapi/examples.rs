@@ -33,6 +33,7 @@ pub fn of(schema: &Value) -> Value {
 
 /// Returns a value that a schema allows.
 fn value(schema: &Value, name: &str, schemas: &Value, depth: usize) -> Value {
+    // An example of the type is better than a made one. A constant or default is at least valid.
     let stated = [
         &schema["examples"][0],
         &schema["const"],
@@ -55,6 +56,7 @@ fn value(schema: &Value, name: &str, schemas: &Value, depth: usize) -> Value {
         .find(|one| one["type"] != "null")
     {
         let chosen = value(choice, name, schemas, depth);
+        // A flattened enum has members beside its alternatives, and the example needs both.
         return match object(schema, schemas, depth) {
             Value::Object(mut members) if chosen.is_object() => {
                 members.extend(chosen.as_object().cloned().unwrap_or_default());
@@ -64,6 +66,7 @@ fn value(schema: &Value, name: &str, schemas: &Value, depth: usize) -> Value {
         };
     }
 
+    // An optional member has the type `[T, null]`, with the useful one first.
     let kinds = schema["type"].as_array();
     let kind = kinds
         .and_then(|kinds| kinds.first())
@@ -72,6 +75,7 @@ fn value(schema: &Value, name: &str, schemas: &Value, depth: usize) -> Value {
         Some("string") => text(schema, name).into(),
         Some("integer" | "number") => schema["minimum"].as_i64().unwrap_or(0).max(1).into(),
         Some("boolean") => true.into(),
+        // Schemas can contain themselves, so the depth ends the recursion.
         Some("array") => match schema["items"].as_object() {
             Some(items) if depth < DEPTH => json!([value(&json!(items), name, schemas, depth + 1)]),
             _ => json!([]),
@@ -98,6 +102,7 @@ fn object(schema: &Value, schemas: &Value, depth: usize) -> Value {
 
 /// Returns a text as a member of that name has it.
 fn text(schema: &Value, name: &str) -> String {
+    // A pattern begins with the prefix of the id's kind, so generated clients show plausible ids.
     if let Some(pattern) = schema["pattern"].as_str()
         && let Some((prefix, _)) = pattern.trim_start_matches(['^', '(']).split_once('_')
     {
@@ -109,6 +114,7 @@ fn text(schema: &Value, name: &str) -> String {
 
     let text = match name {
         _ if name.ends_with("hash") || name == "sha256" => return "5f".repeat(32),
+        // Reserved names and numbers (RFC 2606, RFC 5737, 555-01xx), so no example reaches a real person.
         _ if name.ends_with("email") || name.ends_with("_by") => "kim@elm.example",
         _ if name.ends_with("url") => "https://sign.oak.example/",
         _ if name.ends_with("version") => "1.2.0",

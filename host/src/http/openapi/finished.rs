@@ -117,6 +117,7 @@ const HEADERS: [(&str, &str, &str, &str); 6] = [
 /// Returns the finished document.
 pub fn finished(document: &OpenApi) -> Value {
     let mut document = json!(document);
+    // First, because the later steps compare and describe schemas in their final form.
     typed(&mut document);
     document["tags"] = TAGS
         .iter()
@@ -124,6 +125,7 @@ pub fn finished(document: &OpenApi) -> Value {
         .collect();
     let readers = readers(&document["paths"]);
 
+    // A copy, because the operations are changed while their examples read the schemas.
     let schemas = document["components"]["schemas"].clone();
     let mut statuses = BTreeSet::new();
     for_each_operation(&mut document["paths"], |path, method, operation| {
@@ -143,6 +145,7 @@ pub fn finished(document: &OpenApi) -> Value {
         examples::add(operation, &schemas);
         let summary = operation["summary"].clone();
         operation["description"] = summary;
+        // Our calls to receivers carry a signature, and none of the credentials of the API.
         operation["security"] = json!([]);
     });
 
@@ -161,6 +164,7 @@ pub fn finished(document: &OpenApi) -> Value {
             json!({ "description": description, "schema": { "type": kind } });
     }
 
+    // Last, because the steps before replace references.
     prune(&mut document);
     document
 }
@@ -181,6 +185,8 @@ fn typed(value: &mut Value) {
         Value::Object(members) => {
             for choice in ["allOf", "oneOf"] {
                 let parts = members.get(choice).and_then(Value::as_array);
+                // schemars wraps a reference that has a description of its own. Generators make a nameless
+                // type of that.
                 if let Some([only]) = parts.map(Vec::as_slice)
                     && let Some(only) = only.as_object().cloned()
                 {
@@ -197,6 +203,7 @@ fn typed(value: &mut Value) {
                 }
             }
 
+            // Examples can have a member `properties`, too. Only schemas have a type beside it.
             let is_schema = members.contains_key("type");
             let properties = members.get_mut("properties").filter(|_| is_schema);
             for (_, schema) in properties
@@ -221,6 +228,7 @@ fn typed(value: &mut Value) {
 fn callers(operation: &mut Value) {
     let requirement = operation["security"][0].as_object().cloned();
     let (text, named) = match requirement.unwrap_or_default().into_iter().next() {
+        // An empty list states that there is no credential. A missing one would inherit a default.
         None => {
             operation["security"] = json!([]);
             ("No credential.".to_owned(), None)
@@ -271,6 +279,7 @@ fn shared_errors(operation: &mut Value, statuses: &mut BTreeSet<u16>) {
             continue;
         };
 
+        // An error with a schema of its own stays where it is.
         if answer["content"]["application/json"]["schema"]["$ref"] == "#/components/schemas/Error" {
             *answer = json!({ "$ref": format!("#/components/responses/{}", name_of(status)) });
             statuses.insert(status);
@@ -300,6 +309,7 @@ fn error_answer(status: u16) -> Value {
     };
 
     let mut headers = json!({ "X-Request-Id": header("RequestId") });
+    // The only statuses after which a repeat of the same request can succeed.
     if matches!(status, 409 | 429 | 503) {
         headers["Retry-After"] = header("RetryAfter");
     }
@@ -323,6 +333,7 @@ fn headers(operation: &mut Value) {
     let parameters = operation["parameters"].as_array();
     let mut repeats = parameters.into_iter().flatten();
     let repeats = repeats.any(|parameter| parameter["name"] == "Idempotency-Key");
+    // Only API keys have an allowance that the answer reports.
     let has_key = operation["security"][0]["apiKey"].is_array();
     let shown = HEADERS.iter().filter(|(name, ..)| match *name {
         "RequestId" => true,
@@ -352,6 +363,7 @@ fn readers(paths: &Value) -> BTreeMap<String, Vec<String>> {
 
         if let Some(id) = item["get"]["operationId"]
             .as_str()
+            // A link can fill in one id only, so operations with a second one are left out.
             .filter(|_| !rest.contains('{'))
         {
             readers
@@ -370,6 +382,7 @@ fn links(operation: &mut Value, readers: &[String]) {
     let made = answers
         .into_iter()
         .flatten()
+        // Other answers to a POST describe a changed object, to which the caller has the id already.
         .find(|(status, _)| *status == "201");
     let Some((_, answer)) = made else {
         return;
@@ -410,6 +423,7 @@ fn references(part: &Value, schemas: &Value, used: &mut BTreeSet<String>) {
         Value::Object(members) => {
             let named = members.get("$ref").and_then(Value::as_str);
             let named = named.and_then(|named| named.strip_prefix("#/components/schemas/"));
+            // A schema that was seen is not followed again, because schemas can contain themselves.
             if let Some(name) = named
                 && used.insert(name.to_owned())
             {

@@ -44,6 +44,7 @@ pub fn mark(name: &str, schema: &mut Value, schemas: &Value) {
         mark(name, value, schemas);
     }
 
+    // Parts without a name of their own belong to the schema around them.
     for part in ["items", "anyOf", "oneOf", "allOf"] {
         match schema.get_mut(part) {
             Some(Value::Array(parts)) => parts.iter_mut().for_each(|one| mark(name, one, schemas)),
@@ -102,6 +103,7 @@ fn is_closed(value: &Value, schemas: &Value) -> bool {
             .iter()
             .filter(|part| part["type"] != "null")
             .peekable();
+        // One open alternative is enough to let any text in, so all of them have to be closed.
         return texts.peek().is_some() && texts.all(|part| is_closed(part, schemas));
     }
 
@@ -111,6 +113,7 @@ fn is_closed(value: &Value, schemas: &Value) -> bool {
 
     let is_id = value["pattern"]
         .as_str()
+        // The pattern of TypeIDs. A person's text does not fit it.
         .is_some_and(|pattern| pattern.ends_with("{25}$"));
     value.get("enum").is_some()
         || value.get("const").is_some()
@@ -150,6 +153,7 @@ impl LoggedOperations {
             schemas: &schemas,
             known: HashMap::new(),
         };
+        // All errors share one schema, so they are not read for each operation.
         let error = reader.named(ERROR);
 
         let mut of = HashMap::new();
@@ -167,6 +171,7 @@ impl LoggedOperations {
                 let request = body.and_then(|body| body.content.get("application/json"));
                 let answers = operation.responses.iter().flat_map(|all| &all.responses);
                 let answer = answers
+                    // Errors have a schema of their own, see `bodies`.
                     .filter(|(status, _)| matches!(status, StatusCode::Code(200..=299)))
                     .filter_map(|(_, answer)| answer.as_item())
                     .find_map(|answer| answer.content.get("application/json"));
@@ -195,6 +200,7 @@ impl LoggedOperations {
         status: u16,
     ) -> (Option<Arc<LoggedMembers>>, Option<Arc<LoggedMembers>>) {
         let bodies = self.of.get(&(method.to_owned(), route.to_owned()));
+        // An operation that is not in the document keeps nothing of its bodies.
         let bodies = bodies.cloned().unwrap_or_default();
         let answer = if status >= 400 {
             Some(self.error.clone())
@@ -241,6 +247,7 @@ impl SchemaReader<'_> {
         };
         for (member, value) in schema["properties"].as_object().into_iter().flatten() {
             let mut inner = self.members(name, value);
+            // Numbers and booleans are kept by their type. Texts need one of these two reasons.
             if is_named(name, member) {
                 inner.keep_texts(&KeptTexts::All);
             } else if is_logged(name, member, value, self.schemas) {
@@ -257,6 +264,7 @@ impl SchemaReader<'_> {
         }
 
         for part in alternatives(schema).into_iter().flatten() {
+            // The log does not know which alternative a body is, so it keeps what any of them allows.
             read.merge(&self.members(name, part));
         }
 

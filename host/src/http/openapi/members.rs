@@ -359,6 +359,7 @@ pub fn describe(schema: &str, value: &mut Value) {
         Value::Object(members) => {
             let properties = members.get_mut("properties").and_then(Value::as_object_mut);
             for (name, member) in properties.into_iter().flatten() {
+                // A referenced schema describes itself, and the type's own words come first.
                 if member.is_object()
                     && member.get("$ref").is_none()
                     && member.get("description").is_none()
@@ -378,6 +379,7 @@ pub fn describe(schema: &str, value: &mut Value) {
 fn description(schema: &str, name: &str) -> Option<&'static str> {
     let own = format!("{schema}.{name}");
     let find = |key: &str| MEMBERS.binary_search_by_key(&key, |(known, _)| known);
+    // The same name can mean another thing in one schema.
     let found = find(&own).or_else(|_| find(name)).ok()?;
     Some(MEMBERS.get(found)?.1)
 }

@@ -89,6 +89,7 @@ pub fn error(operation: &mut Operation, status: u16) {
         .responses
         .get_or_insert_default()
         .responses
+        // Extractors and routes both add statuses, and a repeat does no harm.
         .entry(StatusCode::Code(status))
         .or_insert(ReferenceOr::Item(response));
 }
@@ -110,6 +111,7 @@ pub fn describe(
 ) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
     move |mut operation| {
         let inner = operation.inner_mut();
+        // Every operation can meet a defect, or a database that is restarting.
         for status in errors.iter().chain(&[500, 503]) {
             error(inner, *status);
         }
@@ -138,9 +140,11 @@ fn description(limits: &RateLimitSettings) -> String {
 
     let limits: Vec<String> = limits
         .into_iter()
+        // 0 switches a limit off, and readers would take it for "none allowed".
         .filter(|(_, limit)| *limit > 0)
         .map(|(what, limit)| format!("{limit} for {what}"))
         .collect();
+    // The limits are those of this installation, because clients plan their pace by them.
     let mut text = String::from(
         "Electronic signatures, tamper-evident authoritative copies, and their proof. \
          Every POST takes an Idempotency-Key: the same key and body within 24 hours \
@@ -158,6 +162,7 @@ fn description(limits: &RateLimitSettings) -> String {
 
 /// Returns the document without its paths.
 pub fn head(base_url: &str, limits: &RateLimitSettings) -> OpenApi {
+    // Written by hand: errors are made by `HttpError::body` and have no type to derive it from.
     let error = json_schema!({
         "type": "object",
         "description": "Body of every error.",
@@ -199,6 +204,7 @@ pub fn head(base_url: &str, limits: &RateLimitSettings) -> OpenApi {
     components
         .schemas
         .insert("Error".into(), schema_object(error));
+    // The type is in no signature of a handler, so nothing else would add it.
     components.schemas.insert(
         "ValidationIssue".into(),
         schema_object(event_schemas::inlined::<ValidationIssue>()),
@@ -234,6 +240,7 @@ pub fn head(base_url: &str, limits: &RateLimitSettings) -> OpenApi {
         }),
     );
 
+    // Webhooks are no routes, so they are added here and not by a handler.
     event_schemas::add(&mut api);
     api
 }

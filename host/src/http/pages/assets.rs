@@ -107,6 +107,7 @@ impl Asset {
     }
 
     fn new(name: &str, content_type: &'static str, bytes: Cow<'static, [u8]>) -> Self {
+        // The version comes from the bytes, so that all nodes of a release write the same address.
         let digest = hex::encode(Sha256::digest(&bytes));
         Self {
             name: name.to_owned(),
@@ -122,6 +123,8 @@ impl Asset {
 
     /// Answers a request; the address of an older version gives the current text for a while.
     fn answer(&self, query: Option<&str>) -> Response {
+        // While nodes are upgraded, a page of one may ask another node for a version that it does not
+        // have. An hour bounds how long the browser keeps that answer.
         let lifetime = if query == Some(self.version.as_str()) {
             "public, max-age=31536000, immutable"
         } else {

@@ -45,6 +45,7 @@ async fn show(
         Ok(None) => return unknown_link(visit.texts),
         Err(error) => return HttpError::from(error).into_response(),
     };
+    // A SHA-256 is too large for an index even if all of its digits are decimal, so one path serves both.
     let Ok(index) = name.parse::<usize>() else {
         return download(&app, &visit, &form, &name).await;
     };
@@ -92,6 +93,8 @@ async fn upload(
         return unknown_link(visit.texts);
     };
 
+    // An upload costs memory and sandbox time, so it shares the limit of downloads instead of that of
+    // page views.
     let (parts, body) = request.into_parts();
     let (copies, token) = (LimitedCredential::Copies, visit.token.reveal());
     if let Err(refused) = limits::admit(&app, copies, token, &parts) {
@@ -100,6 +103,8 @@ async fn upload(
 
     let by_script = is_by_script(&parts.headers);
     let request = Request::from_parts(parts, body);
+    // Checked before the body is read: a link without its code or identity check makes this node spool
+    // nothing.
     let form = match readable(&app, &visit, submitter).await {
         Ok(form) => form,
         Err(error) => return HttpError::from(error).into_response(),
@@ -113,6 +118,8 @@ async fn upload(
         Ok(sent) => sent,
         Err(error) => return error.into_response(),
     };
+    // A browser sends an empty part when the signer chose no file. That is a mistake in the form and
+    // no broken request.
     let done = match sent.file() {
         Ok(file) => {
             let signer = (submitter, visit.signer.email.as_str());
@@ -124,6 +131,8 @@ async fn upload(
         }
     };
 
+    // The first entry makes the signer `started`. Later ones change nothing in the envelope, so the
+    // provider is not read again.
     if done.is_ok() && visit.signer.status != SignerStatus::Started {
         follow(&app, &visit, None).await;
     }
@@ -140,6 +149,7 @@ async fn upload(
                 Err(error) => visit.failed(error),
             }
         }
+        // A reload of the next page uploads nothing again.
         Ok(_) => Redirect::to(&format!("{}#field-{index}", visit.path())).into_response(),
         Err(FormError::Invalid(problems)) if by_script => {
             let saved = SavedForm {
@@ -174,6 +184,7 @@ async fn download(app: &App, visit: &SignerVisit, form: &SigningForm, sha256: &s
 
     match read.await {
         Ok(Some((file, bytes))) => {
+            // A signer chose these bytes. Browsers save them and never run them as a page of our origin.
             let headers = [
                 (header::CONTENT_TYPE, file.content_type.clone()),
                 (
@@ -186,11 +197,13 @@ async fn download(app: &App, visit: &SignerVisit, form: &SigningForm, sha256: &s
 
             (headers, Body::from(bytes)).into_response()
         }
+        // A file that this signer may not see looks like one that does not exist.
         Ok(None) => unknown_link(visit.texts),
         Err(error) => HttpError::from(error).into_response(),
     }
 }
 
 fn is_visible(file: &SignersFile, role: &str, sha256: &str) -> bool {
+    // Until its owner has signed, a file can still be taken back, so no other signer sees it.
     file.file.sha256 == sha256 && (file.is_final || file.role == role)
 }

@@ -30,6 +30,7 @@ pub fn routes() -> Router<App> {
 
 async fn brand(app: &App, org: &str, request: Request) -> Result<OrganizationBrand, HttpError> {
     let (parts, _) = request.into_parts();
+    // No credential guards the brand, so requests count by address only.
     limits::admit(app, LimitedCredential::Address, "", &parts)?;
     let org = OrgId::parse(org).ok_or(ServiceError::NotFound("Organization"))?;
     let organization = dispatch::organization(app, &org).await?;
@@ -43,6 +44,8 @@ async fn style(
     request: Request,
 ) -> Result<Response, HttpError> {
     let brand = brand(&app, &org, request).await?;
+    // `embed.js` links this sheet for every organization. One without a colour gets an empty sheet and
+    // no error.
     let text = brand.color.map_or(String::new(), |color| {
         format!(
             ":root {{ --accent: {color}; --on-accent: {}; }}\n",
@@ -50,6 +53,7 @@ async fn style(
         )
     });
 
+    // The address has no version. A new colour shows within five minutes.
     let headers = [
         (header::CONTENT_TYPE, "text/css; charset=utf-8"),
         (header::CACHE_CONTROL, "public, max-age=300"),
@@ -66,6 +70,7 @@ async fn logo(
         return Ok(StatusCode::NOT_FOUND.into_response());
     };
 
+    // The organization uploaded the bytes, so browsers must not guess another type for them.
     let headers = [
         (header::CONTENT_TYPE, logo.file_type.as_str()),
         (header::CACHE_CONTROL, "public, max-age=300"),

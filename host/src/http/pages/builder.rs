@@ -51,6 +51,7 @@ impl FromRequestParts<App> for FieldBuilderSession {
         let counted = Some(LimitedCredential::BuilderSession);
         let lookup = CredentialLookup::begin(app, counted, token, parts).await?;
         let session = builder::session(lookup.core(), &app.access, token).await?;
+        // Counts a wrong token against its network before the caller learns that it is wrong.
         lookup.settle(app, session.is_some())?;
         session.ok_or_else(|| HttpError::new(StatusCode::UNAUTHORIZED, "Invalid token"))
     }
@@ -96,6 +97,7 @@ async fn picture(
     let document = session.template.document.as_ref().ok_or_else(not_found)?;
     let document = document.clone().into();
     let picture = pages::picture(&app, &app.pages, &document, page, WIDTHS[1]).await?;
+    // The address does not name the document, so a replaced one shows after an hour at most.
     let headers = [
         (header::CONTENT_TYPE, "image/png"),
         (header::CACHE_CONTROL, "private, max-age=3600"),
@@ -107,6 +109,7 @@ async fn picture(
 /// Opens the builder for the token that the shell posts. Only the organization's own pages may frame
 /// it.
 async fn open(State(app): State<App>, request: Request) -> Response {
+    // The extractor consumes the request, but a refusal needs the headers for its language.
     let (parts, body) = request.into_parts();
     let form = FormBody::<TokenForm>::from_request(Request::from_parts(parts.clone(), body), &app);
     let Ok(FormBody(form)) = form.await else {
@@ -119,6 +122,7 @@ async fn open(State(app): State<App>, request: Request) -> Response {
         let session = builder::session(lookup.core(), &app.access, &form.token).await?;
         lookup.settle(&app, session.is_some())?;
 
+        // An expired token still names its organization, so the page can have that look.
         let Some(session) = session else {
             let issuer = builder::issuer(&app, &app.access, &form.token).await?;
             return Ok(embed::refused(&parts.headers, issuer));
@@ -182,6 +186,8 @@ const RULES: [(&str, &[RuleControl]); 4] = [
 fn page(look: PageLook, session: &FieldBuilderSession, token: &str) -> Response {
     let title = &session.template.name;
     let texts = look.texts;
+    // The script sends the token with each request as a bearer token, so it is in the page and in no
+    // cookie.
     let body = html! {
         header.top.bar {
             div.title { (look.masthead()) h1 { (title) } }
@@ -299,6 +305,8 @@ async fn preview(
     let tries = request.values.is_some();
     let made = builder::preview(&app, &app.pages, &session, request).await?;
     let look = preview_look(&made);
+    // With entries, the script of an open preview asks for the verdict of the rules. Without them, it
+    // opens the form.
     if tries {
         return Ok(Json(json!({ "data": for_script(look.texts, &made.tried) })).into_response());
     }
@@ -308,6 +316,7 @@ async fn preview(
 /// Returns the look of a preview, which no page may frame.
 pub fn preview_look(made: &FormPreview) -> PageLook {
     let texts = Texts::of(made.organization.settings.language);
+    // The builder writes the answer into its own frame (`srcdoc`). No page loads it by an address.
     PageLook {
         framing: FramePolicy::Nobody,
         ..PageLook::of(made.organization.clone(), texts)
@@ -318,6 +327,7 @@ pub fn preview_look(made: &FormPreview) -> PageLook {
 /// if it is empty.
 pub fn preview_page(look: PageLook, title: &str, path: &str, made: &FormPreview) -> Response {
     let texts = look.texts;
+    // The template is not sent yet, so no jurisdiction chooses the wording.
     let consent = texts.consent(&made.organization, SignerKind::Signer, None);
     let shown = SigningPage {
         path,
@@ -328,6 +338,7 @@ pub fn preview_page(look: PageLook, title: &str, path: &str, made: &FormPreview)
         name: &texts.text("builder-sample-signer"),
         role: &made.form.submitter.role,
         kind: SignerKind::Signer,
+        // Delegation and payment belong to an envelope, and a preview has none.
         allow_delegation: false,
         delegate_phone: false,
         owes: None,

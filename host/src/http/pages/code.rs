@@ -30,6 +30,7 @@ pub async fn ask(app: &App, visit: &SignerVisit) -> Response {
 pub async fn submitted(app: &App, visit: &SignerVisit, action: &str, given: &str) -> Response {
     let sends = visit.signer.access.is_sent();
     let answer = match action {
+        // A passcode was agreed with the sender. A request cannot make this host send it.
         "send-code" if sends => sent(app, visit).await,
         "enter-code" if !given.trim().is_empty() => checked(app, visit, given).await,
         // For example a form that was open when the cookie expired.
@@ -47,6 +48,8 @@ async fn sent(app: &App, visit: &SignerVisit) -> Result<Response, ServiceError> 
             CodeRequest::Later(next) => {
                 let minutes = minutes(next, app.clock.now());
                 let text = visit.texts.with("code-later", [("minutes", minutes)]);
+                // The code that was sent last may still be valid, so the page offers its entry beside the
+                // waiting time.
                 let prompt = access_codes::prompt(app, envelope, signer, &visit.network).await?;
                 let page = page(app, visit, prompt, Some(&text));
                 let wait = seconds(next, app.clock.now()).to_string();
@@ -68,6 +71,8 @@ async fn checked(app: &App, visit: &SignerVisit, given: &str) -> Result<Response
 
     Ok(match check {
         CodeCheck::Right(pass) => {
+            // A new request opens the document. A reload of this one would send a code again that works
+            // only once.
             let mut response = Redirect::to(visit.path()).into_response();
             let cookie = HeaderValue::from_str(&cookie(app, visit, &pass));
             let cookie = cookie.map_err(|error| ServiceError::Internal(error.to_string()))?;
@@ -79,6 +84,7 @@ async fn checked(app: &App, visit: &SignerVisit, given: &str) -> Result<Response
             let wrong = visit.texts.text("code-wrong");
             page(app, visit, CodePrompt::Enter, Some(&wrong))
         }
+        // No code is left that could be right, so the page offers to send another one.
         CodeCheck::Outdated => {
             let wrong = visit.texts.text("code-outdated");
             page(app, visit, CodePrompt::Send, Some(&wrong))
@@ -89,6 +95,7 @@ async fn checked(app: &App, visit: &SignerVisit, given: &str) -> Result<Response
 /// The cookie also works in a frame of the organization's page, which is on another site: its path
 /// contains the signing link, so no other site can use it.
 fn cookie(app: &App, visit: &SignerVisit, pass: &str) -> String {
+    // Browsers refuse `SameSite=None` without `Secure`, which an installation without TLS cannot have.
     let secure = app.config.signing_url().starts_with("https:");
     let scope = if secure {
         "SameSite=None; Secure; Partitioned"
@@ -101,6 +108,7 @@ fn cookie(app: &App, visit: &SignerVisit, pass: &str) -> String {
 
 fn page(app: &App, visit: &SignerVisit, prompt: CodePrompt, wrong: Option<&str>) -> Response {
     let texts = visit.texts;
+    // Everyone with the link sees this page, so it shows only parts of the address and of the number.
     let told = |mail: &'static str, phone: &'static str| match &visit.signer {
         Signer {
             access: SignerAccess::SmsCode,
@@ -177,11 +185,13 @@ fn masked(email: &str) -> String {
     let letters: Vec<char> = local.chars().collect();
     match letters.as_slice() {
         [first, .., last] => format!("{first}…{last}@{domain}"),
+        // A single letter would be the whole local part, so none is shown.
         _ => format!("…@{domain}"),
     }
 }
 
 fn seconds(until: Timestamp, now: Timestamp) -> i64 {
+    // The time may pass while the page is written, and zero would make the client retry at once.
     (until.as_seconds() - now.as_seconds()).max(1)
 }
 

@@ -74,6 +74,7 @@ async fn show(visit: StatementVisit) -> Response {
         still,
         ..
     } = shown;
+    // The look takes the organization, and the page needs its form of dates afterwards.
     let dates = organization.settings.dates.clone();
 
     let look = PageLook::of(organization, texts);
@@ -157,6 +158,7 @@ async fn pdf(State(app): State<App>, visit: StatementVisit, request: Request) ->
         return refused;
     }
 
+    // Written for each download and stored nowhere, because equal statements give equal bytes.
     match obligor::pdf(&app, &visit.shown).await {
         Ok(pdf) => {
             let name = visit.texts.text("statement-title");
@@ -188,6 +190,7 @@ async fn json(State(app): State<App>, visit: StatementVisit, request: Request) -
 /// Returns the answer to a visitor with too many downloads.
 fn over_limit(app: &App, visit: &StatementVisit, request: Request) -> Option<Response> {
     let (parts, _) = request.into_parts();
+    // The PDF and the proofs cost much more than the page, so downloads have a limit of their own.
     let admitted = limits::admit(app, LimitedCredential::Copies, &visit.code, &parts);
     admitted.err().map(IntoResponse::into_response)
 }

@@ -38,6 +38,8 @@ pub fn routes(path: &str) -> Router<App> {
 /// Serves the page that an iframe loads first. It takes the token out of the fragment and posts it.
 pub async fn shell(headers: HeaderMap) -> Response {
     let texts = texts_for(&headers, Locale::default());
+    // The token is still in the fragment, so neither organization nor origins are known yet. The page
+    // shows nothing private (decision 0021).
     let look = PageLook {
         framing: FramePolicy::Anybody,
         leads_away: true,
@@ -78,12 +80,14 @@ async fn sign(
 
     match link.await {
         Ok(Some(url)) => Redirect::to(&url).into_response(),
+        // Also for a valid token of a user who is no longer a signer, for example after a correction.
         Ok(None) => expired(&app, &headers, &form.token).await,
         Err(error) => HttpError::from(error).into_response(),
     }
 }
 
 async fn expired(app: &App, headers: &HeaderMap, token: &str) -> Response {
+    // The signature of an expired token still shows which organization issued it.
     match embed::issuer(app, &app.access, token).await {
         Ok(issuer) => refused(headers, issuer),
         Err(error) => HttpError::from(error).into_response(),
@@ -98,6 +102,7 @@ pub fn refused(headers: &HeaderMap, issuer: Option<Organization>) -> Response {
         Some(issuer) => PageLook::of(issuer, texts),
         None => PageLook::plain(texts),
     };
+    // A page that may not be framed stays blank, and the embedding page would not learn of the error.
     let look = PageLook {
         framing: FramePolicy::Anybody,
         ..look
@@ -131,6 +136,7 @@ async fn vault(
         let Some(opened) = embed::open(&app, &app.access, &form.token, Widget::Vault).await? else {
             return Ok(expired(&app, &headers, &form.token).await);
         };
+        // The token was checked above. `overview::record` checks no access itself.
         let record = overview::record(&app, &app.management, &opened.envelope).await?;
         let texts = texts_for(&headers, record.organization.settings.language);
         Ok(vault_page(&app, &opened, record, &form.token, texts))
@@ -147,11 +153,13 @@ fn vault_page(
     token: &str,
     texts: Texts,
 ) -> Response {
+    // The look takes the organization, and the page needs its form of dates afterwards.
     let dates = record.organization.settings.dates.clone();
     let envelope = &opened.envelope;
     let path = app.config.embed_path();
     let keeper = record.organization.display_name().to_owned();
     let mut look = PageLook::of(record.organization, texts);
+    // The download posts to this page, which redirects to a link that may be on another host.
     look.leads_away = true;
 
     let body = html! {
@@ -194,6 +202,7 @@ fn vault_page(
 
 fn standing(texts: Texts, status: EnvelopeStatus, is_damaged: bool, keeper: &str) -> Markup {
     let (title, text) = match status {
+        // Before the status: a page must never call a damaged record safe.
         _ if is_damaged => ("vault-damaged-title", "vault-damaged"),
         EnvelopeStatus::Vaulted => ("vault-safe-title", "vault-safe"),
         EnvelopeStatus::VaultedOut => ("vault-handed-over-title", "vault-handed-over"),
@@ -208,6 +217,7 @@ async fn copy(
     headers: HeaderMap,
     FormBody(form): FormBody<TokenForm>,
 ) -> Response {
+    // The page has no session. Its form sends the token again, which may have expired in the meantime.
     let link = async {
         match embed::open(&app, &app.access, &form.token, Widget::Vault).await? {
             Some(opened) => {
@@ -243,6 +253,8 @@ async fn element(State(app): State<App>) -> Response {
         include_str!("assets/element.js")
     );
 
+    // Partners load the element as a module, for which browsers require CORS. Their pages name no
+    // version, so an hour bounds how long an upgrade takes to reach them.
     let headers = [
         (header::CONTENT_TYPE, "text/javascript; charset=utf-8"),
         (header::CACHE_CONTROL, "max-age=3600"),

@@ -85,6 +85,8 @@ async fn show(State(app): State<App>, visit: Visit) -> Response {
         let Some(record) = views::shown(&app, &app.management, &visit.view).await? else {
             return Ok(None);
         };
+        // People see the non-authoritative copy. The authoritative one leaves the vault by single-use
+        // links only.
         let Some(document) = record.envelope.record.copy.clone() else {
             return Ok(None);
         };
@@ -143,6 +145,7 @@ fn shown(visit: Visit, record: &ShownRecord, pages: &[PageFacts]) -> Response {
         path,
         ..
     } = visit;
+    // The look takes the organization, and the page needs its form of dates afterwards.
     let dates = organization.settings.dates.clone();
 
     let sender = organization.display_name().to_owned();
@@ -196,6 +199,7 @@ async fn page(
     Query(query): Query<PageQuery>,
 ) -> Response {
     let read = async {
+        // Checked for each picture: a look ends after an hour, and the page may stay open longer.
         let envelope = if views::is_opened(&app, &visit.view) {
             views::open_envelope(&app, &visit.view).await?
         } else {
@@ -214,6 +218,7 @@ async fn page(
 
 /// Hands a watermarked copy over.
 async fn copy(State(app): State<App>, visit: Visit, request: Request) -> Response {
+    // Each copy is written anew with its own watermark, so copies have a limit of their own.
     let (parts, _) = request.into_parts();
     let copies = LimitedCredential::Copies;
     if let Err(refused) = limits::admit(&app, copies, &visit.code, &parts) {
@@ -222,6 +227,7 @@ async fn copy(State(app): State<App>, visit: Visit, request: Request) -> Respons
 
     match inspection::copy_for(&app, &app.vault, &visit.view).await {
         Ok((name, pdf)) => saved(&name, pdf.len() as u64, Body::from(pdf)),
+        // The service answers so for a view that is over, and for one without the right to download.
         Err(ServiceError::NotFound(_)) => over(visit),
         Err(error) => HttpError::from(error).into_response(),
     }

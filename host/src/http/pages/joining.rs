@@ -80,6 +80,7 @@ async fn show(visit: JoinVisit) -> Response {
         return visit.over();
     }
 
+    // Mail programs fetch links, so a GET changes nothing. Only the button joins.
     let texts = visit.texts;
     let body = html! {
         p { (texts.with("join-hint", visit.values())) }
@@ -96,6 +97,8 @@ async fn show(visit: JoinVisit) -> Response {
 async fn join(State(app): State<App>, visit: JoinVisit) -> Response {
     let joined = match invitations::join(&app, &visit.shown.invitation.id).await {
         Ok(Some(joined)) => joined,
+        // The invitation was used or is over. Within 15 minutes a repeat gets another key if the first one
+        // was not used, because the answer with it may be lost.
         Ok(None) => return visit.over(),
         Err(error) => return HttpError::from(error).into_response(),
     };

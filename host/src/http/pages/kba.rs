@@ -26,6 +26,7 @@ pub async fn recognise(
     app: &App,
     visit: &SignerVisit,
 ) -> Result<Option<HeaderValue>, ServiceError> {
+    // Only a signer who was asked questions has a pass to which a browser could be bound.
     if !visit.signer.challenged {
         return Ok(None);
     }
@@ -39,6 +40,7 @@ pub async fn recognise(
         // checks are never shown in a widget, so no cross-site cookie is needed.
         let secure = if secure { "; Secure" } else { "" };
         let (value, path) = (token.reveal(), visit.path());
+        // As long as the mailed link that leads here.
         let life = MAIL_LIFE.as_secs();
         let cookie = format!(
             "{BROWSER}={value}; Path={path}; Max-Age={life}; HttpOnly; SameSite=Lax{secure}"
@@ -67,6 +69,7 @@ pub fn with_cookie(mut response: Response, cookie: Option<HeaderValue>) -> Respo
 
 /// Returns the page of the identity check, or none if the document is open.
 pub async fn closed(app: &App, visit: &SignerVisit, ip: Option<String>) -> Option<Response> {
+    // The step outlives the request when the client disconnects, so it owns its data.
     let (app_, envelope, signer) = (app.clone(), visit.envelope.clone(), visit.signer.clone());
     let gate = to_its_end(async move { kba::gate(&app_, &envelope, &signer, ip).await }).await;
     match gate {
@@ -98,6 +101,8 @@ pub async fn go_on(app: &App, visit: &SignerVisit, given: IdentitySubmission) ->
 async fn to_its_end(
     step: impl Future<Output = Result<IdentityGate, ServiceError>> + Send + 'static,
 ) -> Result<IdentityGate, ServiceError> {
+    // A spawned task would begin a trace of its own, and its provider calls would be missing in that
+    // of the request.
     let done = tokio::spawn(traces::along(step)).await;
     done.unwrap_or_else(|error| Err(ServiceError::Internal(error.to_string())))
 }
@@ -106,6 +111,8 @@ fn answer(app: &App, visit: &SignerVisit, gate: Result<IdentityGate, ServiceErro
     match gate {
         Ok(IdentityGate::Open) => Redirect::to(visit.path()).into_response(),
         Ok(IdentityGate::Shown(shown)) => page(visit, &shown, app.clock.now()),
+        // The link is valid and the signer made no mistake. The page asks to come back, and the log has
+        // the cause.
         Err(error @ (ServiceError::OtherProvider(..) | ServiceError::NotConfigured(_))) => {
             tracing::warn!(envelope = %visit.envelope.id, %error, "identity check unavailable");
             visit.unavailable("unavailable-identity")
@@ -170,6 +177,7 @@ fn identity(visit: &SignerVisit, fields: &[IdentityInput], shown: &IdentityPage)
     let texts = visit.texts;
     let problem = |name: &str| shown.problems.contains_key(name);
     let described = |name: &str| problem(name).then(|| format!("{name}-problem"));
+    // Without fields nothing about the person goes to the provider, so there is no box for a consent.
     html! {
         form.identity method="post" action=(visit.path()) novalidate autocomplete="on" {
             @for field in fields {
@@ -205,6 +213,7 @@ fn identity(visit: &SignerVisit, fields: &[IdentityInput], shown: &IdentityPage)
 }
 
 fn minutes(until: Timestamp, now: Timestamp) -> i64 {
+    // Rounded up, because a page with 0 minutes left would look like one that is over.
     ((until.as_seconds() - now.as_seconds() + 59) / 60).max(1)
 }
 
@@ -300,6 +309,7 @@ fn exhausted(texts: Texts) -> Markup {
 
 fn wait(texts: Texts, until: Timestamp, now: Timestamp) -> Markup {
     let minutes = minutes(until, now);
+    // The wait can last a day, and a large number of minutes is hard to read.
     let when = match minutes {
         ..=90 => texts.with("identity-wait-minutes", [("minutes", minutes)]),
         _ => texts.with("identity-wait-hours", [("hours", (minutes + 59) / 60)]),

@@ -49,6 +49,7 @@ pub fn script_texts(texts: Texts, script: &str) -> Markup {
         !before.is_some_and(char::is_alphanumeric)
     });
     let named = calls.filter_map(|(at, call)| script[at + call.len()..].split_once('"'));
+    // The script fills in the values itself, so it gets the patterns.
     let texts: serde_json::Map<String, serde_json::Value> = named
         .map(|(key, _)| (key.to_owned(), texts.pattern(key).into()))
         .collect();
@@ -96,6 +97,8 @@ impl PageLook {
         let path = brand::path(&organization.id);
         let name = organization.display_name().to_owned();
         let settings = organization.settings;
+        // The registered origins may frame every page of the organization. A caller that knows better
+        // replaces them.
         Self {
             name: Some(name),
             brand: settings.brand,
@@ -192,6 +195,8 @@ impl PageLook {
             }
         };
 
+        // Pages show personal data, so no cache keeps them. The address of a signing page is a credential,
+        // which no other site may see as referrer.
         let headers = [
             (header::CONTENT_TYPE, "text/html; charset=utf-8"),
             (header::CACHE_CONTROL, "no-store"),
@@ -223,6 +228,8 @@ impl PageLook {
             None => library,
         };
 
+        // `form-action` is open only for pages with forms that redirect to another host, because browsers
+        // apply it to redirects.
         format!(
             "default-src 'none'; style-src 'self'; font-src 'self'; {library}; \
              img-src 'self' data: blob:; form-action {}; base-uri 'none'; \

@@ -44,17 +44,21 @@ async fn pay(State(app): State<App>, visit: SignerVisit) -> Response {
         Err(error) => return HttpError::from(error).into_response(),
     }
 
+    // Two signers may share an address, so the position names the one who has to pay.
     let signer = &visit.signer;
     let position = Some(signer.position);
     let asked = payments::intent(&app, &visit.envelope, &signer.email, position).await;
     let intent = match asked {
         Ok(intent) => intent,
+        // The provider is away or not set up. The link is good, so the signer gets a page and the operator
+        // a log line.
         Err(error @ (ServiceError::OtherProvider(..) | ServiceError::NotConfigured(_))) => {
             tracing::warn!(envelope = %visit.envelope.id, %error, "payment page is not available");
             return visit.unavailable("unavailable-payment");
         }
         Err(error) => return HttpError::from(error).into_response(),
     };
+    // The payment arrived in the meantime, or another signer has to make it.
     let (true, Some(amount), Some(currency)) = (
         intent.payment_required,
         intent.amount_cents,
@@ -74,6 +78,7 @@ async fn pay(State(app): State<App>, visit: SignerVisit) -> Response {
     let texts = visit.texts;
     let amount = texts.amount(amount, currency);
     let title = texts.text("payment-title");
+    // A provider with neither a page nor a script collects in a way that is not on this page.
     if intent.script.is_none() {
         let body = html! {
             p { (texts.text("payment-due")) " " strong { (amount) } }
@@ -102,6 +107,8 @@ async fn pay(State(app): State<App>, visit: SignerVisit) -> Response {
     };
 
     let body = html! { (body) (script_texts(texts, assets::PAYMENT)) };
+    // The policy opens for the origin of the library only. Only the operator's provider instances may
+    // name one, because the script runs on pages of all tenants.
     let look = PageLook {
         library: intent.script.as_deref().and_then(origin_of),
         ..visit.look
@@ -112,6 +119,7 @@ async fn pay(State(app): State<App>, visit: SignerVisit) -> Response {
 /// Returns scheme, host and port, as used in a Content-Security-Policy.
 fn origin_of(url: &str) -> Option<String> {
     let origin = url::Url::parse(url).ok()?.origin();
+    // An opaque origin would be written as `null`, which names no host.
     origin.is_tuple().then(|| origin.ascii_serialization())
 }
 
@@ -135,6 +143,8 @@ impl FromRequestParts<App> for SandboxVisit {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
+        // In production the sandbox takes payments of test data only. Whether an intent is test data is
+        // known after it was read, so the first look-up names no organization.
         let unknown = || HttpError::new(StatusCode::NOT_FOUND, "Not found").into_response();
         let sandbox = app.sandbox(Slot::Payment, None).map_err(|_| unknown())?;
         let Path(id) = Path::<String>::from_request_parts(parts, app)
@@ -145,12 +155,14 @@ impl FromRequestParts<App> for SandboxVisit {
             .await
             .map_err(|error| HttpError::internal(error.to_string()).into_response())?
             .ok_or_else(unknown)?;
+        // Now with the organization: a live one has no sandbox in production.
         app.sandbox(Slot::Payment, Some(&intent.org))
             .map_err(|_| unknown())?;
 
         let organization = dispatch::organization(app, &intent.org).await;
         let organization = organization.map_err(|_| unknown())?;
         let query = Query::<ReturnQuery>::from_request_parts(parts, app).await;
+        // With the slash, because the URL of our host is also the beginning of `host.example.evil`.
         let ours = format!("{}/", app.config.signing_url());
         let back = query.ok().and_then(|Query(query)| query.back);
         Ok(Self {

@@ -21,6 +21,7 @@ const API: &str = "/api/";
 /// Replaces JSON errors with a page where a browser displays the response: below a signing link, and
 /// for every request that asks for HTML outside the API.
 pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Response {
+    // Read before the handler runs, which consumes the request.
     let shown = is_shown(&app, &request);
     let link = link_of(&app, request.uri().path());
     let of_console = request.uri().path().starts_with(console::PATH);
@@ -33,6 +34,7 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
         return response;
     };
 
+    // Reasons are written for integrators. Users of the console get them, signers get a general sentence.
     let told = response.extensions().get::<ErrorReasons>();
     let told = told.filter(|_| of_console && is_told(response.status()));
     let (title, text) = match told {
@@ -46,6 +48,7 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
     let look = look_of(&app, link, texts).await;
     let error = Some(EmbedMessage::Error);
     let mut page = look.notice(response.status(), &title, error, text);
+    // Clients wait for the time in this header, also when the body is a page.
     if let Some(after) = response.headers().get(header::RETRY_AFTER) {
         page.headers_mut()
             .insert(header::RETRY_AFTER, after.clone());
@@ -68,6 +71,8 @@ fn is_shown(app: &App, request: &Request) -> bool {
         return true;
     }
 
+    // Below a signing link a person sees every answer, apart from those to the script and the
+    // pictures. Some programs that open links name no type.
     let Some((_, rest)) = link_of(app, path) else {
         return false;
     };
@@ -96,6 +101,7 @@ async fn look_of(app: &App, link: Option<(LinkToken, String)>, texts: Texts) -> 
 
     match visits::find(app, &token).await {
         Ok(Some(visitor)) => PageLook::of(visitor.organization, texts),
+        // The database may be the reason for the error page, which must not fail a second time.
         _ => PageLook::plain(texts),
     }
 }

@@ -55,6 +55,7 @@ pub fn routes(path: &str) -> Router<App> {
 }
 
 async fn show(State(app): State<App>, visit: SignerVisit) -> Response {
+    // Before the closed pages: that of a signed document offers the copy, which needs the code as well.
     if visit.asks_for_code() {
         return code::ask(&app, &visit).await;
     }
@@ -74,6 +75,8 @@ async fn show(State(app): State<App>, visit: SignerVisit) -> Response {
 /// Shows the form. Programs fetch links, too: the signer is `viewed` by the first request of the page itself, or by the
 /// first act.
 async fn opened(app: &App, visit: SignerVisit) -> Response {
+    // Another provider has the form. The link still leads through this host, because that provider
+    // admits anyone at any time.
     let Some(submitter) = visit.room_submitter() else {
         return elsewhere(app, &visit).await;
     };
@@ -111,6 +114,7 @@ async fn elsewhere(app: &App, visit: &SignerVisit) -> Response {
             visit.notice_of_end(StatusCode::OK, "replaced-title", "replaced")
         }
         Ok(LinkDestination::Closed) => visit.failed(FormError::Closed),
+        // The link is valid, so the signer is asked to try again later. The log has the cause.
         Err(ServiceError::Provider(error)) => {
             tracing::warn!(envelope = %visit.envelope.id, %error, "redirect to provider failed");
             visit.unavailable("unavailable-document")
@@ -148,6 +152,7 @@ impl SubmittedForm {
         // A checkbox sends a hidden `false` before its own `true`: the last wins.
         let mut values: BTreeMap<String, String> = pairs.ok()?.0.into_iter().collect();
         let mut action = values.remove("action").unwrap_or_default();
+        // Without the script, this button removes a drawn signature: an empty value replaces it.
         if let Some(field) = action.strip_prefix("clear:") {
             values.insert(field.to_owned(), String::new());
             action = "save".into();
@@ -159,6 +164,7 @@ impl SubmittedForm {
         }
 
         let attaching = action.strip_prefix("attach:").map(str::to_owned);
+        // The form's own controls leave the map, so that only values of fields remain in it.
         Some(Self {
             action,
             detached,
@@ -216,11 +222,15 @@ impl ConsentTick {
             return Ok(Self::Absent);
         };
 
+        // The digest names the text itself. A `yes` of an old page, or the digest of an earlier text, is
+        // no consent to this one (decision 0055).
         let sha256 = visit.consent.sha256();
         if value != sha256 {
             return Ok(Self::OfAnotherText);
         }
 
+        // 15 U.S.C. §7001(c)(1) puts the statement before the consent, so a text that this signer's page
+        // never delivered does not count.
         let delivered = app.room().delivered_to(visit.reader(submitter)).await?;
         let shown_at = delivered.first(&DeliveredItem::Disclosure(sha256));
         Ok(
@@ -245,6 +255,7 @@ impl ConsentTick {
                 delivered,
             } => (*shown_at, delivered),
         };
+        // The organization asks for a consent that demonstrates access (15 U.S.C. §7001(c)(1)(C)(ii)).
         if visit.require_access && delivered.first(&DeliveredItem::Pdf).is_none() {
             return Err(Message::new("problem-open-pdf"));
         }
@@ -254,6 +265,8 @@ impl ConsentTick {
             locale: visit.consent.locale,
             sha256: visit.consent.sha256(),
             shown_at: Some(shown_at),
+            // The sentence beside the box confirms that the document could be read, so the tick is the
+            // signer's own statement.
             demonstrated: delivered.access(page_count, true),
         })
     }
@@ -272,6 +285,7 @@ async fn given_consent(
     // Only a consent that is recorded needs it.
     if tick.is_valid() && sent.action == "finish" {
         let room = app.room();
+        // Rules change fields and never pages, so the cheaper form without them is enough.
         let form = room.unruled_form(&visit.envelope.org, submitter).await?;
         let shown = pages::shown_facts(app, &app.pages, &form.document).await?;
         page_count = shown.len();
@@ -304,6 +318,7 @@ impl From<Problems> for FormFeedback {
 async fn submit(State(app): State<App>, visit: SignerVisit, request: Request) -> Response {
     if visit.asks_for_code() {
         return match SubmittedForm::read(&app, request).await {
+            // The script cannot show the page that asks for a code, so an error stops it.
             Some(sent) if sent.by_script => {
                 HttpError::new(StatusCode::FORBIDDEN, "A code is needed first").into_response()
             }
@@ -322,6 +337,7 @@ async fn submit(State(app): State<App>, visit: SignerVisit, request: Request) ->
         return visit.notice_of_end(StatusCode::BAD_REQUEST, "incomplete-title", "incomplete");
     };
 
+    // Checked for every form: a copied request must not skip the identity questions.
     match is_open(&app, &visit.envelope, &visit.signer).await {
         Ok(true) => {}
         // Forms of the identity check are posted to the same path.
@@ -339,6 +355,8 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
     let Some(submitter) = visit.room_submitter() else {
         return elsewhere(app, &visit).await;
     };
+    // Without the script, no request reports that the page was seen. The first act then shows that a
+    // person opened it.
     if let Err(failed) = note_seen(app, &visit, submitter).await {
         return failed;
     }
@@ -346,6 +364,7 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
         return StatusCode::NO_CONTENT.into_response();
     }
 
+    // A signer who names another person signs nothing, so no consent is read.
     if sent.action == "delegate" {
         return delegated(app, visit, submitter, sent).await;
     }
@@ -367,8 +386,10 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
 
     match done {
         Ok(saved) if sent.by_script => Json(for_script(visit.texts, &saved)).into_response(),
+        // Read again, because the act and `follow` have changed envelope and signer since.
         Ok(_) if sent.action == "finish" => visit.again(app).await.signed_page(true),
         Ok(_) if sent.action == "decline" => visit.declined_page(),
+        // A redirect, so that a reload saves nothing twice.
         Ok(saved) if saved.problems.is_empty() && sent.action != "review" => match sent.attaching {
             Some(field) => to_choice(app, &visit, submitter, &field).await,
             None => back(&visit),
@@ -411,6 +432,7 @@ pub(super) fn for_script(texts: Texts, saved: &SavedForm) -> Value {
 /// Returns whether the form's script sent a request and displays the answer itself.
 pub(super) fn is_by_script(headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT);
+    // A browser that opens a page never accepts JSON alone.
     accept.is_some_and(|accept| accept == "application/json")
 }
 
@@ -430,6 +452,8 @@ async fn act(
     );
     match sent.action.as_str() {
         "finish" => {
+            // The consent goes along as a result, so that the room reports a missing one together with the
+            // other problems.
             let (values, shown) = (&sent.values, sent.document.as_deref());
             room.finish(
                 org,
@@ -443,6 +467,7 @@ async fn act(
 
             Ok(SavedForm::default())
         }
+        // A decline ends the envelope for all parties, so the sender has to learn why.
         "decline" if sent.reason.is_empty() => {
             let why = ("reason".to_owned(), Message::new("problem-reason"));
             Err(FormError::Invalid(Problems::from([why])))
@@ -453,11 +478,13 @@ async fn act(
             Ok(SavedForm::default())
         }
         "detach" => {
+            // The button belongs to the form, so entries beside the removed file are saved, too.
             if let Some(field) = &sent.detached {
                 room.detach(org, (submitter, person), field).await?;
             }
             room.save(org, submitter, person, &sent.values).await
         }
+        // Also for an unknown button: a save signs nothing and loses nothing.
         _ => room.save(org, submitter, person, &sent.values).await,
     }
 }
@@ -482,6 +509,7 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
         problems.insert(DELEGATION[1].into(), Message::new("delegate-own-address"));
     }
 
+    // Codes by text message must not go on to the telephone of the earlier signer.
     let needs_phone = visit.signer.needs_phone();
     if needs_phone && identity::read("phone", phone, app.clock.now()).is_err() {
         problems.insert(DELEGATION[2].into(), Message::new("delegate-phone-missing"));
@@ -503,6 +531,7 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
         reason: None,
     };
 
+    // The service checks that the envelope allows it. The page only hides the button.
     match corrections::delegate(app, &visit.envelope, &visit.signer, &change).await {
         Ok(()) => {
             let body = html! { p { (visit.texts.with("delegated", [("name", name)])) } };
@@ -534,6 +563,7 @@ fn back(visit: &SignerVisit) -> Response {
 /// The room's jobs do the same a little later, so that a failure here needs no retry.
 pub(super) async fn follow(app: &App, visit: &SignerVisit, finished: Option<i64>) {
     let followed = async {
+        // First, because the provider reports the submission as completed once the document is executed.
         if let Some(submitter) = finished {
             let org = &visit.envelope.org;
             let form = app.room().form(org, submitter).await?;
@@ -553,6 +583,7 @@ pub(super) async fn follow(app: &App, visit: &SignerVisit, finished: Option<i64>
 
 /// Mails a fresh link, or the copy.
 async fn renew(State(app): State<App>, visit: SignerVisit) -> Response {
+    // A working link needs no successor, and the signer would get a mail for nothing.
     if !visit.expired {
         return back(&visit);
     }
@@ -589,6 +620,7 @@ async fn note_disclosure(
     visit: &SignerVisit,
     submitter: i64,
 ) -> Result<(), ServiceError> {
+    // A prefetch or a HEAD request delivers the text to no person.
     if !visit.is_seen {
         return Ok(());
     }
@@ -628,6 +660,7 @@ pub(super) async fn render(
         Ok(read) => read,
         Err(error) => return HttpError::from(error).into_response(),
     };
+    // The visit was read earlier. Another tab may have finished the form since.
     if form.submitter.is_done() {
         return visit.failed(FormError::Closed);
     }

@@ -68,12 +68,15 @@ impl PageQuery {
             return Ok(unknown_link(texts));
         };
 
+        // Another signer's entries change the version. An old address shows the present page, which a
+        // browser must not keep for good.
         let current = self
             .v
             .is_some_and(|version| version == version_of(document));
         let kept = |content_type, body| kept(content_type, body, current);
         Ok(match kind {
             "png" => {
+                // Without a width, the widest picture: the client may show the page on a large screen.
                 let width = self.w.unwrap_or(u32::MAX);
                 let picture = pages::picture(app, &app.pages, document, page, width).await?;
                 kept("image/png", Body::from(picture))
@@ -107,10 +110,12 @@ pub async fn readable(
     visit: &SignerVisit,
     submitter: i64,
 ) -> Result<Option<SigningForm>, ServiceError> {
+    // The identity check comes first. Until it is passed, the link alone reaches no part of the document.
     if !kba::is_open(app, visit).await? {
         return Ok(None);
     }
     let room = app.room();
+    // Answers do not decide who may read, so the rules do not run for each picture.
     let form = room.unruled_form(&visit.envelope.org, submitter).await;
     let form = form?;
     Ok(Some(form).filter(|form| form.waits_for.is_none()))
@@ -123,6 +128,7 @@ async fn page(
     Path((_, name)): Path<(String, String)>,
     Query(query): Query<PageQuery>,
 ) -> Response {
+    // Once a signer is done, the copy takes the place of these pages.
     let (Some(submitter), None) = (visit.room_submitter(), visit.closed()) else {
         return unknown_link(visit.texts);
     };
@@ -131,6 +137,8 @@ async fn page(
         match readable(&app, &visit, submitter).await? {
             Some(form) => {
                 let answer = query.read(&app, visit.texts, &form.document, &name).await?;
+                // The evidence speaks of pictures that were delivered, so neither a text nor a failed
+                // request counts.
                 let number = name.strip_suffix(".png").and_then(|page| page.parse().ok());
                 if let Some(number) = number.filter(|_| answer.status() == StatusCode::OK) {
                     note(&app, &visit, submitter, &DeliveredItem::Page(number)).await;
@@ -174,6 +182,7 @@ async fn look(
             return Ok(unknown_link(visit.texts));
         };
 
+        // A style that is chosen and not saved yet comes before the stored one.
         let style = asked.style.as_deref().and_then(Handwriting::parse);
         let style = style.or(form.submitter.signature_style);
         let drawn = app.room().look(&form, field, &asked.value, style).await?;
@@ -193,6 +202,7 @@ async fn look(
 /// Records that a part of the document was delivered. A failure withholds nothing from the signer: the
 /// evidence then claims less than happened.
 async fn note(app: &App, visit: &SignerVisit, submitter: i64, item: &DeliveredItem) {
+    // A prefetch or a HEAD request delivers nothing to a person.
     if !visit.is_seen {
         return;
     }
@@ -204,6 +214,7 @@ async fn note(app: &App, visit: &SignerVisit, submitter: i64, item: &DeliveredIt
 
 /// Builds a cacheable response. An address with the version of the document never changes.
 fn kept(content_type: &'static str, body: Body, with_version: bool) -> Response {
+    // Private, because the address contains the signer's token and shared caches must not keep the page.
     let lifetime = if with_version {
         "private, max-age=31536000, immutable"
     } else {
@@ -221,6 +232,7 @@ fn kept(content_type: &'static str, body: Body, with_version: bool) -> Response 
 /// Returns the answer to a signer who may not download: over the limit, not signed, or before all
 /// have signed.
 fn refused_download(app: &App, visit: &SignerVisit, request: Request) -> Option<Response> {
+    // Counted first, so that refused requests use up the limit of the link as well.
     let (parts, _) = request.into_parts();
     let (copies, token) = (LimitedCredential::Copies, visit.token.reveal());
     if let Err(refused) = limits::admit(app, copies, token, &parts) {
@@ -234,6 +246,8 @@ fn refused_download(app: &App, visit: &SignerVisit, request: Request) -> Option<
 pub fn saved(name: &str, size: u64, body: Body) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "application/pdf".to_owned()),
+        // A streamed body has no length of its own. With this one, the client notices a download that
+        // breaks off.
         (header::CONTENT_LENGTH, size.to_string()),
         (
             header::CONTENT_DISPOSITION,
@@ -262,6 +276,7 @@ async fn copy(State(app): State<App>, visit: SignerVisit, request: Request) -> R
 
 /// Returns the document without signatures, for a signer who wants to read or keep it before signing.
 async fn document(State(app): State<App>, visit: SignerVisit, request: Request) -> Response {
+    // A whole PDF is much larger than a page, so it counts as a download.
     let (parts, _) = request.into_parts();
     let (copies, token) = (LimitedCredential::Copies, visit.token.reveal());
     if let Err(refused) = limits::admit(&app, copies, token, &parts) {
@@ -280,6 +295,8 @@ async fn document(State(app): State<App>, visit: SignerVisit, request: Request) 
 
     match read.await {
         Ok(Some(pdf)) => {
+            // Recorded before the bytes leave. Where access has to be demonstrated, the signer may finish
+            // from then on.
             note(&app, &visit, submitter, &DeliveredItem::Pdf).await;
             saved(&visit.envelope.name, pdf.len() as u64, Body::from(pdf))
         }
@@ -309,6 +326,7 @@ async fn certificate(State(app): State<App>, visit: SignerVisit, request: Reques
         return refused;
     }
 
+    // In the language of the signer's pages, which may be another one than the organization's.
     match completion::certificate(&app, &visit.envelope, Some(visit.texts.locale())).await {
         Ok(pdf) => {
             let certificate = visit.texts.text("certificate-name");
@@ -322,6 +340,7 @@ async fn certificate(State(app): State<App>, visit: SignerVisit, request: Reques
 /// Returns a Content-Disposition for a file of any name (RFC 6266, RFC 8187); old clients save it as
 /// `plain`.
 pub fn attachment(name: &str, plain: &str) -> String {
+    // The form encoding writes a space as a plus, which RFC 8187 takes literally.
     let encoded: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
     let encoded = encoded.replace('+', "%20");
     format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}")

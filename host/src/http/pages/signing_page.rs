@@ -136,6 +136,8 @@ impl SigningPage<'_> {
 
     fn document(&self) -> Markup {
         let texts = self.texts;
+        // The version is in the address, so that the browser fetches a page again after another signer's
+        // entries.
         let version = version_of(&self.form.document);
         let page =
             |number: u32, kind: &str| format!("{}/pages/{number}.{kind}?v={version}", self.path);
@@ -225,6 +227,8 @@ impl SigningPage<'_> {
     /// which reach the controls directly.
     fn marks(&self, page: u32, facts: &PageFacts) -> Markup {
         let (width, height) = (facts.width, facts.height);
+        // Each place of a group stands for one of its options, in order. Every place of another field
+        // shows the same answer.
         let areas = |field: &RoomField| -> Vec<(Area, Option<String>)> {
             let options = field.options.iter().filter(|_| field.is_group());
             let options = options.cloned().map(Some).chain(std::iter::repeat(None));
@@ -274,10 +278,12 @@ impl SigningPage<'_> {
     }
 
     fn progress(&self) -> Markup {
+        // Only required fields count, so that the bar is full when the signer may finish.
         let required = self.form.fields.iter().filter(|field| field.required);
         let total = required.clone().count();
         let done = required
             .filter(|field| {
+                // An unticked box is stored as `false`. A required one still has to be ticked.
                 let value = self.form.submitter.values.get(&field.name);
                 value.is_some_and(|value| !value.is_empty() && value != "false")
             })
@@ -301,6 +307,7 @@ impl SigningPage<'_> {
             Some((format!("#field-{index}"), field.name.clone(), why))
         };
         let fields = self.form.fields.iter().enumerate().filter_map(problem_of);
+        // These controls belong to the form and not to a field, so they are found by their own names.
         let of_form = [
             ("consent", "#consent", "signing-consent-field"),
             ("reason", "#reason", "signing-reason-field"),
@@ -332,9 +339,11 @@ impl SigningPage<'_> {
     }
 
     fn value_of(&self, field: &RoomField) -> &str {
+        // Shows today. The room stores the day on which the signer finishes, which may be a later one.
         if field.field_type == "date" && self.kept(field) == DAY_OF_SIGNING {
             return &self.form.today;
         }
+        // A locked field keeps the sender's value. A hand-made request cannot replace it.
         let typed = self.entered.get(&field.name).filter(|_| !field.is_locked());
         typed.map_or_else(|| self.kept(field), String::as_str)
     }
@@ -358,8 +367,10 @@ impl SigningPage<'_> {
     /// Renders one field's control, with its label and problem.
     fn control(&self, field: &RoomField, index: usize) -> Markup {
         let wrong = self.problems.get(&field.name);
+        // Declared here, because the value that is borrowed from it outlives the match.
         let written;
         let value = match (field.field_type.as_str(), field.is_locked()) {
+            // A locked date is text for people. The date control needs ISO 8601.
             ("date", true) => {
                 written = self.form.dates.format.written(self.value_of(field));
                 &written
@@ -555,6 +566,7 @@ impl SigningPage<'_> {
             }
         };
 
+        // A closed part would hide the problems of a refused delegation.
         let open = DELEGATION
             .iter()
             .any(|name| self.problems.contains_key(*name));
@@ -632,6 +644,7 @@ fn label_size(label: &str, width: f64, height: f64) -> f64 {
 
 /// Returns the first letters of up to four words of a name.
 fn initials(name: &str) -> String {
+    // A hyphen joins two names with an initial each.
     let words = name.split(|character: char| character.is_whitespace() || character == '-');
     let letters = words.filter_map(|word| word.chars().find(|letter| letter.is_alphabetic()));
     letters.take(4).flat_map(char::to_uppercase).collect()
@@ -661,6 +674,7 @@ impl FieldControl<'_> {
             "radio" if !self.field.options.is_empty() => self.radio(),
             "signature" | "initials" if is_picture(self.value) => self.drawn(),
             "signature" | "initials" => self.signature(),
+            // Also for a choice without options, which could not be answered otherwise.
             _ => self.text(),
         }
     }
@@ -776,6 +790,7 @@ impl FieldControl<'_> {
 
     fn text(&self) -> Markup {
         let (field, id) = (self.field, self.id);
+        // The signing room refuses longer texts in a field without a limit of its own.
         let most = field.rules.max_length.as_deref().unwrap_or("4000");
         let kind = field.field_type.as_str();
 

@@ -61,6 +61,8 @@ fn shown(record: PublicRecord, headers: &HeaderMap) -> Response {
 
     let texts = texts_for(headers, organization.settings.language);
     let look = PageLook::of(organization, texts);
+    // A holder may have the parties' copy or, after a release, the authoritative one. The page
+    // compares with both.
     let hashes: Vec<(String, &str)> = [
         (
             "verify-copy",
@@ -114,6 +116,7 @@ fn shown(record: PublicRecord, headers: &HeaderMap) -> Response {
 /// Returns the key of the status's text.
 fn state(status: EnvelopeStatus, is_converted: bool) -> &'static str {
     match status {
+        // Before the status: after a conversion to paper, nothing electronic is authoritative.
         _ if is_converted => "verify-paper",
         EnvelopeStatus::VaultedOut => "verify-released",
         _ => "verify-vaulted",

@@ -68,6 +68,7 @@ impl FromRequestParts<App> for ReaderVisit {
         let lookup = lookup.map_err(failed)?;
         let found = visits::find_reader(lookup.core(), &token).await;
         let reader = found.map_err(|error| failed(error.into()))?;
+        // Counts an unknown link against its network before the visitor learns that it is unknown.
         lookup.settle(app, reader.is_some()).map_err(failed)?;
         let LinkReader {
             recipient,
@@ -99,6 +100,7 @@ impl ReaderVisit {
         if self.expired {
             return Ok(None);
         }
+        // A voided, declined or expired document is not shown any more, even by a valid link.
         if !status.is_out_for_signing() && !status.is_signed() {
             return Ok(None);
         }
@@ -134,6 +136,8 @@ async fn show(State(app): State<App>, visit: ReaderVisit) -> Response {
 fn closed(visit: &ReaderVisit) -> Response {
     let texts = visit.texts;
     let status = visit.envelope.status;
+    // Only where a fresh link would show something. For a document that has ended, the reason below is
+    // more useful.
     if visit.expired && (status.is_out_for_signing() || status.is_signed()) {
         let body = html! {
             p { (texts.text("link-expired")) }
@@ -216,6 +220,7 @@ pub fn sheets(texts: Texts, path: &str, version: &str, pages: &[PageFacts]) -> M
 fn standing(texts: Texts, signer: &Signer) -> String {
     let key = match signer.status {
         SignerStatus::Pending => "reading-pending",
+        // Readers learn that a signer opened the document and not how far the entries are.
         SignerStatus::Viewed | SignerStatus::Started => "reading-viewed",
         SignerStatus::Completed => "reading-signed",
         SignerStatus::Declined => "reading-declined",
@@ -245,6 +250,7 @@ async fn page(
 
 /// Mails a fresh link, or the copy.
 async fn renew(State(app): State<App>, visit: ReaderVisit) -> Response {
+    // A working link needs no successor, and the reader would get a mail for nothing.
     if !visit.expired {
         return Redirect::to(&visit.path).into_response();
     }
@@ -269,6 +275,7 @@ async fn renew(State(app): State<App>, visit: ReaderVisit) -> Response {
 
 /// Returns the recipient's copy, once all parties have signed.
 async fn copy(State(app): State<App>, visit: ReaderVisit, request: Request) -> Response {
+    // Counted first, so that refused requests use up the limit of the link as well.
     let (parts, _) = request.into_parts();
     let (copies, token) = (LimitedCredential::Copies, visit.token.reveal());
     if let Err(refused) = limits::admit(&app, copies, token, &parts) {

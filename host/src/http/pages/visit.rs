@@ -66,6 +66,7 @@ impl FromRequestParts<App> for SignerVisit {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
+        // The organization is not known yet, so only the browser can name a language.
         let unknown = texts_for(&parts.headers, Locale::default());
         let segments = Path::<BTreeMap<String, String>>::from_request_parts(parts, app).await;
         let token = segments
@@ -74,6 +75,8 @@ impl FromRequestParts<App> for SignerVisit {
             .ok_or_else(|| unknown_link(unknown))?;
         let failed = |error: HttpError| error.into_response();
 
+        // Wrong tokens count against their network, and links that this node accepted lately do not wait
+        // behind them.
         let counted = Some(LimitedCredential::SigningLink);
         let lookup = CredentialLookup::begin(app, counted, token.reveal(), parts).await;
         let lookup = lookup.map_err(failed)?;
@@ -86,6 +89,7 @@ impl FromRequestParts<App> for SignerVisit {
                 let pass = cookie(parts, code::PASS);
                 let (envelope, signer) = (&visitor.envelope, &visitor.signer);
                 let locked = !access_codes::is_pass(app, envelope, signer, &token, pass.as_deref());
+                // Pages, pictures and copies of a locked link answer like those of an unknown one.
                 if locked && !is_open_to_all(app, parts, &token) {
                     return Err(unknown_link(unknown));
                 }
@@ -114,10 +118,12 @@ impl SignerVisit {
         let owes = visitor.owes.as_ref();
         let path = format!("{}/{}", app.config.signing_path(), token.reveal());
         let back = visitor.envelope.sending.return_url.clone();
+        // Checked at each visit: an origin that the organization has withdrawn is no way back any more.
         let back = back.filter(|url| settings.permits_return_to(url));
 
         Self {
             token: token.clone(),
+            // The next four belong to a request. The extractor and `again` fill them in.
             browser: None,
             is_seen: true,
             origin: RequestOrigin::default(),
@@ -137,6 +143,7 @@ impl SignerVisit {
             signer: visitor.signer,
             still_to_sign: visitor.still_to_sign,
             expired: visitor.expired,
+            // The safe default, because only the extractor has seen the cookie.
             locked: true,
         }
     }
@@ -157,12 +164,14 @@ impl SignerVisit {
                 locked: self.locked,
                 ..Self::of(app, &self.token, visitor, self.texts.locale())
             },
+            // The act is done, and a failing read must not turn it into an error page.
             _ => self,
         }
     }
 
     /// Returns the signer's id in the embedded room; none at an external provider.
     pub fn room_submitter(&self) -> Option<i64> {
+        // Submitters of other providers have ids as well, which mean nothing in this room.
         let embedded = self.envelope.sending.provider_instance.as_deref() == Some(EMBEDDED);
         self.signer
             .provider_submitter
@@ -183,6 +192,8 @@ impl SignerVisit {
 
     /// Returns whether the page asks for a code: while the document can be read by this link.
     pub fn asks_for_code(&self) -> bool {
+        // An expired link offers only its renewal, and an ended document only the reason. Neither needs a
+        // code.
         let status = self.envelope.status;
         self.locked && !self.expired && (status.is_out_for_signing() || status.is_signed())
     }
@@ -213,6 +224,8 @@ impl SignerVisit {
     /// Returns the page for a signer with nothing to sign, with the reason; `None` while the form
     /// is open.
     pub fn closed(&self) -> Option<Response> {
+        // The signer's own act comes first: a signer who is done still reaches the copy after the document
+        // has ended.
         match self.signer.status {
             SignerStatus::Completed => return Some(self.signed_page(false)),
             SignerStatus::Declined => return Some(self.declined_page()),
@@ -221,6 +234,7 @@ impl SignerVisit {
 
         let is_open = self.envelope.status.is_out_for_signing();
         let (title, text) = match end_of(self.envelope.status) {
+            // The reason why the document ended is more useful than the age of the link.
             Some(end) => end,
             None if is_open && self.expired => return Some(self.expired_page()),
             None if is_open => return None,
@@ -260,6 +274,7 @@ impl SignerVisit {
         let texts = self.texts;
         let signer = &self.signer;
         let (title, sentence) = match signer.execution {
+            // An approval is no signature, so the page never states that an approver signed.
             _ if signer.kind == SignerKind::Approver => ("approved-title", "approved-document"),
             Some(SignatureExecution::NotAsked) => ("done-title", "done-document"),
             _ => ("signed-title", "signed-document"),
@@ -372,6 +387,8 @@ fn is_open_to_all(app: &App, parts: &Parts, token: &LinkToken) -> bool {
 /// Returns whether a person asks for the response now: not for a HEAD request, nor when a browser or a mail
 /// program fetches a link ahead.
 fn is_seen(parts: &Parts) -> bool {
+    // Browsers send the first one (Fetch, `Sec-Purpose`). The others come from older browsers and mail
+    // programs.
     let names = ["sec-purpose", "purpose", "x-purpose", "x-moz"];
     let ahead = |name: &&str| {
         let value = parts.headers.get(*name);

@@ -112,6 +112,7 @@ async fn locked(
         Some(id) => api_keys::by_id(tx, &id).await?,
         None => None,
     };
+    // The keys for test data belong to the test organization of the same caller.
     found
         .filter(|record| [&record.org, &record.org.live()].contains(&&caller.org))
         .ok_or(ServiceError::NotFound("API key"))
@@ -240,6 +241,7 @@ pub async fn issue(
     actor: &str,
     now: Timestamp,
 ) -> Result<IssuedKey, StoreError> {
+    // Test data exists from the first key for it.
     if record.org.is_test() {
         organizations::open_test(tx, &record.org).await?;
     }
@@ -305,6 +307,7 @@ async fn note(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let mut details = json!(ApiKeyView::from(record));
+    // The time of use changes with each request. The entry is about permissions.
     if let Value::Object(members) = &mut details {
         members.remove("last_used_at");
     }

@@ -53,6 +53,7 @@ impl AuditChains {
 
     /// Parses the id of an entry.
     fn position(&self, id: &str) -> Option<LedgerPosition> {
+        // Numbers begin anew in each chain, so the id names the chain, too.
         let (ledger, sequence) = id.split_once('-')?;
         let chain = match ledger {
             CREDENTIALS => &self.credentials,
@@ -85,6 +86,7 @@ pub async fn list(
     let mut connection = core.store.read().await?;
     let both = [chains.credentials.as_str(), chains.components.as_str()];
     let org = &caller.org;
+    // A page needs the newest entries of both chains together, so one query orders them.
     let found = ledger::newest_of(&mut connection, org, both, after.as_ref(), limit).await?;
     let entries = found.into_iter().map(|(chain, entry)| {
         let ledger = if chain == chains.credentials {

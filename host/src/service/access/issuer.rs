@@ -86,6 +86,7 @@ impl From<reqwest::Error> for IssuerError {
 impl TokenIssuer {
     /// Creates an issuer without fetching its keys.
     pub fn new(settings: OidcSettings, allow_insecure: bool) -> Result<Self, reqwest::Error> {
+        // A redirect could lead the request to another host than the operator's issuer.
         let http = tls::with_system_roots(reqwest::Client::builder())
             .redirect(reqwest::redirect::Policy::none())
             .https_only(!allow_insecure)
@@ -101,6 +102,7 @@ impl TokenIssuer {
     /// Validates one of the issuer's tokens at `now` (Unix seconds) and returns its user.
     pub async fn user(&self, token: &str, header: &Header, now: i64) -> Option<WebUser> {
         let key = self.key(header).await?;
+        // Issuers write their own name with or without a slash at its end.
         let expected = ExpectedToken {
             issuers: &[self.issuer(), &format!("{}/", self.issuer())],
             audience: &self.settings.audience,

@@ -162,6 +162,7 @@ impl KeyUsage {
     fn note(&self, key: &KeyId, at: Timestamp) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         match seen.get_mut(key) {
+            // Requests end in any order, and an older time must not win.
             Some(last) => *last = at.max(*last),
             None => {
                 seen.insert(key.clone(), at);
@@ -314,6 +315,7 @@ pub async fn bearer(
     token: &str,
 ) -> Result<Option<WebUser>, ServiceError> {
     let Ok(header) = jsonwebtoken::decode_header(token) else {
+        // Unreadable tokens and invalid ones get the same answer.
         return Ok(None);
     };
 
@@ -404,6 +406,7 @@ impl BeginningCredential {
         };
 
         let opened = core.cipher.open(sealed, BEGUN);
+        // A credential that cannot be opened may have been revoked, so the token does not count.
         let opened: Option<Self> = opened.and_then(|text| serde_json::from_str(&text).ok());
         match opened {
             Some(credential) => credential.is_in_force(core, org).await,
@@ -426,10 +429,12 @@ impl BeginningCredential {
 
         if let Some(email) = self.by.strip_prefix("user:") {
             let email = users::address(email);
+            // Users of the operator's issuer can be without a row here.
             let user = user_rows::by_address(&mut connection, org, &email).await?;
             return Ok(user.is_none_or(|user| user.status != UserStatus::Ended));
         }
 
+        // Other actors, such as the operator, have no credential that could end.
         Ok(true)
     }
 }
@@ -439,6 +444,7 @@ fn is_other_account(known: &User, user: &WebUser) -> bool {
     let (Some(known), Some(user)) = (&known.identity, &user.identity) else {
         return false;
     };
+    // A subject is unique at its issuer only (OpenID Connect Core 1.0, section 2).
     known.issuer == user.issuer && known.subject != user.subject
 }
 

@@ -127,6 +127,7 @@ fn answered(
     used: &PasskeyUse,
     purpose: &Purpose<'_>,
 ) -> Result<String, PasskeyProblem> {
+    // A page of another origin could have passed our challenge to the user's device.
     let is_ours = site(core).is_some_and(|site| site.origin == used.origin);
     let (Some((open, code)), true) = (used.challenge.split_at_checked(END + NONCE), is_ours) else {
         return Err(PasskeyProblem::Challenge);
@@ -213,6 +214,7 @@ pub struct NewPasskey {
 pub async fn add(core: &Core, user: &User, new: NewPasskey) -> Result<Passkey, PasskeyProblem> {
     let used = new.creation.read()?;
     let nonce = answered(core, &used, &Purpose::Add(user))?;
+    // Refused now: a key of an unknown kind would never sign in.
     key(&new.public_key)?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
@@ -253,6 +255,7 @@ pub async fn remove(core: &Core, user: &User, id: &str) -> Result<(), PasskeyPro
     let found = rows::list(&mut tx, user).await?;
     let found = found.into_iter().find(|one| one.id.as_str() == id);
     let passkey = found.ok_or(PasskeyProblem::Unknown)?;
+    // The party's registered key would point to a passkey that is gone.
     let keys = party_keys::list(&mut tx, &user.org).await?;
     let signs = keys.iter().any(|key| {
         key.revoked_at.is_none() && key.credential() == Some(passkey.credential_id.as_str())
@@ -322,6 +325,7 @@ async fn accept(
     answer: &VerifiedAnswer,
 ) -> Result<(), PasskeyProblem> {
     let (count, now) = (answer.count, core.clock.now());
+    // Many devices do not count and always send 0 (WebAuthn Level 2, section 6.1.1).
     if count <= passkey.use_count && (count, passkey.use_count) != (0, 0) {
         return Err(PasskeyProblem::Copied);
     }

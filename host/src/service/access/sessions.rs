@@ -159,6 +159,7 @@ pub async fn offered(
     let Some(id) = SignInId::parse(id) else {
         return Ok(None);
     };
+    // A forged code is refused before the database is asked.
     if !is_link(core, "sign-in", id.as_str(), code)? {
         return Ok(None);
     }
@@ -196,6 +197,7 @@ pub async fn sign_in(
     let (link, now) = (&offered.link, core.clock.now());
     let mut tx = core.store.begin().await?;
     organizations::lock(&mut tx, &link.org).await?;
+    // Compare-and-swap: two clicks on one link begin one session.
     if !rows::use_link(&mut tx, link, now).await? {
         return Ok(None);
     }
@@ -206,6 +208,7 @@ pub async fn sign_in(
         return Ok(None);
     };
 
+    // A link of an earlier mail must not begin another session.
     rows::end_links(&mut tx, &user, now).await?;
     let by = json!({ "link_id": link.id });
     let secret = begin(core, &mut tx, user, NewSession::of(core, origin, by)).await?;
@@ -278,6 +281,7 @@ pub(super) async fn begin(
     };
 
     rows::update(tx, &user).await?;
+    // Only the hash of the secret is stored: a copy of the database opens no session.
     let secret = LinkToken::generate(user.org.bucket());
     let session = Session {
         id: SessionId::new(),
@@ -322,6 +326,7 @@ pub async fn signed_in(core: &Core, secret: &str) -> Result<Option<SignedIn>, Se
         return Ok(None);
     }
 
+    // A page causes several requests, and only the first one of a minute writes.
     if session.seen_at + SEEN <= now {
         let mut tx = core.store.begin().await?;
         rows::seen(&mut tx, &session, now).await?;
@@ -371,6 +376,7 @@ async fn is_admitted(core: &Core, session: &Session) -> Result<bool, ServiceErro
     let sign_on = settings.and_then(|settings| settings.single_sign_on);
     Ok(match (&session.issuer, sign_on) {
         (Some(began), Some(sign_on)) => {
+            // The setting and the token may differ by a slash at the end.
             began.trim_end_matches('/') == sign_on.issuer.as_str().trim_end_matches('/')
         }
         (Some(_), None) => false,

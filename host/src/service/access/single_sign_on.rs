@@ -113,6 +113,7 @@ impl ChangeSingleSignOn {
             )])
         };
 
+        // Both are sent as lists with spaces between the words.
         let words = self.scopes.iter().flatten().chain(&self.acr_values);
         let is_word = |word: &String| {
             !word.is_empty()
@@ -157,9 +158,11 @@ impl ChangeSingleSignOn {
             set_by: None,
         };
 
+        // A wrong address shows up now, and not when the first user cannot sign in.
         Endpoints::of(core, &settings)
             .await
             .map_err(|why| refused("issuer", why.to_string()))?;
+        // A kept secret must not be sent to another issuer or for another client.
         let same = present.is_some_and(|present| {
             present.issuer == settings.issuer && present.client_id == settings.client_id
         });
@@ -221,6 +224,7 @@ struct Endpoints {
 
 impl Endpoints {
     async fn of(core: &Core, settings: &SingleSignOn) -> Result<Self, SignOnProblem> {
+        // The organization names these addresses. None of them may lead into the operator's network.
         let insecure = core.config.providers.allow_insecure;
         let checked = |url: Url| match guard::check_url(&url, &AllowedAddresses::public(insecure)) {
             Ok(()) => Ok(url),
@@ -263,6 +267,8 @@ impl Endpoints {
         ];
 
         let mut request = core.http.post(self.token.clone());
+        // A document that names no method means `client_secret_basic` (OpenID Connect Discovery 1.0,
+        // section 3).
         let known = &self.document.token_endpoint_auth_methods_supported;
         let posts = known.iter().any(|one| one == "client_secret_post")
             && !known.iter().any(|one| one == "client_secret_basic");
@@ -376,6 +382,7 @@ pub async fn begin(
 ) -> Result<BegunSignOn, SignOnProblem> {
     let known = SignOnOf::read(core, org).await?;
     let endpoints = Endpoints::of(core, &known.settings).await?;
+    // A session of another organization proves nothing here.
     let confirms = confirms.filter(|signed_in| signed_in.user.org == *org);
     let pending = PendingSignOn {
         org: org.clone(),
@@ -387,6 +394,7 @@ pub async fn begin(
         confirms: confirms.map(|one| (one.user.id.clone(), one.session.id.clone())),
     };
 
+    // An intercepted code is worthless without the verifier (RFC 7636).
     let challenge = BASE64URL.encode(Sha256::digest(&pending.verifier));
     let scope = ["openid"].into_iter();
     let scope = scope.chain(known.settings.scopes.iter().map(String::as_str));
@@ -445,6 +453,8 @@ pub async fn finish(
     let opened = opened.and_then(|text| serde_json::from_str(&text).ok());
     let pending: PendingSignOn = opened.ok_or(SignOnProblem::Over)?;
     let begun = Timestamp::from_millis(pending.begun_at);
+    // The answer has to belong to the sign-in of this browser: otherwise an attacker could sign a user in
+    // to another account (RFC 6749, section 10.12).
     let state = answer.state.as_deref().unwrap_or_default();
     let is_ours = bool::from(state.as_bytes().ct_eq(pending.state.as_bytes()));
     if !is_ours || begun + LIFE <= core.clock.now() {
@@ -455,6 +465,7 @@ pub async fn finish(
     let endpoints = Endpoints::of(core, &known.settings).await?;
     let issuer = endpoints.document.issuer.as_str();
 
+    // Without this check, another issuer's answer could be passed off as this one's (RFC 9207).
     let names_itself = endpoints
         .document
         .authorization_response_iss_parameter_supported;
@@ -465,6 +476,7 @@ pub async fn finish(
     }
 
     if let Some(error) = &answer.error {
+        // The text comes from outside and goes to a page and a log line.
         let error = error.chars().filter(|one| one.is_ascii_graphic());
         return Err(SignOnProblem::Refused(error.take(100).collect()));
     }
@@ -482,6 +494,7 @@ pub async fn finish(
     )
     .await?;
 
+    // Some issuers leave address and groups out of the ID token.
     let is_missing = |name: &str| !claims.contains_key(name);
     if (is_missing("email") || is_missing(&known.settings.groups_claim))
         && let (Some(url), Some(token)) = (&endpoints.user_info, &tokens.access_token)
@@ -494,6 +507,7 @@ pub async fn finish(
             return Err(SignOnProblem::Untrusted("user information of another user"));
         }
 
+        // The signed token counts more than the answer about the user.
         for (name, value) in further {
             claims.entry(name).or_insert(value);
         }
@@ -526,6 +540,7 @@ async fn identity(
     let untrusted = SignOnProblem::Untrusted;
     let header = jsonwebtoken::decode_header(token);
     let header = header.map_err(|_| untrusted("the ID token is unreadable"))?;
+    // With such an algorithm, a public key would be taken for a shared secret, and anyone has it.
     if matches!(
         header.alg,
         Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512
@@ -544,6 +559,8 @@ async fn identity(
     let claims = claims.ok_or(untrusted("the ID token is not valid"))?;
     let text = |name: &str| claims.get(name).and_then(Value::as_str);
 
+    // OpenID Connect Core 1.0, section 3.1.3.7: several audiences need `azp`, and it has to be this
+    // client.
     let several = claims.get("aud").and_then(Value::as_array);
     let azp = text("azp");
     if several.is_some_and(|all| all.len() > 1) && azp.is_none()
@@ -584,6 +601,7 @@ impl SignedOnUser {
             // Some issuers write a string.
             *one == json!(false) || *one == json!("false")
         });
+        // Users without a bound account are found by their address, so it must be verified.
         if !is_address(&email) || is_unverified {
             return Err(SignOnProblem::NoAddress);
         }
@@ -658,6 +676,7 @@ async fn confirm(
     session: &SessionId,
     begun: Timestamp,
 ) -> Result<(), SignOnProblem> {
+    // A session at the issuer can be days old. Only a sign-in after the beginning of this one confirms.
     let is_fresh = user
         .auth_time
         .is_some_and(|at| at.saturating_add(LEEWAY_SECONDS) >= begun.as_seconds());
@@ -672,6 +691,7 @@ async fn confirm(
         AccountHolder::Bound(found) | AccountHolder::Named(found) => Some(found),
         AccountHolder::OtherAccount | AccountHolder::Nobody => None,
     };
+    // Another account at the issuer must not confirm this session.
     let found = found.filter(|found| found.id == *id);
     let found = found.ok_or(SignOnProblem::OtherUser)?;
 
@@ -689,6 +709,7 @@ async fn confirm(
 /// session was begun elsewhere.
 pub async fn end_url(core: &Core, signed_in: &SignedIn) -> Option<Url> {
     let issuer = signed_in.session.issuer.as_ref()?;
+    // Signing out here must not fail because the issuer is down.
     let known = SignOnOf::read(core, &signed_in.user.org).await.ok()?;
     let endpoints = Endpoints::of(core, &known.settings).await.ok()?;
     let mut url = endpoints.end_session?;

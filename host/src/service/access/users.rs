@@ -138,6 +138,7 @@ pub async fn invite(
         role: new.role,
     };
     let mut tx = core.store.begin().await?;
+    // Where the policy requires approvals, one person must not make a reviewer. The operator may.
     if manager.role.is_some() {
         changes::permit_role(core, &mut tx, &manager.caller.org, new.role).await?;
     }
@@ -188,6 +189,8 @@ pub async fn invite_in(
 
     let user = match users.into_iter().find(|user| user.email == email) {
         Some(user) if user.status == UserStatus::Ended => {
+            // The user had access before. Only another person gives it back, and only an owner to an
+            // owner.
             manager.is_other(&user)?;
             manager.may_give(user.role)?;
             let again = User {
@@ -252,6 +255,7 @@ pub async fn invite_again(
     let user = find(&mut tx, &manager.caller.org, id).await?;
     manager.may_give(user.role)?;
     let sent = rows::links_since(&mut tx, &user, now - PAUSE).await?;
+    // The pause keeps a manager from flooding a mailbox.
     if manager.role.is_some() && sent.count > 0 {
         return Err(ServiceError::QuotaUsed {
             message: "A link was sent to this user within the last minute".into(),
@@ -308,6 +312,7 @@ pub async fn change_in(
     let org = &manager.caller.org;
     organizations::lock(tx, org).await?;
     let before = find(tx, org, id.as_str()).await?;
+    // A change that two people agreed on comes here directly, so the rights are checked here as well.
     manager.may_give(before.role)?;
     let user = User {
         role,
@@ -321,6 +326,7 @@ pub async fn change_in(
         component_changes::void_approvals_of(tx, &user.org, &actor(&user)).await?;
     }
 
+    // After the update, because the remaining owners count.
     still_owned(tx, &before).await?;
     note(tx, manager, "user.changed", Some(&before), &user, now).await?;
     Ok(UserView::from(&user))
@@ -464,6 +470,7 @@ pub(super) async fn signed_on(
     identity: &IssuerIdentity,
     now: Timestamp,
 ) -> Result<IssuerSignIn, ServiceError> {
+    // The same order of locks as in `change` and `end`: the reverse one could deadlock with them.
     components::lock_changes(tx).await?;
     organizations::lock(tx, org).await?;
     let users = rows::list(tx, org).await?;
@@ -512,6 +519,7 @@ pub(super) async fn signed_on(
         return Ok(IssuerSignIn::Granted(Box::new(user)));
     };
 
+    // Access that was ended here is not given back by an issuer.
     if user.status == UserStatus::Ended {
         return Ok(IssuerSignIn::Ended);
     }

@@ -79,10 +79,12 @@ impl Default for LocalWindows {
 impl LocalWindows {
     /// Counts a request. Returns the seconds to wait if it exceeds the limit.
     pub fn take(&self, credential: LimitedCredential, key: String, limit: u32) -> Result<(), u32> {
+        // The operator switches a limit off with 0.
         if limit == 0 {
             return Ok(());
         }
         let window = self.0[credential as usize].get_with(key, MinuteWindow::begin);
+        // Only the count matters, so no stronger ordering is needed.
         if window.used.fetch_add(1, Ordering::Relaxed) >= limit {
             return Err(window.left());
         }

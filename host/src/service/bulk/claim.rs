@@ -38,6 +38,7 @@ pub(super) async fn claim(
     master: &SubmittedMaster,
     limit: i64,
 ) -> Result<Vec<ClaimedItem>, ServiceError> {
+    // Read before the transaction begins, to keep the time of its locks short.
     let organization = dispatch::organization(core, &batch.org).await?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
@@ -50,6 +51,7 @@ pub(super) async fn claim(
     let clients = customers::by_ids(&mut tx, &batch.org, &ids).await?;
     let mut parcels = Vec::new();
     for item in items {
+        // An earlier attempt may have created the envelope and failed at the provider.
         let envelope = match &item.envelope {
             Some(id) => envelope_store::get(&mut tx, &batch.org, id).await?,
             None => None,
@@ -99,6 +101,7 @@ pub(super) fn overtaken(envelope: &Envelope, now: Timestamp) -> Option<ItemOutco
     if status == EnvelopeStatus::Preparing {
         None
     } else if status.is_out_for_signing() || status.is_signed() {
+        // The client has the document, so the item has reached its goal.
         Some(ItemOutcome::Sent(now))
     } else {
         Some(ItemOutcome::Failed(format!("Envelope is {status}")))
@@ -186,11 +189,14 @@ async fn create(
         ..new
     };
 
+    // The setting of today is copied, because the law of an envelope must not change with a setting.
     let jurisdiction = organization.settings.chattel_paper_jurisdiction.as_ref();
     envelope.set_jurisdiction(jurisdiction);
     let begun = lifecycle::first_status_in_bulk(core, &envelope).await?;
     envelope.status = begun.status;
     envelope_store::insert(tx, &envelope).await?;
+    // In the transaction of the claim: after a crash the next worker finds this
+    // envelope and makes no second one.
     bulk::set_envelope(tx, item, &envelope.id).await?;
     if let Some(payment) = payment {
         payments::insert(tx, &envelope, payment, false, now).await?;
@@ -198,6 +204,7 @@ async fn create(
 
     begun.record(tx, &envelope, now).await?;
     let mut more = Map::from_iter([("bulk_send".to_owned(), origin)]);
+    // The batch is no part of an envelope's evidence, so its own ledger shows who authorized the vaulting.
     if let Some(terms) = &envelope.vault_terms {
         let (at, by) = (json!(terms.accepted_at), json!(terms.accepted_by));
         more.insert("vault_in_terms_accepted_at".into(), at);

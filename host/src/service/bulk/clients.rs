@@ -49,6 +49,7 @@ pub async fn set_clients(
 ) -> Result<AddedClients, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    // Locked, because a submission of the batch counts and freezes its list.
     let mut batch = lock(&mut tx, caller, id).await?;
     let trigger = BatchTrigger::SetItems;
     let ready = lifecycle::next_batch_status(core, &batch.org, Some(batch.status), trigger).await?;
@@ -74,11 +75,13 @@ pub async fn set_clients(
         }
 
         let client = CustomerId::parse(text).and_then(|id| known.get(&id));
+        // One unknown client is no reason to refuse the others. The answer names it.
         let Some(client) = client else {
             added.rejected.push(text.clone());
             continue;
         };
 
+        // Skipped clients stay in the list, so that users see which ones the batch does not reach.
         let skipped = batch.skips(client.email.as_deref());
         match skipped {
             Some(NO_EMAIL) => added.skipped_no_email.push(client.id.clone()),

@@ -224,6 +224,8 @@ async fn submit(
         ProviderError::NotFound => SendFailure::Master,
         error => SendFailure::Other(error.into()),
     })?;
+    // The digest covers people and values. A client that was corrected since gets
+    // a new submission, not the old one.
     let named: Vec<Value> = signers.iter().map(envelopes::signer_view).collect();
     let what = json!([named, values, envelope.sending.preserve_signing_order]);
 
@@ -283,6 +285,7 @@ async fn settle(
         core.metrics.bulk_items.get_or_create(&outcome.into()).inc();
     }
 
+    // After the commit, because it locks the batch and fails the items that this chunk does not hold.
     if lost_master {
         lose_master(core, batch).await?;
     }
@@ -316,6 +319,7 @@ async fn sent(
     submission: ProviderSubmission,
     now: Timestamp,
 ) -> Result<ItemOutcome, ServiceError> {
+    // A user may have sent or voided the envelope by hand while the provider was called.
     let before = envelope_store::lock(tx, &batch.org, &parcel.envelope.id).await?;
     let before = before.ok_or(ServiceError::NotFound("Envelope"))?;
     if let Some(outcome) = overtaken(&before, now) {
@@ -356,6 +360,7 @@ async fn sent(
 fn not_sent(batch: &Batch, item: &BatchItem, error: &ServiceError, now: Timestamp) -> ItemOutcome {
     let why = match error {
         ServiceError::Provider(ProviderError::Rejected(why)) => {
+            // The provider's text is shown to users, so its length and characters are limited.
             let why: String = why
                 .chars()
                 .filter(|c| !c.is_control())

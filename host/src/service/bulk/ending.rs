@@ -26,6 +26,7 @@ pub(super) async fn lose_master(core: &Core, batch: &Batch) -> Result<(), Servic
     let Some(mut batch) = bulk::lock(&mut tx, &batch.org, &batch.id).await? else {
         return Ok(());
     };
+    // A user may have cancelled the batch, or another lane may have ended it.
     if batch.status != BatchStatus::Running {
         return Ok(());
     }
@@ -98,6 +99,8 @@ pub async fn tidy(core: &Core, org: &OrgId, id: &BatchId) -> Result<NextStep, Se
         bulk::settle(&mut tx, item, &ItemOutcome::Cancelled).await?;
     }
 
+    // Committed before the envelopes are voided, because each void locks its
+    // envelope in a transaction of its own.
     tx.commit().await?;
     let mut connection = core.store.read().await?;
     let abandoned = bulk::abandoned(&mut connection, org, id, CHUNK as i64).await?;

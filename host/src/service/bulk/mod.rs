@@ -239,11 +239,14 @@ pub async fn create(
     answer: &ResponseRecorder<BatchView>,
 ) -> Result<BatchView, ServiceError> {
     let source = source(&request)?;
+    // Read before the batch exists, so a batch never begins with a document that cannot be sent.
     let selected = source.read(core, caller).await?;
     if let Some(selected) = &selected {
         check_priced(&selected.templates())?;
     }
 
+    // The requirement belongs to the document, as fixed at its creation. A
+    // request decides for a new one only.
     let kba_required = match &selected {
         Some(selected) => selected.kba_required(),
         None => request.kba_required,
@@ -278,6 +281,7 @@ pub async fn create(
 
     let view = BatchView::of(&batch, &BatchCounts::default());
     let mut tx = core.store.begin().await?;
+    // Batch and idempotent answer commit together, so a repeat of the request finds this batch.
     bulk::insert(&mut tx, &batch).await?;
     answer.commit(tx, &view).await?;
 
@@ -340,9 +344,11 @@ pub async fn change(
         let master = TemplateId::parse(master).ok_or_else(unknown)?;
         let master = templates::get(&mut tx, &caller.org, &master).await?;
         let master = master.ok_or_else(unknown)?;
+        // Before the template is judged, so that a running batch is refused as such.
         check_open(core, &batch).await?;
         check_priced(&[&master])?;
 
+        // Taking such a template would drop the verification that the batch was created with.
         if batch.kba_required && !master.kba_required {
             return Err(ServiceError::Conflict(
                 "The batch needs identity verification, which the template does not ask for".into(),
@@ -356,6 +362,7 @@ pub async fn change(
     if let Some(wanted) = request.kba_required
         && wanted != batch.kba_required
     {
+        // Verified documents are stored at another provider instance, so the choice ends with the document.
         let free = batch.source == DocumentSource::New && batch.master.is_none();
         if !free {
             return Err(ServiceError::Conflict(
@@ -402,6 +409,7 @@ pub async fn consent(
     let terms = request.terms(caller, now)?;
     let mut tx = core.store.begin().await?;
     let mut batch = lock(&mut tx, caller, id).await?;
+    // Each envelope gets the acceptance when it is created, so a later one would not cover all of them.
     check_open(core, &batch).await?;
     set_vaulting(&mut batch, request.auto_vault_enabled, terms);
     batch.updated_at = now;
@@ -431,6 +439,7 @@ pub async fn set_master(core: &Core, batch: &Batch, master: &Template) -> Result
     let mut tx = core.store.begin().await?;
     let batch = bulk::lock(&mut tx, &batch.org, &batch.id).await?;
     let mut batch = batch.ok_or(UNKNOWN)?;
+    // Under the lock: the batch may have been submitted while the editor was open.
     check_open(core, &batch).await?;
     use_master(&mut batch, master);
     bulk::update(&mut tx, &batch, now).await?;
@@ -479,6 +488,7 @@ pub async fn overview(
     let mut connection = core.store.read().await?;
     let found = bulk::get(&mut connection, &caller.org, &id).await?;
     let batch = found.ok_or(UNKNOWN)?;
+    // All items without pages: a batch has at most a thousand.
     let items = bulk::items(&mut connection, &batch.org, &batch.id).await?;
 
     // Counted from the items that are returned, so that both agree while the batch is running.
@@ -535,6 +545,7 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<DeletedBat
     let batch = lock(&mut tx, caller, id).await?;
     let trigger = BatchTrigger::Delete;
     lifecycle::next_batch_status(core, &batch.org, Some(batch.status), trigger).await?;
+    // In the transaction that locks the batch, so that no submission can come in between.
     bulk::delete(&mut tx, &batch, now).await?;
 
     // A master from the library is kept.

@@ -57,6 +57,7 @@ pub async fn submit(
     let same_content = now_has
         .is_some_and(|now_has| now_has.content() == master.content() && !now_has.provider_stale);
     if now_is.updated_at != batch.updated_at || !same_content {
+        // The rules explain a changed status better than a conflict does, so they are asked first.
         lifecycle::next_batch_status(core, &batch.org, Some(now_is.status), trigger).await?;
         return Err(StoreError::Conflict.into());
     }
@@ -83,6 +84,7 @@ async fn check_setup(core: &Core, batch: &Batch) -> Result<Template, ServiceErro
 
     let counts = bulk::counts_of(&mut connection, &batch.org, &batch.id).await?;
     drop(connection);
+    // Everything that is missing in one answer, because a user completes the setup in several places.
     let mut issues = Vec::new();
     match &master {
         None => issues.push(refuse(
@@ -225,6 +227,7 @@ pub async fn cancel(
     let trigger = BatchTrigger::Cancel;
     batch.status =
         lifecycle::next_batch_status(core, &batch.org, Some(batch.status), trigger).await?;
+    // Items in progress are left to their lanes, which settle them. The provider may have sent them already.
     let (from, to) = (ItemStatus::Pending, ItemStatus::Cancelled);
     bulk::move_items(&mut tx, &batch, from, to, None, now).await?;
 

@@ -56,6 +56,7 @@ impl ProgressStreams {
             let is_same = session.is_some() && owner.session.as_ref() == session;
             (own + 1, of_session + usize::from(is_same))
         });
+        // Before the shared limits, so that a person with many open pages does not shut colleagues out.
         if of_session >= OF_SESSION {
             return Err(StreamLimit::Session);
         }
@@ -84,6 +85,7 @@ impl ProgressStreams {
 impl Drop for StreamSlot {
     fn drop(&mut self) {
         let mut open = self.streams.lock();
+        // Streams of one owner are equal to each other, so any of their entries may go.
         if let Some(place) = open.iter().position(|owner| *owner == self.owner) {
             open.swap_remove(place);
         }

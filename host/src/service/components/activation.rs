@@ -62,6 +62,7 @@ fn shown(core: &Core, activation: ComponentActivation) -> ActivationView {
         Some(back) => (Some(back.at), Some(back.by), back.reason),
         None => (None, None, None),
     };
+    // Identity questions and text messages are answered within the call, so these slots have no callbacks.
     let calls_back = match activation.slot {
         Slot::Signing => Some("signing"),
         Slot::Payment => Some("payment"),
@@ -145,6 +146,7 @@ pub async fn slots(
     for slot in Slot::ALL {
         let mut history =
             components::activations(&mut connection, org, Some(slot), HISTORY).await?;
+        // Activations of the installation apply wherever the organization has none of its own.
         if org.is_some() {
             let global =
                 components::activations(&mut connection, None, Some(slot), HISTORY).await?;
@@ -166,6 +168,7 @@ pub async fn slots(
         let names = history.iter().map(|one| one.instance.as_str());
         let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
         for name in names {
+            // All of its activations were rolled back, or the first one is still scheduled.
             let Some((live, _)) = active.at(slot, org, name, now) else {
                 continue;
             };
@@ -181,6 +184,7 @@ pub async fn slots(
             }
         }
 
+        // Known to this node only: another node may have loaded the component.
         let broken = management.followed.broken();
         let of_slot =
             |one: &&BrokenActivation| history.iter().any(|known| known.id == one.activation);
@@ -298,6 +302,8 @@ pub(super) async fn check(
 ) -> Result<CheckedActivation, ServiceError> {
     let now = core.clock.now();
     let instance = instance_of(core, owner, slot, request.instance.as_deref())?;
+    // Only the room's own component may read the room's records. An organization's component behind this name
+    // would get them.
     if slot.is_provider() && instance == EMBEDDED {
         return Err(ServiceError::Invalid(vec![ValidationIssue::new(
             "reserved",
@@ -340,6 +346,7 @@ pub(super) async fn check(
         return Err(ServiceError::Invalid(issues));
     }
 
+    // Last, because it reads the database, and the issues of the body are known without it.
     let component = get(core, owner, &request.component_id).await?;
     if component.slot != slot {
         return Err(ServiceError::Semantic(format!(
@@ -347,6 +354,7 @@ pub(super) async fn check(
             component.identity, component.slot
         )));
     }
+    // By bytes, because an upload can have any name.
     if room_component().is_some_and(|room| room.identity.sha256 == component.identity.sha256) {
         return Err(ServiceError::Semantic(format!(
             "{} stands behind {EMBEDDED} and no other instance",
@@ -354,6 +362,7 @@ pub(super) async fn check(
         )));
     }
 
+    // Sealed before anything is stored, so that no row has the secrets in clear.
     let config = request.config.as_ref();
     let sealed = config.map(|config| config.sealed(&core.cipher, owner.org.as_ref(), &instance));
     Ok(CheckedActivation {
@@ -415,8 +424,10 @@ pub(super) async fn make(
     prepare(core, management, &checked.component).await?;
     let probe = probe(core, management, owner, &checked).await?;
     let mut tx = core.store.begin().await?;
+    // Begun after the vendor was asked: this lock is one for all organizations, and a vendor can be slow.
     components::begin_change(&mut tx).await?;
 
+    // Again under the lock: the policy may have changed while the component was compiled.
     match consent {
         ChangeConsent::Alone => permit_alone(core, &mut tx, owner).await?,
         ChangeConsent::State {
@@ -477,6 +488,7 @@ pub(super) async fn activate_in(
         older(&active, &component)?;
     }
 
+    // An upgrade keeps the settings, so that no person has to enter the secrets again.
     let config = new_config
         .clone()
         .or_else(|| current.and_then(|current| current.config.clone()));
@@ -555,6 +567,7 @@ pub async fn roll_back(
     let instance = instance_of(core, owner, slot, request.instance.as_deref())?;
     let mut tx = core.store.begin().await?;
     components::begin_change(&mut tx).await?;
+    // Under the lock, so that the policy cannot change before the commit.
     permit_alone(core, &mut tx, owner).await?;
     let RollbackRequest {
         reason,
@@ -601,6 +614,7 @@ pub(super) async fn roll_back_in(
         activation,
         reason,
     } = going_back;
+    // Superseded activations are missing here: nodes no longer read them, so they cannot come back.
     let all = components::live_of(tx, owner.org.as_ref(), slot).await?;
     let counting = counting(&all, instance);
     let found = match activation {
@@ -657,6 +671,7 @@ fn counting<'a>(all: &'a [ComponentActivation], instance: &str) -> Vec<&'a Compo
 /// Returns the activation that is effective at a time.
 fn at<'a>(counting: &[&'a ComponentActivation], now: Timestamp) -> Option<&'a ComponentActivation> {
     let begun = counting.iter().filter(|one| one.effective_at <= now);
+    // Of two with the same time, the later one counts, as in `ActivationTable`.
     begun.max_by_key(|one| (one.effective_at, &one.id)).copied()
 }
 
@@ -670,12 +685,14 @@ fn superseded<'a>(
         .filter(|one| one.effective_at <= now)
         .collect();
     begun.sort_by_key(|one| std::cmp::Reverse((one.effective_at, &one.id)));
+    // The new activation is one of the ten.
     begun.into_iter().skip(ROLLBACKS - 1).copied().collect()
 }
 
 /// Rejects activating an older version: going back is a rollback.
 fn older(active: &Component, next: &Component) -> Result<(), ServiceError> {
     let version = |component: &Component| Version::parse(&component.identity.version).ok();
+    // Versions are compared under one name only: two names have no order.
     if active.identity.name == next.identity.name && version(next) < version(active) {
         return Err(ServiceError::Conflict(format!(
             "{} is older than the active {}: roll back to go back",
@@ -712,6 +729,7 @@ pub(super) fn instance_of(
     }
 
     let name = named.unwrap_or(EMBEDDED);
+    // A name is part of callback addresses, and of references `org_….name`, which end at the dot.
     let letters = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.is_empty() || !name.bytes().all(letters) {
         return Err(refused(

@@ -53,6 +53,7 @@ pub fn place(
 ) -> Result<OwnedSemaphorePermit, ServiceError> {
     let org = owner.org.as_ref();
     let uploads = core.config.components.uploads(core.config.is_production());
+    // The operator can always upload. The setting is about unknown code.
     if org.is_some() && uploads == UploadPolicy::Off {
         return Err(ServiceError::NotAllowed(
             "Uploads of components are switched off",
@@ -98,6 +99,7 @@ pub async fn upload<E: From<ServiceError>>(
         return Ok((known.into(), false));
     }
 
+    // Before the compile, which is the expensive part. Checked again when the row is written.
     quota::check_size(core, &mut connection, org, upload.file.size()).await?;
     let before = components::newest_named(&mut connection, org, &upload.name)
         .await
@@ -108,7 +110,9 @@ pub async fn upload<E: From<ServiceError>>(
     };
 
     drop(connection);
+    // Organizations take turns. No connection is held while this one waits.
     let turn = management.compiler.turn(org).await;
+    // After the turn, because earlier uploads of the organization have used up time in between.
     quota::check_compile_time(core, org).await?;
     let began = Instant::now();
     let earlier = EarlierVersion {
@@ -121,6 +125,8 @@ pub async fn upload<E: From<ServiceError>>(
     quota::note_compile_time(core, org, began.elapsed()).await?;
     drop(turn);
     let (bytes, admitted) = admitted?;
+    // A component may ask for more only with a new major version, so that an upgrade brings no new capability
+    // unseen.
     let reasons = grown(before.as_ref(), &version, &admitted.inspected);
     if !reasons.is_empty() {
         return Err(ServiceError::NotAdmitted(reasons).into());
@@ -202,6 +208,7 @@ async fn compiled_and_examined<E: From<ServiceError>>(
 ) -> Result<(Bytes, AdmissionResult), E> {
     let bytes = upload.file.read().await;
     let bytes = bytes.map_err(|error| ServiceError::from(FilesError::Spool(error)))?;
+    // Before the compiler: where signatures are required, unknown bytes are not even parsed.
     let signatures = attestations::verified(core, owner, upload, &bytes).await?;
     let compiled = management.compiler.compile(bytes.clone()).await;
     let (inspected, native) = compiled.map_err(ServiceError::from)?;
@@ -260,6 +267,7 @@ async fn keep(
     let beside = vectors.size() + statements.to_string().len();
     let size = upload.file.size() + beside as u64;
     quota::check_size(core, &mut tx, owner.org.as_ref(), size).await?;
+    // The candidate has passed the vectors of the version that was the newest before it was compiled.
     let newest = components::newest_named(&mut tx, owner.org.as_ref(), &upload.name).await?;
     if let Some(newest) = newest
         && Some(&newest.id) != before.as_ref()
@@ -306,6 +314,7 @@ async fn examine(
     before: VectorSet,
 ) -> Result<ExaminedComponent, ServiceError> {
     let artifact = ComponentArtifact::hashed(slot, identity(upload), bytes.clone());
+    // The examination runs the component, and looks for its native code in the cache.
     core.components
         .keep_native(slot, &artifact.identity, native)
         .await?;
@@ -350,6 +359,7 @@ fn checked(upload: &ComponentUpload) -> Result<Version, ServiceError> {
         ));
     }
 
+    // Evidence names components, and an upload must not pass for a built-in one.
     if is_reserved_name(name) {
         issues.push(ValidationIssue::new(
             "reserved",
@@ -386,6 +396,7 @@ async fn known(
     let (org, name) = (owner.org.as_ref(), upload.name.as_str());
     let found = components::by_version(connection, org, name, &upload.version).await?;
     match found {
+        // A version means the same bytes for ever: past decisions name it.
         Some(other) if other.identity.sha256 != upload.file.sha256() => {
             Err(ServiceError::Conflict(format!(
                 "{name} {} was uploaded before with other bytes",
@@ -418,6 +429,7 @@ fn grown(
 
     let same_major =
         Version::parse(&before.identity.version).is_ok_and(|before| before.major == version.major);
+    // A newer minor version of an interface is no new capability.
     let interface = |import: &String| import.split('@').next().unwrap_or_default().to_owned();
     let had: Vec<String> = before.imports.iter().map(interface).collect();
     now.imports

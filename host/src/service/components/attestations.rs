@@ -60,6 +60,7 @@ impl OfferedBundles {
     /// The text is no JSON, or has too many values.
     pub fn split(text: &str) -> Result<Vec<String>, String> {
         let bundles = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+        // One more than allowed, to refuse a long text without reading all of it.
         let bundles: Result<Vec<Value>, _> = bundles.take(MOST + 1).collect();
         let bundles = bundles.map_err(|error| error.to_string())?;
         match bundles.len() {
@@ -121,6 +122,8 @@ fn refused(message: impl Into<String>) -> ServiceError {
 /// Whether an owner's components have to be signed.
 fn is_needed(config: &Config, owner: &ComponentOwner) -> bool {
     match owner.org {
+        // Production asks organizations for signatures by default; the operator asks itself by naming
+        // publishers.
         Some(_) => config.components.uploads(config.is_production()) == UploadPolicy::Signed,
         None => !config.components.trusted.is_empty(),
     }
@@ -173,6 +176,7 @@ impl OfferedSignatures {
         if given.len() > MOST {
             return Err(refused(format!("there are more than {MOST} bundles")));
         }
+        // Otherwise a valid bundle about the manifest of another component would count for this one.
         if let Some(manifest) = &self.bundles.manifest
             && !registry::is_manifest_of(manifest, &self.sha256)
         {
@@ -186,6 +190,7 @@ impl OfferedSignatures {
             match self.proven(core, &bundle) {
                 Ok((kept, is_release)) => {
                     match (&kept.proven.publisher, is_release) {
+                        // A bill of materials is signed, too, and does not allow the use of a component.
                         (Some(publisher), true) => found.publishers.push(publisher.clone()),
                         (Some(_), false) => {
                             reasons.push(format!("bundle {number} is no release"));
@@ -203,11 +208,13 @@ impl OfferedSignatures {
                         found.kept.bundles.push(kept);
                     }
                 }
+                // Others can attach bundles in a registry. An invalid one there must not keep the upload out.
                 Err(error) if is_attached => reasons.push(format!("bundle {number}: {error}")),
                 Err(error) => return Err(refused(format!("bundle {number}: {error}"))),
             }
         }
 
+        // Valid bundles are kept even where none is needed: `attestations` shows them to everyone.
         if !self.needed || !found.publishers.is_empty() {
             return Ok(found);
         }
@@ -225,6 +232,7 @@ impl OfferedSignatures {
     fn keys(&self, config: &Config) -> Result<Vec<String>, ServiceError> {
         let publishers = &config.components.trusted;
         let signature = self.signature.clone();
+        // Without trusted keys there is nothing to compare a signature with.
         let Some(signature) = signature.filter(|_| self.needed || !publishers.is_empty()) else {
             return Ok(Vec::new());
         };
@@ -248,6 +256,7 @@ impl OfferedSignatures {
 
     /// Verifies a bundle. Returns also whether its publisher answers for the component with it.
     fn proven(&self, core: &Core, bundle: &str) -> Result<(KeptBundle, bool), BundleError> {
+        // `cosign sign` and `attest` are about the manifest, `sign-blob` about the file.
         let files = [Some(&self.bytes), self.bundles.manifest.as_ref()];
         let files: Vec<&[u8]> = files.into_iter().flatten().map(|file| &**file).collect();
         let publishers = &core.config.components.trusted;
@@ -274,6 +283,7 @@ impl VerifiedSignatures {
     /// # Errors
     /// One is needed, and there is none for the slot.
     pub fn publisher(&self, config: &Config, slot: Slot) -> Result<Option<String>, ServiceError> {
+        // A publisher may be trusted for some slots only, and the slot is known after the inspection.
         let trusted = &config.components.trusted;
         let covers = |name: &&String| trusted.get(*name).is_some_and(|one| one.covers(slot));
         let found = self.publishers.iter().find(covers);

@@ -78,6 +78,7 @@ pub fn evidence(report: BehaviourDiff) -> GeneratedComparison {
         failed,
         groups: groups
             .map(|mut group| {
+                // The content of a request is an entry of the ledger: whole parameters would fill it.
                 group.counterexample.given.clear();
                 group
             })
@@ -108,6 +109,7 @@ pub async fn diff(
     }
 
     let org = &caller.org;
+    // A candidate's answers cost processor time like a compile, and count as such.
     quota::check_compile_time(core, Some(org)).await?;
     let against = match &request.against {
         Some(id) => Some(get(core, &owner, id).await?),
@@ -147,6 +149,7 @@ pub async fn diff(
     let after = artifact(core, management, &after).await?;
     let components = core.components.clone();
     let began = Instant::now();
+    // On a thread of low priority, behind the threads of requests.
     let compared = background::run(move || {
         // Until the work has ended, even if its caller has gone.
         let _turn = turn;
@@ -155,10 +158,12 @@ pub async fn diff(
     });
     let compared = compared.await;
 
+    // Also for a comparison that failed: it has used the processor.
     quota::note_compile_time(core, Some(org), began.elapsed()).await?;
     let mut report = compared.map_err(|error| ServiceError::Internal(error.to_string()))??;
     let groups = report.functions.iter_mut().flat_map(|one| &mut one.groups);
     for example in groups.map(|group| &mut group.counterexample) {
+        // Counterexamples of documents can be as large as the document.
         if serde_json::to_vec(&example.given).map_or(true, |text| text.len() > GIVEN) {
             example.given.clear();
         }
@@ -181,6 +186,7 @@ async fn recorded(
         },
     };
 
+    // Real facts to begin with, because random ones satisfy no check and reach few branches.
     let all = DecisionWindow::default();
     let (function, calls) = match slot {
         Slot::Compliance => {

@@ -46,6 +46,7 @@ pub(super) fn default_component(
 
 fn of_default(artifact: &ComponentArtifact, at: Timestamp) -> Component {
     let mut digest = [0; 32];
+    // A digest of our own is always hex of this length.
     let _ = hex::decode_to_slice(&artifact.identity.sha256, &mut digest);
     Component {
         id: ComponentId::of_default(&digest),
@@ -88,6 +89,7 @@ pub(super) fn active_rules(
 pub async fn keep_defaults(core: &Core) -> Result<(), ServiceError> {
     for artifact in built_in() {
         let component = of_default(&artifact, core.clock.now());
+        // Read first: apart from the first start of a release, everything is there.
         let mut connection = core.store.read().await?;
         let there = components::get(&mut connection, None, &component.id).await?;
         drop(connection);
@@ -96,6 +98,7 @@ pub async fn keep_defaults(core: &Core) -> Result<(), ServiceError> {
             continue;
         }
 
+        // The bytes before the row, so that no row points to missing bytes.
         core.files
             .keep(&object_name(&component.identity.sha256), artifact.bytes())
             .await?;
@@ -156,6 +159,7 @@ pub async fn artifact(
         version,
         sha256,
     } = &component.identity;
+    // Native code of the release is part of the program and needs no compiler.
     let artifact = match built_in().find(|one| one.identity.sha256 == *sha256) {
         Some(built_in) if built_in.is_compiled() => return Ok(built_in),
         Some(built_in) => built_in,
@@ -173,6 +177,7 @@ pub async fn artifact(
     })
     .await
     .map_err(|error| ServiceError::Internal(error.to_string()))?;
+    // New on this node, evicted from the cache, or of another version of the engine.
     if !compiled {
         let bytes = artifact.bytes();
         let _turn = management.compiler.turn(component.org.as_ref()).await;
@@ -222,6 +227,7 @@ impl ActivationFollower {
     /// Compiles a component uploaded on another node, so that this node is ready when it is
     /// activated.
     fn compile_ahead(core: &Core, management: &Arc<ComponentManager>, component: Component) {
+        // A look at the cache of this node: loading may still show that the file is invalid.
         if loading::is_at_hand(core, component.slot, &component.identity) {
             return;
         }
@@ -254,6 +260,7 @@ fn places(live: Vec<(ComponentActivation, ComponentIdentity)>) -> Vec<Activation
             .push((activation, identity));
     }
 
+    // Ordered as `ActivationTable` orders them, because the last effective one counts.
     for place in places.values_mut() {
         place.sort_by(|(one, _), (other, _)| {
             (one.effective_at, &one.id).cmp(&(other.effective_at, &other.id))
@@ -266,10 +273,13 @@ fn places(live: Vec<(ComponentActivation, ComponentIdentity)>) -> Vec<Activation
 /// Applies activation changes since the last poll. It waits for loading only at start, and
 /// only for the operator's components. Others are loaded by the first call, or by a task.
 pub async fn refresh(core: &Core, management: &Arc<ComponentManager>) -> Result<(), ServiceError> {
+    // One poll at a time: a slower one would otherwise put an older table over a newer one.
     let mut look = management.followed.look.lock().await;
+    // Read before the activations. A change in between has a higher revision, and the next poll reads it.
     let mut connection = core.store.read_urgently().await?;
     let revision = components::revision(&mut connection).await?;
     let known = look.revision == Some(revision);
+    // A component that was being compiled or failed may be there now, without a change of the revision.
     let again =
         management.followed.loading.is_unsettled() || !management.followed.broken.load().is_empty();
     if known && !(again && look.at.is_none_or(|at| at.elapsed() >= AGAIN)) {
@@ -308,6 +318,7 @@ pub async fn refresh(core: &Core, management: &Arc<ComponentManager>) -> Result<
         live_shadow::follow(core, management).await?;
     }
 
+    // Last, so that an error above makes the next poll read everything again.
     look.revision = Some(revision);
     for component in uploaded {
         ActivationFollower::compile_ahead(core, management, component);
@@ -329,6 +340,7 @@ async fn take_over(
 ) {
     let now = core.clock.now();
     let begun = place.partition_point(|(activation, _)| activation.effective_at <= now);
+    // The one before matters, too: it is effective now. Older ones are only stand-ins.
     let first = begun.saturating_sub(1);
     for (index, (activation, identity)) in place.iter().enumerate().skip(first) {
         let slot = activation.slot;
@@ -342,6 +354,7 @@ async fn take_over(
             continue;
         }
 
+        // Reported although an earlier component stands in: the operator has to know.
         if let Some(why) = management.followed.loading.failure(slot, identity) {
             broken.push(BrokenActivation {
                 org: activation.org.clone(),
@@ -356,6 +369,7 @@ async fn take_over(
         };
         let earlier = place[..index].iter().rev();
         let mut earlier = earlier.filter(|(_, identity)| at_hand(identity));
+        // Only the current one needs a stand-in. A scheduled one has time to be loaded.
         match earlier.next() {
             Some((earlier, identity)) if index == first => to.take(earlier, identity),
             Some(_) => {}
@@ -368,6 +382,7 @@ async fn take_over(
 pub async fn follow(core: Core, management: Arc<ComponentManager>, stop: CancellationToken) {
     let period = core.config.sweep_interval.unwrap_or(LOOK).min(LOOK);
     while !stop.is_cancelled() {
+        // The node keeps the activations that it has, and asks again.
         if let Err(error) = refresh(&core, &management).await {
             tracing::error!(%error, "activations could not be read");
         }
@@ -396,6 +411,7 @@ pub async fn by_digest(
     management: &Arc<ComponentManager>,
     digest: &str,
 ) -> Result<ComponentArtifact, ServiceError> {
+    // A built-in component needs neither the database nor the compiler.
     if let Some(default) = embedded().find(|artifact| artifact.identity.sha256 == digest) {
         return Ok(default);
     }

@@ -63,6 +63,7 @@ pub async fn flush(core: &Core) -> Result<(), ServiceError> {
         instances.insert((&line.org, line.slot.as_str(), &line.instance), line);
     }
 
+    // Once for an instance and not for each line: it is a statement of its own.
     for line in instances.into_values() {
         instance_log::keep_newest(&mut tx, line, KEPT).await?;
     }
@@ -73,6 +74,7 @@ pub async fn flush(core: &Core) -> Result<(), ServiceError> {
 /// Deletes old lines, once a day.
 pub async fn forget(core: &Core) -> Result<(), ServiceError> {
     let now = core.clock.now();
+    // One node does it for all.
     if !chores::claim(&core.store, "instance log", now, now + DAY).await? {
         return Ok(());
     }
@@ -100,6 +102,7 @@ pub async fn list(
         )));
     }
 
+    // So that the author of a plugin sees the call of a moment ago.
     flush(core).await?;
     let mut connection = core.store.read().await?;
     let found = instance_log::list(&mut connection, org, slot, instance, after, limit).await?;

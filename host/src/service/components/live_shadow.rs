@@ -167,10 +167,12 @@ impl LiveShadows {
     /// Queues a question without waiting. Copies nothing if no candidate runs in the slot.
     fn offer(&self, slot: Slot, org: &OrgId, asked: impl FnOnce() -> QueuedQuestion) {
         let running = self.running.load();
+        // The usual case: no candidate runs on this node, and a decision pays one load for that.
         if running.is_empty() {
             return;
         }
 
+        // Never waits: a slow candidate must not delay the decisions of real traffic.
         if let Some(running) = running.get(&(slot, org.clone()))
             && running.asked.try_send(asked()).is_err()
         {
@@ -181,6 +183,7 @@ impl LiveShadows {
 
 /// Starts and stops candidates according to the database.
 pub async fn follow(core: &Core, management: &Arc<ComponentManager>) -> Result<(), ServiceError> {
+    // Urgently, because it is part of the poll for activations, which must not wait behind requests.
     let mut connection = core.store.read_urgently().await?;
     let wanted = shadows::running(&mut connection).await?;
     drop(connection);
@@ -199,6 +202,7 @@ pub async fn follow(core: &Core, management: &Arc<ComponentManager>) -> Result<(
         running.insert(place, one);
     }
 
+    // The senders of candidates that are no longer wanted are dropped here, which ends their tasks.
     core.shadows.running.store(Arc::new(running));
     Ok(())
 }
@@ -261,6 +265,7 @@ async fn candidate(
 ) -> Result<CandidateRules, ServiceError> {
     let artifact = by_digest(core, management, &shadow.sha256).await?;
     let (core, slot) = (core.clone(), shadow.slot);
+    // Linking takes milliseconds of processor time, and is done on a blocking thread.
     let load = move || {
         Ok(match slot {
             Slot::Compliance => {
@@ -302,6 +307,7 @@ struct ShadowTask {
 impl ShadowTask {
     async fn run(self, mut questions: mpsc::Receiver<QueuedQuestion>, left_out: impl Fn() -> i64) {
         let mut batch = Vec::new();
+        // In batches, so that a busy candidate costs one transaction for up to 64 decisions.
         while questions.recv_many(&mut batch, BATCH).await > 0 {
             let asked = std::mem::take(&mut batch);
             let compared = match &self.candidate {
@@ -314,6 +320,7 @@ impl ShadowTask {
                 }
             };
 
+            // The batch is lost, and the next one is compared.
             let Some((mut counts, found)) = compared else {
                 continue;
             };
@@ -330,6 +337,7 @@ impl ShadowTask {
                 .shadow_failed
                 .inc_by(counts.failed.unsigned_abs());
 
+            // Not retried: a gap in the counts is harmless, and the queue fills up meanwhile.
             if let Err(error) = self.note(&counts, &found).await {
                 tracing::warn!(%error, "shadow comparison could not be recorded");
             }
@@ -381,6 +389,7 @@ fn compare(
             (CandidateRules::Control(rules), ShadowQuestion::Act { act, facts }) => {
                 decided(rules, *act, facts)
             }
+            // Unreachable: a candidate's queue has questions of its own slot only.
             _ => continue,
         };
 
@@ -399,6 +408,7 @@ async fn compare_placed(
     let mut counts = ShadowCounts::default();
     let mut all = Vec::new();
     for one in asked {
+        // Unreachable: the queue of a placement candidate has placements only.
         let ShadowQuestion::Placement { document, fields } = &one.question else {
             continue;
         };
@@ -427,6 +437,7 @@ fn note(
     counts.compared += 1;
     counts.failed += i64::from(gave_no_answer(after));
     let mut found = differences(&one.record, &one.before, after);
+    // Other words are no other decision.
     found.retain(|difference| difference.before != difference.after);
     counts.differing += i64::from(!found.is_empty());
     all.extend(found);
@@ -502,6 +513,7 @@ pub async fn start(
     };
 
     let mut tx = core.store.begin().await?;
+    // Raises the revision, which makes every node start the candidate.
     rows::begin_change(&mut tx).await?;
 
     // One candidate per slot: ends the running one.
@@ -524,6 +536,7 @@ pub async fn stop(
     slot: Slot,
 ) -> Result<LiveShadow, ServiceError> {
     let mut tx = core.store.begin().await?;
+    // Raises the revision, which makes every node stop the candidate.
     rows::begin_change(&mut tx).await?;
     if !shadows::end(&mut tx, org, slot, core.clock.now()).await? {
         return Err(ServiceError::NotFoundText("No candidate is running".into()));

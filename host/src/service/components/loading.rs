@@ -92,6 +92,7 @@ pub(super) fn progress(
         .loading
         .failure(slot, identity)
         .is_some();
+    // One that failed is loaded again, although its native code is there: that may be the reason.
     if known || !is_at_hand(core, slot, identity) {
         begin(core, management, slot, identity)
     } else {
@@ -117,6 +118,7 @@ pub(super) async fn on_demand(
         LoadProgress::Failed(why) => return Err(ComponentError::absent(identity, why)),
         LoadProgress::Underway(ended) => ended,
     };
+    // Loading continues in its task, so that a repeat of the call finds the component.
     let waited = tokio::time::timeout(PATIENCE, ended.wait_for(|ended| *ended)).await;
     if waited.is_err() {
         return Err(ComponentError::absent(identity, "it is still being loaded"));
@@ -148,6 +150,7 @@ fn begin(
     identity: &ComponentIdentity,
 ) -> LoadProgress {
     let place = (slot, identity.clone());
+    // Held until the state is set, so that two calls do not start two tasks.
     let mut states = management.followed.loading.states();
     let before = match states.get(&place) {
         Some(LoadState::Underway(ended, _)) => return LoadProgress::Underway(ended.clone()),
@@ -186,6 +189,8 @@ fn begin(
 /// Builds the failure state. Its reason reveals no storage paths.
 fn failed(error: &ServiceError) -> LoadState {
     let (why, wait) = match error {
+        // The message of a refusal is for the author of the component. Other errors can name paths, and stay
+        // in the log.
         ServiceError::Component(error) => (error.kind.to_string(), COMPILE_AGAIN),
         ServiceError::NotAdmitted(reasons) => {
             let reasons: Vec<&str> = reasons.iter().map(|one| one.message.as_str()).collect();
@@ -227,6 +232,7 @@ pub(super) async fn load(
     artifact.identity = identity.clone();
 
     let _turn = management.followed.loading.turns.acquire().await;
+    // Linking is processor time, so it is off the async threads and limited like reading.
     let adding = core.clone();
     tokio::task::spawn_blocking(move || adding.components.add(&artifact))
         .await

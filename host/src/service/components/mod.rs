@@ -217,6 +217,7 @@ pub async fn history(
 /// Returns a component of the organization or the installation.
 pub async fn get(core: &Core, owner: &ComponentOwner, id: &str) -> Result<Component, ServiceError> {
     let missing = ServiceError::NotFound("Component");
+    // An id that does not parse is answered like one that does not exist.
     let Some(id) = ComponentId::parse(id) else {
         return Err(missing);
     };

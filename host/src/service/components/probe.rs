@@ -42,6 +42,7 @@ pub(super) async fn probe(
         return Ok(None);
     };
 
+    // The settings of the request, which are stored nowhere yet.
     let lease = core.lease_with(slot, &at.to_string(), &config);
     let artifact = following::artifact(core, management, &checked.component).await?;
     let asked = async {
@@ -68,12 +69,15 @@ pub(super) async fn probe(
         asked.map(Some)
     };
 
+    // No lock is held: a vendor that does not answer delays only this caller.
     let reason = match tokio::time::timeout(PATIENCE, asked).await {
         Ok(Ok(None)) => return Ok(None),
+        // The vendor looked for the object, so address and secrets are right.
         Ok(Ok(Some(())) | Err(ProviderError::NotFound)) => None,
         Ok(Err(error @ ProviderError::NotConfigured(_))) => {
             return Err(ServiceError::Semantic(error.to_string()));
         }
+        // A vendor that is down must not keep its settings from being activated.
         Ok(Err(error)) => Some(error.to_string()),
         Err(_) => Some(format!("no answer in {} seconds", PATIENCE.as_secs())),
     };

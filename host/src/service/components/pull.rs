@@ -31,6 +31,7 @@ pub async fn pull(
     };
     let reference: RegistryReference = reference.parse().map_err(refused)?;
     let mut registry = Registry::new(&core.config, &reference, login).map_err(refused)?;
+    // On disk, because the component may wait for its turn of the compiler.
     let spool = SpoolWriter::new(&core.config.spool_folder()).await;
     let mut spool = spool.map_err(FilesError::Spool)?;
 
@@ -39,6 +40,7 @@ pub async fn pull(
         spool.write(&piece).await.map_err(FilesError::Spool)?;
     }
 
+    // Bundles that cannot be read are only noted: whether one is needed is decided with the slot.
     let attached = registry.attached().await;
     Ok(PulledFile {
         file: spool.finish().await.map_err(FilesError::Spool)?,

@@ -26,6 +26,7 @@ pub(super) async fn check_size(
 
     let quotas = &core.config.components;
     let (bytes, versions) = components::usage(connection, org).await?;
+    // Conflict and not 429: the quota does not come back with time.
     if versions >= i64::from(quotas.quota_versions) {
         return Err(ServiceError::Conflict(format!(
             "The organization has {versions} components, and may have {}",
@@ -83,6 +84,7 @@ pub(super) async fn note_compile_time(
     let now = core.clock.now();
     let millis = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
     let mut tx = core.store.begin().await?;
+    // Rows older than an hour are deleted in the same call, so that the table needs no task of its own.
     components::note_compile(&mut tx, org, now, millis, now - HOUR).await?;
     Ok(tx.commit().await?)
 }

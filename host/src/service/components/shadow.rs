@@ -216,6 +216,7 @@ impl ReplayComparison {
         };
         let mut left = request.number();
 
+        // Looked at between pages, so that a report has whole pages and `next` continues behind them.
         let deadline = Instant::now() + TIME;
         loop {
             if left <= 0 || Instant::now() > deadline {
@@ -234,8 +235,10 @@ impl ReplayComparison {
 
             window.after = Some(last.id());
             left -= limit;
+            // A short page is the last one, which saves another query.
             let is_last = i64::try_from(page.len()).is_ok_and(|found| found < limit);
             let compare = compare.clone();
+            // On a blocking thread: a page of evaluations would hold an async one for its whole time.
             let task = tokio::task::spawn_blocking(move || {
                 page.iter().map(compare).collect::<Result<Vec<_>, _>>()
             });
@@ -267,10 +270,12 @@ impl ReplayComparison {
             self.groups.add(difference);
         }
 
+        // Other words are counted apart. The list has changed decisions only.
         let all = found.len();
         found.retain(|difference| difference.before != difference.after);
         self.differing += u64::from(!found.is_empty());
         self.reworded += u64::from(found.is_empty() && all > 0);
+        // All differences are counted, but the list is bounded: a wrong candidate differs on every record.
         let room = SHOWN.saturating_sub(self.differences.len());
         self.differences.extend(found.into_iter().take(room));
     }
@@ -280,6 +285,7 @@ impl ReplayComparison {
 pub fn evaluated(rules: &ComplianceRules, facts: &compliance::EnvelopeFacts) -> ComponentAnswer {
     match rules.evaluate(facts) {
         Ok(evaluation) => evaluation_answer(&evaluation),
+        // A trap is an answer, too: the report counts it and continues with the next record.
         Err(error) => failure(&error),
     }
 }
@@ -309,6 +315,7 @@ pub fn moved(
     trigger: lifecycle::EnvelopeTrigger,
     facts: &lifecycle::EnvelopeFacts,
 ) -> ComponentAnswer {
+    // Without the cache of answers, because the report compares the time of both.
     move_answer(from, trigger, &rules.envelope_anew(from, trigger, facts))
 }
 
@@ -348,6 +355,7 @@ pub async fn replay(
 ) -> Result<ShadowReport, ServiceError> {
     let owner = ComponentOwner::from(caller);
     let component = get(core, &owner, id).await?;
+    // Before the candidate is loaded, so that waiting replays hold no component in memory.
     let _turn = RUNS.acquire().await;
     let candidate = artifact(core, management, &component).await?;
     let org = &caller.org;
@@ -397,6 +405,7 @@ pub async fn replay(
             let candidate = core.components.placement_from(&candidate)?;
             for (number, (template, document)) in (1..).zip(all) {
                 let pdf = core.files.get(&document).await?;
+                // Behind the read from storage, which is no component's time.
                 let began = Instant::now();
                 let before = read(&active, pdf.clone()).await;
                 comparison.active += began.elapsed();
@@ -433,6 +442,7 @@ pub async fn replay(
 
             active.identity()?
         }
+        // A call to a provider acts on the vendor's side: asked again, it would act again.
         Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => {
             return Err(ServiceError::Semantic(format!(
                 "Of {} nothing is recorded that could be asked again",
@@ -570,6 +580,7 @@ async fn read(rules: &Placement, pdf: Bytes) -> ComponentAnswer {
         Ok(facts) => facts,
         Err(error) => return failure(&error),
     };
+    // The first page only, because documents take longer than other records.
     let text = match rules.text(pdf, 1).await {
         Ok(text) => text,
         Err(error) => return failure(&error),
@@ -586,6 +597,7 @@ async fn read(rules: &Placement, pdf: Bytes) -> ComponentAnswer {
 
 /// Marks and renders a document with a writer component.
 async fn written(rules: &Documents, pdf: Bytes) -> ComponentAnswer {
+    // Fixed values: with the present time, both copies would differ in each run.
     let request = documents::MarkRequest {
         kind: documents::CopyKind::NonAuthoritative,
         envelope_id: "env_shadow".into(),
@@ -672,10 +684,12 @@ pub async fn replay_envelope(
 
     let mut replayed = Vec::new();
     for record in moves {
+        // The component of then, not the active one: the question is whether it answers the same again.
         let rules = that_decided(core, management, &identity(&record.component)?).await?;
         let rules = core.components.lifecycle_from(&rules)?;
         let facts = stored(id.as_str(), &record.facts)?;
         let trigger = stored(id.as_str(), &json!(record.trigger))?;
+        // A move has one part: the status that it leads to, or the reason why not.
         let answer = moved(&rules, record.from, trigger, &facts);
         let (what, to) = match answer.into_iter().next() {
             Some(part) => (part.name, part.value),
@@ -761,6 +775,7 @@ async fn recertified(
     } else {
         rules.certificate_alone(&facts, &issued_at, &issuer)?
     };
+    // A missing certificate is reported as a difference and not as an error.
     let kept = match envelope.and_then(|envelope| envelope.record.certificate) {
         Some(file) => core.files.get(&file).await?,
         None => Bytes::new(),

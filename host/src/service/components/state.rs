@@ -97,6 +97,7 @@ pub fn parsed(owner: &ComponentOwner, text: &str) -> Result<DesiredState, Servic
     if let Some(problem) = state.problem() {
         return Err(refused(problem));
     }
+    // Otherwise a state that one organization has signed could be applied to another.
     if state.organization != owner.org {
         let whose = owner.org.as_ref().map_or("the installation", OrgId::as_str);
         return Err(refused(format!("It is not the state of {whose}")));
@@ -119,6 +120,7 @@ pub async fn current(
     let state = parsed(owner, &stored.content)?;
     let mut components = Vec::new();
     for desired in &state.components {
+        // Secrets are not stored with a state, so their values are not compared here.
         let config = None;
         let compared = compared(core, &mut connection, owner, desired, config).await?;
         components.push(compared.view);
@@ -153,15 +155,19 @@ pub async fn apply(
         enough(&signers, &signatures)?;
     }
 
+    // After the signatures: no secret is matched with a file that too few people have signed.
     let configs = configs(&state, &signed.secrets, signed.dry_run)?;
     let stored = if signed.dry_run {
         None
     } else {
+        // Before the state is stored: one that cannot be applied must not use up its version.
         check_scheduled(core, owner, &state, &configs).await?;
         let approval = (&signers, signatures.as_slice());
         Some(set(core, owner, &state, signed, approval).await?)
     };
 
+    // One after the other, each committed by itself. After a crash the same state is applied again, and skips
+    // those that are done.
     let mut views = Vec::new();
     for desired in &state.components {
         let config = configs.get(&desired.place());
@@ -242,6 +248,7 @@ async fn check_scheduled(
     state: &DesiredState,
     configs: &BTreeMap<String, InstanceConfig>,
 ) -> Result<(), ServiceError> {
+    // A state of the installation rolls such an activation back itself.
     if owner.org.is_none() {
         return Ok(());
     }
@@ -295,6 +302,7 @@ async fn valid_signatures(
     signers: &StateSigners,
     signed: &SignedState,
 ) -> Result<Vec<StateSignature>, ServiceError> {
+    // Off the async threads, because a bundle has a chain of certificates and a proof of the log to check.
     let (core, signers, signed) = (core.clone(), signers.clone(), signed.clone());
     let valid = tokio::task::spawn_blocking(move || verified(&core, &signers, &signed));
     let failed = |error| ServiceError::Internal(format!("signatures of a state: {error}"));
@@ -304,6 +312,7 @@ async fn valid_signatures(
 fn verified(core: &Core, signers: &StateSigners, signed: &SignedState) -> Vec<StateSignature> {
     let message = signed_bytes(&signed.state);
     let file = [signed.state.as_bytes()];
+    // By name, so that two signatures of one person count once.
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     for bundle in signed.bundles.iter().map(Value::to_string) {
         // A statement about the file is no approval of it.
@@ -318,6 +327,7 @@ fn verified(core: &Core, signers: &StateSigners, signed: &SignedState) -> Vec<St
         found.insert(name.to_owned(), signature.to_owned());
     }
 
+    // With key or identity: the name in the settings can belong to another key later.
     let found = found.into_iter().filter_map(|(name, signature)| {
         let publisher = signers.keys.get(&name)?;
         let publisher = match (&publisher.key, &publisher.identity, &publisher.issuer) {
@@ -374,6 +384,7 @@ fn configs(
         }
 
         let named = given.into_iter().flatten();
+        // Secrets that the state does not name were not reviewed, and are dropped.
         let secrets: BTreeMap<&String, &str> = named
             .filter(|(name, _)| config.secrets.contains_key(*name))
             .map(|(name, secret)| (name, secret.reveal()))
@@ -438,6 +449,8 @@ async fn set(
         _ => {}
     }
 
+    // The version and the content are stored before any change, so that a crash leaves a state that can be
+    // applied again.
     let stored = StoredState {
         version: state.version,
         content: signed.state.clone(),
@@ -469,6 +482,7 @@ struct ComparedComponent {
 /// Whether settings are those that a state wants, apart from the values of secrets.
 fn is_like(kept: &InstanceConfig, wanted: &DesiredConfig) -> bool {
     let url = wanted.base_url.parse().ok();
+    // Only the names of secrets: their values are not at hand.
     let names = kept.secrets.keys().eq(wanted.secrets.keys());
     let timeout = wanted.timeout_seconds.unwrap_or(kept.timeout_seconds);
     url.as_ref() == Some(&kept.base_url)
@@ -531,6 +545,7 @@ async fn compared(
         Some(org) => component_changes::open(connection, org, now).await?,
         None => Vec::new(),
     };
+    // A date that had passed by the time of the request was left out of it.
     let request = requests.into_iter().find(|change| {
         let is_it = matches!(
             &change.content.change,
@@ -576,6 +591,8 @@ async fn active(
 ) -> Result<Option<ComponentIdentity>, ServiceError> {
     let (org, now) = (owner.org.as_ref(), core.clock.now());
     let mut id = in_effect.map(|one| one.component.clone());
+    // An organization without rules of its own is under those of the installation. Instances are not
+    // inherited: their settings belong to their owner.
     if id.is_none() && org.is_some() && !desired.slot.is_provider() {
         let installation = components::live_of(connection, None, desired.slot).await?;
         id = activation::current(&installation, "", now).map(|one| one.component.clone());
@@ -599,6 +616,7 @@ async fn found(
     owner: &ComponentOwner,
     desired: &DesiredComponent,
 ) -> Result<Option<Component>, StoreError> {
+    // The owner's own component first: the installation may have one of the same name.
     for org in [owner.org.as_ref(), None] {
         let (name, version) = (&desired.name, &desired.version);
         let found = components::by_version(connection, org, name, version).await?;
@@ -642,6 +660,7 @@ impl PlannedActivation<'_> {
             None => DesiredStatus::Active,
         };
         let component_id = self.component.id.to_string();
+        // Without an officer it is the installation's own state, and its signatures are the approval.
         let Some(officer) = officer else {
             let request = ActivationRequest {
                 component_id,
@@ -680,6 +699,7 @@ impl PlannedActivation<'_> {
         view.change_id = Some(change.change_id.clone());
         view.status = DesiredStatus::Requested;
 
+        // The policy needs no approval, so the request would only wait for its own requester.
         if change.approvals_required == 0 {
             let id = change.change_id.as_str();
             let made = changes::apply(core, management, officer, id).await?;

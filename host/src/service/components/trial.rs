@@ -84,6 +84,7 @@ pub async fn try_out(
     }
 
     let (owner, org) = (ComponentOwner::from(caller), &caller.org);
+    // Only stored secrets need the policy: the caller knows those that it sends.
     if request.config.is_none() {
         permit_alone(core, &mut *core.store.read().await?, &owner).await?;
     }
@@ -143,12 +144,14 @@ pub async fn try_out(
     let created = plugin.create_template(lease(), &name, &trial.external_id, pdf, &fields);
     let created = created.await;
     let created = trial.note("create-template", created);
+    // The vendor has the document. The other calls need no room for it.
     drop(room);
 
     if let Some(created) = created {
         let read = plugin.read_template(lease(), &created.template_id).await;
         let read = trial.note("read-template", read);
         trial.fields_at_provider = read.map(|read| read.fields.len());
+        // Also after a failed read, so that no trial is left at the vendor.
         let archived = plugin.archive_template(lease(), &created.template_id);
         trial.note("archive-template", archived.await);
         trial.provider_template_id = Some(created.template_id);

@@ -143,6 +143,7 @@ async fn perform(
     let mut tx = core.store.begin().await?;
     let record = lock(&mut tx, done.caller, id).await?;
     let permitted = permit(core, &mut tx, &record.envelope, &record.control, ask).await?;
+    // With the hash, the party signs which document it means, and not only which record.
     let mut content = says.content;
     let file = record.envelope.record.authoritative.file();
     content["document_hash"] = json!(file.map(|file| &file.sha256));
@@ -167,6 +168,7 @@ async fn perform(
     let next = match settled.await {
         Ok(next) => next,
         Err(error) => {
+            // The report locks both envelopes in a transaction of its own, which would wait for this one.
             drop(tx);
             return Err(guard::reported(core, error).await);
         }

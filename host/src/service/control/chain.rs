@@ -39,6 +39,7 @@ pub async fn attributes(
         add("controller", Some(last.name.clone()));
         add("since", Some(last.since.to_string()));
         add("signs_with", last.signs_with.clone());
+        // A record has one pledge at most, so the newest entry is about the live one.
         let pledged = entries.iter().rev().find(|entry| {
             control.pledge.is_some() && entry.action == EventType::ControlPledged.as_str()
         });

@@ -127,6 +127,7 @@ fn unknown() -> ServiceError {
 
 impl DisputedRecords {
     async fn read(connection: &mut AnyConnection, dispute: Dispute) -> Result<Self, ServiceError> {
+        // The dispute names the claim's envelope only. Its control row has the organization.
         let of = control::of_record(connection, &dispute.claim).await?;
         let claimant = of.ok_or_else(unknown)?.org;
         let (org, id) = (dispute.record.org.clone(), dispute.record.envelope.clone());
@@ -140,6 +141,7 @@ impl DisputedRecords {
     /// Returns the side of a party.
     fn side(&self, org: &OrgId) -> Result<DisputeSide, ServiceError> {
         let has_part = |(_, control): &(Envelope, ControlRecord)| control.parties().contains(&org);
+        // An organization with a part in both records, such as a lender, is on the side of the act.
         match (has_part(&self.record), has_part(&self.claim)) {
             (true, _) => Ok(DisputeSide::Record),
             (false, true) => Ok(DisputeSide::Claim),
@@ -175,6 +177,7 @@ impl DisputedRecords {
         let mut names = PartyNames::default();
         let mut views = Vec::new();
         let dispute = &self.dispute;
+        // In this order: both views are taken from the end below.
         for ((envelope, control), statement) in [
             (&self.record, &dispute.statement),
             (&self.claim, &dispute.other_statement),
@@ -314,6 +317,7 @@ pub async fn state(
         DisputeSide::Claim => (&mut records.dispute.other_statement, "stated_by_claim"),
     };
     let before = place.replace(form.statement.clone());
+    // The same statement again is a repeat: it makes no second entry.
     if before.as_ref() != Some(&form.statement) {
         rows::update(&mut tx, &records.dispute).await?;
         // The other side learns of the first statement only: its ledger is not ours to fill. Without the caller, because
@@ -385,8 +389,10 @@ pub async fn decide(
         }
         (SuspensionStep::Approve, Some(requested)) if requested.approved.is_none() => {
             let (first, account) = (&requested.requested_by, requested.requested_as.as_ref());
+            // An invitee of the first operator may be the same person with another address.
             changes::permit_second(&mut tx, operator, first, account).await?;
             let claimant = &records.claim.0.org;
+            // Without a common fingerprint the claim holds up nothing, and a suspension would only mislead.
             if !rows::share_fingerprint(&mut tx, &records.dispute, claimant).await? {
                 return refused("The two records have nothing in common any more");
             }
@@ -409,6 +415,7 @@ pub async fn decide(
 
     records.dispute.suspension = next;
     rows::update(&mut tx, &records.dispute).await?;
+    // Both sides see that an operator acted, not which one.
     records.note(core, &mut tx, name, "operator", None).await?;
     let view = records.for_operators(&mut tx).await?;
     tx.commit().await?;

@@ -45,10 +45,12 @@ pub(super) async fn report_outranked(
     envelope: &Envelope,
     control: &ControlRecord,
 ) -> Result<(), ServiceError> {
+    // Only a contract that was signed here outranks a claim.
     if envelope.is_upload() {
         return Ok(());
     }
 
+    // Other records of the party that gained by the last act are no claims against it.
     let party = control.pledgee().or(control.named.as_ref());
     let party = party.unwrap_or(&control.controller);
     let record = OwnedEnvelope {
@@ -61,6 +63,7 @@ pub(super) async fn report_outranked(
     let mut found = Vec::new();
     for other in others.into_iter().filter(|other| other.outranked) {
         let claim = &other.record.envelope;
+        // A pair that has met is in both ledgers already.
         if !disputes::have_met(&mut connection, &record, claim).await? {
             let record = record.clone();
             found.push(FoundConflict { record, other });
@@ -173,6 +176,7 @@ pub async fn permit_claims(
     now: Timestamp,
 ) -> Result<(), ServiceError> {
     let most = i64::from(core.config.control.unsigned_claims);
+    // 0 is the operator's setting for no limit.
     if most == 0 || declared == 0 {
         return Ok(());
     }
@@ -202,10 +206,12 @@ async fn register(
         return Ok(());
     }
 
+    // Only the ledger has the hash of the executed document; the record has those of the marked copies.
     let stored = ledger::last_of(tx, &envelope.org, &envelope.id, "vault.stored").await?;
     let executed = stored
         .as_ref()
         .and_then(|entry| entry.details["signed_document_hash"].as_str());
+    // The copies, too: a copy that left the vault could come back as an upload.
     let record = &envelope.record;
     let copies = [record.authoritative.file(), record.copy.as_ref()];
     let copies = copies
@@ -254,7 +260,9 @@ pub async fn check(
         return Ok(());
     };
 
+    // Before the lock, which is on the stored fingerprints.
     register(core, tx, envelope).await?;
+    // An offer or a designation needs no lock: its acceptance is checked again.
     if passes || pledges {
         rows::lock(tx, next).await?;
     }
@@ -302,6 +310,7 @@ pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict
         register(core, &mut tx, envelope).await?;
     }
 
+    // Counted for the pair, so that repeated attempts keep one reference.
     let counted = rows::count_conflict(&mut tx, &record, &other.record.envelope, now).await?;
     let (reference, attempts) = counted;
     let mut names = PartyNames::default();
@@ -348,6 +357,7 @@ pub async fn reported(core: &Core, error: ServiceError) -> ServiceError {
     };
     match report(core, *found).await {
         Ok(conflict) => ServiceError::AlreadyControlled(conflict),
+        // A refusal without its reference is of no use to the sides, so the act is answered with this error.
         Err(error) => error,
     }
 }

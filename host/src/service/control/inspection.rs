@@ -181,6 +181,7 @@ pub async fn inspect(
     let mut tx = core.store.begin().await?;
     let record = visitor.lock(core, &mut tx, id).await?;
     let purpose = purpose.map(checked).transpose()?;
+    // Recorded before anything is read, and committed before anything is shown.
     note(core, &mut tx, &record, visitor, Look::Record, purpose, None).await?;
     let LockedRecord { envelope, control } = record;
     let mut names = PartyNames::default();
@@ -206,8 +207,10 @@ pub async fn inspect(
     };
     let similar = similarity::list(&mut tx, &own).await?;
 
+    // The rules evaluate the record next. The lock is not held while they run.
     tx.commit().await?;
     let seen = overview::record(core, management, &envelope).await?;
+    // The ledger is the originator's. The caller's part in the record was checked under the lock.
     let originator = Caller::system(envelope.org.clone());
     let ledger = custody::ledger(core, vault, &originator, envelope.id.as_str()).await?;
     Ok(InspectionView {
@@ -238,6 +241,7 @@ pub(super) async fn note(
             Request::of(Act::Inspect, caller),
             caller.actor.clone(),
         ),
+        // A seller has no part in the record any more, and looks at it like an invited person.
         Visitor::Seller(caller, _) => (
             &caller.org,
             Request::by(Act::Inspect, Actor::Viewer),
@@ -301,6 +305,7 @@ pub async fn permit_copy(
     envelope: &Envelope,
 ) -> Result<(), ServiceError> {
     let sold = transfers::sold_by(connection, &caller.org, &envelope.id).await?;
+    // The originator gave its copy up in the sale, and can get control back, which ends this.
     match sold.map(|sold| sold.copy) {
         None | Some(SellerCopy::Kept) => Ok(()),
         Some(SellerCopy::Marked) => Err(ServiceError::CopyMarked(envelope.id.clone())),
@@ -324,6 +329,7 @@ pub async fn copy(
         Some(_) => None,
         None => transfers::sold_by(&mut connection, &caller.org, &id).await?,
     };
+    // A former party is not found by the record, only by its sale.
     let envelope = match &sold {
         Some(sold) => envelopes::get(&mut connection, &sold.org, &sold.envelope).await?,
         None => None,
@@ -357,6 +363,7 @@ pub async fn copy_for(
         return Err(views::unknown());
     }
 
+    // Only for the name and the file: `hand_over` checks the view again under the lock.
     let envelope = views::open_envelope(core, view).await?;
     let envelope = envelope.ok_or_else(views::unknown)?;
     let holder = format!("{} <{}>", view.name, view.email);
@@ -400,8 +407,11 @@ async fn hand_over(
         Visitor::Seller(_, sold) if sold.copy == SellerCopy::Marked => Some(sold.sold_at),
         _ => None,
     };
+    // Made before the transaction, because no lock should wait for the sandbox. The copy leaves after the
+    // commit only, so that no copy is out without its entry.
     let pdf = watermarked(core, vault, envelope, &copy, sold_at).await?;
     let mut tx = core.store.begin().await?;
+    // The visitor may have lost the record while the copy was made.
     let record = visitor.lock(core, &mut tx, envelope.id.as_str()).await?;
 
     let (look, id) = (Look::Copy, Some(&copy.id));
@@ -435,6 +445,7 @@ async fn watermarked(
         ("id", copy.id.as_str()),
     ];
 
+    // The line survives a print. The hidden text and the metadata survive in a file without the line.
     let mut line = writer.texts.with("copy-line", values);
     if let Some(at) = sold_at {
         let moment = writer.moment(&at.to_string());
@@ -462,6 +473,7 @@ pub async fn handed_copy(core: &Core, caller: &Caller, id: &str) -> Result<CopyV
     let copy = copy.ok_or_else(unknown)?;
     let record = rows::of_record(&mut connection, &copy.envelope).await?;
     let is_party = record.is_some_and(|record| record.parties().contains(&&caller.org));
+    // A party that left the record may still trace the copies that it was given.
     if !is_party && ![&copy.org, &copy.party].contains(&&caller.org) {
         return Err(unknown());
     }
@@ -485,12 +497,15 @@ pub async fn trace(
     upload: &DocumentUpload,
 ) -> Result<CopyView, ServiceError> {
     let owner = WorkOwner::new(&caller.org, "trace");
+    // The file counts against the shared memory for documents, like every upload.
     let _room = admit(core, &owner, upload.file.size()).await?;
     let pdf = upload.file.read().await.map_err(FilesError::Spool)?;
     let reader = core.placement(None).for_owner(owner);
     let facts = reader.inspect(pdf.clone()).await??;
     let count = u32::try_from(facts.pages.len()).unwrap_or(u32::MAX);
     for page in 1..=count.min(SEARCHED) {
+        // A copy of strangers is answered like an unknown one: the mark alone reveals nothing about the
+        // record.
         for line in reader.text(pdf.clone(), page).await?? {
             if let Some(id) = copy_id(&line.text) {
                 return handed_copy(core, caller, id.as_str()).await;
@@ -509,6 +524,7 @@ pub async fn trace(
 
 /// Returns the id that a line contains.
 fn copy_id(line: &str) -> Option<CopyId> {
+    // The other words of a line may contain the prefix, too.
     let starts = line.match_indices(CopyId::PREFIX).map(|(start, _)| start);
     let length = CopyId::new().as_str().len();
     let mut ids = starts.filter_map(|start| CopyId::parse(line.get(start..start + length)?));

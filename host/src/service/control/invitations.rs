@@ -102,12 +102,14 @@ pub async fn invite(
         return Err(ServiceError::Invalid(issues));
     }
 
+    // A name without a normalized form was refused with the issues above.
     let name = party_name::normalized(&form.name).unwrap_or_default();
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
 
     // Two at the same moment count each other.
     organizations::lock(&mut tx, &caller.org).await?;
+    // One invitation could otherwise grow into any number of organizations.
     if rows::was_invited(&mut tx, &caller.org).await? {
         let why = "An organization that was invited does not invite others";
         return Err(ServiceError::Conflict(why.into()));
@@ -154,6 +156,7 @@ pub async fn invite(
     )
     .await?;
 
+    // The job has no link: it is derived from the id when the mail is written, and stored nowhere.
     let job = MailPartyInvitation {
         invitation: invitation.id.clone(),
     };
@@ -198,6 +201,7 @@ pub async fn find(
     let Some(id) = InvitationId::parse(id) else {
         return Ok(None);
     };
+    // Before the database is read: a guessed link costs a hash and no query.
     if !is_link(core, "join", id.as_str(), given)? {
         return Ok(None);
     }
@@ -224,12 +228,14 @@ pub struct Membership {
 /// Makes the organization of an invited party with its first key. A repeat soon afterwards makes another key,
 /// unless the first one was used: the answer with it may be lost. None if the invitation is over or was used.
 pub async fn join(core: &Core, id: &InvitationId) -> Result<Option<Membership>, ServiceError> {
+    // The operator may have switched invitations off after this one was mailed.
     if !core.config.control.invitations {
         return Ok(None);
     }
 
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    // Locked, so that two clicks at the same moment make one organization.
     let invitation = rows::lock(&mut tx, id).await?;
     let Some(invitation) = invitation.filter(|invitation| invitation.expires_at > now) else {
         return Ok(None);
@@ -244,6 +250,7 @@ pub async fn join(core: &Core, id: &InvitationId) -> Result<Option<Membership>, 
     if let Some(joined) = &invitation.joined {
         let record = api_keys::by_id(&mut tx, &joined.key).await?;
         let unused = |record: &ApiKeyRecord| record.active && record.last_used_at.is_none();
+        // A key in use has reached its party. From then on the link, which may be forwarded, gives no other.
         let Some(record) = record.filter(unused).filter(|_| joined.at + LOST > now) else {
             return Ok(None);
         };
@@ -306,6 +313,7 @@ pub async fn join(core: &Core, id: &InvitationId) -> Result<Option<Membership>, 
         ..invitation
     };
     let data = json!(InvitationView::from(&invitation));
+    // The inviter needs the new id for its next act, such as a designation.
     let event = Event::of_organization(inviter, EventType::ControlPartyJoined, now, data);
     events::insert(&mut tx, &event);
 

@@ -88,6 +88,7 @@ pub async fn register(
         epoch: None,
         content: json!({ "public_key": form.public_key }),
     };
+    // Nothing is written without a proof, so no transaction is begun for it.
     let Some(proof) = form.proof else {
         let mut connection = core.store.read().await?;
         let asked = statements::missing(core, &mut connection, &expected, "proof").await?;
@@ -96,12 +97,14 @@ pub async fn register(
 
     let mut tx = core.store.begin().await?;
     let keys = party_keys::list(&mut tx, &caller.org).await?;
+    // The first key is taken at its word, and so is the next one after an operator has revoked a lost set.
     let signed = if keys.iter().any(|key| key.revoked_at.is_none()) {
         statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?
     } else {
         None
     };
 
+    // Signed with the new key itself: a party cannot register a key of which it lacks the private part.
     statements::verify(core, &mut tx, &expected, &proof, &form.public_key).await?;
     let key = PartyKey {
         id: PartyKeyId::new(),
@@ -113,6 +116,7 @@ pub async fn register(
         registration: proof,
         revoked_at: None,
     };
+    // A request of a second person for this passkey is answered by the registration.
     if let Some(id) = key.credential()
         && let Some(passkey) = passkeys::of_credential(&mut tx, id).await?
     {
@@ -165,6 +169,7 @@ pub async fn ask(
         body,
         requested_at: core.clock.now(),
     };
+    // A request ends with its proof, which is worthless later.
     let since = request.requested_at - WAITING;
 
     let mut tx = core.store.begin().await?;
@@ -199,10 +204,12 @@ pub async fn revoke(
         content: json!({}),
     };
 
+    // Before the signature is asked for: there is nothing left to sign.
     if key.revoked_at.is_some() {
         return Err(StatementProblem::Revoked.into());
     }
 
+    // Also of the same key: a party with a single one must be able to revoke it.
     let signed = statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?;
     let now = core.clock.now();
     let details = json!({ "signed": signed });
@@ -251,6 +258,7 @@ async fn note(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let org = &key.org;
+    // In the credential ledger, because a key belongs to no record.
     credentials::record_by(tx, Some(org), actor, event.as_str(), details, now).await?;
     let mut data = json!(PartyKeyView::from(key));
     data["by"] = json!(actor);

@@ -237,6 +237,7 @@ impl PartyNames {
         connection: &mut AnyConnection,
         org: &OrgId,
     ) -> Result<PartyView, StoreError> {
+        // The steps of a transfer ask for the same two parties for each of up to 10,000 records.
         let name = match self.0.get(org) {
             Some(name) => name.clone(),
             None => {
@@ -262,6 +263,7 @@ impl PartyNames {
             Some(named) => Some(self.party(connection, named).await?),
             None => None,
         };
+        // One column holds both: a record is never designated and offered at the same time.
         let (designee, buyer) = match control.transfer {
             None => (named, None),
             Some(_) => (None, named),
@@ -352,6 +354,7 @@ async fn lock(
     let unknown = || ServiceError::NotFound("Record");
     let id = EnvelopeId::parse(id).ok_or_else(unknown)?;
     let org = originator(tx, caller, &id).await?;
+    // The envelope's row is the lock of all acts, because a record without an act has no row of its own.
     let envelope = envelopes::lock(tx, &org, &id).await?.ok_or_else(unknown)?;
 
     // Only under the lock: the caller may have lost its part in the meantime.
@@ -381,6 +384,7 @@ async fn permit(
             Actor::Host => vec![Party::Host],
         },
         named: request.named.map(parts).unwrap_or_default(),
+        // UCC §9-105(b)(1) is about a single copy in the vault; a record outside it does not change hands.
         is_vaulted: envelope.record.authoritative.live().is_some(),
         obstacles: obstacles(connection, envelope).await?,
         is_expired: request.is_expired,
@@ -391,8 +395,11 @@ async fn permit(
     };
 
     let rules = core.components.control(Some(&control.controller));
+    // The caller holds the envelope's lock. An organization's own rules therefore fail as busy when their
+    // time slice is used up, instead of making the lock wait.
     let decided = rules.decide_for_change(request.act, &facts).await;
     let (org, record) = (&control.controller, envelope.id.as_str());
+    // Refused acts are compared, too: a candidate may allow them.
     core.shadows.decided(org, record, request.act, &facts, || {
         shadow::decision_answer(request.act, &decided)
     });
@@ -409,6 +416,8 @@ async fn permit(
             facts: json!(facts),
             component: json!(rules.identity()?),
         })),
+        // A pledgee cannot agree to a single act. It releases its pledge instead, so no release request waits
+        // for it.
         Decision::ConsentNeeded(parties) if parties == [Party::Pledgee] => {
             Err(ServiceError::Pledged)
         }
@@ -440,6 +449,7 @@ fn parts(control: &ControlRecord, party: &OrgId) -> Vec<Party> {
     }
 
     if control.named.as_ref() == Some(party) {
+        // One column names the party for both. The stage distinguishes an offer from a designation.
         parts.push(match control.stage {
             ControlStage::Proposed | ControlStage::Accepted => Party::Buyer,
             _ => Party::Designee,
@@ -463,6 +473,7 @@ async fn obstacles(
         obstacles.push(Obstacle::Unpaid);
     }
 
+    // A finished envelope has no open questions, so it costs no read here.
     if envelope.status.is_unfinished() {
         let signers = signers::list(connection, &envelope.org, &envelope.id).await?;
         let open = |status| status != SignerStatus::Completed;
@@ -474,6 +485,7 @@ async fn obstacles(
         }
     }
 
+    // Damage that the last integrity check found: UCC §9-105(b)(1) asks for an unalterable copy.
     let checked = OwnedEnvelope {
         org: envelope.org.clone(),
         envelope: envelope.id.clone(),
@@ -553,6 +565,7 @@ async fn settle(
         data.extend(details);
     }
 
+    // Signature and component are evidence. They go to the ledger, and not to webhooks.
     let mut entry = data.clone();
     entry["party"] = json!(names.party(tx, &done.caller.org).await?);
     if let Some(signed) = done.signed {
@@ -564,6 +577,7 @@ async fn settle(
         rows::insert_decision(tx, &envelope.org, decision, now).await?;
     }
 
+    // Acts of a transfer are not listed: the end of its step queues the comparison of all its records.
     let compared = [
         EventType::ControlDesignated,
         EventType::ControlAccepted,
@@ -596,7 +610,9 @@ async fn emit_to_all(
     data: &Value,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // The originator's event also has its own references to the envelope, which other parties must not see.
     events::emit(tx, envelope, event, data.clone(), now).await?;
+    // Most parties take part before and after the act, and get one event all the same.
     parties.sort_unstable();
     parties.dedup();
     for party in parties.into_iter().filter(|party| **party != envelope.org) {
@@ -627,6 +643,7 @@ async fn record_view(
     envelope: &Envelope,
     control: &ControlRecord,
 ) -> Result<RecordView, ServiceError> {
+    // A release that ended stays in its table, but the record names only the open or the agreed one.
     let release = match &control.release {
         Some(release) => rows::release(connection, release).await?,
         None => None,

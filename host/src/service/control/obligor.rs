@@ -90,6 +90,7 @@ pub async fn issue(
     let envelope = envelope_of(core, caller, &id).await?;
     test_mode::never(&envelope)?;
     check(&form)?;
+    // Written before the transaction: the rules make the certificate, and no lock should wait for them.
     let (made, epoch) = statement_of(core, caller, &envelope, &form).await?;
     let sha256 = canonical_sha256(&json!(made));
     let mut tx = core.store.begin().await?;
@@ -102,6 +103,8 @@ pub async fn issue(
     }
 
     let (event, statement_id) = (EventType::ControlStated, &made.statement_id);
+    // Id and time of a statement differ in each call. The controller signs only members that stay the same
+    // until it calls again.
     let content = json!({
         "requested_by": form.requested_by, "document_hash": made.record.document_hash,
         "entry": made.controller.entry,
@@ -185,6 +188,7 @@ async fn statement_of(
     envelope: &Envelope,
     form: &StatementForm,
 ) -> Result<(ControlStatement, i64), ServiceError> {
+    // A statement from a clock behind the log would look older than it is.
     log::check_clock(core).await?;
     let org = &envelope.org;
     let mut connection = core.store.read().await?;
@@ -207,6 +211,7 @@ async fn statement_of(
     let issued_at = core.clock.now();
     let mut facts = facts::compliance_facts(&mut connection, envelope, issued_at).await?;
     let rules = core.components.compliance(Some(org));
+    // As at vault-in, so that the same facts lead to the same certificate.
     let decides = rules.identity()?;
     let owner = vault_in::rules_owner(&mut connection, envelope, &decides, issued_at).await?;
     facts
@@ -215,6 +220,7 @@ async fn statement_of(
 
     let entries = ledger::list(&mut connection, Some(org), &envelope.id).await?;
     let installation = log::installation(core, &mut connection).await?;
+    // Given back before the rules run, which can take seconds.
     drop(connection);
     let issuer = vault_in::issuer(core, &envelope.org);
     let at = issued_at.to_string();
@@ -306,6 +312,7 @@ pub async fn issued(
         return Err(ServiceError::Busy);
     };
 
+    // The file has the proofs of those entries only that the statement rests on.
     let mut chosen: Vec<i64> = statement
         .entries
         .iter()
@@ -341,6 +348,7 @@ pub async fn find(
     let Some(id) = ControlStatementId::parse(id) else {
         return Ok(None);
     };
+    // Before the database is read: a guessed link costs a hash and no query.
     if !views::is_link(core, "statement", id.as_str(), given)? {
         return Ok(None);
     }
@@ -352,6 +360,7 @@ pub async fn find(
 
     let organization = organizations::get(&mut connection, &stored.party).await?;
     let envelope = envelopes::get(&mut connection, &stored.org, &stored.envelope).await?;
+    // A deleted organization or envelope makes the link unknown.
     let (Some(organization), Some(envelope)) = (organization, envelope) else {
         return Ok(None);
     };
@@ -376,6 +385,7 @@ pub async fn pdf(core: &Core, shown: &ShownStatement) -> Result<Bytes, ServiceEr
     let (statement, org) = (&shown.statement, &shown.organization.id);
     let wording = copies::wording(&mut *core.store.read().await?, org).await?;
     let sheet = RecordWriter::new(&wording).statement_sheet(statement);
+    // A sheet has no replaceable meaning (docs/decisions/0031), so the built-in writer makes it.
     let documents = core
         .components
         .embedded_documents(org, core.store.priority())

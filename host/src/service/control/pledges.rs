@@ -68,6 +68,7 @@ pub async fn pledge(
     };
     let permitted = permit(core, &mut tx, &record.envelope, &record.control, ask).await?;
 
+    // With the hash, the controller signs which document it pledges, and not only which record.
     let file = record.envelope.record.authoritative.file();
     let content = json!({
         "pledgee": pledgee, "terms": form.terms, "document_hash": file.map(|file| &file.sha256),
@@ -86,6 +87,7 @@ pub async fn pledge(
     };
 
     rows::insert_pledge(&mut tx, &pledge).await?;
+    // In the record's row: an act that would take the record away sees the pledge in its own transaction.
     let next = ControlRecord {
         pledge: Some(LivePledge {
             id: pledge.id.clone(),
@@ -111,6 +113,7 @@ pub async fn pledge(
     );
 
     if let Err(error) = settled.await {
+        // The report locks both envelopes in a transaction of its own, which would wait for this one.
         drop(tx);
         return Err(guard::reported(core, error).await);
     }
@@ -132,6 +135,7 @@ pub async fn release(
     let id = PledgeId::parse(id).ok_or_else(unknown)?;
     let mut tx = core.store.begin().await?;
     let pledge = rows::pledge(&mut tx, &id).await?;
+    // The pledgor gets further, too: the rules then answer that only the pledgee releases the pledge.
     let pledge = pledge.filter(|pledge| [&pledge.pledgor, &pledge.pledgee].contains(&&caller.org));
     let pledge = pledge.ok_or_else(unknown)?;
     if pledge.released_at.is_some() {
@@ -145,6 +149,7 @@ pub async fn release(
     let expected = statement(&record, caller, event, json!({ "pledge_id": pledge.id }));
     let signed = statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?;
     let now = core.clock.now();
+    // Of two releases at the same moment, the second one fails here: the check above was without a lock.
     rows::end_pledge(&mut tx, &pledge, now).await?;
 
     let pledge = Pledge {

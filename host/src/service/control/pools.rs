@@ -48,6 +48,7 @@ pub async fn proofs(
     // The newest entries belong to the pool.
     log::catch_up(core, vault).await?;
     let list = list(core, &transfer, &offered).await?;
+    // All files show the log at this size, so that one signed head proves them all.
     let size = log::size_of(&list.log.checkpoint).unwrap_or_default();
 
     let (sender, mut receiver) = mpsc::channel::<(String, Bytes)>(QUEUE);
@@ -63,6 +64,7 @@ pub async fn proofs(
     let folder = core.config.spool_folder();
     let written = SpooledFile::written(&folder, write);
     let read = async {
+        // Owned by this future, so that the channel closes and the writer ends after the last file.
         let sender = sender;
         let text = serde_json::to_vec(&list).map_err(unwritable)?;
 
@@ -82,6 +84,7 @@ pub async fn proofs(
         Ok::<(), ServiceError>(())
     };
 
+    // The writer succeeds with half a file after a failed read, so the reader's error counts first.
     let (written, read) = tokio::join!(written, read);
     read?;
     Ok(written.map_err(FilesError::Spool)?)
@@ -144,6 +147,7 @@ async fn record_of(
     let (org, id) = (&control.org, &record.envelope);
     let placed = log::last_inclusion(&mut connection, org, id, &entries, size).await?;
     let inclusion = placed.ok_or(ServiceError::Busy)?;
+    // An entry behind the proved one would be a claim without proof.
     entries.retain(|entry| entry.sequence <= inclusion.sequence);
 
     Ok(PoolRecordFile {

@@ -60,6 +60,7 @@ pub async fn require(
     form: &ReleaseForm,
     signed: Option<&SignedStatement>,
 ) -> Result<(), ServiceError> {
+    // Without a lock, because most records have no other party. The transaction of the release asks again.
     let mut connection = core.store.read().await?;
     let control = rows::of_envelope(&mut connection, envelope).await?;
     if is_free(&control, envelope, form) {
@@ -71,14 +72,18 @@ pub async fn require(
     let locked = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
     let envelope = locked.ok_or(ServiceError::NotFound("Envelope"))?;
     match permit_release(core, &mut tx, caller, &envelope, form, signed).await {
+        // `None`: no release waits for the controller yet, so this one is recorded.
         Err(ServiceError::ConsentRequired(None)) => {
             let control = rows::of_envelope(&mut tx, &envelope).await?;
+            // After a release there is nothing to ask for. Only the agreed one can be repeated.
             if control.stage == ControlStage::Released {
                 return Err(ServiceError::ConsentRequired(None));
             }
 
             let record = LockedRecord { envelope, control };
             let id = request(core, &mut tx, caller, &record, form).await?;
+            // Committed although the caller gets an error: otherwise the controller would never see the
+            // request.
             tx.commit().await?;
             faults::pass("release requested");
 
@@ -144,6 +149,7 @@ pub async fn permit_release(
     };
 
     // For the originator, the controller has signed its consent.
+    // A repeat by the controller is no second act, and needs no second signature.
     let by_itself = record.control.controller == caller.org;
     let signed = if by_itself && record.control.stage != ControlStage::Released {
         let event = EventType::ControlReleased;
@@ -169,6 +175,7 @@ fn permit_repeat(
     open: Option<&ReleaseRequest>,
     form: &ReleaseForm,
 ) -> Result<(), ServiceError> {
+    // Control may have passed since. The consent of an earlier controller does not bind the present one.
     let agreed = open.filter(|open| {
         open.state == ReleaseState::Released && open.controller == control.controller
     });
@@ -176,6 +183,7 @@ fn permit_repeat(
     let agreed = ReleaseForm::deserialize(&agreed.form)
         .map_err(|error| ServiceError::Internal(format!("the form of {}: {error}", agreed.id)))?;
 
+    // A consent to a paper original is none to a file, and the other way round.
     if agreed.medium != form.medium {
         return Err(ServiceError::ConsentRequired(None));
     }
@@ -216,9 +224,12 @@ pub async fn released(
             (ReleaseState::Refused, Some(answer))
         };
 
+        // Another worker may have settled the same release: this fails then, and the whole release rolls
+        // back.
         rows::settle_release(tx, open, state, answer.as_ref()).await?;
     }
 
+    // Without an agreed release, the originator gets neither archive nor bundle (`permit_archive`).
     let released_as = open.filter(|_| consented).map(|open| open.id);
     let next = ControlRecord {
         stage: ControlStage::Released,
@@ -257,6 +268,7 @@ pub async fn permit_retrieval(
     envelope: &Envelope,
 ) -> Result<(), ServiceError> {
     let control = rows::of_envelope(connection, envelope).await?;
+    // A record without an act belongs to its originator alone.
     if control.epoch == 0 {
         return Ok(());
     }
@@ -272,6 +284,7 @@ pub async fn permit_retrieval(
 pub async fn controlled(core: &Core, caller: &Caller, id: &str) -> Result<Envelope, ServiceError> {
     let unknown = || ServiceError::NotFound("Envelope");
     let id = EnvelopeId::parse(id).ok_or_else(unknown)?;
+    // A record of another controller gets the same words, so that the answer does not distinguish them.
     let envelope = envelope_of(core, caller, &id)
         .await
         .map_err(|error| match error {
@@ -328,6 +341,7 @@ async fn request(
         release: Some(asked.id.clone()),
         ..record.control.clone()
     };
+    // No decision is recorded: the rules have just refused the release, and a request needs no permission.
     let done = ActDone::new(
         caller,
         EventType::ControlReleaseRequested,
@@ -344,6 +358,7 @@ async fn request(
     )
     .await?;
 
+    // One job for each person: an address that fails does not hold up the other mails.
     for to in people_who_consent(tx, &asked.controller).await? {
         let key = format!("{}:{to}", asked.id);
         let release = asked.id.clone();
@@ -378,6 +393,7 @@ pub async fn consent(
     answer: &ResponseRecorder<ReleaseRequestView>,
 ) -> Result<ReleaseRequestView, ServiceError> {
     let asked = asked(core, caller, id, Act::ConsentToRelease).await?;
+    // Stage and controller stay as they are until the job has made the release.
     let next = asked.record.control.clone();
     let given = ReasonForm {
         reason: None,
@@ -441,6 +457,7 @@ async fn asked(
     let unknown = || ServiceError::NotFound("Release request");
     let id = ReleaseId::parse(id).ok_or_else(unknown)?;
     let mut tx = core.store.begin().await?;
+    // Read without a lock, because the request has the id of the envelope to lock.
     let request = rows::release(&mut tx, &id).await?.ok_or_else(unknown)?;
     let envelope = envelopes::lock(&mut tx, &request.org, &request.envelope).await?;
     let envelope = envelope.ok_or_else(unknown)?;
@@ -448,6 +465,7 @@ async fn asked(
     // Again, under the lock.
     let request = rows::release(&mut tx, &id).await?.ok_or_else(unknown)?;
     let control = rows::of_envelope(&mut tx, &envelope).await?;
+    // The originator may get further: the rules then answer that only the controller decides.
     if request.controller != caller.org && request.org != caller.org {
         return Err(unknown());
     }
@@ -508,6 +526,7 @@ async fn settled(
         at: core.clock.now(),
         reason: form.reason,
     };
+    // In this transaction, so that no crash leaves a consent without the job that makes the release.
     if state == ReleaseState::Consented {
         let (job, key) = (
             ReleaseRecord {
@@ -564,12 +583,14 @@ pub async fn make(core: &Core, org: &OrgId, id: &ReleaseId) -> Result<(), Servic
     let mut connection = core.store.read().await?;
     let request = rows::release(&mut connection, id).await?;
     drop(connection);
+    // Refused in the meantime, or made by an earlier run of this job.
     let Some(request) = request.filter(|request| request.state == ReleaseState::Consented) else {
         return Ok(());
     };
 
     let form: ReleaseForm = serde_json::from_value(request.form)
         .map_err(|error| ServiceError::Internal(format!("the form of {id}: {error}")))?;
+    // In the name of the originator's caller that asked: the consent was to that request.
     let caller = Caller {
         org: org.clone(),
         actor: request.requested_by,

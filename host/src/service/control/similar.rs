@@ -58,6 +58,7 @@ pub(super) async fn queue(
         record: Some(record.envelope.clone()),
         transfer: None,
     };
+    // With the epoch: a comparison that runs for an earlier act would otherwise swallow this one.
     let key = format!("{}:{}", record.envelope, record.epoch);
     jobs::insert(tx, &record.org, &job, Some(&key), now).await
 }
@@ -86,6 +87,7 @@ async fn queue_records(core: &Core, id: &TransferId) -> Result<(), ServiceError>
     let records = transfers::records(&mut connection, &transfer, &states, None, i64::MAX).await?;
 
     drop(connection);
+    // In pieces, so that other writers of SQLite get their turn in between.
     for records in records.chunks(QUEUED) {
         let mut tx = core.store.begin().await?;
         for record in records {
@@ -117,12 +119,14 @@ async fn compare_one(core: &Core, id: &EnvelopeId) -> Result<(), ServiceError> {
     };
 
     let envelope = envelopes::get(&mut connection, &record.org, id).await?;
+    // A release ends the comparison.
     let Some(envelope) = envelope.filter(|_| record.stage != ControlStage::Released) else {
         return Ok(());
     };
 
     let known = rows::signature(&mut connection, &envelope).await?;
     drop(connection);
+    // Reported by this job, which a crash repeats, because the act itself has committed already.
     guard::report_outranked(core, &envelope, &record).await?;
     let signature = match known {
         Some(known) => known,
@@ -158,11 +162,13 @@ async fn computed(core: &Core, envelope: &Envelope) -> Result<Option<Signature>,
     let owner = WorkOwner::new(&envelope.org, envelope.id.as_str());
     let _room = admit(core, &owner, copy.size.unsigned_abs()).await?;
     let pdf = core.files.get(copy).await?;
+    // Signatures are compared over all organizations, so one reader makes all of them.
     let reader = core
         .components
         .embedded_placement(&envelope.org, core.store.priority())
         .for_owner(owner);
 
+    // Keyed by the host: the component has no secret, and the table alone reveals nothing about a document.
     let key = guard::key(core)?;
     let values = match reader.signature(pdf).await {
         Ok(Ok(values)) => values,
@@ -173,6 +179,7 @@ async fn computed(core: &Core, envelope: &Envelope) -> Result<Option<Signature>,
     };
     let signature = values.and_then(|values| Signature::keyed(key, &values));
 
+    // An absent signature is stored as well, so that the document is not read again.
     let mut tx = core.store.begin().await?;
     rows::insert(&mut tx, envelope, signature.as_ref()).await?;
     tx.commit().await?;
@@ -218,6 +225,7 @@ async fn report(
             percent,
             since,
         };
+        // An earlier run has reported the pair; nothing of this transaction stays.
         if !rows::found(&mut tx, one, &similar.envelope, &found).await? {
             return Ok(());
         }

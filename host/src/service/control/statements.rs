@@ -95,6 +95,7 @@ pub async fn require(
 ) -> Result<Option<Value>, ServiceError> {
     let keys = party_keys::list(tx, expected.party).await?;
     let Some(signed) = signed else {
+        // Revoked keys count, too. Otherwise an intruder would first revoke the key, and then act unsigned.
         if keys.is_empty() {
             return Ok(None);
         }
@@ -162,11 +163,13 @@ pub async fn verify(
     if let Some((member, _)) = differs.iter().find(|(_, differs)| *differs) {
         return Err(StatementProblem::Mismatch(member).into());
     }
+    // A code of its own: the party has signed rightly, and only has to sign again.
     if statement.epoch != expected.epoch {
         return Err(StatementProblem::Outdated.into());
     }
 
     let (now, until) = (core.clock.now(), statement.expires_at);
+    // Nonces are kept until their statement ends, so a bounded life bounds the table.
     let issued = statement.issued_at;
     if until <= now || issued > now + AHEAD || until > issued + LONGEST_LIFE {
         return Err(StatementProblem::Expired.into());
@@ -175,6 +178,7 @@ pub async fn verify(
         return Err(invalid("the nonce has 16 to 64 characters".into()).into());
     }
 
+    // In the transaction of the act: a refused act gives its nonce back.
     match party_keys::use_nonce(tx, expected.party, &statement.nonce, until, now).await {
         Err(StoreError::Conflict) => Err(StatementProblem::Replayed.into()),
         used => Ok(used?),

@@ -119,12 +119,14 @@ pub async fn tape(
     let transfer = transfers::get(&mut connection, &id).await?;
     let transfer = transfer.filter(|transfer| is_party(transfer, &caller.org));
     let transfer = transfer.ok_or_else(unknown)?;
+    // During a step some rows have moved and others have not: such a tape would be of no moment.
     check_settled(&transfer)?;
     let columns = columns(options.columns.as_deref().unwrap_or_default())?;
 
     let chosen = chosen(&mut connection, &transfer, &options).await?;
     drop(connection);
 
+    // The channel bounds the rows in memory when the disk is slower than the database.
     let (sender, mut receiver) = mpsc::channel::<TapeRow>(QUEUE);
     let (format, names) = (options.format, columns.clone());
     let write = move |file: &mut std::fs::File| {
@@ -138,9 +140,11 @@ pub async fn tape(
     let folder = core.config.spool_folder();
     let written = SpooledFile::written(&folder, write);
     let read = async {
+        // Owned by this future, so that the channel closes and the writer ends after the last row.
         let sender = sender;
         let mut names = PartyNames::default();
         for record in chosen {
+            // A connection for each row: none is held while the queue is full.
             let mut connection = core.store.read().await?;
             let row = row(&mut connection, caller, &mut names, &record, &columns).await?;
             drop(connection);
@@ -157,6 +161,8 @@ pub async fn tape(
         Ok::<(), ServiceError>(())
     };
 
+    // After a failed read the writer sees a closed channel and succeeds with half a file, so the reader's
+    // error counts first.
     let (written, read) = tokio::join!(written, read);
     read?;
     Ok(written.map_err(FilesError::Spool)?)
@@ -182,6 +188,7 @@ fn columns(text: &str) -> Result<Vec<MetadataColumn>, ServiceError> {
     {
         let (name, member) = part.split_once(':').unwrap_or((part, part));
         let (name, member) = (name.trim(), member.trim());
+        // Analysts address columns by name, so each name is there once.
         let taken = FIXED.contains(&name) || columns.iter().any(|column| column.name == name);
         if name.is_empty() || member.is_empty() || taken {
             let expected = "name:member, with a name that no other column has";
@@ -220,6 +227,7 @@ async fn chosen(
 ) -> Result<Vec<TransferRecord>, ServiceError> {
     let (all, last) = (RecordState::ALL, i64::MAX);
     let records = transfers::records(connection, transfer, all, None, last).await?;
+    // A sample without a seed could not be repeated by the other side.
     match (options.sample, options.seed.as_deref()) {
         (None, None) => Ok(records),
         (Some(count), Some(seed)) if (1..=SEED).contains(&seed.chars().count()) && count > 0 => {
@@ -246,6 +254,7 @@ fn sample(records: Vec<TransferRecord>, count: u32, seed: &str) -> Vec<TransferR
 
     drawn.truncate(usize::try_from(count).unwrap_or(usize::MAX));
     let mut chosen: Vec<TransferRecord> = drawn.into_iter().map(|(_, record)| record).collect();
+    // Drawn by hash, but listed in the same order as the whole tape.
     chosen.sort_by(|left, right| left.envelope.cmp(&right.envelope));
 
     chosen
@@ -275,6 +284,7 @@ async fn row(
         metadata: Map::new(),
     };
 
+    // A record that was never offered may belong to strangers, so nothing more of it is read.
     let control = match record.document_hash {
         Some(_) => rows::of_record(connection, &record.envelope).await?,
         None => None,
@@ -295,6 +305,7 @@ async fn row(
 
     row.exceptions
         .extend(exceptions(connection, record, &envelope).await?);
+    // A mapped member without a value is what an analyst has to ask the seller about.
     let missing = row.metadata.iter().filter(|(_, value)| value.is_null());
     let missing: Vec<String> = missing.map(|(name, _)| format!("missing:{name}")).collect();
     row.exceptions.extend(missing);
@@ -323,6 +334,7 @@ async fn exceptions(
         codes.push("record_not_vaulted".into());
     }
 
+    // The transfer froze the hash at the offer, so that another document behind the record shows.
     let stored = envelope.record.document_hash.as_ref();
     if record.document_hash.is_some() && record.document_hash.as_ref() != stored {
         codes.push("another_document".into());
@@ -370,6 +382,7 @@ impl<W: Write> TapeWriter<W> {
 
         let columns: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         let mut out = Box::new(csv::Writer::from_writer(out));
+        // Names of columns come from the request: one that begins like a formula would run in a spreadsheet.
         let own = columns.iter().map(|name| inert(name));
         let names = FIXED.iter().map(|name| (*name).to_owned()).chain(own);
         out.write_record(names)?;
@@ -384,6 +397,8 @@ impl<W: Write> TapeWriter<W> {
                 out.write_all(b"\n")
             }
             Self::Csv { out, columns } => {
+                // Names come from tenants, and the codes of exceptions contain the names of members: both
+                // could be formulas.
                 let text = |text: &Option<String>| text.as_deref().map(inert).unwrap_or_default();
                 let time = |at: Option<Timestamp>| at.map(|at| at.to_string()).unwrap_or_default();
                 let score = row.compliance_score.map(|score| score.to_string());
@@ -406,6 +421,7 @@ impl<W: Write> TapeWriter<W> {
                 let own = columns.iter().map(|name| match row.metadata.get(name) {
                     Some(Value::String(text)) => inert(text),
                     None | Some(Value::Null) => String::new(),
+                    // A number stays as it is: with an apostrophe, a negative amount would become a text.
                     Some(other) => other.to_string(),
                 });
                 Ok(out.write_record(fixed.into_iter().chain(own))?)

@@ -117,11 +117,14 @@ pub async fn grant(
     let ask = Request::of(Act::GrantView, caller);
     let permitted = permit(core, &mut tx, &record.envelope, &record.control, ask).await?;
 
+    // People see only the non-authoritative copy.
     if record.envelope.record.copy.is_none() {
         return Err(super::not_vaulted());
     }
 
     let access = form.access.unwrap_or(ViewAccess::View);
+    // `expires_at` of the form: a default that depends on the time would not fit a statement that was signed
+    // before.
     let content = json!({
         "name": form.name, "email": form.email, "access": access, "purpose": form.purpose,
         "expires_at": form.expires_at,
@@ -155,6 +158,7 @@ pub async fn grant(
     let (names, next) = (&mut PartyNames::default(), record.control.clone());
     settle(core, &mut tx, names, &record, next, Some(&permitted), done).await?;
 
+    // The job has no link: it is derived from the id when the mail is written, and stored nowhere.
     let job = MailView { view: view.id };
     let key = Some(job.view.as_str());
     jobs::insert(&mut tx, &caller.org, &job, key, now).await?;
@@ -168,6 +172,7 @@ pub async fn grant(
 /// has limited their lengths.
 pub(super) fn addressee_issues(name: &str, email: &str) -> Vec<ValidationIssue> {
     let mut issues = Vec::new();
+    // The name is part of the mail, where further lines could pass for our own text.
     if let Err(problem) = party_name::normalized(name) {
         let expected = "one line that is not empty";
         let message = format!("The link is sent to this name, and {problem}");
@@ -230,6 +235,7 @@ pub async fn revoke(
 ) -> Result<ViewView, ServiceError> {
     let id = ViewId::parse(id).ok_or_else(unknown)?;
     let mut tx = core.store.begin().await?;
+    // Read without a lock, because the view has the id of the record to lock.
     let view = views::get(&mut tx, &id).await?;
     let view = view.filter(|view| view.controller == caller.org);
     let view = view.ok_or_else(unknown)?;
@@ -300,6 +306,7 @@ pub async fn find(core: &Core, id: &str, given: &str) -> Result<Option<View>, Se
     let Some(id) = ViewId::parse(id) else {
         return Ok(None);
     };
+    // Before the database is read: a guessed link costs a hash and no query.
     if !is_link(core, "view", id.as_str(), given)? {
         return Ok(None);
     }
@@ -354,6 +361,7 @@ pub struct ShownRecord {
 /// Opens the page of a record for a person for an hour, which is recorded. Returns false if the view is over.
 pub async fn open(core: &Core, view: &View) -> Result<bool, ServiceError> {
     let mut tx = core.store.begin().await?;
+    // A view that is over gets a page of its own, and no error.
     let record = match lock_open(core, &mut tx, view).await {
         Ok(record) => record,
         Err(ServiceError::NotFound(_)) => return Ok(false),
@@ -369,6 +377,7 @@ pub async fn open(core: &Core, view: &View) -> Result<bool, ServiceError> {
     let (visitor, look) = (Visitor::Person(&view), Look::Document);
     let purpose = view.purpose.as_deref();
     inspection::note(core, &mut tx, &record, visitor, look, purpose, None).await?;
+    // Noted with the entry, so that a reload within the hour is the same look.
     views::opened(&mut tx, &view, core.clock.now()).await?;
     tx.commit().await?;
 

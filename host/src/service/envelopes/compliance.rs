@@ -67,6 +67,7 @@ pub async fn evaluate(
         Some(RulesAsOf::Now) => None,
     };
 
+    // The rules may wait for a turn in the sandbox. The connection must not wait with them.
     drop(connection);
     let view = judge(core, management, caller, &facts, at_release).await?;
     Ok((envelope, view))
@@ -81,6 +82,7 @@ pub async fn evaluate_at_release(
     envelope: &Envelope,
     released_at: Timestamp,
 ) -> Result<ComplianceView, ServiceError> {
+    // Most checks ask about the vault, which a released record has left.
     let mut before = envelope.clone();
     if let Some(archived) = envelope.record.authoritative.archived() {
         before.status = EnvelopeStatus::Vaulted;
@@ -123,6 +125,7 @@ async fn judge(
         ..
     } = rules.judge_for_request(facts).await?;
     let record = facts.envelope_id.as_str();
+    // A candidate component gets the same facts. Its result changes nothing here.
     core.shadows.evaluated(&caller.org, record, facts, || {
         shadow::evaluation_answer(&evaluation)
     });

@@ -84,6 +84,8 @@ pub async fn of_envelope(
     let now = core.clock.now();
     let terms = request.terms(caller, now)?;
     let mut tx = core.store.begin().await?;
+    // The last signature may arrive now. Under the lock, either it sees the consent, or this call sees
+    // the completed envelope.
     let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
     let envelope = envelope.ok_or_else(unknown)?;
     check_unvaulted(&envelope)?;

@@ -149,6 +149,7 @@ async fn given(
     envelope: &Envelope,
     submitter: Option<&RoomSubmitter>,
 ) -> Result<Result<GivenConsent, MissingConsent>, StoreError> {
+    // Another provider shows a disclosure of its own, if any, and this service has no copy of it.
     let provider = envelope.sending.provider_instance.as_deref();
     let provider = provider.filter(|instance| *instance != EMBEDDED);
     if let Some(provider) = provider {
@@ -161,10 +162,12 @@ async fn given(
         return Ok(Err(MissingConsent::EarlierRelease));
     };
 
+    // The test interface signs without a page, so no person saw a text.
     if consent.shown_at.is_none() && consent.version == SIMULATED {
         return Ok(Err(MissingConsent::Simulated));
     }
 
+    // A digest alone proves nothing: the text must still be readable.
     let kept = disclosures::body(connection, &envelope.org, &consent.sha256).await?;
     Ok(match kept {
         Some(_) => Ok(consent.clone()),
@@ -179,6 +182,7 @@ pub async fn attribute(
     signers: &[Signer],
 ) -> Result<Option<(String, String)>, StoreError> {
     let consents = consents(connection, envelope, signers).await?;
+    // An empty list would read as if no signer had consented.
     if consents.is_empty() {
         return Ok(None);
     }

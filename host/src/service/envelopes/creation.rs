@@ -143,6 +143,7 @@ pub async fn create(
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
     let kind = request.envelope_kind.unwrap_or(EnvelopeKind::Esign);
+    // A template has no effect on a paper envelope. The answer has a warning about it.
     let template = match (&request.template_id, kind) {
         (Some(id), EnvelopeKind::Esign) => Some(dispatch::sendable(core, caller, id).await?),
         _ => None,
@@ -158,11 +159,14 @@ pub async fn create(
         now,
     );
 
+    // Everything that can refuse the request runs before the provider is called. A submission would have
+    // to be withdrawn.
     let payment = payment(&request, &organization)?;
     let collateral = request.collateral.as_deref().unwrap_or_default();
     let collateral = guard::of_collateral(core, &caller.org, collateral)?;
     check_return_url(request.return_url.as_deref(), &organization)?;
     check_metadata(request.metadata.as_ref())?;
+    // Set before the rules are asked, because the payment is one of their facts.
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
     let begun = lifecycle::first_status(core, &envelope).await?;
     envelope.status = begun.status;
@@ -247,6 +251,7 @@ pub fn check_return_url(
     url: Option<&str>,
     organization: &Organization,
 ) -> Result<(), ServiceError> {
+    // Without this check, a stolen API key could lead signers from a trusted page to any site.
     match url.filter(|url| !organization.settings.permits_return_to(url)) {
         None => Ok(()),
         Some(url) => Err(ServiceError::Invalid(vec![ValidationIssue::new(
@@ -276,6 +281,8 @@ fn check_metadata(metadata: Option<&Map<String, Value>>) -> Result<(), ServiceEr
         issues.push(issue(&["metadata"], &expected, metadata.len().to_string()));
     }
 
+    // Partners see the members that the service writes itself. The same name must not mean something
+    // else.
     for (name, value) in metadata {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
         if !(1..=40).contains(&name.len()) || !name.bytes().all(plain) {
@@ -286,6 +293,7 @@ fn check_metadata(metadata: Option<&Map<String, Value>>) -> Result<(), ServiceEr
             issues.push(issue(&["metadata", name], expected, name.clone()));
         }
 
+        // Each value becomes an attribute of the facts, which is a plain text.
         let fits = match value {
             Value::String(text) => text.chars().count() <= METADATA_TEXT,
             Value::Number(_) | Value::Bool(_) => true,
@@ -390,6 +398,7 @@ fn draft(
             allow_delegation: request.allow_delegation.unwrap_or(false),
             ..SentDocument::default()
         },
+        // An upload was signed elsewhere, so no signer can miss a deadline.
         expires_at: (kind == EnvelopeKind::Esign).then(|| now + Duration::from_secs(days * 86_400)),
         ..new
     };
@@ -426,6 +435,7 @@ async fn save(
     } = plan;
 
     let mut tx = core.store.begin().await?;
+    // The room's submission commits with the envelope that names it.
     if let Some(signing) = &signing {
         signing.write(&mut tx).await?;
         parties::arrange(core, &mut tx, &envelope, &mut signers).await?;
@@ -442,6 +452,8 @@ async fn save(
         payments::insert(&mut tx, &envelope, payment, own, now).await?;
     }
 
+    // Any organization can upload a document and declare collateral, and its claim holds up the records
+    // of others.
     if envelope.is_upload() {
         let (org, declared) = (&envelope.org, collateral.len());
         guard::permit_claims(core, &mut tx, org, declared, now).await?;
@@ -474,6 +486,8 @@ async fn save(
         sign_url,
         warnings,
     };
+    // The stored answer of the idempotency key commits with the envelope: a repeat cannot create a second
+    // one.
     answer.commit(tx, &created).await?;
 
     Ok(created)

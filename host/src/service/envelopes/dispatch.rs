@@ -88,6 +88,7 @@ pub fn plan(
     messaging::check(core, &template.org, &signers)?;
 
     let recipients = parties::recipients(wanted.recipients.clone(), &signers);
+    // All problems are reported at once, like those of a body that does not fit its schema.
     let mut issues = parties::unsupported(template, &signers, &recipients);
     let known = roles.join(", ");
     for (index, signer) in signers.iter().enumerate() {
@@ -115,6 +116,7 @@ pub fn plan(
         }
     }
 
+    // An approver without fields takes no role of the template.
     let with_fields = signers.iter();
     let with_fields = with_fields.filter(|signer| !parties::is_without_fields(template, signer));
     if with_fields.count() > roles.len() {
@@ -127,6 +129,7 @@ pub fn plan(
         ));
     }
 
+    // The fields of such a role would stay empty, and the envelope would never be completed.
     for role in &roles {
         if !signers.iter().any(|signer| signer.role == *role) {
             issues.push(ValidationIssue::new(
@@ -139,6 +142,7 @@ pub fn plan(
         }
     }
 
+    // Where the organization allows such roles, the answer has a warning instead.
     if wanted.refuse_unsigned_roles {
         for (index, signer) in warnings::unsigned_roles(template, &signers) {
             issues.push(ValidationIssue::new(
@@ -217,6 +221,7 @@ pub async fn check_fit(
     let Some(document) = template.document.as_ref() else {
         return Ok(());
     };
+    // Another provider writes the values itself, and only it knows the layout.
     if template.provider_instance != EMBEDDED {
         return Ok(());
     }
@@ -224,6 +229,7 @@ pub async fn check_fit(
     let given = |field: &Field| {
         let value = text_of(prefilled.get(&field.name)?);
         let stored = entry::stored(&field.field_type, &field.options, &value);
+        // The day of signing has no text yet that could be measured.
         let is_day = value == DAY_OF_SIGNING;
         (!is_day).then(|| (unsent(field.clone()), stored.unwrap_or(value)))
     };
@@ -235,6 +241,7 @@ pub async fn check_fit(
 
     let room = core.room();
     let pages = room.page_facts(&template.org, document).await?;
+    // The form of dates decides how long they are.
     let dates = organization(core, &template.org)
         .await?
         .settings
@@ -379,6 +386,7 @@ pub async fn submit(
     };
 
     let submission = signing.create_submission(submission).await?;
+    // Providers compare roles without regard to case.
     for signer in &mut *signers {
         signer.provider_submitter = submission
             .submitters
@@ -402,6 +410,7 @@ pub async fn submit(
 /// Returns what a field takes instead, if it does not take this value. Without that, the wrong value would be in a form
 /// and its signer could not correct it.
 fn wrong_entry(field: &Field, value: &Value) -> Option<&'static str> {
+    // A list or an object would be stored as its JSON text.
     let is_plain = !value.is_array() && !value.is_object();
     let text = text_of(value);
     if is_plain && entry::stored(&field.field_type, &field.options, &text).is_some() {
@@ -430,11 +439,13 @@ pub async fn announce(
     let data = json!({ "signers": signers.iter().map(signer_view).collect::<Vec<_>>() });
     let sent = EventType::EnvelopeSent;
     events::record_and_emit(tx, envelope, actor, sent, data, now).await?;
+    // With a signing order, later signers are invited when their turn comes.
     for signer in invited_now(envelope, signers) {
         mails::invite(tx, envelope, signer, now).await?;
     }
 
     for recipient in recipients {
+        // A viewer reads along from now on. A `cc` gets only the finished copy.
         if recipient.kind == RecipientKind::Viewer {
             mails::invite(tx, envelope, recipient, now).await?;
         }
@@ -458,6 +469,7 @@ async fn archive(
     submission: &str,
 ) -> Result<(), ServiceError> {
     match signing.archive_submission(submission).await {
+        // An archived submission of the signing room is a change here, which has to be committed.
         Ok(()) => Ok(signing.keep(core).await?),
         Err(ProviderError::NotFound) => Ok(()),
         Err(error) => Err(error.into()),
@@ -508,6 +520,7 @@ pub async fn withdraw_stray(
     org: &OrgId,
     stray: &WithdrawSubmission,
 ) -> Result<NextStep, ServiceError> {
+    // A job runs this. The envelope may have adopted the submission since the job was queued.
     let mut connection = core.store.read().await?;
     let envelope = envelopes::get(&mut connection, org, &stray.envelope).await?;
     drop(connection);

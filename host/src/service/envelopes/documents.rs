@@ -34,12 +34,14 @@ pub async fn unsigned(core: &Core, envelope: &Envelope) -> Result<Bytes, Service
 async fn file(core: &Core, envelope: &Envelope) -> Result<Option<StoredFile>, ServiceError> {
     let mut connection = core.store.read().await?;
     let org = &envelope.org;
+    // The room keeps the document of each submission. Later edits of the template do not reach it.
     if let Some(id) = room_submission(envelope) {
         let submission = room::submission(&mut connection, org, id).await?;
         return Ok(submission.map(|submission| submission.file()));
     }
     if let Some(id) = &envelope.template {
         let template = templates::find(&mut connection, org, id).await?;
+        // The provider has its own copy. After an edit, this template would show another document.
         let changed = |template: &Template| {
             envelope.sending.submission.is_some() && template.updated_at > envelope.created_at
         };
@@ -69,6 +71,7 @@ pub async fn attachment(
     sha256: &str,
 ) -> Result<(AttachedFile, Bytes), ServiceError> {
     let files = attachments(app, envelope).await?;
+    // Looked up among the files of this envelope only: the hash opens no file of another one.
     let file = files.iter().find(|file| file.file.sha256 == sha256);
     let file = file.ok_or(ServiceError::NotFound("Attachment"))?;
     Ok((file.file.clone(), app.room().attached(file).await?))
@@ -82,6 +85,7 @@ pub async fn attach(
     field: &str,
     upload: DocumentUpload,
 ) -> Result<String, FormError> {
+    // Refused by its size before it takes a place in memory.
     if upload.file.size() > (FILE_MIB as u64) << 20 {
         let why = Message::with_limit("problem-attachment-size", FILE_MIB);
         return Err(FormError::Invalid([(field.to_owned(), why)].into()));

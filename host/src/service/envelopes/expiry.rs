@@ -69,6 +69,7 @@ pub async fn extend(
     };
 
     let until = request.expires_at;
+    // An envelope can be past its time before the sweep finds it, and an expiry in the past would end it.
     if until <= present.max(now) || until > now + LONGEST {
         return Err(ServiceError::Invalid(vec![ValidationIssue::new(
             "not_later",
@@ -118,6 +119,7 @@ pub async fn sweep(core: &Core, only: Option<&OrgId>) -> Result<usize, ServiceEr
             }
         }
 
+        // The next page begins behind this one, so a failing envelope is not read twice in one sweep.
         after = match due.into_iter().last() {
             Some(last) => Some(last),
             None => return Ok(expired),

@@ -82,6 +82,7 @@ pub async fn compliance_facts(
         attributes.push((CREATED_AT.to_owned(), envelope.created_at.to_string()));
     }
 
+    // An absent attribute states nothing. An empty list would state that there are no signers.
     if !signers.is_empty() {
         let people = signers
             .iter()
@@ -135,6 +136,7 @@ pub async fn compliance_facts(
 
 /// Returns the partner's own facts as attributes `metadata.<name>`, for the checks of an organization.
 fn metadata(envelope: &Envelope) -> impl Iterator<Item = (String, String)> {
+    // The prefix keeps a partner's name from posing as an attribute of the host.
     let own = envelope.own_metadata().into_iter().flatten();
     own.map(|(name, value)| {
         let text = value
@@ -154,6 +156,7 @@ async fn provenance(
     let (org, id) = (&envelope.org, &envelope.id);
     let payment = payments::get(connection, org, id).await?;
     let collected = payment.and_then(|payment| payment.intent);
+    // One simulated result is enough: the certificate must not look like that of a real contract.
     let pretended = envelope.payment == Some(PaymentStatus::Paid)
         && collected.is_some_and(|(instance, _)| instance == EMBEDDED)
         || passed.iter().any(|session| session.instance == EMBEDDED);
@@ -216,6 +219,7 @@ fn signed_documents(signers: &[Signer]) -> Vec<compliance::SignedDocument> {
         let with_address = signers
             .iter()
             .filter(|other| same_address(&other.email, &signer.email));
+        // One missing signature makes the whole `None`, and the address has not signed yet.
         let executed: Option<Vec<Timestamp>> = with_address
             .map(|signer| signer.signed_at().or(signer.approved_at()))
             .collect();

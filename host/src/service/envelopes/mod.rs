@@ -209,6 +209,7 @@ async fn voiding(
     )
     .await?;
 
+    // An invited signer still has a mail that asks for a signature.
     mails::withdrawn(&mut tx, &envelope, now).await?;
     let voided = Envelope {
         status,
@@ -255,6 +256,7 @@ pub async fn signing_links(
     id: &str,
 ) -> Result<Vec<SignerLink>, ServiceError> {
     let id = get(core, caller, id).await?.id;
+    // A link is never handed out without its entry: both commit together.
     let mut tx = core.store.begin().await?;
     let fetch = EnvelopeTrigger::SigningLinks;
     let (envelope, _) = lifecycle::lock_for(core, &mut tx, &caller.org, &id, fetch).await?;

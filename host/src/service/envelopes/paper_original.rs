@@ -43,6 +43,7 @@ impl PaperStatement {
                 "invalid_value",
                 &["paper_original"],
                 "{\"state\": \"destroyed\", \"marked\", \"kept\" or \"unknown\", \"where\": text or absent}",
+                // The part can be large, and the answer quotes its beginning only.
                 text.chars().take(100).collect::<String>(),
                 why,
             )])
@@ -50,6 +51,7 @@ impl PaperStatement {
 
         let statement: Self = serde_json::from_str(text)
             .map_err(|_| wrong("This is no statement about a paper original".into()))?;
+        // The record prints the place in brackets, so a blank one would leave them empty.
         let is_long =
             |place: &String| place.trim().is_empty() || place.chars().count() > LONGEST_PLACE;
         if statement.place.as_ref().is_some_and(is_long) {
@@ -87,6 +89,7 @@ pub async fn state(
     let id = envelope_service::get(core, caller, id).await?.id;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    // Under the lock, vault-in reads either the statement of before or this one.
     let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
     let mut envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     if !envelope.is_upload() {

@@ -91,6 +91,7 @@ pub fn planned(
     check_passcodes(&requested)?;
     check_locales(&requested)?;
     let phones = phones(&requested, now)?;
+    // Sealed, so that a copy of the database does not open documents.
     let sealed = |passcode: SecretText| seal_passcode(cipher, org, passcode.reveal());
     let mut signers: Vec<Signer> = requested
         .into_iter()
@@ -113,6 +114,7 @@ pub fn planned(
         })
         .collect();
 
+    // The sort is stable: signers of one turn keep the order of the request.
     signers.sort_by_key(|signer| signer.turn);
     for (signer, position) in signers.iter_mut().zip(0..) {
         signer.position = position;
@@ -156,6 +158,8 @@ fn check_passcodes(requested: &[RequestedSigner]) -> Result<(), ServiceError> {
                 "a passcode of 6 to 64 characters",
                 format!("{} is to enter a passcode, and there is none", signer.name),
             ),
+            // A signer who types the code has no such space, and the entry is trimmed before the
+            // comparison.
             (true, Some(passcode)) if passcode.reveal().trim() != passcode.reveal() => (
                 "passcode_spaces",
                 "a passcode without spaces at its ends",
@@ -169,6 +173,7 @@ fn check_passcodes(requested: &[RequestedSigner]) -> Result<(), ServiceError> {
             _ => continue,
         };
 
+        // The answer must not repeat the passcode.
         let path = ["signers", &index.to_string(), "passcode"];
         let issue = ValidationIssue::new(code, &path, expected, "", message);
         return Err(ServiceError::Invalid(vec![issue]));
@@ -210,6 +215,7 @@ pub fn phone(text: &str, path: &[&str], now: Timestamp) -> Result<String, Servic
             "invalid_phone",
             path,
             "a mobile number with country code, such as +15125550142",
+            // The answer does not repeat the number, which is personal data.
             "",
             "This is no telephone number",
         )])
@@ -254,6 +260,7 @@ fn check_locales(requested: &[RequestedSigner]) -> Result<(), ServiceError> {
 /// A witness signs after, or beside, a signer whose signature there is to witness.
 fn check_witnesses(requested: &[RequestedSigner], preserved: bool) -> Result<(), ServiceError> {
     let turn = |index: usize| {
+        // Without a given order, the place in the list is the turn.
         let order = requested.get(index).and_then(|signer| signer.order);
         order.unwrap_or(i64::try_from(index).unwrap_or(i64::MAX))
     };
@@ -279,6 +286,7 @@ fn check_witnesses(requested: &[RequestedSigner], preserved: bool) -> Result<(),
 
 /// Plans the recipients who do not sign. Their positions follow those of the signers.
 pub fn recipients(requested: Vec<RequestedRecipient>, signers: &[Signer]) -> Vec<Recipient> {
+    // A link names its person by position, so recipients must not share those of signers.
     let first = signers.iter().map(|signer| signer.position + 1).max();
     requested
         .into_iter()
@@ -317,6 +325,7 @@ pub fn unsupported(
         ));
     };
 
+    // Other providers know an order of single signers only.
     if turns.len() < signers.len() {
         refuse("signers", "order", "groups in the signing order");
     }
@@ -358,6 +367,7 @@ pub async fn arrange(
     envelope: &Envelope,
     signers: &mut [Signer],
 ) -> Result<(), ServiceError> {
+    // The plugin has created submitters one after the other already, so most envelopes need no write.
     let in_order = |signer: &Signer| signer.turn == signer.position + 1;
     let known = |signer: &Signer| signer.provider_submitter.is_some();
     if signers

@@ -60,6 +60,7 @@ pub fn notes(
     signer: &Signer,
 ) -> Vec<PersonNote> {
     let mut notes = Vec::new();
+    // An address alone does not tell which of these people acted.
     let others: Vec<String> = signers
         .iter()
         .filter(|other| other.id != signer.id && same_address(&other.email, &signer.email))
@@ -69,12 +70,14 @@ pub fn notes(
         notes.push(PersonNote::SharesAddress(others));
     }
 
+    // The sender could read the mails of this signer, and a reader of the evidence has to know.
     if is_sender(envelope, entries, signer) {
         notes.push(PersonNote::SendersAddress);
     }
 
     for entry in entries.iter().filter(|entry| is_about(entry, signer)) {
         let previous = entry.details["previous"]["name"].as_str();
+        // A delegation at a provider names the earlier person by address.
         let previous = previous.or_else(|| entry.details["from"].as_str());
         let previous = previous.unwrap_or_default().to_owned();
         match entry.action.as_str() {
@@ -85,6 +88,7 @@ pub fn notes(
                     continue;
                 }
 
+                // A signer names a substitute without help. Every other change comes from the sender.
                 notes.push(if entry.actor.starts_with("signer:") {
                     PersonNote::NamedBy(previous)
                 } else {

@@ -219,6 +219,7 @@ async fn planned(
             kind: Some(signer.kind),
             order: (grouped && preserve_signing_order).then_some(signer.turn),
             access: Some(signer.access),
+            // `planned` seals the passcode again, as if the request had given it.
             passcode: signer
                 .passcode
                 .and_then(|sealed| open_passcode(&core.cipher, &envelope.org, &sealed))
@@ -321,6 +322,7 @@ async fn save(
         template: sent.template.clone(),
         ..locked.clone()
     };
+    // Asked first: an envelope that was sent or voided meanwhile is refused for that reason.
     let decided = lifecycle::decide(core, &asked, EnvelopeTrigger::Send).await?;
 
     if !same(&locked) {

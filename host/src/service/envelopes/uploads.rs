@@ -106,9 +106,11 @@ pub async fn upload(
 ) -> Result<StoredUpload, ServiceError> {
     let file_type = upload.file_type()?;
     let envelope = envelope_service::get(core, caller, id).await?;
+    // Refused before the document is read. Decided again under the lock below.
     lifecycle::next_status(core, &envelope, EnvelopeTrigger::Upload).await?;
     let owner = WorkOwner::new(&caller.org, envelope.id.as_str());
     let checked = check_readable(core, &caller.org, &owner, file_type, &upload).await?;
+    // A reduced document takes the place of the upload: removed scripts must not reach a signer.
     let file = match checked.reduced {
         Some(pdf) => {
             let (owner, kind) = (envelope.id.as_str(), file_type.as_str());
@@ -231,6 +233,7 @@ fn checked_type(
             ServiceError::UnsupportedType(format!("File must be one of: {}", names.join(", ")))
         })?;
 
+    // Parameters such as a charset say nothing about the type.
     let declared = declared.and_then(|declared| declared.split(';').next());
     match declared.map(str::trim) {
         // Clients send these when they do not know the type.
@@ -262,6 +265,7 @@ pub async fn settled(
     let (mut reasons, mut given_up) = (Vec::new(), Vec::new());
 
     let mut is_reduced = false;
+    // First, because every later step has to read the document.
     if let Some(password) = password {
         let unlocked = documents.unlock(pdf, password.to_owned()).await??;
         pdf = unlocked.into();
@@ -280,6 +284,7 @@ pub async fn settled(
         if level == Some(1)
             && let Some(plain) = documents.write_anew(pdf.clone(), flatten).await??
         {
+            // Verified before they are removed, so the record lists them as given up.
             given_up = existing_signatures(core, &documents, pdf.clone()).await?;
             pdf = plain.into();
             reasons.push("the sender gave up its signatures".to_owned());
@@ -316,6 +321,7 @@ pub async fn settled(
                     reasons.push("its scripts and actions are removed".to_owned());
                 }
 
+                // The removal is checked: a place that it does not know must not slip through.
                 let left = documents.settle(pdf.clone()).await??.warnings;
                 if let Some(active) = left.iter().find(|warning| is_active(warning)) {
                     return Err(refused_content(active));
@@ -384,6 +390,7 @@ fn source_warning(warning: sources::SourceWarning) -> Warning {
         "layers_differ",
     ];
 
+    // Codes of warnings are a documented list, so an unknown one gets the general code.
     let known = CODES.into_iter().find(|code| *code == warning.code);
     Warning::new(known.unwrap_or("document"), &["file"], warning.message)
 }
@@ -400,6 +407,7 @@ pub async fn check_readable(
     match picture(kind, &bytes) {
         None => {
             let reader = core.placement(Some(org));
+            // A protected document can be read only after `settled` has opened it.
             if upload.password.is_none() {
                 reader.inspect(bytes.clone()).await??;
             }
@@ -468,6 +476,7 @@ pub async fn check_signable(
     let documents = core.documents(None).for_owner(owner);
     let facts = reader.inspect(pdf.clone()).await??;
     keeps_limits(&reader, pdf.clone()).await?;
+    // Filling in nothing shows now whether values can be written after the last signature.
     documents.fill(pdf.clone(), Vec::new()).await??;
     copies::check_vaultable(&documents, &reader, pdf, core.clock.now()).await?;
     Ok((facts, reader.identity()?))

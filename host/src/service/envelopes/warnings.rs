@@ -40,6 +40,7 @@ pub fn of_roles(template: &Template) -> Vec<Warning> {
 
     let mut warnings = Vec::new();
     for role in roles.into_iter().filter(|role| !signs(role)) {
+        // Without such a field the role can never sign. With optional ones only, it can finish without.
         if !is_asked(role) {
             let message = no_signature_field(role);
             warnings.push(Warning::new("no_signature_field", &["fields"], message));
@@ -71,6 +72,7 @@ pub fn unsigned_roles<'a>(
     template: &'a Template,
     signers: &'a [Signer],
 ) -> impl Iterator<Item = (usize, &'a Signer)> {
+    // An approver agrees without signing, so the role needs no such field.
     signers.iter().enumerate().filter(move |(_, signer)| {
         signer.kind != SignerKind::Approver && !is_asked_to_sign(template, &signer.role)
     })
@@ -106,6 +108,7 @@ pub async fn of_anchors(
     }
 
     let (indexes, seconds): (Vec<usize>, Vec<_>) = seconds.into_iter().unzip();
+    // Each request asks for the second occurrence, so a refused one occurs once.
     let once: Vec<u32> = match rules.place(pdf.clone(), seconds).await {
         Ok(Ok(_)) => Vec::new(),
         Ok(Err(placement::PlaceError::Rejected(issues))) => {
@@ -127,6 +130,7 @@ pub async fn of_anchors(
             continue;
         }
 
+        // Fields often share an anchor, and one search serves all of them.
         let wanted = (anchor_text.as_str(), *page);
         if !searched.contains_key(&wanted) && searched.len() < SEARCHES {
             let found = rules.occurrences(pdf.clone(), anchor_text.clone(), *page);
@@ -168,6 +172,7 @@ fn is_exact(field: &RequestedField) -> bool {
 
 /// Warns about tags with ignored attributes, and tags without a role next to tags with one.
 pub fn of_tags(tags: &[placement::ResolvedField]) -> Vec<Warning> {
+    // Where all tags have one role, a tag without a role belongs to it.
     let several = tags.iter().any(|tag| tag.role != tags[0].role);
     let mut warnings = Vec::new();
     for tag in tags {
@@ -203,6 +208,7 @@ pub fn of_envelope(request: &CreateEnvelope, kind: EnvelopeKind, new: bool) -> V
     if named.is_none_or(|party| party.name.trim().is_empty()) {
         let message = "Without the name of a secured party, check 8 of the compliance will fail";
         let path = ["secured_party", "name"];
+        // Names the object if it is missing as a whole, and otherwise the member.
         let path = &path[..1 + usize::from(named.is_some())];
         warnings.push(Warning::new("secured_party_missing", path, message));
     }
@@ -220,6 +226,7 @@ pub fn of_envelope(request: &CreateEnvelope, kind: EnvelopeKind, new: bool) -> V
     }
 
     if kind == EnvelopeKind::Paper {
+        // These members would be dropped without a word, because a paper envelope has no signers here.
         let unused = [
             ("template_id", request.template_id.is_some()),
             ("prefilled_data", request.prefilled_data.is_some()),

@@ -24,6 +24,7 @@ pub async fn recognise(
     origin: &RequestOrigin,
 ) -> Result<Option<LinkToken>, ServiceError> {
     let cookie = cookie.and_then(LinkToken::parse);
+    // Without a lock first: most visits come from a known browser.
     let mut connection = core.store.read().await?;
     let known = kba::browsers(&mut connection, envelope, signer).await?;
     drop(connection);
@@ -47,6 +48,7 @@ pub async fn recognise(
     let browser = kba::SignerBrowser {
         hash: given.hash(),
         ip: origin.ip.clone(),
+        // The first browser is the one in which the signer passed.
         rebound_at: (!known.is_empty()).then_some(now),
     };
     kba::add_browser(&mut tx, &envelope, signer, &browser).await?;
@@ -75,6 +77,7 @@ fn is_known(
         let hash = cookie.hash();
         known.iter().any(|browser| browser.hash == hash)
     });
+    // A browser that keeps no cookies would otherwise add an entry with every picture of a page.
     let recorded = known
         .iter()
         .any(|browser| browser.rebound_at.is_some() && browser.ip == origin.ip);

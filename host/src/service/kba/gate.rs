@@ -266,6 +266,7 @@ impl<'a> IdentityCheck<'a> {
             .required_identity()
             .await
             .map_err(|error| failed(error.into()))?;
+        // Only a suggestion. The signer corrects a name that has other parts.
         let (first, last) = self
             .signer
             .name
@@ -307,6 +308,7 @@ impl<'a> IdentityCheck<'a> {
     }
 
     fn kept(&self, session: &KbaSession) -> Result<SealedSessionState, ServiceError> {
+        // The session's id is the context of the encryption: a state in another row does not open.
         let sealed = session.sealed.as_deref().unwrap_or_default();
         let opened = self.core.cipher.open(sealed, session.id.as_str());
         opened
@@ -317,6 +319,7 @@ impl<'a> IdentityCheck<'a> {
     /// Starts an attempt with the entered identity data.
     async fn begin(&self, given: IdentitySubmission) -> Result<IdentityGate, ServiceError> {
         let fields = self.fields().await?;
+        // Without fields there is nothing to correct, so the provider would answer the same again.
         if fields.is_empty() && matches!(self.standing(), SignerStanding::Unavailable) {
             let asked = IdentityPrompt::Unavailable { again: false };
             return Ok(IdentityGate::Shown(IdentityPage::new(asked)));
@@ -355,6 +358,7 @@ impl<'a> IdentityCheck<'a> {
             }
         }
 
+        // The data goes to a third party, so the signer has to agree before anything is sent.
         if !fields.is_empty() && !given.consent {
             problems.insert("consent".into(), Message::new("identity-consent-needed"));
         }
@@ -405,6 +409,7 @@ impl<'a> IdentityCheck<'a> {
             ended_at: None,
         };
 
+        // Before the attempt is counted: without a provider it would be lost.
         let provider = self.provider(&session.instance)?;
         let mut tx = self.core.store.begin().await?;
         let (org, id) = (&self.envelope.org, &self.envelope.id);
@@ -433,6 +438,7 @@ impl<'a> IdentityCheck<'a> {
 
         kba::insert(&mut tx, &session).await?;
         tx.commit().await?;
+        // From the envelope and not from the form, in which a signer could enter another person's address.
         identity.push(("email".into(), self.signer.email.clone()));
         let progress = provider.start(identity).await;
         self.follow(session, progress, 0).await
@@ -480,6 +486,7 @@ impl<'a> IdentityCheck<'a> {
             _ => return Ok(IdentityGate::Shown(IdentityPage::new(asked))),
         };
 
+        // Opened before the step is taken: a session that cannot be opened must not be left in progress.
         let kept = self.kept(&session)?;
         let sealed = session.sealed.clone();
         let provider = self.provider(&session.instance)?;
@@ -511,6 +518,7 @@ impl<'a> IdentityCheck<'a> {
             // The provider may have processed it. The signer can send the same again; the plugin
             // detects a repeat.
             let mut tx = self.core.store.begin().await?;
+            // A session that has ended meanwhile stays as it is; the next submission shows its state.
             kba::step(&mut tx, &session, before, sealed.as_deref()).await?;
             tx.commit().await?;
 
@@ -520,6 +528,7 @@ impl<'a> IdentityCheck<'a> {
             }));
         }
 
+        // Kept with the session, so that a reload does not give further codes.
         let codes = match &progress {
             Ok(progress) if progress.step == provider::Step::CodeWrong => kept.wrong_codes + 1,
             _ => kept.wrong_codes,
@@ -585,6 +594,7 @@ impl<'a> IdentityCheck<'a> {
         let text = json!(kept).to_string();
         let sealed = self.core.cipher.encrypt(&text, session.id.as_str());
 
+        // Only if the session is still open: its time may be over, or another tab has ended it.
         let mut tx = self.core.store.begin().await?;
         let moved = kba::step(&mut tx, &session, step, Some(&sealed)).await?;
         tx.commit().await?;
@@ -628,6 +638,7 @@ impl<'a> IdentityCheck<'a> {
             _ => IdentityNotice::TryLater,
         };
         let (core, envelope, signer) = (self.core, self.envelope, self.signer);
+        // No result: nothing goes to the ledger, and no price is charged. The attempt counts all the same.
         outcome::record(core, envelope, signer, &session, KbaStatus::Ended, None).await?;
 
         // A provider's refusal may quote the signer's input, which must not be logged.
@@ -637,6 +648,7 @@ impl<'a> IdentityCheck<'a> {
         };
         tracing::warn!(kba = %session.id, why, "identity provider call failed");
 
+        // Other errors are the provider's and not the signer's, and are answered as an outage.
         match notice {
             IdentityNotice::NotAccepted | IdentityNotice::TooMany => {
                 self.as_it_is(Some(notice)).await
@@ -666,12 +678,14 @@ impl<'a> IdentityCheck<'a> {
 }
 
 fn standing(sessions: &[KbaSession], now: Timestamp) -> SignerStanding<'_> {
+    // A pass counts for good, so no limit is looked at.
     if has_passed(sessions) {
         return SignerStanding::Passed;
     }
 
     let open =
         |session: &&KbaSession| session.status == KbaStatus::Open && session.expires_at > now;
+    // Before the limits: a session that runs may end, even if it is the last one.
     if let Some(session) = sessions.iter().rev().find(open) {
         return SignerStanding::At(session);
     }
@@ -699,6 +713,7 @@ fn standing(sessions: &[KbaSession], now: Timestamp) -> SignerStanding<'_> {
         return SignerStanding::Locked(until);
     }
 
+    // Sessions without a result are skipped, so that they do not hide an `unavailable`, which is final.
     let last = sessions
         .iter()
         .rev()

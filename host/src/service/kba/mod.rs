@@ -45,6 +45,7 @@ pub async fn check_step(core: &Core, org: &OrgId, kba_required: bool) -> Result<
         return Ok(());
     }
 
+    // A call that changes nothing: a missing setting is found now, and not by the signer.
     let instance = core.instance(Slot::Kba, org);
     provider(core, org, &instance)?
         .required_identity()
@@ -107,6 +108,7 @@ async fn own_people(
     envelope: &Envelope,
     sender: Option<&str>,
 ) -> Result<Vec<String>, StoreError> {
+    // These are the addresses that the service can prove to be of the sender's side.
     let mut own = api_keys::owner_emails(connection, &envelope.org).await?;
     own.extend(envelope.creator_email().map(str::to_owned));
     own.extend(sender.map(str::to_owned));
@@ -207,6 +209,7 @@ const LONGEST_CALL: Duration = Duration::from_secs(120);
 /// Ends sessions that were not continued in time.
 pub async fn forget(core: &Core) -> Result<(), ServiceError> {
     let now = core.clock.now();
+    // An answer in progress may still end its session, so it gets the time of one call.
     let mut tx = core.store.begin().await?;
     kba::forget(&mut tx, now - LONGEST_CALL, now).await?;
     Ok(tx.commit().await?)

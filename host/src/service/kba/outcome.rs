@@ -40,6 +40,7 @@ pub(super) async fn record(
         return Ok(());
     }
 
+    // A session that ended without a result states nothing about the signer.
     if is_result(status) {
         let who = envelope_service::signer_view(signer);
         let mut details = json!({

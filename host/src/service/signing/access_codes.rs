@@ -118,6 +118,7 @@ pub fn is_pass(
         let text = core.cipher.open(cookie?, &pass_context(envelope))?;
         serde_json::from_str::<AccessPass>(&text).ok()
     };
+    // The pass is bound to link, place and person. A forwarded link asks for the code again.
     signer.access == SignerAccess::None
         || pass().is_some_and(|pass| {
             pass.link == link.hash().as_str()
@@ -172,6 +173,7 @@ pub async fn send(
 ) -> Result<CodeRequest, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    // Also locks the envelope: concurrent requests send one code, and each entry counts.
     if !links::is_current(&mut tx, envelope, signer).await? {
         return Err(ServiceError::NotFound("Signer"));
     }
@@ -191,6 +193,7 @@ pub async fn send(
     let is_flooded = state.sends >= MOST_SENDS && window.is_some_and(|end| end > now);
     let last = state.sent.take();
     let last = last.filter(|(_, sent_at)| *sent_at + CODE_LIFE > now);
+    // Only while the last code works. A flood of requests must not leave the signer without any code.
     if let Some((_, sent_at)) = &last
         && is_flooded
     {
@@ -289,6 +292,7 @@ pub async fn check(
         }
     };
 
+    // An entry without a valid code is no guess, so it does not count as wrong.
     let Some(expected) = expected else {
         return Ok(CodeCheck::Outdated);
     };
@@ -314,6 +318,7 @@ pub async fn check(
         access_codes::forget_failures(&mut tx, envelope, signer).await?;
         events::record(&mut tx, envelope, &actor, CONFIRMED, details, now).await?;
         tx.commit().await?;
+        // Made after the commit: a code that still works must not have opened the document.
         let pass = AccessPass {
             link: link.hash().as_str().to_owned(),
             envelope: envelope.id.clone(),
@@ -328,6 +333,8 @@ pub async fn check(
         return Ok(CodeCheck::Right(sealed));
     }
 
+    // By network, so that a stranger locks out only that network. Over all networks, because a code has
+    // only a million values.
     state.failures += 1;
     failures.failures += 1;
     let mut locked_until = None;
@@ -346,6 +353,7 @@ pub async fn check(
             failures: 0,
             locks: state.locks + 1,
             locked_until,
+            // The guesses so far were about this code. The next one makes them worthless.
             sent: None,
             ..state
         };

@@ -48,6 +48,7 @@ impl CallbackLimits {
         most: u32,
         now: Instant,
     ) -> Result<OwnedSemaphorePermit, CallbackRejection> {
+        // A panic elsewhere leaves the counts usable.
         let mut instances = self
             .instances
             .lock()

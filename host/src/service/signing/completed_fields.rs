@@ -48,7 +48,9 @@ pub fn completed_fields(
 
 fn event_value(value: &provider::SignedValue) -> Value {
     match value.field_type.as_str() {
+        // The picture of a signature stays here. The event states only that there is one.
         "signature" | "initials" if !value.value.is_empty() => "signed".into(),
+        // A number that cannot be parsed stays text, so the partner loses nothing.
         "number" => value
             .value
             .parse::<f64>()

@@ -142,6 +142,7 @@ async fn change_signer(
         return Err(ServiceError::Conflict(why));
     }
 
+    // The name stands in mail headers and in single lines of the record.
     let (name, email) = (change.name.trim(), change.email.trim());
     let is_name = !name.is_empty()
         && name.chars().count() <= LONGEST_NAME
@@ -161,6 +162,7 @@ async fn change_signer(
     let phone = match change.phone {
         Some(text) => Some(parties::phone(text, &["phone"], now)?),
         None if !is_another_person => before.phone.clone(),
+        // Text messages for the new person must not go to the telephone of the earlier one.
         None if before.needs_phone() => return Err(parties::phone_required(&["phone"], name)),
         None => None,
     };
@@ -206,6 +208,7 @@ async fn change_signer(
         phone,
         ..before.clone()
     };
+    // Checks, consents and entries of the earlier person must not count for this one.
     if is_another_person {
         after.id = SignerId::new();
         after.status = SignerStatus::Pending;
@@ -215,6 +218,7 @@ async fn change_signer(
     }
 
     signers::update(tx, envelope, &after).await?;
+    // The earlier links are in the mailbox of the person before.
     signers::expire_links(tx, envelope, before, now).await?;
     if after.phone != before.phone {
         access_codes::forget(tx, envelope, &after).await?;

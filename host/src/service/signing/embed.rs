@@ -151,6 +151,7 @@ pub async fn issue(
         }
     }
 
+    // The answer commits with the ledger entry, so no token leaves that the ledger does not know.
     let now = core.clock.now();
     let token = signed(core, access, caller, &envelope, &request, now)?;
     let details = json!({ "widget_type": widget, "user_email": request.user_email });
@@ -235,6 +236,7 @@ async fn read(
         return Ok(None);
     };
 
+    // A revoked credential ends the tokens that it issued.
     let begun = claims.begun.as_deref();
     if !BeginningCredential::is_sealed_in_force(core, &claims.org_id, begun).await? {
         return Ok(None);

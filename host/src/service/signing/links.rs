@@ -24,6 +24,7 @@ pub async fn is_current(
 ) -> Result<bool, StoreError> {
     envelopes::lock(tx, &envelope.org, &envelope.id).await?;
     let now = signers::list(tx, &envelope.org, &envelope.id).await?;
+    // A text message with the link would otherwise go to a telephone that is no longer the signer's.
     let is_same = |now: &Signer| {
         now.position == signer.position && now.email == signer.email && now.phone == signer.phone
     };
@@ -64,6 +65,7 @@ async fn issue(
     position: i64,
     life: Duration,
 ) -> Result<LinkToken, StoreError> {
+    // The token carries the bucket, so a visit asks one bucket of the database only.
     let token = LinkToken::generate(envelope.org.bucket());
     let now = core.clock.now();
     let target = LinkTarget {

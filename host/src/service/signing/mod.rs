@@ -131,6 +131,7 @@ async fn look(core: &Core, envelope: &Envelope) -> Result<Option<SubmissionRead>
         return Ok(None);
     };
 
+    // Read before the provider is asked. A read that another one overtakes is found out by this time.
     let mut connection = core.store.read().await?;
     let before = store::provider_poll::looked_at(&mut connection, envelope).await?;
     drop(connection);
@@ -175,6 +176,7 @@ pub async fn destination(
     else {
         return Ok(LinkDestination::Closed);
     };
+    // The link was mailed to the person who had this place before.
     if signer.email != visitor.email {
         return Ok(LinkDestination::PassedOn);
     }
@@ -213,6 +215,7 @@ pub async fn confirm_signers(core: &Core, envelope: &Envelope) -> Result<i64, Se
     let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))?;
+    // Another change was first. Vault-in reads the new state of the envelope then.
     if envelope.status != EnvelopeStatus::Completed {
         return Err(StoreError::Conflict.into());
     }
@@ -246,6 +249,7 @@ pub async fn confirm_signers(core: &Core, envelope: &Envelope) -> Result<i64, Se
     }
 
     store::provider_poll::looked(&mut tx, &envelope, look.submission.archived, now).await?;
+    // In this transaction: entries after it do not belong to the vaulted record.
     let sequence = ledger::last_sequence(&mut tx, &envelope.org, &envelope.id).await?;
     tx.commit().await?;
 
@@ -271,6 +275,7 @@ async fn apply(
     let Some(mut envelope) = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await? else {
         return Ok(());
     };
+    // The envelope was voided, declined or expired meanwhile, and the submission counts no more.
     if !envelope.status.is_out_for_signing() {
         return Ok(());
     }
@@ -346,6 +351,7 @@ async fn note_delegation(
 
     tracing::warn!(envelope = %envelope.id, role = signer.role, "signer was replaced at the provider");
     let previous = envelope_service::signer_view(signer);
+    // Another person gets another id: earlier entries must not be joined to them.
     signer.id = SignerId::new();
     signer.email.clone_from(&seen.email);
     signer.name = match seen.name.trim() {
@@ -385,6 +391,7 @@ async fn note_archived(
         return Ok(());
     }
 
+    // Every poll sees the archived submission again, and the ledger needs one entry.
     let action = "submission.archived";
     let entries = ledger::list(tx, Some(&envelope.org), &envelope.id).await?;
     if entries.iter().any(|entry| entry.action == action) {
@@ -418,6 +425,7 @@ async fn follow(
         seen::SignerStatus::Completed => SignerStatus::Completed,
         seen::SignerStatus::Declined => SignerStatus::Declined,
     };
+    // A signer only moves forward, so an outdated read changes nothing.
     if progress(after) <= progress(before) {
         return Ok(());
     }
@@ -607,6 +615,7 @@ async fn note_unexecuted(
 fn note_origin(details: &mut Value, seen: &seen::Submitter, status: SignerStatus) {
     if let Value::Object(members) = details {
         for (name, value) in &seen.attributes {
+            // A plugin must not write arbitrary members into the ledger.
             let kept = match name.as_str() {
                 "ip" | "user_agent" => true,
                 "completion_method" | "consented_at" | "consent_version" | "consent_locale"
@@ -694,8 +703,10 @@ async fn complete(
     let organization = organizations::get(tx, &envelope.org).await?;
     let mut tell_at = now;
 
+    // A batch, the envelope's own choice, or the organization's default can start the vaulting.
     let standing = organization.is_some_and(|organization| organization.settings.auto_vault);
     if envelope.is_vaulted_unattended(standing) {
+        // The mails wait a moment for the vaulted copy, which has its hash in the ledger.
         vault_in::queue(tx, envelope, None, now).await?;
         tell_at = now + mails::VAULT_HEAD_START;
     }

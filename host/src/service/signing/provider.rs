@@ -30,6 +30,7 @@ pub struct SigningProvider {
 /// [`ServiceError::NotConfigured`] when the instance does not exist.
 pub fn provider(core: &Core, org: &OrgId, instance: &str) -> Result<SigningProvider, ServiceError> {
     let mut lease = core.lease(Slot::Signing, instance)?;
+    // Only the built-in room has records here. They wait in memory for the transaction of the caller.
     let records = (instance == EMBEDDED).then(|| Arc::new(core.room().records(org)));
     lease.room = records
         .clone()
@@ -51,6 +52,7 @@ impl SigningProvider {
     /// Writes the signing room's pending changes in `tx`. Does nothing for other providers.
     pub async fn write(&self, tx: &mut WriteTransaction) -> Result<(), StoreError> {
         match &self.records {
+            // Another provider has carried out the request when it responds.
             Some(records) => records.write(tx).await,
             None => Ok(()),
         }
@@ -76,6 +78,7 @@ impl SigningProvider {
         document: Bytes,
         fields: &[signing::Field],
     ) -> Result<signing::Template, ProviderError> {
+        // Each call runs in a fresh instance of the plugin, which takes a lease of its own.
         let lease = self.lease.clone();
         let created = self
             .plugin

@@ -61,6 +61,7 @@ impl fmt::Debug for InstanceConfig {
 impl InstanceConfig {
     /// Validates the configuration.
     pub fn issues(&self, allow_insecure: bool) -> Vec<ValidationIssue> {
+        // The plugin sends secrets to this address, so it must not lead into the operator's own network.
         let refused =
             guard::check_url(&self.base_url, &AllowedAddresses::public(allow_insecure)).err();
         refused

@@ -38,6 +38,7 @@ async fn look(core: &Core, due: OwnedEnvelope) {
     let looked = async {
         let mut connection = core.store.read().await?;
         let envelope = envelopes::get(&mut connection, &due.org, &due.envelope).await?;
+        // The provider may answer slowly, so the connection returns to the pool first.
         drop(connection);
         let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
         signing::reconcile(core, &envelope).await.map(drop)

@@ -20,6 +20,7 @@ pub async fn reencrypt(store: &Store, cipher: &AtRestCipher) -> Result<usize, Se
 
         for text in kept {
             if let Some(new) = cipher.reencrypted(&text.sealed, &context(place, &text)) {
+                // One transaction for each secret: a crash keeps the work that is done.
                 let mut tx = store.begin().await?;
                 // Compare-and-swap: a secret replaced meanwhile uses the current key already.
                 resealed += usize::from(sealed::replace(&mut tx, place, &text, &new).await?);

@@ -46,6 +46,7 @@ pub async fn remind(
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let remind = EnvelopeTrigger::Remind;
+    // The lock keeps a correction from replacing a signer while the reminder is recorded.
     let (envelope, _) = lifecycle::lock_for(core, &mut tx, &caller.org, &id, remind).await?;
     let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
     let chosen = chosen(&envelope, &signers, request.signer_email.as_deref())?;
@@ -91,6 +92,7 @@ fn chosen<'a>(
         .filter(|signer| signer.status != SignerStatus::Completed)
         .collect();
 
+    // The reason that helps the caller most comes first: unknown, signed already, not yet.
     if named.is_empty() {
         let message = format!("The envelope has no signer {email}");
         return refuse("unknown_signer", "a signer of the envelope", message);
@@ -100,6 +102,7 @@ fn chosen<'a>(
         return refuse("already_signed", "a signer who has not signed", message);
     }
 
+    // Signers can share the address, and it may be the turn of only one of them.
     let now: Vec<&Signer> = turn
         .into_iter()
         .filter(|signer| {

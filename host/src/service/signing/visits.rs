@@ -61,6 +61,7 @@ pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<LinkVisitor>,
         return Ok(None);
     };
 
+    // `due` takes a connection of its own. Requests that hold two could exhaust the pool.
     drop(connection);
     let due = payments::due(core, &envelope).await?;
     let owed = due.filter(|due| due.position == Some(signer.position));
@@ -96,6 +97,7 @@ pub async fn find_reader(
 
     let (org, id) = (&target.org, &target.envelope);
     let recipients = signers::recipients(&mut connection, org, id).await?;
+    // A link of a signer names another position and finds no reader here.
     let mut recipients = recipients.into_iter();
     let Some(recipient) = recipients.find(|one| one.position == target.position) else {
         return Ok(None);
@@ -124,6 +126,7 @@ pub async fn renew_reader(
 ) -> Result<LinkRenewal, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    // A `cc` gets the finished document only. A viewer reads along before.
     let signed = envelope.status.is_signed();
     let reads = envelope.status.is_out_for_signing() && reader.kind == RecipientKind::Viewer;
     if !(signed || reads) {
@@ -154,6 +157,7 @@ pub async fn renew(
 ) -> Result<LinkRenewal, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    // Another signer may have moved the turn since the page was shown.
     let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
     let turn = invited_now(envelope, &signers).any(|now| now.position == signer.position);
     let signed = signer.status == SignerStatus::Completed && envelope.status.is_signed();

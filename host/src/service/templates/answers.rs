@@ -31,11 +31,14 @@ pub(super) async fn check(
 ) -> Result<(), ServiceError> {
     let mut issues = unsupported(provider, &fields[known..]);
     issues.extend(fields[known..].iter().enumerate().filter_map(wrong_default));
+    // Most templates have no rules and need no call of the component.
     if fields.iter().any(|field| !field.rules.is_empty()) {
         let rules = core.components.answer_rules(org, core.store.priority());
         let found = rules
             .check(fields.iter().map(ruled_field).collect())
             .await?;
+        // A rule may name an earlier field, so all fields were checked. The caller counts only the new
+        // ones.
         let known = u32::try_from(known).unwrap_or(u32::MAX);
         issues.extend(found.into_iter().map(|mut issue| {
             issue.field_index = issue.field_index.saturating_sub(known);
@@ -72,6 +75,8 @@ pub(super) async fn check(
         ));
     }
 
+    // Both become pages behind the document. A document that cannot get pages would fail after the
+    // signing.
     if count > 0 || fields.iter().any(|field| field.rules.overflow.is_some()) {
         issues.extend(appendix(core, org, pdf).await?);
     }
@@ -113,6 +118,7 @@ async fn hidden_signatures(
         continuation: None,
     };
 
+    // Only the writer knows which annotation covers a place, so it writes a sample there.
     let signatures = fields.iter().filter(|field| field.is_signature());
     let tried = core
         .documents(None)
@@ -142,6 +148,7 @@ async fn unfit_defaults(
     let given = fields.iter().enumerate().skip(known);
     let given = given.filter_map(|(index, field)| {
         let value = field.default_value.clone()?;
+        // The day is known at the signing only, so there is no text yet that could be measured.
         (value != DAY_OF_SIGNING).then(|| (index - known, unsent(field.clone()), value))
     });
     let given: Vec<_> = given.collect();
@@ -232,6 +239,7 @@ fn only_conditional(fields: &[Field]) -> Vec<usize> {
 
 /// Returns an issue for each choice without options.
 pub(super) fn options(fields: &[Field]) -> Vec<ValidationIssue> {
+    // A choice without options could never be filled in.
     let is_choice = |field: &Field| matches!(field.field_type.as_str(), "select" | "radio");
     let is_blank = |option: &String| option.trim().is_empty();
     let all = fields.iter().enumerate();
@@ -276,6 +284,7 @@ async fn appendix(
         return Ok(Some(refused("a signed document", message)));
     }
 
+    // Merging a single document shows whether its pages can be written anew.
     let merged = core.documents(None).merge(vec![pdf.clone()]).await?;
     Ok(merged.err().map(|error| {
         let message = "Files of signers and long texts become pages of the document, and this document \
@@ -297,12 +306,14 @@ pub(super) async fn drop_unusable(
         warnings.push(without_effect(&issue.message));
     }
 
+    // Such a provider presents no rule at all, so all of them go.
     if !warnings.is_empty() {
         for field in fields.iter_mut() {
             field.rules = FieldRules::default();
         }
     }
 
+    // One rule can hide a problem of another one, so the check repeats until it finds nothing.
     while fields.iter().any(|field| !field.rules.is_empty()) {
         let found = rules
             .check(fields.iter().map(ruled_field).collect())
@@ -321,6 +332,7 @@ pub(super) async fn drop_unusable(
             }
         }
 
+        // An issue that names no rule cannot be removed. Without this end it would return for ever.
         if warnings.len() == before {
             break;
         }

@@ -52,6 +52,7 @@ pub async fn of_templates(
         documents.push(document);
     }
 
+    // The result is a document like an upload, so the same limit holds for it.
     let size: i64 = documents.iter().map(|document| document.size).sum();
     if size.unsigned_abs() > UPLOAD_LIMIT {
         return Err(ServiceError::Semantic(format!(
@@ -60,6 +61,7 @@ pub async fn of_templates(
     }
 
     let fields = match sources {
+        // A single source keeps its fields as they are. Only merging shifts pages and joins roles.
         [only] => only.fields.clone(),
         several => {
             let mut parts = Vec::new();
@@ -112,6 +114,7 @@ pub async fn of_upload(
     .await?;
     let bytes = core.files.get(upload).await?;
 
+    // The type was detected at the upload, so an unknown one is a fault of this program.
     let kind = FileType::parse(&upload.content_type);
     let kind = kind.ok_or_else(|| ServiceError::Internal("an upload of no known type".into()))?;
     let (fields, pdf, placed) = match picture(kind, &bytes) {
@@ -159,6 +162,7 @@ async fn keep(
     fields: Vec<Field>,
 ) -> Result<Template, ServiceError> {
     let instance = core.signing_instance(&caller.org, composition.kba_required);
+    // Merging renames fields, so the rules are checked as a whole.
     if let Some((pdf, _)) = &document {
         answers::check(core, (&caller.org, &instance), pdf, &fields, 0).await?;
     }
@@ -185,6 +189,8 @@ async fn keep(
     let mut tx = core.store.begin().await?;
     match templates::insert(&mut tx, &template).await {
         Ok(()) => {
+            // The decision commits with the template: evidence names the component that placed the
+            // fields.
             if let Some(placed) = &placed {
                 decisions::insert_placement(&mut tx, &template, placed, now).await?;
             }
@@ -192,6 +198,7 @@ async fn keep(
         }
         // Another request has stored the template of this source first. Return that one.
         Err(error) if error.is_unique_violation() => {
+            // The failed insert has ended this transaction, and the look-up takes another connection.
             drop(tx);
             let made_for = template.made_for.as_ref();
             let made_for = made_for.ok_or(StoreError::Conflict)?;
@@ -255,6 +262,7 @@ fn merged_fields(parts: &[(&[Field], u32)]) -> Vec<Field> {
         // A field that gets another name changes the rules that name it, and with them perhaps the names
         // of further fields.
         let mut renamed: Vec<(&str, String)> = Vec::new();
+        // Each pass but the last one renames another field, so their number bounds the passes.
         for _ in 0..=fields.len() {
             let all = fields.iter().map(|field| (field, made(field, &renamed)));
             let changed = all.filter(|(before, after)| before.name != after.name);

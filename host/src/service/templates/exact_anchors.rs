@@ -37,6 +37,7 @@ pub(super) async fn placement_requests(
             continue;
         };
 
+        // One search reads the whole document, so fields with the same anchor share its result.
         let wanted = (anchor_text.as_str(), *page);
         if !known.contains_key(&wanted) {
             if known.len() == SEARCHED_ANCHORS {
@@ -46,6 +47,7 @@ pub(super) async fn placement_requests(
             }
 
             let found = rules.wordings(pdf.clone(), anchor_text.clone(), *page);
+            // The interface is optional: components of the first contract cannot compare exactly.
             let found = found.await??.ok_or_else(|| {
                 ServiceError::Semantic(
                     "The placement component in use cannot compare anchors exactly".into(),

@@ -169,6 +169,7 @@ pub async fn create(
     request: CreateTemplate,
     answer: &ResponseRecorder<CreatedTemplate>,
 ) -> Result<CreatedTemplate, ServiceError> {
+    // Made first: the id names the place of the document and is the idempotency key at the provider.
     let id = TemplateId::new();
     let owner = WorkOwner::new(&caller.org, id.as_str());
     let (pdf, room) = read_whole(core, &owner, &request.file).await?;
@@ -202,6 +203,7 @@ pub async fn create(
     warnings.extend(settled.warnings);
     let (facts, reader) = check_signable(core, owner, pdf.clone()).await?;
     answers::check(core, (&caller.org, &instance), &pdf, &fields, 0).await?;
+    // The file is stored before its row. If a later step fails, the sweep removes it.
     let document = core
         .files
         .put(
@@ -234,15 +236,18 @@ pub async fn create(
         ..Template::new(caller.org.clone(), request.name, instance, now)
     };
 
+    // A template in the signing room is a row here, too. None of the rows exists alone.
     let mut tx = core.store.begin().await?;
     signing.write(&mut tx).await?;
     templates::insert(&mut tx, &template).await?;
     decisions::insert_placement(&mut tx, &template, &placed, now).await?;
+    // The pages were read above, so the first visitor need not wait for them.
     pages::keep(core, &mut tx, &template, &facts, &reader).await?;
     warnings.extend(warnings::of_roles(&template));
     let created = CreatedTemplate { template, warnings };
     answer.commit(tx, &created).await?;
 
+    // Tags are read from the document and have no request that a candidate could repeat.
     if request.fields.is_some() {
         let template = &created.template;
         shadow_placement(core, template, &placed, &template.fields);
@@ -272,6 +277,7 @@ pub async fn add_fields(
     request: AddFields,
     answer: &ResponseRecorder<AddedFields>,
 ) -> Result<AddedFields, ServiceError> {
+    // The provider adds to the fields that it has, so it must have the present ones first.
     let template = synced(core, get(core, caller, id).await?).await?;
     let placement = core.placement(Some(&caller.org));
     let Resolution {
@@ -293,6 +299,7 @@ pub async fn add_fields(
     let mut tx = core.store.begin().await?;
     signing.write(&mut tx).await?;
     let now = core.clock.now();
+    // Compare-and-swap: of two concurrent additions, the second one is refused.
     templates::set_fields(&mut tx, &template, &all, now).await?;
     decisions::insert_placement(&mut tx, &template, &placed, now).await?;
     let shown = AddedFields {
@@ -302,6 +309,7 @@ pub async fn add_fields(
     };
     answer.commit(tx, &shown).await?;
 
+    // After the commit: a candidate must not delay or fail the request.
     shadow_placement(core, &template, &placed, &shown.fields);
     Ok(shown)
 }
@@ -330,6 +338,7 @@ pub async fn dry_run(
         };
 
         let wanted = (anchor_text.as_str(), *page);
+        // One search reads the whole document, so fields with the same anchor share its result.
         if !known.contains_key(&wanted) {
             if known.len() == SEARCHED_ANCHORS {
                 return Err(ServiceError::Semantic(format!(
@@ -391,11 +400,13 @@ async fn resolve(
         _room: room,
     };
     let (fields, placed) = place(placement, &document.bytes, &request.fields).await?;
+    // Fields of one name hold one value, so they have one type.
     let issues = conflicting_types(&template.fields, &fields);
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
 
+    // A rule of a new field may name an earlier field.
     let all = [template.fields.clone(), fields.clone()].concat();
     let known = template.fields.len();
     let at = (&template.org, template.provider_instance.as_str());
@@ -526,6 +537,7 @@ pub(super) async fn remove(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     templates::delete(tx, template, now).await?;
+    // The provider never got this template, so there is nothing to archive.
     if template.provider_template.is_none() {
         return Ok(());
     }
@@ -627,6 +639,7 @@ async fn place(
     fields: &[RequestedField],
 ) -> Result<(Vec<Field>, PlacementDecision), ServiceError> {
     let requested = exact_anchors::placement_requests(rules, pdf, fields).await?;
+    // The facts let a verifier repeat the decision with the component that made it.
     let facts = json!({ "fields": requested });
     let placed = rules.place(pdf.clone(), requested).await?;
     let placed = placed.map_err(place_error)?;
@@ -699,6 +712,7 @@ pub(super) fn reserved_names(fields: &[Field]) -> Vec<ValidationIssue> {
 }
 
 fn unreserved(fields: Vec<Field>) -> Result<Vec<Field>, ServiceError> {
+    // An entry of such a field would be taken for a control of the form.
     let issues = reserved_names(&fields);
     if issues.is_empty() {
         Ok(fields)
@@ -727,6 +741,7 @@ pub(super) async fn from_tags(
 
     // Without tags, the document stays as it is.
     let document = (!tags.is_empty()).then(|| sha256(&pdf));
+    // Tags are part of the document, so its hash takes the place of a request.
     let placed = decided(rules, document, json!({}), &tags)?;
     if tags.is_empty() {
         let fields = Vec::new();
@@ -741,6 +756,7 @@ pub(super) async fn from_tags(
     let mut fields = unreserved(tags.into_iter().map(resolved).collect())?;
     let unusable = answers::drop_unusable(core, (org, provider), &mut fields).await?;
     warnings.splice(0..0, unusable);
+    // Tags are instructions for this program. Signers must not see them.
     let stripped = core.documents(Some(org)).strip_tags(pdf).await??;
     Ok(TaggedDocument {
         fields,
@@ -782,6 +798,7 @@ pub(super) fn placement_request(field: &RequestedField) -> placement::FieldReque
             offset_y,
             w,
             h,
+            // `exact_anchors` has turned it into the number of an occurrence.
             exact: _,
         } => placement::Position::Anchor(placement::Anchor {
             text: anchor_text.clone(),

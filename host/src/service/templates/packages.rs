@@ -137,9 +137,11 @@ pub async fn create(
         updated_at: now,
     };
     let members = usable(core, caller, package).await?;
+    // Asked before the transaction: a slow provider must not hold the database.
     let copies = missing_copies(core, &members).await?;
 
     let view = members.view(core);
+    // Copies commit with their package: none exists without its owner.
     let mut tx = core.store.begin().await?;
     packages::insert(&mut tx, &members.package).await?;
     for copy in &copies {
@@ -172,12 +174,14 @@ pub async fn change(
             usable(core, caller, after).await?
         }
     };
+    // The members are unchanged. A copy that is missing is made on use.
     let copies = match request.template_ids {
         None => Vec::new(),
         Some(_) => missing_copies(core, &members).await?,
     };
 
     let mut tx = core.store.begin().await?;
+    // Compare-and-swap: the second of two concurrent changes is refused.
     packages::replace(&mut tx, &before, &members.package, now).await?;
     for copy in &copies {
         templates::insert(&mut tx, copy).await?;
@@ -201,6 +205,7 @@ pub async fn list(
 ) -> Result<(Vec<PackageView>, i64), ServiceError> {
     let mut connection = core.store.read().await?;
     let (found, total) = packages::list(&mut connection, &caller.org, page, limit).await?;
+    // Members are read with connections of their own.
     drop(connection);
 
     let mut views = Vec::new();
@@ -289,6 +294,7 @@ async fn usable(
     let members = PackageMembers::read(core, caller, package).await?;
     let mut issues = Vec::new();
     for (index, member) in members.templates.iter().enumerate() {
+        // A deleted template cannot be chosen any more, so it is answered like an unknown one.
         if member.deleted_at.is_some() {
             return Err(ServiceError::NotFound("Template"));
         }
@@ -341,6 +347,7 @@ async fn missing_copies(
         let known = templates::made_for(&mut connection, &member.org, &made_for).await?;
         drop(connection);
 
+        // The copy is from an earlier version of the package and may be out of date.
         if known.is_some() {
             fresh_copy(core, &members.package, member, &instance).await?;
             continue;
@@ -349,6 +356,7 @@ async fn missing_copies(
         let mut copy = new_copy(member, made_for, &instance, core.clock.now());
         take_over(core, &mut copy, member).await?;
         let at_provider = create_at_provider(core, &copy).await?;
+        // The provider has this content already, so the first use need not send it.
         copy.provider_template = Some(at_provider);
         copy.provider_stale = false;
 
@@ -375,6 +383,7 @@ async fn fresh_copy(
         // The member needs a copy only since its package was written.
         None => (new_copy(member, made_for, instance, now), true),
     };
+    // The member may have been edited since the copy was made.
     if is_new || copy.copied_content.as_deref() != Some(&member.content()) {
         take_over(core, &mut copy, member).await?;
         let mut tx = core.store.begin().await?;
@@ -400,6 +409,7 @@ async fn fresh_copy(
 fn new_copy(member: &Template, made_for: MadeFor, instance: &str, now: Timestamp) -> Template {
     let (org, name) = (member.org.clone(), member.name.clone());
     Template {
+        // A copy exists only because its document is verified.
         kba_required: true,
         origin: Origin::Copy,
         made_for: Some(made_for),
@@ -449,11 +459,13 @@ async fn create_at_provider(core: &Core, copy: &Template) -> Result<String, Serv
     .await?;
 
     let pdf = core.files.get(document).await?;
+    // The memory reservation ends before the provider call, which may be slow.
     drop(room);
     let signing = provider(core, &copy.org, &copy.provider_instance)?;
     let fields = provider_fields(&copy.fields);
     let created = signing.create_template(&copy.name, copy.id.as_str(), pdf, &fields);
     let created = created.await?;
+    // The handle ends here. A template in the signing room would be lost with it.
     signing.keep(core).await?;
 
     Ok(created.template_id)

@@ -93,8 +93,10 @@ pub async fn facts(
     pages: &PageCache,
     document: &StoredFile,
 ) -> Result<Arc<[PageFacts]>, ServiceError> {
+    // Another component may read other sizes, so its identity is part of the key.
     let identity = core.components.placement_identity();
     let read = async {
+        // The key of the object names its organization, because this function is called without one.
         let org = StoredObjectKey::parse(&document.key).map(|key| key.org);
         if let (Some(org), Some(identity)) = (&org, &identity)
             && let Some(kept) = kept(core, org, document, identity).await
@@ -150,6 +152,7 @@ async fn kept(
 
     match found.await {
         Ok(kept) => kept,
+        // The rows only save time: the document can be read again.
         Err(error) => {
             tracing::warn!(%error, "kept pages of a document could not be read");
             None
@@ -194,6 +197,7 @@ pub async fn picture(
     page: u32,
     width: u32,
 ) -> Result<Bytes, ServiceError> {
+    // Two widths keep the cache small. A picture for each screen would fill it.
     let [narrow, wide] = WIDTHS;
     let width = if width <= narrow { narrow } else { wide };
 
@@ -329,6 +333,7 @@ async fn made_of<T>(
         return Err(ServiceError::shared(error));
     }
 
+    // The key names the owner, so that one organization cannot take all turns.
     let owner = StoredObjectKey::parse(&document.key).map_or_else(WorkOwner::default, |key| {
         WorkOwner::new(&key.org, &key.owner)
     });

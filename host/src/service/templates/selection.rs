@@ -91,6 +91,7 @@ impl TemplateSelection {
             .iter()
             .map(|id| TemplateId::parse(id).ok_or_else(unknown));
         let templates = found(core, caller, &ids.collect::<Result<Vec<_>, _>>()?).await?;
+        // `found` returns deleted templates, too: documents that were sent still need them.
         if let Some(deleted) = templates.iter().find(|one| one.deleted_at.is_some()) {
             return Err(deleted_template(deleted));
         }
@@ -109,6 +110,7 @@ fn deleted_template(template: &Template) -> ServiceError {
 }
 
 fn all_of(members: PackageMembers) -> Result<KeptMembers, ServiceError> {
+    // The caller did not name this template: the package has to be changed first.
     if members
         .templates
         .iter()
@@ -138,6 +140,7 @@ fn some_of(members: PackageMembers, kept: &[String]) -> Result<KeptMembers, Serv
         }
     }
 
+    // The order of the package counts, not that of the request.
     let mut in_order = Vec::new();
     for member in members.templates.iter().filter(|member| named(&member.id)) {
         if member.deleted_at.is_some() {
@@ -200,6 +203,7 @@ impl SelectedTemplates {
 
     /// Returns a name of the source. The same selection always has the same name.
     pub fn source(&self) -> String {
+        // The ids are in the order of the document: another order is another document.
         let ids: Vec<&str> = self.templates().iter().map(|one| one.id.as_str()).collect();
         match self {
             Self::Template(_) => format!("template {}", ids.join(" ")),
@@ -215,6 +219,7 @@ impl SelectedTemplates {
             Self::Template(template) => template.name.clone(),
             Self::Package(kept) => kept.members.package.name.clone(),
             Self::Templates(templates) => {
+                // A name has at most 500 characters, as one that a caller gives.
                 let names: Vec<&str> = templates.iter().map(|one| one.name.as_str()).collect();
                 names.join(", ").chars().take(500).collect()
             }
@@ -231,6 +236,7 @@ impl SelectedTemplates {
         kba_required: bool,
         made_for: Option<MadeFor>,
     ) -> Result<Template, ServiceError> {
+        // A package may need copies of its members at the verified provider.
         let sources = match self {
             Self::Package(kept) => packages::kept(core, &kept.members, &self.templates()).await?,
             _ => self.templates().into_iter().cloned().collect(),
@@ -238,6 +244,7 @@ impl SelectedTemplates {
         let composition = NewComposition {
             name: name.unwrap_or_else(|| self.name()),
             kba_required,
+            // A document without an owner is a template of the library.
             origin: match made_for {
                 None => Origin::Library,
                 Some(_) => Origin::Document,

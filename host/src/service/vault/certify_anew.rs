@@ -31,6 +31,7 @@ struct NewCertificate {
 /// Certifies a vaulted record for its present controller, unless that was done already. May run twice:
 /// the ledger names since when the party had control that each certificate is about.
 pub async fn certify_anew(core: &Core, org: &OrgId, id: &EnvelopeId) -> Result<(), ServiceError> {
+    // The certificate states the time of this node, and nothing could correct a wrong one later.
     check_clock(core).await?;
     let mut connection = core.store.read().await?;
     let Some(envelope) = envelopes::get(&mut connection, org, id).await? else {
@@ -44,6 +45,8 @@ pub async fn certify_anew(core: &Core, org: &OrgId, id: &EnvelopeId) -> Result<(
         return Ok(());
     }
 
+    // The rules answer without an open transaction. `settle` checks under the lock that the answer is
+    // still due.
     let made = certificate(core, &envelope, &entries, &held).await?;
     let bytes = made.text.clone().into_bytes().into();
     let (area, kind) = (StorageArea::Certificates, "application/json");
@@ -60,6 +63,7 @@ fn is_due(envelope: &Envelope, entries: &[LedgerEntry], held: &ControlRecord) ->
         .iter()
         .filter(|entry| entry.action == CERTIFIED)
         .any(|entry| entry.details["controlled_since"] == since);
+    // Epoch 0 means that no act of control took place: the first certificate still names the controller.
     envelope.status == EnvelopeStatus::Vaulted && held.epoch > 0 && !certified
 }
 
@@ -159,6 +163,7 @@ async fn settle(
         return Ok(());
     };
 
+    // Another run may have certified, or control may have passed on, while the rules answered.
     let held = control::of_envelope(&mut tx, &envelope).await?;
     let entries = ledger::list(&mut tx, Some(org), id).await?;
     let has_passed = held.controlled_since != certified.controlled_since;

@@ -50,6 +50,7 @@ fn code(envelope: &Envelope) -> Option<String> {
     let document = envelope.record.document_hash.as_deref()?;
     let text = format!("verification {} {document}", envelope.id);
     let digest = hex::encode(Sha256::digest(text));
+    // 24 hexadecimal digits are 96 bits: too many to guess.
     Some(digest.chars().take(24).collect())
 }
 
@@ -70,6 +71,7 @@ pub async fn public_record(
     envelope: &str,
     given: &str,
 ) -> Result<Option<PublicRecord>, ServiceError> {
+    // An id that cannot be parsed is answered like an unknown one.
     let (Some(org), Some(id)) = (OrgId::parse(org), EnvelopeId::parse(envelope)) else {
         return Ok(None);
     };
@@ -163,6 +165,7 @@ async fn facts(
 
     Ok(rules::CompletionFacts {
         title: texts.text("certificate-name"),
+        // The time of the vaulting, not of this request: equal records give equal bytes.
         issued_at: stored.at.to_string(),
         document_name: envelope.name.clone(),
         rows: source.about(&organization, stored),
@@ -213,6 +216,8 @@ impl CertificateSource<'_> {
     fn about(&self, organization: &Organization, stored: &LedgerEntry) -> Vec<(String, String)> {
         let envelope = self.envelope;
         let is_test = envelope.org.is_test();
+        // Without a time stamping authority the times are those of this server, and the certificate has
+        // to state it.
         let without_authority = stored.details["trusted_time"].is_null();
         let moment = |entry: &LedgerEntry| self.moment(entry.at);
         let hash = |hash: &str| format!("{hash} (SHA-256)");
@@ -281,6 +286,7 @@ impl CertificateSource<'_> {
             ("certificate-address", detail("ip").map(str::to_owned)),
             (
                 "certificate-browser",
+                // The browser sends this text. A long one must not fill the page.
                 detail("user_agent").map(|agent| agent.chars().take(DEVICE_LENGTH).collect()),
             ),
         ];
@@ -306,6 +312,7 @@ impl CertificateSource<'_> {
 
     /// Returns when a signer completed a form that asked for no signature.
     fn unsigned_form(&self, signer: &Signer) -> Option<String> {
+        // A signature or an approval has a row of its own.
         let is_unsigned = signer.signed_at().is_none() && signer.approved_at().is_none();
         let at = signer.completed_at.filter(|_| is_unsigned)?;
         let moment = [("moment", self.moment(at))];
@@ -353,6 +360,7 @@ impl CertificateSource<'_> {
             SignerAccess::Passcode => "certificate-code-passcode",
         };
 
+        // A code that was never entered proves nothing, so it has no row.
         let entered = self.entries.iter().find(|entry| {
             entry.action == access_codes::CONFIRMED && people::is_about(entry, signer)
         })?;
@@ -367,6 +375,7 @@ impl CertificateSource<'_> {
     }
 
     fn identity(&self, signer: &Signer) -> Option<String> {
+        // A signer may be replaced. A check of the earlier person does not identify this one.
         let passed = |check: &&KbaSession| check.status == KbaStatus::Passed && check.is_of(signer);
         let check = self.checks.iter().rev().find(passed)?;
         let at = check.ended_at.map(|at| self.moment(at)).unwrap_or_default();
@@ -384,6 +393,7 @@ impl CertificateSource<'_> {
 
     /// Returns the first signature that the signer gave in the signing room, or else the initials.
     fn signature(&self, signer: &Signer) -> Option<rules::SignatureAppearance> {
+        // Only the built-in signing room keeps the signatures of its signers here.
         let (submission, submitters) = self.room?;
         let submitter = submitters
             .iter()
@@ -396,6 +406,7 @@ impl CertificateSource<'_> {
                 (!value.is_empty()).then_some(value)
             })
         };
+        // Some forms ask for initials only.
         let value = value("signature").or_else(|| value("initials"))?;
 
         Some(match SignatureValue::parse(value).ok()? {

@@ -18,6 +18,7 @@ impl ConsentWriter<'_> {
     pub fn rows(self, consent: &SignersConsent) -> Vec<(String, String)> {
         let row = |label, value| (self.texts.text(label), value);
         let consented = consent.consented_at.map(|at| self.moment(at));
+        // 15 U.S.C. §7001(c) protects consumers. Whether a signer is one is a statement of the sender.
         let consumer = self.texts.text(match consent.consumer {
             Some(true) => "certificate-consumer-yes",
             Some(false) => "certificate-consumer-no",
@@ -42,6 +43,7 @@ impl ConsentWriter<'_> {
                 rows.push(row("certificate-access", access));
             }
             Err(missing) => {
+                // The row stays and has the reason: a missing row would look like an omission.
                 let none = self.texts.text("certificate-disclosure-none");
                 let why = joined([Some(none), Some(self.missing(missing))]);
                 rows.push(row("certificate-disclosure", why));
@@ -78,6 +80,7 @@ impl ConsentWriter<'_> {
             return self.texts.text("certificate-access-none");
         };
 
+        // Without both times no page is claimed: the evidence may state less than happened, never more.
         let times = access.first_page_at.zip(access.last_page_at);
         let pages = times.map(|(first, last)| {
             let (first, last) = (self.moment(first), self.moment(last));
@@ -101,6 +104,8 @@ impl ConsentWriter<'_> {
             self.texts.with("certificate-access-pdf", values)
         });
 
+        // The signer's own statement stands beside the deliveries. 15 U.S.C. §7001(c)(1)(C)(ii) asks for
+        // a consent that reasonably demonstrates access.
         let confirmed = || self.texts.text("certificate-access-confirmed");
         let confirmed = access.signer_confirmed.then(confirmed);
         joined([pages, pdf, confirmed])

@@ -371,6 +371,8 @@ pub async fn check_vaultable(
         words: None,
     };
     let made = match documents.prepare_copies(pdf.clone(), request).await {
+        // A document that exceeds the limits of the single call may pass the separate steps, as at
+        // vault-in.
         Err(error) if error.by_document => Ok(None),
         made => made?,
     };
@@ -409,6 +411,8 @@ pub async fn read_back(
     update: &[u8],
 ) -> Result<(Bytes, Result<(), ReadError>), ServiceError> {
     let length = pdf.len();
+    // One buffer serves both checks: a second copy of a large document would need a second place in
+    // memory.
     let whole = joined(pdf, update);
     let read = reader.inspect(whole.clone()).await?;
     let mut pdf = Vec::from(whole);

@@ -62,6 +62,8 @@ async fn ledger_of(
         let entries = ledger::list(&mut connection, Some(org), id).await?;
         drop(connection);
         let proved = log.as_ref().map_or(0, |log| log.inclusion.len());
+        // After three seconds the ledger goes out with the proofs that exist: a log that stands still
+        // must not block its readers.
         if proved >= entries.len() || waits == PLACE_WAITS {
             return Ok(CustodyLedger {
                 envelope_id: id.clone(),
@@ -71,6 +73,8 @@ async fn ledger_of(
             });
         }
 
+        // Zero means that another node holds the sequencer's lease. Otherwise this node has placed
+        // entries, and reads again at once.
         if log::sequence(core, vault).await? == 0 {
             waits += 1;
             tokio::time::sleep(PLACE_WAIT).await;
@@ -126,6 +130,7 @@ pub async fn bundle(
     id: &str,
 ) -> Result<SpooledFile, ServiceError> {
     let envelope = exportable(core, caller, id).await?;
+    // Recorded first: a crash leaves an entry without an export, never an export without an entry.
     let released = evidence_copy::record_export(core, caller, &envelope).await?;
     let name_of_pdf = evidence_copy::name_of_pdf(&released);
 
@@ -160,6 +165,8 @@ pub async fn bundle(
 /// controls.
 pub async fn exportable(core: &Core, caller: &Caller, id: &str) -> Result<Envelope, ServiceError> {
     let envelope = match envelope_service::get(core, caller, id).await {
+        // `get` finds records of the caller's organization only. The controller is often another
+        // organization.
         Err(ServiceError::NotFound(_)) => releases::controlled(core, caller, id).await?,
         own => own?,
     };
@@ -233,6 +240,7 @@ async fn deciding_rules(
         return Err("the ledger names no rules component".into());
     };
 
+    // The packs of all releases are part of this program. Only an uploaded component has to be loaded.
     let artifact = match known_compliance(&named) {
         Some(known) => known,
         None => components::that_decided(core, management, &named)
@@ -369,6 +377,7 @@ async fn activations(
             let proofs = log::inclusions(core, &owner, &evidence.checkpoint).await?;
             let placed = history.into_iter().filter_map(|entry| {
                 let mut proofs = proofs.iter();
+                // An entry behind the checkpoint has no proof yet, and a verifier could not place it.
                 let place = proofs.find(|proof| proof.sequence == entry.sequence)?;
                 Some(ComponentEntry {
                     chain: owner.chain().to_owned(),

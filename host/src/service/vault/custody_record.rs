@@ -44,10 +44,13 @@ pub async fn custody_record(
     let consents = consumer::consents(&mut connection, &envelope, &signers).await?;
     drop(connection);
     let released = |entry: &LedgerEntry| entry.action == EventType::VaultReleased.as_str();
+    // Before the release, the stored file is the record. Its hash is in the ledger.
     let Some(end) = entries.iter().position(released) else {
         return Ok(core.files.get(stored).await?);
     };
 
+    // Most checks ask about the vault, and the record is no longer there. Its state at the release
+    // counts.
     let released_at = entries[end].at;
     let compliance =
         compliance::evaluate_at_release(core, management, caller, &envelope, released_at).await?;
@@ -106,6 +109,7 @@ impl FinalRecord<'_> {
             envelope_name: envelope.name.clone(),
             customer_id: envelope.customer.to_string(),
             issuer,
+            // Not the present time: equal ledgers have to give equal bytes.
             recorded_at: self.last_at().to_string(),
             hash_algorithm: "SHA-256".into(),
             document_hash: envelope.record.document_hash.clone().unwrap_or_default(),
@@ -183,6 +187,7 @@ impl FinalRecord<'_> {
         let copy_form = serde_json::from_value(stored["copy_kind"].clone()).ok();
         let seal = stored.get("seal_certificate_hash");
         let time = stored.get("trusted_time");
+        // The head comes from the facts of the certificate, so both files name the same one.
         let evaluated = &self.details("compliance.evaluated")["facts"]["attributes"];
         let mut attributes = evaluated.as_array().into_iter().flatten();
         let head = attributes.find(|attribute| attribute[0] == "ledger_checkpoint");
@@ -196,6 +201,7 @@ impl FinalRecord<'_> {
                 "custody-second",
                 writer.second_evaluation(&self.compliance.evaluations),
             ),
+            // Only a document that was signed elsewhere can have a paper original.
             (
                 "certificate-signed",
                 is_upload.then(|| texts.text("custody-uploaded")),
@@ -223,6 +229,7 @@ impl FinalRecord<'_> {
         let signatures = envelope.existing_signatures.iter();
         let signatures = signatures.map(|signature| writer.existing_signature(signature));
 
+        // A later certificate has facts of its own. A mark counts from whichever certificate it comes.
         let facts = self
             .history
             .iter()
@@ -263,6 +270,8 @@ impl FinalRecord<'_> {
             ("custody-final", texts.with(note, values)),
             ("custody-handed-over-to", recipient),
             ("custody-purpose", self.form("purpose_of_release")),
+            // The form names the person who authorized the release. The ledger knows which key or session
+            // asked for it.
             ("custody-authorized-by", self.form("authorized_signature")),
             ("custody-requested-by", writer.actor(&self.release.actor)),
         ];

@@ -43,6 +43,7 @@ pub fn step_key(act: &str) -> &'static str {
     match act {
         "control.accepted" => "statement-act-accepted",
         "control.transfer.confirmed" => "statement-act-transfer",
+        // The chain of control begins with the vaulting.
         _ => "statement-act-stored",
     }
 }
@@ -84,6 +85,7 @@ impl<'a> RecordWriter<'a> {
     /// Writes a time of the facts (RFC 3339).
     pub fn moment(self, at: &str) -> String {
         let time = Timestamp::parse(at);
+        // A time that cannot be read is printed as it was recorded: the record must not hide it.
         time.map_or_else(
             || at.to_owned(),
             |at| self.texts.exact_moment(&self.wording.dates, at),
@@ -106,6 +108,7 @@ impl<'a> RecordWriter<'a> {
         documents::TimelineEntry {
             at: entry.at.to_string(),
             actor: self.actor(&entry.actor),
+            // No entry is left out. An action without words appears under its own name.
             action: in_words(self.texts, entry)
                 .or_else(|| retrieval_in_words(self.texts, entry))
                 .unwrap_or_else(|| entry.action.clone()),
@@ -152,6 +155,8 @@ impl<'a> RecordWriter<'a> {
     pub fn rewritten(self, rewritten: &Value) -> Option<String> {
         let sha256 = rewritten["rewritten_hash"].as_str()?;
         let reason = rewritten["reason"].as_str().unwrap_or_default();
+        // The evidence records the reason in English. Its content type goes into the words of this
+        // language.
         let picture = reason
             .strip_prefix(PICTURE)
             .and_then(|kind| kind.strip_suffix(')'));
@@ -168,8 +173,11 @@ impl<'a> RecordWriter<'a> {
     pub fn trusted_time(self, recorded: &Value) -> String {
         let text = |member: &str| recorded[member].as_str().unwrap_or_default();
         match text("status") {
+            // The status is missing where no time stamping authority was asked.
             "" => self.texts.text("certificate-times-own"),
             "stamped" => {
+                // Entries of earlier releases do not say whether the authority was checked, and count as
+                // unchecked.
                 let key = if recorded["checked"] == true {
                     "custody-stamped"
                 } else {
@@ -200,6 +208,7 @@ impl<'a> RecordWriter<'a> {
 
     /// Writes the result of the built-in pack beside that of other rules.
     pub fn second_evaluation(self, opinions: &[RulesOpinion]) -> Option<String> {
+        // The first opinion is the one that decided. The second one is that of the built-in pack.
         let second = opinions.get(1)?;
         let by = &second.component;
         let (score, component) = (second.score.to_string(), by.to_string());
@@ -227,6 +236,7 @@ impl<'a> RecordWriter<'a> {
             _ => status,
         };
 
+        // A signature over a part leaves the rest open, so later changes add nothing to the warning.
         let part = match (signature.covers, signature.changes_after_signing) {
             (SignedPart::Part, _) => Some("custody-signature-part"),
             (_, LaterChange::Content) => Some("custody-signature-changed-content"),
@@ -238,6 +248,7 @@ impl<'a> RecordWriter<'a> {
         let signer = signature.signer.as_ref();
         let time = signature.signed_at.as_ref().map(|at| {
             let key = match signature.time_source {
+                // A time without a stated source may be the signer's own claim.
                 Some(SignatureTimeSource::TimeStamp) => "custody-signature-stamped",
                 Some(SignatureTimeSource::Signer) | None => "custody-signature-clock",
             };
@@ -261,6 +272,7 @@ impl<'a> RecordWriter<'a> {
 
         let field = [("field", signature.field.as_str())];
         let name = texts.with("custody-existing-signature", field);
+        // A signature in a field without a name leaves a blank at the end.
         let facts: Vec<String> = facts.into_iter().flatten().collect();
         (name.trim_end().to_owned(), facts.join(" · "))
     }
@@ -296,6 +308,7 @@ impl<'a> RecordWriter<'a> {
                 Some(self.envelope(facts)),
                 Some(self.documents(facts)),
                 Some(self.parties(people)),
+                // An upload was signed elsewhere, so there are no consents to report.
                 (!people.consents.is_empty()).then(|| self.consents(people.consents)),
                 Some(self.checks(facts)),
                 Some(self.timeline(facts)),
@@ -323,6 +336,7 @@ impl<'a> RecordWriter<'a> {
         let undated = texts.text("custody-checks");
         let dated = texts.with("custody-checks-release", [("moment", moment)]);
         let sections = sheet.sections.iter_mut();
+        // Sections have no key, so this one is found by its heading.
         for section in sections.filter(|section| section.heading == undated) {
             section.heading.clone_from(&dated);
         }
@@ -399,6 +413,7 @@ impl<'a> RecordWriter<'a> {
             file_subject: texts.with("statement-controlled", [("controller", &controller.name)]),
             document_name: record.name.clone(),
             byline: texts.with("custody-issued", values),
+            // The statement is about control. It evaluates nothing.
             verdict: None,
             sections: vec![
                 self.section("inspect-control", control),
@@ -428,6 +443,7 @@ impl<'a> RecordWriter<'a> {
         let passed = checks.iter().filter(|check| check.satisfied).count();
         let values = [("passed", passed), ("total", checks.len())];
         let text = self.texts.with("vault-checks", values);
+        // Without checks, "0 of 0" would read like a verdict.
         (!checks.is_empty()).then_some((text, passed == checks.len()))
     }
 
@@ -526,6 +542,7 @@ impl<'a> RecordWriter<'a> {
         } = people;
         let rows = signers.iter().map(|signer| {
             let moment = |at: Timestamp| self.moment(&at.to_string());
+            // A person who approved, or completed a form, must not appear as a signer.
             let act = match signer.signed_at() {
                 Some(at) => moment(at),
                 None => people::act_in_words(self.texts, signer, moment),
@@ -556,6 +573,7 @@ impl<'a> RecordWriter<'a> {
             let of_signer = writer.rows(consent).into_iter().enumerate();
             of_signer.map(move |(index, (label, value))| {
                 let name = match index {
+                    // The name appears once for each signer. The rows below it continue.
                     0 => format!("{} ({})", consent.name, consent.role),
                     _ => String::new(),
                 };
@@ -597,6 +615,8 @@ impl<'a> RecordWriter<'a> {
         let mut before = None;
         let rows = facts.timeline.iter().map(|entry| {
             let mut event = format!("{}: {}", entry.action, entry.detail);
+            // The entries are in the order of the hash chain, so an earlier time means that a clock was
+            // set back.
             let at = Timestamp::parse(&entry.at);
             if is_clock_back(before, at) {
                 event = format!("{event} {}", self.texts.text("custody-clock-back"));
@@ -640,6 +660,7 @@ fn is_clock_back(before: Option<Timestamp>, at: Option<Timestamp>) -> bool {
 
 /// Returns what left the vault, for entries that the parties' history leaves out.
 fn retrieval_in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
+    // An entry of an earlier release lacks these members and keeps the name of its action.
     let details = &entry.details;
     let key = match entry.action.as_str() {
         "archive_links.issued" => {

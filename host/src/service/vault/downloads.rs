@@ -78,6 +78,7 @@ async fn issue_for(
         inspection::permit_copy(&mut tx, caller, &envelope).await?;
     }
 
+    // Link and ledger entry commit together: no link leads out of the vault without an entry.
     let now = core.clock.now();
     let link = issue(core, &mut tx, &envelope, file).await?;
     let details = json!({ "file": file });
@@ -121,6 +122,7 @@ pub async fn issue(
         used: false,
     };
 
+    // The token carries the bucket of its organization, so an anonymous download asks one bucket only.
     let token = LinkToken::generate(envelope.org.bucket());
     downloads::insert(connection, &token, &link, now).await?;
     Ok(IssuedLink {
@@ -169,6 +171,7 @@ pub async fn redeem(core: &Core, token: &str, peek: bool) -> Result<FileDownload
     let link = downloads::get(&mut connection, &token)
         .await?
         .ok_or_else(unknown)?;
+    // The compare-and-swap below decides. This check spares the reading of a file that cannot be sent.
     if link.used || link.expires_at <= core.clock.now() {
         return Err(gone());
     }
@@ -228,6 +231,7 @@ pub async fn completed(core: &Core, token: &LinkToken) -> Result<(), ServiceErro
         && let Some(envelope) = envelopes::lock(&mut tx, &link.org, &link.envelope).await?
     {
         let details = json!({ "file": link.file });
+        // `repeats` refuses another print of a paper original once its entry exists.
         let action = match link.file {
             LinkedFile::PaperOriginal => paper::DOWNLOADED,
             _ => "authoritative.downloaded",

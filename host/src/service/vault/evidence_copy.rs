@@ -49,8 +49,10 @@ pub async fn record_export(
     let released =
         released.ok_or_else(|| ServiceError::Conflict("Envelope has not been released".into()))?;
 
+    // In the language that was fixed at vault-in, like the other files of the record.
     let wording = vault::wording(&mut tx, &envelope).await?;
     let notice = notice(RecordWriter::new(&wording), &envelope, &released, now);
+    // The ledger has the whole text, so a verifier can compare it with the file in the bundle.
     let details = json!({
         "as": "evidence_copy",
         "notice_sha256": sha256(notice.as_bytes()),
@@ -88,6 +90,7 @@ fn notice(
         ("file", name_of_pdf(released)),
     ];
 
+    // After a conversion to paper, the notice must not call anything electronic authoritative.
     let (what, where_to) = match form.medium {
         ReleaseMedium::Electronic => ("evidence-copy-is", "evidence-copy-released"),
         ReleaseMedium::Paper => ("evidence-copy-is-paper", "evidence-copy-paper"),

@@ -23,6 +23,7 @@ pub async fn existing_signatures(
 
     let found = unverified(built_in.signatures(pdf.clone()).await??);
     let (roots, now) = (core.signature_roots.clone(), core.clock.now());
+    // Verifying many signatures is long arithmetic, which must not hold a thread that serves requests.
     let verified =
         tokio::task::spawn_blocking(move || verify(&pdf, &found, roots.as_deref(), now)).await;
     verified.map_err(|error| ServiceError::Internal(error.to_string()))

@@ -29,6 +29,7 @@ pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
         let name = details[member]["name"].as_str();
         name.map_or_else(|| texts.text("history-signer"), str::to_owned)
     };
+    // Actions that are no events, such as an issued link, concern auditors only.
     let key = match EventType::parse(&entry.action)? {
         EventType::EnvelopeCreated => "history-created",
         EventType::EnvelopeSent => "history-sent",
@@ -45,6 +46,8 @@ pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
             return Some(texts.with(key, [("name", name("signer"))]));
         }
         EventType::SignerDeliveryFailed => {
+            // A bounce arrives after the mail server took the mail, so it needs other words than a
+            // refusal.
             let is_reported = !entry.details["bounce"].is_null();
             let key = if is_reported {
                 "history-returned"

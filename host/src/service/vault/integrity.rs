@@ -113,6 +113,7 @@ pub async fn of_records(
 /// Returns the time of an envelope's next check. Each envelope has a fixed slot of the week,
 /// derived from its id, so that envelopes vaulted together are not all read at once.
 pub fn next_look(envelope: &EnvelopeId, now: Timestamp) -> Timestamp {
+    // Ids begin with their time. Their digest spreads records that were vaulted together over the week.
     let digest = Sha256::digest(envelope.as_str());
     let share = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
     let week = PERIOD.as_millis() as i64;
@@ -142,6 +143,7 @@ pub async fn sweep(core: &Core) -> Result<Vec<IntegrityCheck>, ServiceError> {
         match &outcome {
             Ok(()) => drop(core.metrics.integrity_checked.inc()),
             Err(error) => {
+                // The claim ends with its lease, so the envelope is due again after ten minutes.
                 core.metrics.integrity_unread.inc();
                 tracing::error!(envelope = %due.envelope, %error, "vaulted envelope could not be re-read");
             }
@@ -160,6 +162,7 @@ pub async fn sweep(core: &Core) -> Result<Vec<IntegrityCheck>, ServiceError> {
 async fn look(core: &Core, due: &OwnedEnvelope) -> Result<(), ServiceError> {
     let mut connection = core.store.read().await?;
     let envelope = envelopes::get(&mut connection, &due.org, &due.envelope).await?;
+    // Reading the files back takes long, so the connection returns to the pool first.
     drop(connection);
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     let mut problems = problems(core, &envelope).await?;
@@ -224,6 +227,8 @@ async fn problems(core: &Core, envelope: &Envelope) -> Result<Vec<IntegrityProbl
         problems.push(IntegrityProblem::new("ledger", error.to_string()));
     }
 
+    // An attacker who rewrites all rows can chain them anew. The leaves in the log still have the old
+    // hashes.
     for (sequence, index) in &places {
         let entry = entries.iter().find(|entry| entry.sequence == *sequence);
         problems.extend(place_problem(envelope, *sequence, *index, entry, &tiles));
@@ -241,6 +246,8 @@ async fn problems(core: &Core, envelope: &Envelope) -> Result<Vec<IntegrityProbl
         ));
     }
 
+    // A second entry could bring the hashes of other files. Only the first one counts, and the second is
+    // a finding.
     if vaultings.next().is_some() {
         problems.push(IntegrityProblem::new(
             "ledger",
@@ -348,6 +355,7 @@ async fn file_problem(
             let detail = format!("the stored {check} is gone");
             Ok(Some(IntegrityProblem::new(check, detail)))
         }
+        // A store that does not answer proves nothing about the file, so the check is repeated.
         Err(error) => Err(error.into()),
     }
 }

@@ -74,6 +74,7 @@ pub async fn run(app: App, stop: CancellationToken) {
         tracing::error!(%error, "log lease of an earlier run could not be released");
     }
 
+    // The node starts all the same. After a fork, `distrust` makes `/readyz` and a metric report it.
     if let Err(error) = check(&app, &app.vault).await {
         tracing::error!(%error, "log could not be checked against its published checkpoints");
     }
@@ -95,6 +96,7 @@ pub async fn run(app: App, stop: CancellationToken) {
             }
         }
 
+        // More entries may wait behind a full batch.
         if full {
             continue;
         }
@@ -114,6 +116,7 @@ pub async fn run(app: App, stop: CancellationToken) {
 /// Places up to 256 pending entries in the log and signs the new head. Returns their
 /// number: zero while another node holds the lease.
 pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError> {
+    // Most rounds find nothing to do. This read spares them the lease, which is a write.
     let mut connection = core.store.read().await?;
     let head = log::head(&mut connection).await?;
     let signed = head.as_ref().is_some_and(|head| head.checkpoint.is_some());
@@ -170,6 +173,8 @@ pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError>
     };
     let note = core.log_signer.sign(&checkpoint);
 
+    // `check_clock` compares with the newest time that the log has seen. A node with a slow clock must
+    // not set it back.
     let times = batch
         .iter()
         .map(|entry| entry.at)
@@ -314,6 +319,7 @@ pub async fn check_clock(core: &Core) -> Result<String, ServiceError> {
 pub async fn confirm_clock(core: &Core) -> Result<Duration, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    // The row stays locked: no sequencer writes a newer time between this read and the correction.
     let head = log::locked(&mut tx).await?;
     let newest = head.and_then(|head| head.newest_at.or(head.signed_at));
     let behind = newest.map_or(Duration::ZERO, |newest| newest.since(now));
@@ -395,6 +401,7 @@ pub async fn installation(
 pub async fn head(core: &Core, since: Option<u64>) -> Result<LogHead, ServiceError> {
     let mut connection = core.store.read().await?;
     let head = log::head(&mut connection).await?;
+    // Before its first signed head, the log has nothing that a caller could verify.
     let (head, checkpoint) = head
         .and_then(|mut head| head.checkpoint.take().map(|note| (head, note)))
         .ok_or(ServiceError::NotFound("Ledger head"))?;
@@ -511,6 +518,7 @@ pub async fn proofs(
     size: u64,
 ) -> Result<Vec<LogInclusion>, ServiceError> {
     let placed = || places.iter().filter(|(_, index)| *index < size);
+    // Proofs of one ledger share tiles, so one read fetches the tiles of all.
     let needed: Vec<_> = placed()
         .flat_map(|(_, index)| merkle::tiles_of_inclusion(*index, size))
         .collect();
@@ -552,6 +560,7 @@ async fn certified(
 ) -> Result<Option<LogConsistency>, ServiceError> {
     let note = vault::checkpoint(connection, org, envelope).await?;
     let from = note.as_deref().and_then(size_of);
+    // A restored database may have a smaller tree than the certificate names. There is no proof then.
     let Some(from) = from.filter(|from| *from <= size) else {
         return Ok(None);
     };

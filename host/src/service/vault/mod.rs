@@ -51,6 +51,7 @@ impl EnvelopeLocks {
     /// call waits and then finds the work done. Between processes the database decides.
     pub(crate) fn of(&self, envelope: &EnvelopeId) -> Arc<tokio::sync::Mutex<()>> {
         let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A lock that no caller holds is dropped here. The map would otherwise grow by every envelope.
         locks.retain(|_, lock| lock.strong_count() > 0);
         if let Some(lock) = locks.get(envelope).and_then(Weak::upgrade) {
             return lock;

@@ -47,11 +47,15 @@ pub async fn record(
         .await?
         .is_some();
 
+    // The evaluation takes connections of its own. Callers that hold one meanwhile could exhaust the
+    // pool.
     drop(connection);
 
     let accepted = custodians
         .into_iter()
         .find(|custodian| custodian.status == CustodianStatus::Accepted);
+    // The reader may be another party. The rules of the originator's organization decide about its
+    // records.
     let originator = Caller::system(org.clone());
     let (_, compliance) =
         compliance::evaluate(core, management, &originator, id.as_str(), None).await?;

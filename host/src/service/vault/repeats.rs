@@ -37,6 +37,7 @@ pub async fn recorded(
 }
 
 fn read(entry: LedgerEntry) -> Result<RecordedRelease, ServiceError> {
+    // The form was checked before it was recorded. One that cannot be read is a fault of this program.
     let form = ReleaseForm::deserialize(&entry.details["form"]);
     let form = form.map_err(|error| ServiceError::Internal(format!("a release form: {error}")))?;
     Ok(RecordedRelease {
@@ -60,6 +61,7 @@ pub async fn bind(
     let released = released
         .ok_or_else(|| ServiceError::Internal("a released record has no release".into()))?;
 
+    // A file and a paper original must not stand side by side, so the first release fixes the medium.
     match (released.form.medium, form.medium) {
         (ReleaseMedium::Electronic, ReleaseMedium::Paper) => {
             let message = "The authoritative copy has left the vault as a file";
@@ -97,6 +99,7 @@ pub async fn reissue(
         permit_another_print(tx, envelope, now).await?;
     }
 
+    // Links of running downloads end, too. One that breaks off must not come back beside the new link.
     downloads::expire(tx, &envelope.org, &envelope.id, file, now).await?;
 
     let form = &released.form;
@@ -129,6 +132,7 @@ async fn next_number(
 ) -> Result<u64, StoreError> {
     let last = ledger::last_of(connection, &envelope.org, &envelope.id, ISSUED).await?;
     let number = |entry: LedgerEntry| entry.details.get("link_number").and_then(Value::as_u64);
+    // Entries of earlier releases have no number. Counting then starts at the release.
     let last = last.and_then(number).or(released.link_number);
     Ok(last.unwrap_or_default() + 1)
 }
@@ -145,6 +149,7 @@ async fn permit_another_print(
         return Err(ServiceError::ConvertedToPaper);
     }
 
+    // A crash leaves it open how much arrived, so the link counts as used for as long as it lives.
     let file = LinkedFile::PaperOriginal;
     if downloads::in_use(connection, envelope, file, now - LIFE).await? {
         let message = "The paper original is being downloaded; after a failure there is a new link in an hour";

@@ -20,6 +20,7 @@ const SAID_EVERY: Duration = Duration::from_secs(60);
 
 /// Initializes the node's time from the database. Must run before anything is written.
 pub async fn begin(store: &Store) -> Result<(), StoreError> {
+    // On SQLite the machine's clock is the reference, and the clocks of the process start with it.
     if store.dialect() == SqlDialect::Postgres {
         clock::begin_at(store.time().await?);
     }
@@ -40,6 +41,7 @@ pub async fn run(app: App, stop: CancellationToken) {
             match app.store.time().await {
                 Ok(time) => time,
                 Err(error) => {
+                    // The node counts on by itself while the database is away, so this is no warning.
                     tracing::debug!(%error, "database time could not be read");
                     continue;
                 }

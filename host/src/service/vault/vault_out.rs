@@ -137,6 +137,7 @@ async fn move_out(
     signed: Option<&SignedStatement>,
     issues_links: bool,
 ) -> Result<Option<ReleaseLinks>, ServiceError> {
+    // Every copy of test data is marked as not authoritative, so there is nothing to release.
     test_mode::never(&envelope)?;
     let release = EnvelopeTrigger::VaultOut;
 
@@ -163,6 +164,7 @@ async fn move_out(
             core.files.retain(&archive, core.clock.now()).await?;
             Some(archive)
         }
+        // A repeated call: the first one has made the archive.
         None => None,
     };
 
@@ -185,6 +187,8 @@ async fn move_out(
             ));
         };
 
+        // Pointer, release and deletion job commit together. A crash before the commit leaves the record
+        // in the vault, and an archive that no row names.
         envelopes::set_vaulted_out(&mut tx, &envelope, &archive, now).await?;
         decided.record(&mut tx, &envelope, now).await?;
         vault::insert_release(&mut tx, &envelope, &json!(form), now).await?;

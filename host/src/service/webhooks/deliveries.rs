@@ -195,6 +195,7 @@ pub async fn redeliver(
         ));
     }
 
+    // A delivery of its own, with all attempts, and the same event id for receivers that have it already.
     let replay = Delivery {
         id: DeliveryId::new(),
         status: DeliveryStatus::Pending,
@@ -217,6 +218,7 @@ pub async fn redeliver(
 /// Gives up deliveries that no node will settle, and prunes old bodies and log rows.
 pub async fn tidy(core: &Core, stop: &CancellationToken) -> Result<(), ServiceError> {
     let now = core.clock.now();
+    // Their endpoint was disabled while the event was committed, so no dispatcher takes them.
     deliveries::give_up_left_behind(&core.store, now).await?;
 
     // One node prunes per interval.
@@ -225,11 +227,13 @@ pub async fn tidy(core: &Core, stop: &CancellationToken) -> Result<(), ServiceEr
     }
 
     let before = now - core.config.webhooks.retention;
+    // In pieces, so that other writers get their turn and a stop is not delayed.
     let limit = PRUNED_AT_ONCE;
     while !stop.is_cancelled()
         && deliveries::prune(&core.store, before, limit).await? >= limit.unsigned_abs()
     {}
 
+    // Places live as long as bodies. A reader that is further behind gets 410.
     let places = async || {
         let mut tx = core.store.begin().await?;
         let forgotten = event_feed::forget(&mut tx, before, limit).await?;
@@ -238,6 +242,7 @@ pub async fn tidy(core: &Core, stop: &CancellationToken) -> Result<(), ServiceEr
     while !stop.is_cancelled() && places().await? >= limit.unsigned_abs() {}
 
     if let Some(kept) = core.config.webhooks.log_retention {
+        // Bucket by bucket, so that each statement stays on one shard.
         for bucket in 0..i64::from(BUCKETS) {
             while !stop.is_cancelled()
                 && deliveries::forget(&core.store, bucket, now - kept, limit).await? > 0

@@ -70,6 +70,7 @@ pub async fn list(
     let mut connection = core.store.read().await?;
     let part = match start {
         FeedStart::Oldest => FeedPart::After(0),
+        // Which event is the last one is known when all have their places.
         FeedStart::Newest if !is_whole => return Err(ServiceError::Busy),
         FeedStart::Newest => FeedPart::Last,
         FeedStart::After(id) => {
@@ -77,12 +78,16 @@ pub async fn list(
             match event_feed::position(&mut connection, &caller.org, &id).await? {
                 Some(position) => {
                     let kept = EventId::before(kept + LATEST);
+                    // The body of an event behind it is gone: a reader that continues would miss it without
+                    // notice.
                     if event_feed::has_gap(&mut connection, &caller.org, position, &kept).await? {
                         return Err(gone());
                     }
                     FeedPart::After(position)
                 }
                 None if !event_feed::is_known(&mut connection, &caller.org, &id).await? => {
+                    // An id that the organization never had. The other cases are known events without a
+                    // place.
                     return Err(ServiceError::NotFound("Event"));
                 }
                 None if !is_whole => return Err(ServiceError::Busy),
@@ -119,6 +124,7 @@ async fn place(core: &Core, org: &OrgId, kept: Timestamp) -> Result<bool, Servic
     for _ in 0..ROUNDS {
         let mut connection = core.store.read().await?;
         let latest = event_feed::latest(&mut connection, org).await?;
+        // An event can commit after one with a later id. So far back, all have committed.
         let from = latest.map(|latest| EventId::before(latest.generated_at() - LATEST));
         let from = from.map_or(kept.clone(), |from| from.max(kept.clone()));
         if !event_feed::lacks_places(&mut connection, org, &from).await? {

@@ -313,6 +313,7 @@ fn selectors(texts: &[String], issues: &mut Vec<ValidationIssue>) -> Vec<EventSe
     let mut selectors = Vec::with_capacity(texts.len());
     for (index, text) in texts.iter().enumerate() {
         match EventSelector::parse(text) {
+            // A repeated selector is harmless: an endpoint gets an event once.
             Some(selector) if selectors.contains(&selector) => {}
             Some(selector) => selectors.push(selector),
             None => issues.push(ValidationIssue::new(
@@ -336,6 +337,7 @@ async fn own_key(
     let not_found = || ServiceError::NotFound("API key");
     let id = KeyId::parse(text).ok_or_else(not_found)?;
     let key = api_keys::by_id(&mut *tx, &id).await?;
+    // A key of another organization is answered like an unknown one.
     let own = key.is_some_and(|key| key.org == *org);
     own.then_some(id).ok_or_else(not_found)
 }
@@ -348,6 +350,7 @@ async fn admit(
     key: Option<&KeyId>,
 ) -> Result<(), ServiceError> {
     let endpoints = webhooks::list(&mut *tx, org, None).await?;
+    // An endpoint of the whole organization counts for no key.
     let of_key = endpoints
         .iter()
         .filter(|endpoint| key.is_some() && endpoint.key.as_ref() == key);
@@ -367,6 +370,7 @@ pub async fn change(
     request: ChangeEndpoint,
 ) -> Result<EndpointView, ServiceError> {
     let mut issues = Vec::new();
+    // Before the transaction, because checking a URL resolves its host name.
     let url = match &request.url {
         None => None,
         Some(text) => Some(checked_url(webhooks, text, "url", &mut issues).await),
@@ -381,6 +385,7 @@ pub async fn change(
     let id = parse(id)?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    // The dispatcher may disable the endpoint at the same time.
     let mut endpoint = locked(&mut tx, &caller.org, &id).await?;
     if let Some(url) = url {
         move_to(&mut endpoint, url);
@@ -421,6 +426,7 @@ async fn locked(
 fn move_to(endpoint: &mut Endpoint, url: String) {
     if endpoint.url != url {
         endpoint.url = url;
+        // Moving it does not enable it, so the reason stays visible.
         endpoint.health = EndpointHealth {
             disabled: endpoint.health.disabled,
             ..EndpointHealth::default()
@@ -434,10 +440,12 @@ async fn set_active(
     is_active: bool,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
+    // Failures of before must not pause it again at its first one.
     if is_active && !endpoint.is_active {
         endpoint.health = EndpointHealth::default();
     }
     endpoint.is_active = is_active;
+    // Otherwise they would all be sent when it is enabled again.
     if !is_active {
         store::deliveries::give_up(tx, endpoint, now).await?;
     }
@@ -462,6 +470,7 @@ pub async fn delete(
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let endpoint = locked(&mut tx, &caller.org, &id).await?;
+    // The row stays, because its log refers to it.
     webhooks::delete(&mut tx, &endpoint, now).await?;
     store::deliveries::give_up(&mut tx, &endpoint, now).await?;
     tx.commit().await?;
@@ -486,6 +495,7 @@ pub async fn rotate(
     let mut endpoint = locked(&mut tx, &caller.org, &id).await?;
     let secret = WebhookSecret::generate();
     let sealed = EncryptedSecret::encrypt(&secret, &id, &core.cipher);
+    // The receiver cannot switch at the same moment, so both secrets sign for a while.
     endpoint.previous = endpoint.secret.replace(sealed).map(|old| PreviousSecret {
         secret: old,
         until: now + GRACE,
@@ -530,12 +540,14 @@ pub async fn test(
     let sealed_otherwise =
         || ServiceError::Internal("the secret is sealed with another key".into());
     let target = DeliveryTarget::of(&endpoint, &core.cipher).ok_or_else(sealed_otherwise)?;
+    // No transaction is open: the receiver may take ten seconds.
     let outcome = webhooks.send(&target, &parcel, now).await;
     let tested = EndpointTestResult {
         delivered: outcome.is_success(),
         status_code: outcome.status,
     };
 
+    // Recorded as ended, so that no worker sends it again.
     delivery.attempts = 1;
     delivery.due_at = None;
     delivery.status = if tested.delivered {
@@ -594,6 +606,7 @@ pub async fn set_legacy(
             match url {
                 FieldPatch::Set(url) => {
                     move_to(&mut endpoint, url);
+                    // Setting a URL again is how a partner of this interface enables its endpoint.
                     set_active(&mut tx, &mut endpoint, true, now).await?;
                 }
                 FieldPatch::Clear => set_active(&mut tx, &mut endpoint, false, now).await?,
@@ -666,10 +679,12 @@ pub async fn disable(
         return Ok(());
     };
 
+    // Its pending deliveries end, too: they would only fail against the same receiver.
     set_active(&mut tx, &mut endpoint, false, now).await?;
     endpoint.health.disabled = Some((reason, now));
     endpoint.updated_at = now;
     webhooks::update(&mut tx, &endpoint).await?;
+    // In this transaction, so that no endpoint is disabled without a mail.
     mails::endpoint_disabled(&mut tx, org, id, now).await?;
     tx.commit().await?;
     tracing::warn!(endpoint = %id, %reason, "webhook endpoint disabled");
@@ -696,6 +711,7 @@ pub struct CatalogEntry {
 pub fn catalog() -> Vec<CatalogEntry> {
     let entry = |event_type: &EventType| {
         let (description, members) = event_type.described();
+        // These two are about no envelope.
         let common: &[&str] = match event_type {
             EventType::BulkCompleted | EventType::WebhookTest => &[],
             _ => &["envelope_id", "customer_id", "external_id"],

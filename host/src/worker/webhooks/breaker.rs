@@ -36,6 +36,7 @@ impl CircuitBreaker {
     /// apart.
     pub fn new(paused_until: Option<Timestamp>, delay: Option<Duration>) -> Self {
         Self {
+            // Only the pause is stored. A new holder of the lease counts from its own attempts.
             failures: 0,
             paused_until,
             pause: delay.map_or(PAUSE, |delay| delay.min(PAUSE)),
@@ -69,6 +70,7 @@ impl CircuitBreaker {
         }
 
         self.failures = self.failures.saturating_add(1);
+        // A failed probe extends the pause, however few failures this holder has counted itself.
         if self.failures >= FAILURES || self.paused_until.is_some() {
             self.paused_until = Some(now + self.pause);
         }

@@ -136,6 +136,7 @@ impl EndpointLane {
 
     /// Extends the lease and applies the current settings.
     pub fn renew(&mut self, held: EndpointLease, target: DeliveryTarget, until: Instant) {
+        // Failures of the old address say nothing about the new one, which must not inherit a pause.
         if self.target.url != target.url {
             self.health = held.endpoint.health.clone();
             self.breaker = self.breaker.closed();
@@ -161,6 +162,7 @@ impl EndpointLane {
     /// Returns the number of rows to read, if a read is due. Deliveries that are already known come
     /// first among them.
     pub fn look(&mut self) -> Option<i64> {
+        // Reads begin while a quarter is left, so that a fast receiver does not wait for the database.
         let wanted = self.looking == QueueRead::Wanted && self.queue.len() <= self.batch / 4;
         if !wanted || self.suspended || Instant::now() < self.look_not_before {
             return None;
@@ -172,6 +174,7 @@ impl EndpointLane {
     /// Adds the result of a read for `limit` rows to the queue. None means that the read failed.
     pub fn found(&mut self, rows: Option<Vec<PendingDelivery>>, limit: i64, now: Timestamp) {
         let again = self.looking == QueueRead::Underway { again: true };
+        // The pause keeps a failing database from being asked in a tight loop.
         let Some(rows) = rows else {
             self.looking = QueueRead::Wanted;
             self.look_not_before = Instant::now() + LOOK_AGAIN;
@@ -190,6 +193,7 @@ impl EndpointLane {
         self.next_due = None;
 
         let mut later = false;
+        // Rows come by due time, so the first one of the future ends the list and sets the next look.
         for row in rows {
             if row.due_at > now {
                 self.next_due = Some(row.due_at);
@@ -202,6 +206,7 @@ impl EndpointLane {
             }
         }
 
+        // The read began before these results were committed, and would bring the deliveries a second time.
         for id in std::mem::take(&mut self.settled_meanwhile) {
             self.known.remove(&id);
             self.queue.retain(|due| due.id != id);
@@ -216,6 +221,7 @@ impl EndpointLane {
 
     /// Removes and returns the next delivery to attempt, if one is permitted.
     pub fn next(&mut self, now: Timestamp) -> Option<PendingDelivery> {
+        // A crash repeats all attempts that were sent and not recorded, so their number stays small.
         if self.suspended || self.unsettled >= UNSETTLED {
             return None;
         }
@@ -234,6 +240,7 @@ impl EndpointLane {
             return None;
         }
 
+        // Events of one envelope go out one after the other. Those of others may pass a waiting one.
         let free = |due: &PendingDelivery| {
             !due.envelope
                 .as_ref()
@@ -264,6 +271,7 @@ impl EndpointLane {
         let before = self.health.clone();
 
         let mut disable = None;
+        // The address may have changed during the attempt, and this result is not the new receiver's.
         if target.url == self.target.url {
             let reason = self.note(&outcome, at, now);
             disable = reason.map(|reason| DisableRequest {
@@ -273,6 +281,7 @@ impl EndpointLane {
             });
         }
 
+        // The random part spreads retries, or a receiver that returns would get all of them at once.
         let number = due.attempts + 1;
         let wait = schedule::wait_after(
             u32::try_from(number).unwrap_or(u32::MAX),
@@ -283,6 +292,7 @@ impl EndpointLane {
         );
         let (status, due_at) = match wait {
             _ if succeeded => (DeliveryStatus::Delivered, None),
+            // 410 means that the receiver wants no more, so the remaining attempts are not used.
             Some(wait) if !outcome.is_gone() => (DeliveryStatus::Pending, Some(now + wait)),
             _ => (DeliveryStatus::Failed, None),
         };
@@ -319,6 +329,7 @@ impl EndpointLane {
             return None;
         }
 
+        // One success resets this time. Only failures without a break disable an endpoint.
         let since = *self.health.failing_since.get_or_insert(at);
         if outcome.is_gone() {
             return Some(DisableReason::Gone);
@@ -346,6 +357,7 @@ impl EndpointLane {
             self.next_due = Some(self.next_due.map_or(due, |next| next.min(due)));
         }
 
+        // A read in progress may still bring this delivery, so it stays known until that read is back.
         match self.looking {
             QueueRead::Underway { .. } => self.settled_meanwhile.push(settlement.delivery.clone()),
             _ => {
@@ -373,6 +385,7 @@ impl EndpointLane {
 
     /// Returns whether the endpoint can be released without delaying a delivery.
     pub fn is_idle(&self, now: Timestamp) -> bool {
+        // Giving an endpoint up and taking it again costs two writes, so a short pause is not worth it.
         let soon = now + IDLE;
         let shut = matches!(self.breaker.gate(now), BreakerState::Shut(until) if until > soon);
         let nothing = self.queue.is_empty() && self.looking == QueueRead::Done;

@@ -82,6 +82,7 @@ pub async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
         app,
     };
 
+    // The dispatcher drops its sender at the end. The recorder then stores the last results and ends, too.
     dispatcher.run(hear, stop).await;
     if let Err(error) = recorder.await {
         tracing::error!(%error, "delivery recorder failed");
@@ -148,6 +149,7 @@ struct WebhookDispatcher {
 
 impl WebhookDispatcher {
     async fn run(mut self, mut hear: UnboundedReceiver<DispatcherEvent>, stop: CancellationToken) {
+        // The loop borrows the store, and the handlers below need the dispatcher mutably.
         let app = self.app.clone();
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -166,6 +168,8 @@ impl WebhookDispatcher {
                 }
                 Some(happened) = hear.recv() => {
                     self.hear(happened);
+                    // All reports first, so that one round sees the state after them
+                    // instead of one round for each.
                     while let Ok(happened) = hear.try_recv() {
                         self.hear(happened);
                     }
@@ -173,6 +177,7 @@ impl WebhookDispatcher {
                 _ = ticks.tick() => self.tick(stopping),
             }
 
+            // When stopping, no attempt begins any more, and those in progress are waited for and recorded.
             if !stop.is_cancelled() {
                 self.go_round();
             } else if self.lanes.values().all(EndpointLane::is_quiet) && self.taking.is_empty() {
@@ -191,6 +196,7 @@ impl WebhookDispatcher {
             Some(lane) => {
                 lane.stir();
                 if changed {
+                    // The receiver may have moved or lost its secret, so nothing more goes to the old one.
                     lane.suspend();
                     // A renewal in progress may have read the old settings, so another one has to
                     // follow.
@@ -213,12 +219,14 @@ impl WebhookDispatcher {
         if self.lanes.contains_key(&endpoint) || self.unreadable.contains_key(&endpoint) {
             return;
         }
+        // Endpoints beyond the limit stay free for other nodes, and the next sweep finds them again.
         if self.lanes.len() + self.taking.len() >= LANES || !self.taking.insert(endpoint.clone()) {
             return;
         }
 
         let (app, node, told) = (self.app.clone(), self.node.clone(), self.told.clone());
         tokio::spawn(async move {
+            // Measured before the request, so the lease never ends later for this node than in the database.
             let (asked, now) = (Instant::now(), app.clock.now());
             let taken = webhooks::take(&app.store, &endpoint, &node, now, now + LEASE).await;
             let taken = taken.map(|held| held.map(Box::new));
@@ -236,6 +244,7 @@ impl WebhookDispatcher {
         }
 
         self.renewing = true;
+        // Set when the renewal begins: a slow database must not get one request after the other.
         self.renewed_at = Instant::now();
         let (app, node, told) = (self.app.clone(), self.node.clone(), self.told.clone());
         tokio::spawn(async move {
@@ -247,6 +256,7 @@ impl WebhookDispatcher {
 
     fn tick(&mut self, stopping: bool) {
         let now = self.app.clock.now();
+        // Also while stopping, because attempts in progress must not outlast the lease.
         if self.renewed_at.elapsed() >= RENEWAL {
             self.renew();
         }
@@ -282,6 +292,7 @@ impl WebhookDispatcher {
             self.make_ready(endpoint);
         }
 
+        // An idle endpoint is released, so that any node can take it with its next event.
         for endpoint in idle {
             self.let_go(&endpoint);
         }
@@ -380,6 +391,7 @@ impl WebhookDispatcher {
 
     /// Starts delivering to a leased endpoint.
     fn open(&mut self, endpoint: OwnedEndpoint, held: EndpointLease, until: Instant) {
+        // Without the secret a delivery would go out unsigned, which a receiver must never get.
         let Some(target) = DeliveryTarget::of(&held.endpoint, &self.app.cipher) else {
             tracing::error!(
                 endpoint = %endpoint.endpoint,
@@ -438,6 +450,7 @@ impl WebhookDispatcher {
             }
         }
 
+        // New settings may permit attempts that were suspended, so every lane is looked at once.
         let endpoints: Vec<_> = self.lanes.keys().cloned().collect();
         for endpoint in endpoints {
             self.make_ready(endpoint);
@@ -454,6 +467,7 @@ impl WebhookDispatcher {
             outcome,
         } = attempted;
 
+        // Before the lane is looked up: the slot was taken in any case, also by a lane that is gone now.
         self.all_in_flight -= 1;
         if let Some(count) = self.in_flight.get_mut(&at.org) {
             *count -= 1;
@@ -504,6 +518,7 @@ impl WebhookDispatcher {
                 continue;
             };
 
+            // Before the limits, because a read takes no slot and its result is there when one becomes free.
             if let Some(limit) = lane.look() {
                 let (epoch, endpoint) = (lane.epoch, endpoint.clone());
                 look(self.app.clone(), self.told.clone(), endpoint, epoch, limit);
@@ -518,6 +533,7 @@ impl WebhookDispatcher {
                 continue;
             };
 
+            // Counted before the task starts, so the next lane of this round sees the slot as taken.
             self.all_in_flight += 1;
             *self.in_flight.entry(endpoint.org.clone()).or_default() += 1;
             let (target, epoch) = (lane.target.clone(), lane.epoch);
@@ -560,6 +576,7 @@ fn look(
     limit: i64,
 ) {
     tokio::spawn(async move {
+        // Requests may use up the other connections, and without reads all deliveries of the lane would wait.
         let found = async {
             let mut connection = app.store.read_urgently().await?;
             deliveries::next(&mut connection, &at, limit).await

@@ -38,12 +38,14 @@ pub(super) async fn record(
             tokio::time::sleep(AGAIN).await;
         }
 
+        // After the results are stored: an admin who sees the disabled endpoint finds the attempt behind it.
         let mut disabled = HashSet::new();
         for verdict in &batch {
             let endpoint = &verdict.settlement.at;
             if let Some(disable) = &verdict.disable
                 && disabled.insert(endpoint)
             {
+                // A task of its own, because the next results must not wait for a further transaction.
                 tokio::spawn(disable_endpoint(app.clone(), disable.clone()));
             }
         }
@@ -69,6 +71,7 @@ async fn disable_endpoint(app: App, disable: DisableRequest) {
 }
 
 async fn record_all(app: &App, verdicts: &[AttemptResult]) -> Result<(), StoreError> {
+    // A lane stops after sixteen unrecorded attempts, so a queue of other writers would stall deliveries.
     let mut tx = app.store.begin_urgently().await?;
     let settlements: Vec<_> = verdicts
         .iter()

@@ -22,9 +22,11 @@ pub fn wait_after(
         return None;
     }
 
+    // Operators may configure more attempts than delays.
     let index = attempt.saturating_sub(1) as usize;
     let delay = *delays.get(index).or(delays.last())?;
     let jittered = delay.mul_f64(1.0 - JITTER + 2.0 * JITTER * random.clamp(0.0, 1.0));
+    // The limit keeps a receiver from putting its deliveries off for ever.
     Some(match retry_after {
         Some(asked) => jittered.max(asked.min(delay * 2)),
         None => jittered,

@@ -53,6 +53,8 @@ impl Guest for Component {
         let fields: Vec<_> = fields
             .into_iter()
             .map(vendor::Field::from)
+            // The vendor has no idempotency key for fields, so the template itself shows what an earlier call
+            // added.
             .filter(|field| !there.fields.contains(field))
             .collect();
         let body = json!({ "fields": fields });
@@ -101,11 +103,14 @@ impl Guest for Component {
             .ok_or_else(|| unverified("no X-Vendor-Signature header"))?;
         let secret = secrets::open("webhook_secret")
             .ok_or_else(|| unverified("no secret webhook_secret is configured"))?;
+        // The host computes the digest: the secret never enters the memory of the plugin.
         let digest = secret.hmac_sha256(&callback.body);
         if !vendor::is_hex_of(signature, &digest) {
             return Err(unverified("the signature does not match"));
         }
 
+        // Parsed only after the check, because the body is a stranger's until then. It names the submission,
+        // and the host reads that back.
         let about: vendor::About = serde_json::from_slice(&callback.body)
             .map_err(|_| CallbackError::Malformed("not an Example Sign callback".into()))?;
         Ok(match (about.submission_id, about.submitter_id) {

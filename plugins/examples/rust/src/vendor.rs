@@ -120,8 +120,10 @@ pub fn document(path: &str) -> Result<Blob, ProviderError> {
     let answer = with_request("GET", path, Vec::new(), |request| {
         http::fetch(request).map_err(unreachable)
     })?;
+    // The body of a fetched file stays with the host, so an error has no text.
     check(answer.status, &answer.headers, b"")?;
 
+    // A storage in trouble can answer 200 with an error page, which must not be vaulted.
     if answer.body.read(0, 5) == b"%PDF-" {
 Ok(answer.body)
 } else {
@@ -138,6 +140,7 @@ fn with_request<T>(
     let missing = |what: &str| ProviderError::NotConfigured(what.into());
     let base = settings::get("base_url").ok_or_else(|| missing("setting base_url"))?;
     let key = secrets::open("api_key").ok_or_else(|| missing("secret api_key"))?;
+    // The key is a handle. The host fills it in after it has checked the address.
     let plain = |text: &str| HeaderValue::Plain(text.into());
     work(&Request {
         method: method.into(),
@@ -159,6 +162,7 @@ fn check(
 ) -> Result<(), ProviderError> {
     Err(match status {
         200..=299 => return Ok(()),
+        // The operator has to act, and a repeat would fail the same way.
         401 | 403 => ProviderError::NotConfigured("the vendor does not accept api_key".into()),
         404 => ProviderError::NotFound,
         429 => ProviderError::RateLimited(
@@ -173,6 +177,7 @@ fn check(
                 .error
                 .unwrap_or_else(|| format!("answered {status}")),
         ),
+        // Errors of the vendor's servers pass, so the host repeats the call later.
         _ => ProviderError::Unreachable(format!("answered {status}")),
     })
 }
@@ -219,6 +224,7 @@ pub fn template(body: &[u8]) -> Result<signing::Template, ProviderError> {
 
 pub fn submission(body: &[u8]) -> Result<signing::Submission, ProviderError> {
     let submission: Submission = parsed(body)?;
+    // A status that the plugin does not know must not count as signed or declined. The host asks again later.
     let unknown = || ProviderError::Unreachable("the answer is not understood".into());
     let submitters = submission.submitters.into_iter().map(|submitter| {
         Ok(types::Submitter {
@@ -238,6 +244,7 @@ pub fn submission(body: &[u8]) -> Result<signing::Submission, ProviderError> {
             completed_at: submitter.completed_at,
             decline_reason: submitter.decline_reason,
             values: submitter.values.into_iter().map(types::SignedValue::from).collect(),
+            // The vendor reports no address and no browser of its signers. Evidence then states none.
             attributes: Vec::new(),
         })
     });

@@ -31,6 +31,7 @@ impl CustodyPages<'_> {
         let label_height = self.sheet.paragraph(LEFT, top, indent - 8.0, label, LABEL);
         self.flow(LEFT + indent, RIGHT - LEFT - indent, value, BODY);
 
+        // The value may have ended on the next page, where the height of the label does not count.
         self.y = if self.y > top {
             self.y.max(top + label_height)
         } else {
@@ -42,6 +43,7 @@ impl CustodyPages<'_> {
     pub(super) fn flow(&mut self, x: f32, width: f32, text: &str, look: SheetStyle) {
         for line in self.sheet.wrap(text, look, width) {
             self.room(look.leading());
+            // The line was wrapped to this width. The extra point keeps rounding from wrapping it again.
             self.sheet.paragraph(x, self.y, width + 1.0, &line, look);
             self.y += look.leading();
         }
@@ -78,6 +80,7 @@ impl CustodyPages<'_> {
     }
 
     fn row(&mut self, columns: &[TextColumn<'_>], row: &TableRow) {
+        // The finding stands in the last column, so an open check is red there.
         let last = columns.len().saturating_sub(1);
         let look = |place: usize| match (place, row.satisfied) {
             (0, _) => STRONG,
@@ -99,6 +102,7 @@ impl CustodyPages<'_> {
             self.sign(LEFT + 9.0, self.y + 6.5, satisfied);
         }
 
+        // A row may be longer than a page, so each line checks for its own room.
         for line in 0..lines {
             if self.y + BODY.leading() > BOTTOM {
                 self.page();

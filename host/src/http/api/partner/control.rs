@@ -74,6 +74,7 @@ pub async fn list<C: Authorized>(
         originator: query.originator,
         changed_from: query.changed_from,
         changed_before: query.changed_before,
+        // The caller has to be a party of the transfer: its list of records is private to both sides.
         transfer: match &query.transfer {
             Some(id) => Some(transfer_service::seller_of(&app, user.caller(), id).await?),
             None => None,
@@ -233,6 +234,7 @@ pub async fn transfer<C: Authorized>(
     ValidQuery(query): ValidQuery<TransferQuery>,
 ) -> Result<Found<TransferDetails>, HttpError> {
     let (_, limit) = page_and_limit(None, query.limit, 100, 1000)?;
+    // A pool can have thousands of records, so a transfer shows one page of them.
     let page = RecordsPage {
         state: query.state,
         after: query.starting_after,
@@ -371,6 +373,7 @@ pub async fn inspection<C: Authorized>(
 ) -> Result<Found<InspectionView>, HttpError> {
     let (caller, purpose) = (user.caller(), query.purpose.as_deref());
     let (management, vault) = (&app.management, &app.vault);
+    // A GET that writes: the inspection becomes a ledger entry before any data leaves.
     let look = inspection::inspect(&app, management, vault, caller, &id, purpose);
     Ok(DataReply::new(&look.await?))
 }

@@ -66,6 +66,7 @@ pub struct ListQuery {
 impl ListQuery {
     /// Whether the counters have the total.
     fn is_plain(&self) -> bool {
+        // Counters exist by status and customer only. Any other filter has to count rows.
         let times = [self.created_after, self.created_before, self.updated_after];
         let texts = [
             &self.statuses,
@@ -81,6 +82,8 @@ impl ListQuery {
 
     /// Returns the search; none if an id in it is malformed, and so fits nothing.
     fn search(&self) -> Result<Option<EnvelopeSearch>, HttpError> {
+        // Three outcomes: absent, valid, and malformed. A malformed id is answered like one that does not
+        // exist.
         fn parsed<T>(text: Option<&String>, parse: fn(&str) -> Option<T>) -> Option<Option<T>> {
             match text {
                 None => Some(None),
@@ -91,6 +94,7 @@ impl ListQuery {
         let metadata = self.metadata.as_deref();
         let metadata = metadata.map(|text| metadata_filter("query", text));
         let metadata = metadata.transpose()?;
+        // Both parameters name alternatives, so `status` beside `statuses` is one more of them.
         let mut statuses = statuses(self.statuses.as_deref().unwrap_or_default())?;
         statuses.extend(self.status);
         let ids = (
@@ -153,6 +157,7 @@ async fn filtered(
 ) -> Result<ListReply<EnvelopeItem>, HttpError> {
     let items = |found: Vec<FoundEnvelope>| found.into_iter().map(EnvelopeItem::from).collect();
     let behind = query.starting_after.is_some();
+    // A page number counts from the beginning, and the other parameter from an item.
     if behind && query.page.is_some() {
         let why = "page and starting_after exclude each other";
         return Err(HttpError::bad_request(why));
@@ -165,12 +170,14 @@ async fn filtered(
         });
     };
 
+    // Behind an item nothing is counted: that is why long lists are read this way.
     if behind {
         let found = envelopes::search(app, caller, &search, limit + 1).await?;
         return Ok(CursorReply::new(items(found), limit).into());
     }
 
     let search = EnvelopeSearch {
+        // The page is the caller's number and may be huge.
         skip: (page - 1).saturating_mul(limit),
         ..search
     };
@@ -222,6 +229,7 @@ pub async fn upload<C: Authorized>(
     once: IdempotencyKeyHeader,
     mut form: MultipartForm<UploadForm>,
 ) -> Result<CreatedWithWarnings<UploadView>, HttpError> {
+    // The form is taken apart before the key is claimed: a missing part must not use the key up.
     let file = form.file()?;
     let paper = form.texts.remove("paper_original");
     let paper = paper.map(|text| PaperStatement::parse(&text)).transpose()?;
@@ -399,6 +407,7 @@ pub async fn attachment<C: Authorized>(
 ) -> Result<FileReply<PdfOrPicture>, HttpError> {
     let envelope = envelopes::get(&app, partner.caller(), &id).await?;
     let (file, bytes) = documents::attachment(&app, &envelope, &sha256).await?;
+    // The signer's own file name is not used: it is a stranger's text, and would stand in a header.
     let ending = file.content_type.rsplit('/').next().unwrap_or_default();
     let name = format!("{id}-attachment.{ending}");
     FileReply::of_type(&app, &file.content_type, &name, &bytes).await

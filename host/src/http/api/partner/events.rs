@@ -48,6 +48,7 @@ impl EventsQuery {
             (Some(_), Some(true)) => Err(HttpError::bad_request(
                 "starting_after and newest exclude each other",
             )),
+            // `newest=false` is what the default means, so it goes together with an id.
             (Some(id), _) => Ok(FeedStart::After(id.clone())),
             (None, Some(true)) => Ok(FeedStart::Newest),
             (None, _) => Ok(FeedStart::Oldest),
@@ -101,11 +102,13 @@ pub async fn list(
             return Ok(CursorReply::new(found, limit));
         }
 
+        // Only a request that waits takes a place. Most find their events at once.
         if place.is_none() {
             place = Some(live::place(&app, &partner.caller.org)?);
         }
 
         tokio::select! {
+            // An empty page is a normal answer: the client asks again and reaches another node.
             () = app.stopping.cancelled() => return Ok(CursorReply::new(found, limit)),
             () = sleep(LOOK) => {}
         }

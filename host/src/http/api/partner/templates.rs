@@ -57,6 +57,7 @@ pub struct PartnerTemplateView {
 
 impl From<&Template> for PartnerTemplateView {
     fn from(template: &Template) -> Self {
+        // The contract has a number here. Other vendors have ids of text, which become null.
         let number = template.provider_template.as_deref();
         Self {
             template_id: template.id.clone(),
@@ -119,6 +120,7 @@ pub async fn create(
         .remove("name")
         .filter(|name| !name.trim().is_empty())
         .ok_or_else(|| HttpError::bad_request("name is required"))?;
+    // No fields and an empty list differ: only without the part are tags of the document read.
     let fields = match form.texts.get("fields_json").map(|text| text.trim()) {
         None | Some("") => None,
         Some(text) => Some(fields(text)?),
@@ -128,6 +130,7 @@ pub async fn create(
         external_id: form.texts.remove("external_id").filter(|id| !id.is_empty()),
         file,
         fields,
+        // The partner API has no such members. They belong to the library of web-app users.
         kba_required: false,
         source_format: SourceFormat::Pdf,
         pricing_table: false,
@@ -155,6 +158,7 @@ pub fn fields(text: &str) -> Result<Vec<RequestedField>, HttpError> {
     })?;
     match fields.as_array() {
         None => Err(HttpError::bad_request("fields_json must be an array")),
+        // The schema asks for at least one field, and here an empty list means "no fields".
         Some(none) if none.is_empty() => Ok(Vec::new()),
         Some(_) => Ok(valid::<AddFields>(json!({ "fields": fields }))?.fields),
     }

@@ -123,6 +123,7 @@ pub async fn certificate<C: Authorized>(
     ResourceId(id): ResourceId,
 ) -> Result<Found<CertificateView>, HttpError> {
     let bytes = compliance::certificate(&app, partner.caller(), &id).await?;
+    // Parsed for the answer's frame only. The stored bytes are what evidence is checked by.
     let certificate = serde_json::from_slice(&bytes)
         .map_err(|error| HttpError::internal(format!("stored certificate: {error}")))?;
     Ok(DataReply::new(&CertificateView(certificate)))
@@ -282,6 +283,7 @@ pub async fn send_bundle(
     method: &Method,
     id: &str,
 ) -> Result<FileReply<Zip>, HttpError> {
+    // axum answers HEAD with the handler of GET, which would write a ledger entry of an export.
     if method == Method::HEAD {
         custody::exportable(app, caller, id).await?;
         return Ok(FileReply::new(StatusCode::OK.into_response()));

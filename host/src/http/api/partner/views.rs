@@ -67,6 +67,7 @@ pub struct EnvelopeView {
 
 impl From<&Envelope> for EnvelopeView {
     fn from(envelope: &Envelope) -> Self {
+        // Other members are the host's own notes, which are no part of the contract.
         let mut metadata: Map<String, Value> = PUBLIC_METADATA
             .iter()
             .filter_map(|key| Some(((*key).to_owned(), envelope.metadata.get(*key)?.clone())))
@@ -84,12 +85,14 @@ impl From<&Envelope> for EnvelopeView {
             created_at: envelope.created_at,
             updated_at: envelope.updated_at,
             vaulted: envelope.record.authoritative.live().is_some(),
+            // The contract's name for an issued certificate. The verdict is in `compliance_score`.
             compliant: envelope.record.certificate.is_some(),
             certificate_issued: envelope.record.certificate.is_some(),
             compliance_score: envelope.record.compliance_score,
             metadata,
             chattel_paper_jurisdiction: envelope.jurisdiction().map(str::to_owned),
             existing_signatures: envelope.existing_signatures.clone(),
+            // Only an upload can have an original on paper.
             paper_original: envelope.is_upload().then(|| envelope.paper_original()),
             sign_url: None,
         }

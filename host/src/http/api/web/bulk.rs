@@ -32,6 +32,7 @@ pub async fn create(
     once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<CreateBatch>,
 ) -> Result<CreatedWithWarnings<BatchView>, HttpError> {
+    // Taken here, because the service consumes the request.
     let warnings = request.warnings();
     let show = move |batch: &BatchView| (batch.clone(), warnings.clone());
     once.answer_with_warnings(&app, &caller, show, |app, caller, answer| async move {
@@ -185,6 +186,7 @@ pub async fn progress_stream(
     caller: Caller,
     id: String,
 ) -> Result<ProgressStream, HttpError> {
+    // Read before the stream begins, so an unknown batch is a 404 and not an empty stream.
     let first = bulk::progress(&app, &caller, &id).await?;
     let place = live::place(&app, &caller.org)?;
     let name = |progress: &BatchProgress| {
@@ -196,11 +198,13 @@ pub async fn progress_stream(
     };
 
     let core = app.clone();
+    // The closure is called once for each look, so every call needs values of its own.
     let read = move || {
         let (core, caller, id) = (core.clone(), caller.clone(), id.clone());
         async move {
             // The stream ends with the access that began it.
             let begun = BeginningCredential::from(&caller);
+            // A failed read ends the stream, too. The client reconnects and begins with the current state.
             let goes_on = begun.is_in_force(&core, &caller.org).await.ok()?;
             let progress = bulk::progress(&core, &caller, &id).await.ok();
             progress.filter(|_| goes_on)

@@ -123,6 +123,7 @@ pub async fn installation(
     State(app): State<App>,
     user: WebCaller<may::Administer>,
 ) -> Result<Found<CheckedInstallation>, HttpError> {
+    // 404 for others: the address of the installation's page must not tell who operates it.
     operates(&app, &user)?;
     let checks = doctor::checks(&app).await.into_iter();
     let view = CheckedInstallation {
@@ -192,6 +193,7 @@ async fn decide(
     step: SuspensionStep,
 ) -> Result<Found<OperatorDisputeView>, HttpError> {
     operates(app, user)?;
+    // Token and identity go along: two operators have to be two people, not two sessions of one.
     let operator = ChangeOfficer {
         caller: user.caller.clone(),
         role: user.role,

@@ -70,6 +70,7 @@ pub async fn envelope(
     ResourceId(id): ResourceId,
 ) -> Result<Found<OwnEnvelope>, HttpError> {
     let envelope = envelopes::get(&app, &caller, &id).await?;
+    // Partners do not see it: the message can name the organization's provider instances.
     let failure = vault_in::failure(&app, &envelope).await?;
     Ok(DataReply::new(&OwnEnvelope {
         envelope: EnvelopeView::from(&envelope),

@@ -103,6 +103,7 @@ pub async fn search(
     let text = words("q", query.q)?;
     if query
         .score_below
+        // The schema documents the range, and queries are not validated by schema.
         .is_some_and(|score| !(1..=100).contains(&score))
     {
         return Err(HttpError::bad_request("score_below must be 1 to 100"));
@@ -125,6 +126,7 @@ pub async fn search(
         ..EnvelopeSearch::default()
     };
 
+    // One more than shown, to know whether another page follows.
     let found = envelopes::search(&app, &caller, &search, limit + 1).await?;
     let hits = found.into_iter().map(EnvelopeHit::from).collect();
     Ok(CursorReply::new(hits, limit))
@@ -134,6 +136,7 @@ pub async fn search(
 fn words(name: &str, given: Option<String>) -> Result<Option<String>, HttpError> {
     let text = given.map(|text| text.trim().to_owned());
     let text = text.filter(|text| !text.is_empty());
+    // A text is searched for in every envelope of the organization, so its length has a limit.
     match text {
         Some(text) if text.chars().count() > TEXT_LIMIT => Err(HttpError::bad_request(format!(
             "{name} has more than {TEXT_LIMIT} characters"

@@ -74,6 +74,7 @@ pub struct TemplateView {
 
 impl From<&Template> for TemplateView {
     fn from(template: &Template) -> Self {
+        // The contract has a number here. Other vendors have ids of text, which become null.
         let number = template.provider_template.as_deref();
         Self {
             template_id: template.id.clone(),
@@ -113,6 +114,7 @@ pub async fn create(
         )
     };
     let request = match request {
+        // A draft has no document yet, so it takes another path than an uploaded file.
         JsonOrForm::Json(request) => {
             return once
                 .answer_with_warnings(&app, &caller, show, |app, caller, answer| async move {
@@ -169,6 +171,7 @@ pub fn flag(name: &str, text: Option<String>) -> Result<bool, HttpError> {
     match text.as_deref().map(str::trim) {
         None | Some("false") => Ok(false),
         Some("true") => Ok(true),
+        // A form has texts only. Any other word is refused, because `yes` would silently mean false.
         Some(_) => Err(HttpError::bad_request(format!(
             "{name} must be true or false"
         ))),

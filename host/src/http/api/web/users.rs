@@ -30,6 +30,7 @@ pub async fn invite(
     user: WebCaller<may::Administer>,
     ValidJson(new): ValidJson<NewUser>,
 ) -> Result<Created<UserView>, HttpError> {
+    // The sign-in link is dropped here: only the mail may carry it.
     let (invited, _) = users::invite(&app, &manager(&user), new).await?;
     Ok(DataReply::new(&invited))
 }

@@ -31,6 +31,7 @@ pub async fn show(
         return refused;
     }
 
+    // One entry more than a page shows whether there are earlier ones, without counting both ledgers.
     let found = audit::list(&app, &visitor.caller, query.after.as_deref(), PAGE + 1).await;
     let found = match found {
         // An unreadable place of the list is its begin.

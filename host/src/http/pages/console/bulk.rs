@@ -57,6 +57,7 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
     };
 
     let texts = visitor.texts;
+    // A template without fields would ask its clients for nothing, so the list leaves it out.
     let body = html! {
         section.card {
             h2 { (texts.text("bulk-new")) }
@@ -135,6 +136,7 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
         return refused;
     }
 
+    // One select offers templates and packages, so the prefix of the id decides between them.
     let source = form.value("source");
     let is_package = source.starts_with("pkg_");
     let (kind, member) = if is_package {
@@ -150,18 +152,22 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
         Ok(new) => new,
         Err(error) => return error.into_response(),
     };
+    // Three calls in a row, each in its own transaction. If a later one fails, a draft remains, which
+    // the list shows and its page can delete.
     let made = async {
         let caller = &form.visitor.caller;
         let batch = bulk::create(&app, caller, new, &unrecorded()).await?;
         let id = batch.batch_id.as_str();
         if !is_package {
             let change = json!({ "master_template_id": source });
+            // The body is ours, so a refusal is a mistake of this program and not of the user.
             let change = valid::<ChangeBatch>(change)
                 .map_err(|_| ServiceError::Internal("a change of a batch".into()))?;
             bulk::change(&app, caller, id, change).await?;
         }
 
         if form.value("vault") == "yes" {
+            // Unattended vaulting needs an acceptance by a person, which is this tick.
             let consent = VaultConsent {
                 auto_vault_enabled: true,
                 acknowledge_authoritative_copy: true,
@@ -206,6 +212,8 @@ fn shown(visitor: &Visitor, found: &BatchOverview) -> Response {
     };
 
     let is_open = matches!(batch.status, BatchStatus::Draft | BatchStatus::Ready);
+    // Failures first, because the list is cut and these need a person. The sort is stable, so the
+    // others stay in sending order.
     let mut sorted: Vec<_> = items.iter().collect();
     sorted.sort_by_key(|item| item.status != ItemStatus::Failed);
     let numbers = [
@@ -216,6 +224,7 @@ fn shown(visitor: &Visitor, found: &BatchOverview) -> Response {
         ("skipped", "item-skipped", counts.skipped),
     ];
 
+    // Cancelled items count as done, as in the script of the page. The bar then reaches its end.
     let done = batch.total_count - counts.pending - counts.running;
     let body = html! {
         section.card data-progress=[(batch.status == BatchStatus::Running).then(|| act("events"))] {
@@ -300,9 +309,11 @@ struct ClientTable {
 impl ClientTable {
     /// Reads a table with a head. Semicolons and tabs separate values, too, as some spreadsheets write them.
     fn read(text: &str) -> Result<Self, HttpError> {
+        // Spreadsheets write a byte order mark before the first heading.
         let text = text.trim_start_matches('\u{feff}');
         let head = text.lines().next().unwrap_or_default();
         let separators = [b',', b';', b'\t'];
+        // Only the heading is counted, because values may contain commas of their own.
         let count = |one: &u8| head.bytes().filter(|byte| byte == one).count();
         let separator = separators.into_iter().max_by_key(count).unwrap_or(b',');
         let mut reader = csv::ReaderBuilder::new()
@@ -315,6 +326,7 @@ impl ClientTable {
         let columns: Vec<String> = columns.collect();
 
         let mut rows = Vec::new();
+        // A file of a megabyte can have far more rows than a batch, so the limit ends the loop early.
         for row in reader.records() {
             rows.push(row.map_err(wrong)?.iter().map(str::to_owned).collect());
             if rows.len() > CLIENTS {
@@ -336,11 +348,13 @@ impl ClientTable {
             let column = column.to_lowercase();
             words.iter().any(|word| column.contains(word))
         });
+        // A wrong guess does no harm, because the user confirms the columns in the form.
         named.unwrap_or_default()
     }
 
     /// Returns name and address of each row, or the number of the first row that has none.
     fn people(&self, name: usize, email: usize) -> Result<Vec<(String, String)>, usize> {
+        // Line 1 of the file is the heading.
         let rows = self.rows.iter().zip(2..);
         let people = rows.map(|(row, line)| {
             let of = |column: usize| row.get(column).cloned().unwrap_or_default();
@@ -364,12 +378,14 @@ pub async fn table(State(app): State<App>, Path(id): Path<String>, request: Requ
 }
 
 async fn read_table(app: &App, id: &str, request: Request) -> Result<Response, Response> {
+    // The session is checked before the body is read, so that a stranger uploads nothing.
     let (mut parts, body) = request.into_parts();
     let visitor = Visitor::from_request_parts(&mut parts, app).await?;
     if let Some(refused) = visitor.refusal(Permission::Send) {
         return Err(refused);
     }
 
+    // An unknown batch is refused before the user chooses columns for it.
     let batch = bulk::get(app, &visitor.caller, id).await.map_err(failed)?;
     let request = Request::from_parts(parts, body);
     let mut form = visitor.upload::<TableFields>(app, request).await?;
@@ -379,6 +395,7 @@ async fn read_table(app: &App, id: &str, request: Request) -> Result<Response, R
         return Err(HttpError::bad_request(why).into_response());
     }
 
+    // The upload is a file on disk, and reading it would block the thread of other requests.
     let read = tokio::task::spawn_blocking(|| std::io::read_to_string(file.into_file()?));
     let read = read
         .await
@@ -387,6 +404,7 @@ async fn read_table(app: &App, id: &str, request: Request) -> Result<Response, R
     let text = read.map_err(not_text)?;
     let table = ClientTable::read(&text).map_err(IntoResponse::into_response)?;
 
+    // The next form carries the text itself. Nothing is stored until the user confirms the columns.
     Ok(mapping(
         &visitor,
         &batch.id.to_string(),
@@ -404,6 +422,7 @@ fn mapping(
     wrong: Option<usize>,
 ) -> Response {
     let texts = visitor.texts;
+    // Headings in the languages of the console. Any other file starts with its first column.
     let guesses = [
         (
             "name",
@@ -462,11 +481,13 @@ pub async fn clients(
         return refused;
     }
 
+    // Not trimmed like other values: the first cell of a table with tabs may be empty.
     let text = form.values.get("table").map_or("", String::as_str);
     let table = match ClientTable::read(text) {
         Ok(table) => table,
         Err(error) => return error.into_response(),
     };
+    // Without a readable number no row has the column, and the first row is refused.
     let column = |name: &str| form.value(name).parse().unwrap_or(usize::MAX);
     let people = match table.people(column("name"), column("email")) {
         Ok(people) => people,
@@ -475,6 +496,7 @@ pub async fn clients(
 
     let caller = &form.visitor.caller;
     let taken = async {
+        // Checked before customers are created: a wrong id of a batch must leave none behind.
         bulk::get(&app, caller, &id).await?;
         let ids = customers::of_people(&app, caller, &people).await?;
         let clients = SetClients {
@@ -532,6 +554,7 @@ async fn run(
             Ok(Some(format!("{}{PATH}/bulk", app.config.console_url())))
         }
         "edit" => {
+            // The builder may be on another host, so the way back is a whole URL.
             let back = format!("{}{}", app.config.console_url(), address(&id));
             let request = json!({ "batch_id": id, "return_url": back });
             let request = valid::<StartSession>(request)

@@ -29,6 +29,7 @@ fn officer(visitor: &Visitor) -> ChangeOfficer {
     ChangeOfficer {
         caller: visitor.caller.clone(),
         role: visitor.signed_in.user.role,
+        // A session has no bearer token. Its own end is checked with each request.
         token: None,
         identity: visitor.signed_in.user.identity.clone(),
     }
@@ -54,6 +55,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
     };
 
     let texts = visitor.texts;
+    // Reviewers see the whole request, because they approve all of it and not a summary.
     let body = html! {
         section.card {
             (change_row(&visitor, &change))
@@ -111,6 +113,7 @@ fn actions(visitor: &Visitor, change: &ChangeView) -> Markup {
     };
 
     let may_act = may_change(visitor, change.change.slot());
+    // An emergency change still needs reviews after it was applied, so their form stays.
     html! {
         @if visitor.may(Permission::ChangeRules) && (is_open || change.review_due) {
             section.card {
@@ -255,6 +258,7 @@ fn moment(text: &str) -> Result<Option<Timestamp>, ServiceError> {
     }
 
     let wrong = || ServiceError::Malformed(format!("{text} is no time"));
+    // Browsers leave the seconds out when they are zero.
     let full = match text.len() {
         16 => format!("{text}:00Z"),
         _ => format!("{text}Z"),
@@ -268,6 +272,7 @@ pub async fn request(app: App, form: &ConsoleForm, change: ProposedChange, act: 
     let reason = form.value("reason");
     let reason = if reason.is_empty() { act } else { reason };
     let (url, commit) = (form.value("url"), form.value("commit"));
+    // Only both together name a source. The form for providers has neither.
     let source = (!url.is_empty() && !commit.is_empty()).then(|| ChangeSource {
         url: url.to_owned(),
         commit: commit.to_owned(),
@@ -330,6 +335,7 @@ pub async fn roll_back(
     let change = ProposedChange::RollBack {
         slot,
         instance: Some(form.value("instance").to_owned()).filter(|name| !name.is_empty()),
+        // Without an id the current activation is rolled back, which may be another one than the user saw.
         activation_id: Some(id),
     };
     request(app, &form, change, "").await
@@ -348,6 +354,7 @@ pub async fn review(State(app): State<App>, Path(id): Path<String>, form: Consol
     let Some(verdict) = Verdict::parse(form.value("verdict")) else {
         return HttpError::bad_request("verdict is required").into_response();
     };
+    // A verdict decides about the request, so the cookie alone is not enough. A comment decides nothing.
     if verdict != Verdict::Comment
         && let Err(asks) = form.confirmed(&app, &page_of(&id)).await
     {
@@ -374,6 +381,7 @@ pub async fn act(
     Path((id, act)): Path<(String, String)>,
     form: ConsoleForm,
 ) -> Response {
+    // The permission depends on the slot, which only the stored request knows.
     let change = match changes::find(&app, &form.visitor.caller.org, &id).await {
         Ok(change) => change,
         Err(error) => return failed(error),
@@ -381,12 +389,15 @@ pub async fn act(
     if !may_change(&form.visitor, change.content.change.slot()) {
         return refused(form.visitor.texts);
     }
+    // Applying changes which component decides. A comparison or a withdrawal leaves the active one alone.
     if act == "apply"
         && let Err(asks) = form.confirmed(&app, &page_of(&id)).await
     {
         return asks;
     }
 
+    // A comparison runs for up to a minute, and an applied change is put in place on this node after
+    // its commit. Neither stops with the browser.
     let officer = officer(&form.visitor);
     let done = tokio::spawn(async move {
         match act.as_str() {

@@ -58,6 +58,7 @@ pub async fn list(
         after: query.after.as_deref().and_then(EnvelopeId::parse),
         ..RecordFilter::of(part)
     };
+    // One record more than a page shows whether there are older ones.
     let mut found = match control::list(&app, &visitor.caller, &filter, PAGE + 1).await {
         Ok(found) => found,
         Err(error) => return failed(error),
@@ -74,7 +75,9 @@ pub async fn list(
         (ListedPart::Originator, "control-originated"),
     ];
 
+    // Only the controller of a record can offer it, so the boxes appear in that list alone.
     let offers = part == ListedPart::Controller && visitor.may(Permission::Control);
+    // Rendered first, because the same rows stand in the form of an offer or alone.
     let rows = html! {
         ul.rows {
             @for record in &found {
@@ -157,6 +160,8 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
         Err(error) => return failed(error),
     };
     let texts = visitor.texts;
+    // The originator has the envelope's page with its own files. Other parties get a watermarked copy
+    // instead.
     let originates = is_own(&visitor, Some(&record.control.originator));
     let parties = [
         ("control-originator", Some(&record.control.originator)),
@@ -214,6 +219,7 @@ pub async fn copy(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
         return refused;
     }
 
+    // A POST, because the look is an entry of the custody ledger and an event for all parties.
     let (caller, purpose) = (&form.visitor.caller, form.value("purpose"));
     let pdf = inspection::copy(&app, &app.vault, caller, &id, purpose).await;
     match pdf {
@@ -249,6 +255,7 @@ fn acts(visitor: &Visitor, record: &RecordView) -> Markup {
         }
     };
 
+    // The page leaves out what the stage rules out. The control rules decide again when the form arrives.
     let free = matches!(
         record.control.stage,
         ControlStage::Controlled | ControlStage::Originated
@@ -328,6 +335,8 @@ fn acts(visitor: &Visitor, record: &RecordView) -> Markup {
 fn may_release(stage: ControlStage, controls: bool, originates: bool) -> bool {
     match stage {
         ControlStage::Originated => originates,
+        // The originator of a controlled record only asks: a release needs the controller's consent (UCC
+        // §9-105(b)(4)).
         ControlStage::Controlled => controls || originates,
         _ => false,
     }
@@ -343,6 +352,7 @@ fn release_fields(visitor: &Visitor) -> Markup {
         ("authorized_signature", "release-signature", "text"),
     ];
 
+    // The API refuses a release without both.
     let acknowledged = [
         ("acknowledge_authoritative_copy", "release-acknowledge-copy"),
         (
@@ -399,6 +409,7 @@ pub async fn transfers(State(app): State<App>, visitor: Visitor) -> Response {
         return refused;
     }
 
+    // Older ones are in the export.
     let found = match transfers::list(&app, &visitor.caller, None, PAGE).await {
         Ok(found) => found,
         Err(error) => return failed(error),
@@ -438,6 +449,7 @@ pub async fn transfer(
         return refused;
     }
 
+    // A transfer may have 10,000 records. The tape has all of them.
     let page = RecordsPage {
         state: None,
         after: None,
@@ -486,9 +498,11 @@ fn possible(transfer: &TransferView, sells: bool) -> &'static [ControlAct] {
         (TransferState::Accepted, true) => {
             &[ControlAct::ConfirmTransfer, ControlAct::CancelTransfer]
         }
+        // Either side may end the offer until the seller has confirmed it.
         (TransferState::Proposed, true) | (TransferState::Accepted, false) => {
             &[ControlAct::CancelTransfer]
         }
+        // The transfer is over, or a job is making the step that a party asked for.
         _ => &[],
     }
 }
@@ -520,6 +534,7 @@ pub async fn tape(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
         return refused;
     }
 
+    // Samples and columns of their own are for programs. The page gives the whole pool.
     let options = TapeOptions {
         format: TapeFormat::Csv,
         columns: None,
@@ -554,6 +569,7 @@ pub async fn keys(State(app): State<App>, visitor: Visitor) -> Response {
 
     let (texts, page) = (visitor.texts, format!("{PATH}/control/keys"));
     let may = visitor.may(Permission::Control);
+    // Revoked keys stay in the list, because earlier acts are signed with them.
     let body = html! {
         p { (texts.text("control-keys-hint")) }
         section.card {
@@ -610,6 +626,7 @@ pub async fn keys(State(app): State<App>, visitor: Visitor) -> Response {
 
 /// Whether a passkey has a usable key that is not registered yet.
 fn can_become_key(passkey: &Passkey, known: &[PartyKeyView]) -> bool {
+    // Statements are signed with Ed25519 or P-256, so an RSA passkey has no key for them.
     passkeys::party_key(passkey).is_some_and(|key| known.iter().all(|one| one.public_key != key))
 }
 
@@ -637,6 +654,7 @@ fn stage(texts: Texts, stage: ControlStage) -> String {
 
 fn transfer_state(texts: Texts, state: TransferState) -> String {
     texts.text(match state {
+        // A job ends these steps within moments, so users see one name for all of them.
         TransferState::Proposing
         | TransferState::Accepting
         | TransferState::Confirming

@@ -104,11 +104,13 @@ fn body(act: ControlAct, id: &str, form: &ConsoleForm) -> Value {
     let mut body = Map::new();
     for member in act.members() {
         let value = form.value(member);
+        // An empty field of the form is an absent member for the API.
         if !value.is_empty() {
             body.insert((*member).to_owned(), value.into());
         }
     }
 
+    // The first attempt has no signature. The service then answers with the statement to sign.
     for member in ["signed", "proof", "public_key"] {
         if let Ok(value) = serde_json::from_str(form.value(member)) {
             body.insert(member.to_owned(), value);
@@ -116,6 +118,7 @@ fn body(act: ControlAct, id: &str, form: &ConsoleForm) -> Value {
     }
 
     match act {
+        // Sent without the tick as well, so that the refusal names the acknowledgement that is missing.
         ControlAct::Release => {
             for member in [
                 "acknowledge_authoritative_copy",
@@ -128,6 +131,7 @@ fn body(act: ControlAct, id: &str, form: &ConsoleForm) -> Value {
             body.insert("envelope_id".into(), id.into());
         }
         ControlAct::Offer => {
+            // Each box has its own name, because the values of a form are a map of names.
             let chosen = form.values.keys();
             let chosen = chosen.filter_map(|name| name.strip_prefix("record-"));
             let records: Vec<&str> = chosen.collect();
@@ -167,6 +171,7 @@ async fn perform(
     id: &str,
     body: Value,
 ) -> Result<Vec<(String, String)>, NotPerformed> {
+    // Each body passes the schema of the API, so the page permits no more than a program may do.
     match act {
         ControlAct::Designate => {
             control::designate(app, caller, id, &valid(body)?, &unrecorded()).await?;
@@ -191,6 +196,8 @@ async fn perform(
                 links.certificate,
                 links.custody_record,
             ];
+            // The links are only in this answer, and that to the authoritative copy works once. The page
+            // must show them.
             return Ok(files.map(|link| (link.filename, link.url)).into());
         }
         ControlAct::Pledge => {
@@ -211,6 +218,8 @@ async fn perform(
         ControlAct::CancelTransfer => {
             transfers::cancel(app, caller, id, valid(body)?, &unrecorded()).await?;
         }
+        // Both register a key. An approval carries the proof of the other person and the signature of this
+        // one.
         ControlAct::RegisterKey | ControlAct::ApproveKey => {
             keys::register(app, caller, valid(body)?, &unrecorded()).await?;
         }
@@ -235,12 +244,15 @@ pub async fn act(
         return HttpError::from(ServiceError::NotFound("Page")).into_response();
     };
 
+    // The browser names the next page. `local` keeps the form from being an open redirect.
     let overview = format!("{PATH}/control");
     let next = local(form.value("next")).unwrap_or(&overview).to_owned();
     if let Err(asks) = form.confirmed(&app, &next).await {
         return asks;
     }
 
+    // The browser names only a passkey. Key, name and proof are read here, so that it cannot combine
+    // those of two people.
     let completed = match act {
         ControlAct::RegisterKey => chosen_key(&app, &id, &mut form).await,
         ControlAct::ApproveKey => requested_key(&app, &id, &mut form).await,
@@ -250,6 +262,7 @@ pub async fn act(
         return failed(error);
     }
 
+    // Before the body is made, which takes the signature from the form.
     take_signature(&mut form);
     let (caller, body) = (form.visitor.caller.clone(), body(act, &id, &form));
     let (acting, of) = (app.clone(), id.clone());
@@ -278,6 +291,7 @@ pub async fn act(
 
 /// For a new key: writes the public key of the chosen passkey into the form.
 async fn chosen_key(app: &App, id: &str, form: &mut ConsoleForm) -> Result<(), ServiceError> {
+    // Only the user's own: the id in the path could be that of a colleague's passkey.
     let known = passkeys::list(app, &form.visitor.signed_in.user).await?;
     let passkey = known.iter().find(|one| one.id.as_str() == id);
     let passkey = passkey.ok_or(ServiceError::NotFound("Passkey"))?;
@@ -285,6 +299,7 @@ async fn chosen_key(app: &App, id: &str, form: &mut ConsoleForm) -> Result<(), S
         "Statements are signed with Ed25519 or P-256; this passkey has another kind of key".into(),
     ))?;
     let (user, name) = (&form.visitor.signed_in.user, passkey.name.as_deref());
+    // The list of keys is the organization's, so the name starts with the owner of the device.
     let name = match name {
         Some(name) => format!("{}, {name}", user.email),
         None => user.email.clone(),
@@ -298,6 +313,8 @@ async fn chosen_key(app: &App, id: &str, form: &mut ConsoleForm) -> Result<(), S
 
 /// For the agreement to another person's key: writes that person's registration into the form.
 async fn requested_key(app: &App, id: &str, form: &mut ConsoleForm) -> Result<(), ServiceError> {
+    // Read from the stored request and not from the form: the second person agrees to what the first
+    // one signed.
     let asked = keys::asked(app, &form.visitor.caller).await?;
     let asked = asked.into_iter().find(|one| one.passkey.as_str() == id);
     let asked = asked.ok_or(ServiceError::NotFound("Request"))?;
@@ -324,6 +341,7 @@ fn take_signature(form: &mut ConsoleForm) {
         return;
     };
 
+    // Only these two members exist. A hand-made form cannot name another one.
     let member = match form.value("member") {
         "proof" => "proof",
         _ => "signed",
@@ -344,11 +362,14 @@ async fn ask(
     let visitor = &form.visitor;
     let texts = visitor.texts;
     let known = signing_credentials(app, visitor, act, member, id).await?;
+    // The user has no key that counts yet, so another person has to agree with theirs.
     if act == ControlAct::RegisterKey && member == "signed" && known.is_empty() {
         return ask_others(app, form, id).await;
     }
 
     let site = passkeys::site(app).filter(|_| !known.is_empty());
+    // The device signs the digest of this statement as its challenge, so the signature covers the act
+    // itself.
     let statement = json!(draft);
     let text = serde_json::to_string_pretty(&statement).unwrap_or_default();
     let body = html! {
@@ -409,6 +430,7 @@ async fn signing_credentials(
     id: &str,
 ) -> Result<Vec<String>, ServiceError> {
     let own = passkeys::list(app, &visitor.signed_in.user).await?;
+    // Only the new passkey itself can show that it has the private key.
     let is_proof = act == ControlAct::RegisterKey && member == "proof";
     let keys = keys::list(app, &visitor.caller).await?;
     let signs = |thumbprint: &str| {

@@ -41,6 +41,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
     };
 
     let texts = visitor.texts;
+    // Below, an inactive receiver is not called failing, because no attempt is made any more.
     let body = html! {
         p { a href={ (PATH) "/requests" } { (texts.text("console-request-log")) } }
         section.card {
@@ -127,6 +128,7 @@ pub async fn receiver(
     }
 
     let status = query.status.as_deref().and_then(DeliveryStatus::parse);
+    // Bounds the offset that a hand-written address can ask for.
     let page = query.page.as_deref().and_then(|page| page.parse().ok());
     let page: i64 = page
         .filter(|page| (1..=100_000).contains(page))
@@ -142,6 +144,7 @@ pub async fn receiver(
     };
 
     let texts = visitor.texts;
+    // The links keep the chosen status, or the second page would be one of another list.
     let at = |page: i64| {
         let status = status.map_or("", DeliveryStatus::as_str);
         format!("{PATH}/receivers/{id}?status={status}&page={page}")
@@ -249,6 +252,8 @@ pub async fn delivery(
         }
     };
 
+    // Single deliveries have no stream. An attempt changes the list of the receiver, which this page
+    // follows.
     visitor.live_page(
         Place::Developers,
         &LiveList::Deliveries(view.endpoint_id.to_string()),
@@ -267,6 +272,8 @@ pub async fn redeliver(
         return refused;
     }
 
+    // A second press makes a second delivery. The receiver recognizes the event by its id, which stays
+    // the same.
     let caller = &form.visitor.caller;
     match deliveries::redeliver(&app, caller, &id, &unrecorded()).await {
         Ok(sent) => {

@@ -14,6 +14,7 @@ use crate::service::components::{ActivationView, SlotView};
 pub fn calendar(visitor: &Visitor, month: Option<&str>, slots: &[SlotView]) -> Markup {
     let texts = visitor.texts;
     let dates = &visitor.organization.settings.dates;
+    // Days are those of the organization's time zone, like all dates on its pages.
     let day = |one: &ActivationView| dates.local(one.effective_at).date();
     let today = dates.local(visitor.now).date();
     let asked = month.and_then(|month| format!("{month}-01").parse().ok());
@@ -87,7 +88,9 @@ fn entry(visitor: &Visitor, one: &ActivationView) -> Markup {
 /// Returns the weeks of a month, from Monday to Sunday, with the days of its neighbours at both ends.
 fn weeks(first: Date) -> Vec<[Date; 7]> {
     let before = i64::from(first.weekday().to_monday_zero_offset());
+    // A hand-written month can lie at the end of the calendar, where an addition would overflow.
     let at = |days: i64| first.saturating_add(days.days());
+    // A month touches at most six weeks.
     let starts = (0..6).map(|week| week * 7 - before);
     let starts = starts.filter(|start| at(*start) <= first.last_of_month());
     starts

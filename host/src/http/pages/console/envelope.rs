@@ -97,6 +97,7 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
         None => Bytes::new(),
     };
 
+    // The rules of an organization may write another kind of certificate. The page then states no law.
     let certificate: Option<Value> = serde_json::from_slice(&certificate).ok();
     Ok(ShownEnvelope {
         law: certificate
@@ -131,6 +132,8 @@ pub async fn show(
         Ok(shown) => shown,
         Err(error) => return failed(error),
     };
+    // The address carries a word and not a text, so that a link of another site cannot put its own
+    // words on the page.
     let note = match query.done.as_deref() {
         Some("reminded") => Some(visitor.texts.text("console-reminded")),
         Some("sent") => Some(visitor.texts.text("console-sent")),
@@ -147,6 +150,8 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
     let action = |name: &str| format!("{PATH}/envelopes/{}/{name}", envelope.id);
     let compliance = &shown.compliance;
     let is_open = envelope.status.is_out_for_signing();
+    // Evidence exists from the certificate on. The bundle waits for the release, because until then
+    // the live copy leaves the vault by single-use links only.
     let body = html! {
         @if let Some(note) = note { p.done role="status" { (note) } }
         p.soft {
@@ -338,6 +343,7 @@ fn person(visitor: &Visitor, shown: &ShownEnvelope, signer: &Signer, is_open: bo
 /// Renders the law that a certificate states.
 fn stated_law(texts: Texts, law: &Value) -> Markup {
     let of = |member: &str| law[member].as_str().unwrap_or_default().to_owned();
+    // An organization may replace the rules that write this. A link with another scheme could run a script.
     let source = of("source");
     html! {
         h3 { (texts.text("console-law")) }
@@ -362,6 +368,7 @@ pub async fn decisions(
     let read = async {
         let envelope = envelopes::get(&app, &visitor.caller, &id).await?;
         let org = &visitor.caller.org;
+        // Nothing of the replay is stored, so the page shows what the named components answer today.
         let made = shadow::replay_envelope(&app, &app.management, org, &envelope.id).await?;
         Ok((envelope, made))
     };
@@ -423,6 +430,7 @@ pub async fn void(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     }
 
     let reason = form.value("reason").to_owned();
+    // The form requires a reason of this length, so only a hand-made request ends here.
     if reason.is_empty() || reason.chars().count() > 500 {
         return back(&id, "");
     }
@@ -450,6 +458,8 @@ pub async fn verify(State(app): State<App>, Path(id): Path<String>, form: Consol
 
     let verified = async {
         let shown = read(&app, visitor, &id).await?;
+        // This installation trusts its own log and components. Outsiders use `holdfast-verify` with
+        // anchors of their own.
         let trusted = custody::own_trust(&app)?;
         let (vault, caller) = (&app.vault, &visitor.caller);
         let report = custody::verify(&app, &app.management, vault, caller, &id, trusted).await?;
@@ -467,6 +477,7 @@ pub async fn verify(State(app): State<App>, Path(id): Path<String>, form: Consol
         html! { (texts.text("console-not-verified")) " " code { (report.verdict) } }
     };
 
+    // Without a redirect, because the verdict is stored nowhere and belongs to this answer.
     page(visitor, &shown, Some(note))
 }
 
@@ -477,6 +488,7 @@ pub async fn links(State(app): State<App>, Path(id): Path<String>, form: Console
         return refused;
     }
 
+    // A signing link is the credential of its signer, so a stolen cookie must not reveal it.
     let page = format!("{PATH}/envelopes/{id}");
     if let Err(asks) = form.confirmed(&app, &page).await {
         return asks;
@@ -518,6 +530,7 @@ pub async fn correct(
         return refused;
     }
 
+    // A corrected address gets a working link, so a stolen cookie could have another person sign.
     let page = format!("{PATH}/envelopes/{id}");
     if let Err(asks) = form.confirmed(&app, &page).await {
         return asks;
@@ -529,6 +542,7 @@ pub async fn correct(
         Err(error) => return error.into_response(),
     };
     let corrected = async {
+        // The form names a position, and the service corrects the signer of a role.
         let (signers, _) = envelopes::people(&app, caller, &id).await?;
         let signer = signers.iter().find(|signer| signer.position == position);
         let role = &signer.ok_or(ServiceError::NotFound("Signer"))?.role;
@@ -546,6 +560,7 @@ pub async fn file(
     visitor: Visitor,
     Path((id, file)): Path<(String, String)>,
 ) -> Response {
+    // A bundle has the bytes of the authoritative copy, so reading envelopes is not enough for it.
     let needs = match file.as_str() {
         "bundle.zip" => Permission::ReadEvidence,
         _ => Permission::ReadEnvelopes,
@@ -569,6 +584,7 @@ async fn send_file(
     let name = format!("{id}-{file}");
     Ok(match file {
         "copy" => {
+            // Through a link like every download, so that the ledger names the user who got the file.
             let link = downloads::copy(app, caller, id).await?;
             Redirect::to(&link.url).into_response()
         }
@@ -585,6 +601,7 @@ async fn send_file(
         }
         "completion.pdf" => {
             let envelope = envelopes::get(app, caller, id).await?;
+            // In the language of the organization, because its own people read it here.
             let pdf = completion::certificate(app, &envelope, None).await?;
             let reply = FileReply::<Pdf>::of_bytes(app, &name, &pdf).await?;
             reply.into_response()
@@ -604,6 +621,7 @@ pub async fn embed(State(app): State<App>, Path(id): Path<String>, form: Console
         return refused;
     }
 
+    // The token opens the form of a signer, so a stolen cookie must not issue one.
     let page = format!("{PATH}/envelopes/{id}");
     if let Err(asks) = form.confirmed(&app, &page).await {
         return asks;
@@ -630,6 +648,8 @@ pub async fn embed(State(app): State<App>, Path(id): Path<String>, form: Console
     let own = origin(&app.config.console_url()).unwrap_or_default();
 
     let allowed = &visitor.organization.settings.embed_origins;
+    // This page is framed like any other. Without its origin in `embed_origins` the browser would show
+    // an empty frame.
     let is_allowed = allowed.iter().any(|one| one.as_str() == own);
     let code = format!(
         "<script type=\"module\" src=\"{}/embed.js\"></script>\n<holdfast-{} src=\"{}\"></holdfast-{}>",
@@ -650,6 +670,7 @@ pub async fn embed(State(app): State<App>, Path(id): Path<String>, form: Console
         p { a href={ (PATH) "/envelopes/" (id) } { (texts.text("console-back")) } }
     };
 
+    // The policy opens only for the widget that is on this page.
     let frames = origin(&issued.embed_url).filter(|_| is_allowed);
     visitor.page_with_frames(Place::Envelopes, &texts.text("console-embed"), body, frames)
 }

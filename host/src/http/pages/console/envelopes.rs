@@ -43,6 +43,7 @@ pub struct ListQuery {
 impl ListQuery {
     fn text(&self) -> String {
         let text = self.q.as_deref().unwrap_or_default().trim();
+        // PostgreSQL takes no U+0000 in a text, and an address can be longer than the field allows.
         text.chars().filter(|one| *one != '\0').take(200).collect()
     }
 
@@ -54,6 +55,7 @@ impl ListQuery {
     pub fn search(&self, now: Timestamp) -> EnvelopeSearch {
         let shows = |list: &str| self.show.as_deref() == Some(list);
         let text = self.text();
+        // Links of the first page ask for several statuses at once.
         let statuses = self.status.as_deref().unwrap_or_default().split(',');
         let last = self.to.as_deref().and_then(day);
         EnvelopeSearch {
@@ -64,6 +66,7 @@ impl ListQuery {
             expires_before: shows("expiring").then(|| now + SOON),
             payment: shows("unpaid").then_some(PaymentStatus::RequiresPayment),
             created_from: self.from.as_deref().and_then(day),
+            // The last day counts as a whole.
             created_before: last.map(|last| last + DAY),
             after: self.after.as_deref().and_then(EnvelopeId::parse),
             ..EnvelopeSearch::default()
@@ -102,6 +105,7 @@ pub async fn list(
     let texts = visitor.texts;
     let (text, chosen) = (query.text(), query.status.clone().unwrap_or_default());
     let search = query.search(visitor.now);
+    // One envelope more than a page shows whether there are older ones. A count would read all that fit.
     let found = match envelopes::search(&app, &visitor.caller, &search, PAGE + 1).await {
         Ok(found) => found,
         Err(error) => return failed(error),
@@ -164,6 +168,7 @@ pub async fn list(
 /// Renders found envelopes with a box each, and the actions for several.
 fn chosen_rows(visitor: &Visitor, found: &[FoundEnvelope]) -> Markup {
     let texts = visitor.texts;
+    // Boxes without an act behind them would only mislead.
     if !visitor.may(Permission::Send) {
         return rows(visitor, found);
     }
@@ -223,6 +228,7 @@ fn row(visitor: &Visitor, envelope: &FoundEnvelope) -> Markup {
 
 /// Recorder for acts without an idempotency key.
 pub fn unrecorded<T>() -> ResponseRecorder<T> {
+    // Browsers send no idempotency key. With an empty receipt the change commits without a stored answer.
     ResponseRecorder::new(IdempotencyReceipt::default(), 200, |_| {
         serde_json::Value::Null
     })
@@ -234,12 +240,14 @@ pub async fn act_on_several(State(app): State<App>, form: ConsoleForm) -> Respon
         return refused;
     }
 
+    // As many as a page has boxes for. A hand-made form must not start thousands of acts.
     let ids = form.values.keys();
     let ids: Vec<String> = ids
         .filter_map(|name| name.strip_prefix("id-").map(str::to_owned))
         .take(usize::try_from(PAGE).unwrap_or_default())
         .collect();
     let (voids, reason) = (form.value("act") == "void", form.value("reason").to_owned());
+    // Checked once, or every envelope would be refused for the same reason.
     if voids && (reason.is_empty() || reason.chars().count() > 500) {
         return HttpError::bad_request("reason is required").into_response();
     }
@@ -248,6 +256,7 @@ pub async fn act_on_several(State(app): State<App>, form: ConsoleForm) -> Respon
 
     // Completes even if the browser goes away.
     let done = tokio::spawn(async move {
+        // One after the other, because each calls a signing provider. A failure does not stop the next one.
         let mut done = Vec::new();
         for id in ids {
             let acted = if voids {

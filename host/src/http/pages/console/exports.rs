@@ -45,6 +45,7 @@ impl CsvTable {
     }
 
     fn row(&mut self, values: impl IntoIterator<Item = String>) -> Result<(), ServiceError> {
+        // Partners and signers choose names. A spreadsheet would run one that begins like a formula.
         let values = values.into_iter().map(|value| inert(&value));
         self.0.write_record(values).map_err(unwritten)
     }
@@ -65,6 +66,7 @@ impl CsvTable {
 }
 
 fn unwritten(error: impl std::fmt::Display) -> ServiceError {
+    // The table is in memory, so only a mistake of this program can end here.
     ServiceError::Internal(format!("an export: {error}"))
 }
 
@@ -104,6 +106,8 @@ async fn envelope_table(
         "expires_at",
     ])?;
 
+    // Each batch begins after the last id of the one before. An offset would skip or repeat rows that
+    // change place meanwhile.
     let (mut search, mut rows) = (query.search(visitor.now), 0);
     loop {
         let found = envelopes::search(app, &visitor.caller, &search, BATCH).await?;
@@ -123,6 +127,7 @@ async fn envelope_table(
             ])?;
         }
 
+        // A short batch is followed by an empty one, which has no last id and ends the loop.
         rows += BATCH;
         search.after = found.last().map(|last| last.id.clone());
         if search.after.is_none() || rows >= MOST {
@@ -137,6 +142,7 @@ async fn failed_checks(
     visitor: &Visitor,
     found: &FoundEnvelope,
 ) -> Result<String, ServiceError> {
+    // Certificates are read from storage one by one, so a record that passed every check costs no read.
     if found.compliance_score.is_none_or(|score| score >= 100) {
         return Ok(String::new());
     }
@@ -161,6 +167,7 @@ async fn listed<T: Serialize>(
     columns: &[&str],
     rows: impl Future<Output = Result<Vec<T>, ServiceError>>,
 ) -> Response {
+    // The rows are a future that has not run yet, so a refused user causes no query.
     match visitor.refusal(permission) {
         Some(refused) => refused,
         None => written(name, columns, rows).await,
@@ -174,6 +181,7 @@ async fn operated<T: Serialize>(
     columns: &[&str],
     rows: impl Future<Output = Result<Vec<T>, ServiceError>>,
 ) -> Response {
+    // A role is not enough: admins of every tenant have it, and these lists are about all tenants.
     if visitor.operates {
         written(name, columns, rows).await
     } else {
@@ -198,6 +206,8 @@ fn table_of<T: Serialize>(
 ) -> Result<Response, ServiceError> {
     let mut table = CsvTable::new(columns)?;
     for row in rows {
+        // Columns are members of the API's own answer, so an export cannot have a secret that the API
+        // leaves out.
         let row = serde_json::to_value(row).map_err(unwritten)?;
         table.row(columns.iter().map(|column| cell(&row, column)))?;
     }
@@ -247,6 +257,7 @@ pub async fn users(State(app): State<App>, visitor: Visitor) -> Response {
 /// Exports the templates.
 pub async fn templates(State(app): State<App>, visitor: Visitor) -> Response {
     let columns = ["template_id", "name", "roles", "fields", "updated_at"];
+    // The template of the API lists its fields. A table has room for their number.
     let row = |one: &Template| {
         json!({
             "template_id": one.id, "name": one.name, "roles": one.roles(), "fields": one.fields.len(),
@@ -422,6 +433,7 @@ pub async fn records(
         "document_hash",
     ];
 
+    // Without the place in the list, because an export begins with the newest record also on a later page.
     let filter = RecordFilter::of(query.part());
     let rows = control::list(&app, &visitor.caller, &filter, MOST);
     let permission = Permission::ReadControl;
@@ -563,6 +575,7 @@ pub async fn sessions(State(app): State<App>, visitor: Visitor) -> Response {
         Ok(open.iter().map(row).collect::<Vec<_>>())
     };
 
+    // No permission is asked for, because these are the user's own sessions.
     written("sessions", &columns, rows).await
 }
 
@@ -625,6 +638,7 @@ async fn vault_table(
         "has_problems",
     ])?;
 
+    // By ids as in the export of envelopes, so that a vault-in meanwhile moves no row out of sight.
     let (mut search, mut rows) = (query.search(), 0);
     loop {
         let found = vault::found(app, &visitor.caller, &search, BATCH).await?;

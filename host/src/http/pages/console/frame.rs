@@ -69,6 +69,7 @@ impl Visitor {
 
     fn look(&self, place: Place, title: &str, main: Markup, frames: Option<String>) -> Response {
         let texts = self.texts;
+        // The navigation leaves out pages that would be refused. Each page checks the permission itself.
         let places = [
             (Place::Home, "", "console-home", true),
             (
@@ -190,6 +191,7 @@ pub fn encoded(text: &str) -> String {
 
 /// Returns the query of a search, without empty conditions.
 pub fn query<'a>(conditions: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> String {
+    // Browsers send empty fields of a search as well. Links to its other pages stay short without them.
     let given = conditions
         .into_iter()
         .filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)));

@@ -37,6 +37,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
 
 async fn lists(app: &App, visitor: &Visitor) -> Result<Markup, ServiceError> {
     let texts = visitor.texts;
+    // Each part is empty for a user who may not read it, so the page itself needs no permission.
     let (failing, requests) = (failing(app, visitor).await?, requests(app, visitor).await?);
     let waiting = html! { (failing) (requests) };
     if !visitor.may(Permission::ReadEnvelopes) {
@@ -53,6 +54,7 @@ async fn failing(app: &App, visitor: &Visitor) -> Result<Markup, ServiceError> {
     }
 
     let mut receivers = webhooks::list(app, &visitor.caller, None).await?;
+    // A disabled receiver no longer fails, but it misses every event until a person acts.
     receivers.retain(|one| one.failing_since.is_some() || one.disabled_reason.is_some());
     Ok(html! {
         @if !receivers.is_empty() {
@@ -99,6 +101,8 @@ async fn of_envelopes(app: &App, visitor: &Visitor, more: Markup) -> Result<Mark
         statuses: statuses.to_vec(),
         ..EnvelopeSearch::default()
     };
+    // The conditions of a list are also in the query of its link, which opens the search with the same
+    // envelopes.
     let lists = [
         (
             "console-stopped",
@@ -151,6 +155,7 @@ async fn of_envelopes(app: &App, visitor: &Visitor, more: Markup) -> Result<Mark
 
     let mut shown = Vec::new();
     for (title, query, search) in lists {
+        // One envelope more than is shown decides about the link to the whole list.
         let found = envelopes::search(app, &visitor.caller, &search, SHOWN + 1).await?;
         // Few organizations have any of these, and an empty list would say little.
         let is_rare = query.contains("show=");

@@ -36,6 +36,7 @@ pub async fn usage(
         return refused;
     }
 
+    // A cleared field is sent as an empty one and means the present month.
     let month = query.month.as_deref().filter(|month| !month.is_empty());
     let usage = match installation::usage(&app, &visitor.caller.org, month).await {
         Ok(usage) => usage,
@@ -83,6 +84,7 @@ pub struct RequestQuery {
 
 impl RequestQuery {
     fn given(text: Option<&String>) -> Option<&str> {
+        // PostgreSQL takes no U+0000 in a text, and an address can be longer than the field allows.
         let text = text?.trim();
         (!text.is_empty() && !text.contains('\0') && text.len() <= 500).then_some(text)
     }
@@ -126,6 +128,7 @@ pub async fn requests(
         return refused;
     }
 
+    // One request more than a page shows whether there are older ones. The log is not counted.
     let found = request_log::list(&app, &visitor.caller.org, &query.search(), PAGE + 1).await;
     let mut found = match found {
         Ok(found) => found,
@@ -194,6 +197,7 @@ pub async fn request(State(app): State<App>, visitor: Visitor, Path(id): Path<St
         Err(error) => return failed(error),
     };
     let texts = visitor.texts;
+    // Private content was removed before the bodies were stored, so they are shown as they are.
     let bodies = [
         ("requests-request", &one.request),
         ("requests-answer", &one.answer),
@@ -222,6 +226,7 @@ pub async fn request(State(app): State<App>, visitor: Visitor, Path(id): Path<St
 
 /// Shows the state of the installation to its operator.
 pub async fn operator(State(app): State<App>, visitor: Visitor) -> Response {
+    // A role is not enough: admins of every tenant have it, and this page is about all tenants.
     if !visitor.operates {
         return refused(visitor.texts);
     }
@@ -322,6 +327,7 @@ fn work(visitor: &Visitor, view: &InstallationView, url: &str) -> Markup {
         ("operator-problems", view.sweep.with_problems),
     ];
 
+    // Only a monitor outside notices a rewritten log, so the page has the command that starts one.
     html! {
         section.card {
             h2 { (texts.text("operator-work")) }

@@ -73,6 +73,7 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
     if let Some(refused) = form.visitor.refusal(Permission::Administer) {
         return refused;
     }
+    // A key works without its user, so a stolen cookie must not make one.
     if let Err(asks) = form.confirmed(&app, &page()).await {
         return asks;
     }
@@ -81,11 +82,13 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
     let scopes: Vec<&str> = names
         .filter_map(|name| name.strip_prefix("scope-"))
         .collect();
+    // An absent mode means `live`.
     let mut body = Map::from_iter([("scopes".to_owned(), json!(scopes))]);
     if !form.value("test").is_empty() {
         body.insert("mode".into(), "test".into());
     }
 
+    // A key without a name is shown by its id.
     if !form.value("name").is_empty() {
         body.insert("name".into(), form.value("name").into());
     }
@@ -106,6 +109,7 @@ pub async fn rotate(State(app): State<App>, Path(id): Path<String>, form: Consol
     if let Some(refused) = form.visitor.refusal(Permission::Administer) {
         return refused;
     }
+    // The answer has the new key, so this needs the user and not only the cookie.
     if let Err(asks) = form.confirmed(&app, &page()).await {
         return asks;
     }
@@ -122,6 +126,7 @@ pub async fn deactivate(
     Path(id): Path<String>,
     form: ConsoleForm,
 ) -> Response {
+    // Developers may end a key that has leaked. Only admins make and replace keys.
     if let Some(refused) = form.visitor.refusal(Permission::Integrate) {
         return refused;
     }
@@ -142,6 +147,7 @@ fn shown(app: &App, texts: Texts, issued: &IssuedKey) -> Response {
         issued.api_key,
         app.config.base_url()
     );
+    // The link to the reference has the key behind the `#`, which browsers do not send to servers.
     let body = html! {
         p { (texts.text("key-shown")) }
         pre tabindex="0" { (issued.api_key) }

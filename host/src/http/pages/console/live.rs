@@ -79,6 +79,7 @@ impl LiveList {
 
     /// Returns whether a visitor may read the list.
     pub fn is_open_to(&self, visitor: &Visitor) -> bool {
+        // As for the pages themselves: even the moment of a change reveals something about the list.
         let permission = match self {
             Self::Envelopes | Self::Templates | Self::Packages => Permission::ReadEnvelopes,
             Self::Batches => Permission::Send,
@@ -98,8 +99,11 @@ impl LiveList {
     async fn mark(&self, app: &App, visitor: &Visitor) -> Result<String, ServiceError> {
         let caller = &visitor.caller;
         match self {
+            // Counts change with every status and are cheap. Rows would be read every two seconds for each
+            // open page.
             Self::Envelopes => mark(&envelopes::numbers(app, caller).await?),
             Self::Templates => {
+                // A template can have a thousand fields, and its time of change stands for all of them.
                 let (found, total) = templates::list(app, caller, 1, ROWS).await?;
                 let rows = found.iter().map(|one| (&one.id, one.updated_at));
                 mark(&(rows.collect::<Vec<_>>(), total))
@@ -107,6 +111,7 @@ impl LiveList {
             Self::Packages => mark(&packages::list(app, caller, 1, ROWS).await?),
             Self::Batches => mark(&bulk::list(app, caller, 1, ROWS).await?),
             Self::Control => {
+                // An act can move a record from one part to another, so all of them are watched.
                 let mut parts = Vec::new();
                 for part in ListedPart::ALL {
                     let filter = RecordFilter::of(*part);
@@ -135,9 +140,11 @@ impl LiveList {
                 let all = RequestSearch::default();
                 mark(&request_log::list(app, &caller.org, &all, ROWS).await?)
             }
+            // Both ledgers only grow, so the newest entry is enough.
             Self::Audit => mark(&audit::list(app, caller, None, 1).await?),
             Self::Users => mark(&users::list(app, &caller.org).await?),
             Self::Sessions => {
+                // Without their times: each use of a session would make its own page read itself again.
                 let open = sessions::list(app, &visitor.signed_in.user).await?;
                 mark(&open.iter().map(|one| &one.id).collect::<Vec<_>>())
             }
@@ -154,6 +161,7 @@ impl LiveList {
 }
 
 fn mark(rows: &impl Serialize) -> Result<String, ServiceError> {
+    // The browser only compares marks, so a digest is enough and reveals nothing of the list.
     let bytes = serde_json::to_vec(rows);
     bytes.map(|bytes| sha256(&bytes)).map_err(unwritten)
 }
@@ -164,6 +172,7 @@ fn unwritten(error: serde_json::Error) -> ServiceError {
 
 /// Returns the installation without the times at which its nodes and monitors were last seen.
 fn steady(view: installation::InstallationView) -> Result<Value, ServiceError> {
+    // Nodes report again and again. With those times the page would read itself again without end.
     let mut view = serde_json::to_value(view).map_err(unwritten)?;
     for (list, name) in [("nodes", "node"), ("monitors", "address")] {
         if let Some(seen) = view[list].as_array_mut() {
@@ -179,6 +188,7 @@ pub async fn follow(State(app): State<App>, visitor: Visitor, list: LiveList) ->
         return refused(visitor.texts);
     }
 
+    // Taken before the first read, because every stream polls the database.
     let place = match live::page_place(&app, &visitor.caller.org, &visitor.signed_in.session.id) {
         Ok(place) => place,
         Err(error) => return error.into_response(),
@@ -189,6 +199,7 @@ pub async fn follow(State(app): State<App>, visitor: Visitor, list: LiveList) ->
     };
 
     let (core, every) = (app.clone(), list.interval());
+    // Each read is a future of its own and may not borrow from the closure.
     let watched = Arc::new((list, visitor));
     let read = move || {
         let (core, watched) = (core.clone(), watched.clone());
@@ -200,6 +211,7 @@ pub async fn follow(State(app): State<App>, visitor: Visitor, list: LiveList) ->
                 return None;
             }
 
+            // An error ends the stream. The browser connects again and gets the answer of a fresh request.
             list.mark(&core, &visitor).await.ok()
         }
     };

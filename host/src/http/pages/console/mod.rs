@@ -72,6 +72,7 @@ pub const ENTRANCE: &str = "/console/enter";
 
 /// Returns the routes; none where the console is switched off.
 pub fn routes(enabled: bool) -> Router<App> {
+    // Without routes, a switched-off console reads no cookie and answers like an unknown path.
     if !enabled {
         return Router::new();
     }
@@ -104,6 +105,7 @@ pub fn routes(enabled: bool) -> Router<App> {
             &below("/envelopes/{id}/decisions"),
             get(envelope::decisions),
         )
+        // These only show something, but they issue credentials. A POST needs the token of the session.
         .route(&below("/envelopes/{id}/links"), post(envelope::links))
         .route(&below("/envelopes/{id}/embed"), post(envelope::embed))
         .route(&below("/envelopes/{id}/files/{file}"), get(envelope::file))
@@ -132,6 +134,7 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/bulk/{id}/events"), get(bulk::events))
         .route(&below("/bulk/{id}/table"), post(bulk::table))
         .route(&below("/bulk/{id}/clients"), post(bulk::clients))
+        // The router prefers the literal paths above, in any order of the calls.
         .route(&below("/bulk/{id}/{act}"), post(bulk::act))
         .route(
             &below("/packages"),

@@ -43,6 +43,7 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
 
     let texts = visitor.texts;
     let changes = visitor.may(Permission::Send);
+    // A deleted member stays in the list, because its package cannot be used until it is changed.
     let body = html! {
         @if changes {
             details.card {
@@ -86,6 +87,7 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
 /// Renders the form for a new package, or for changing one. Numbers give the order.
 fn form(visitor: &Visitor, templates: &[Template], package: Option<&PackageView>) -> Markup {
     let texts = visitor.texts;
+    // Several of these forms are on one page, so the ids of their controls have to differ.
     let of = package.map_or("new", |package| package.package_id.as_str());
     let action = match package {
         Some(package) => format!("{}/{}", page(), package.package_id),
@@ -128,10 +130,12 @@ fn body(form: &ConsoleForm) -> Value {
         .values
         .iter()
         .filter_map(|(name, value)| {
+            // A template without a number is not in the package.
             let id = name.strip_prefix("at-")?;
             Some((value.trim().parse().ok()?, id))
         })
         .collect();
+    // Equal numbers go by id, so that the same form always makes the same package.
     chosen.sort_unstable();
 
     let ids: Vec<&str> = chosen.into_iter().map(|(_, id)| id).collect();

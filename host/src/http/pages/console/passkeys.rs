@@ -59,6 +59,7 @@ impl DeviceForm<'_> {
 
 /// Reads a device's answer.
 fn read<T: for<'de> Deserialize<'de>>(values: &BTreeMap<String, String>) -> Option<T> {
+    // An answer of a device has a few kilobytes. Nothing longer is parsed.
     let text = values.get(ANSWER).filter(|text| text.len() <= 20_000)?;
     serde_json::from_str(text).ok()
 }
@@ -73,6 +74,8 @@ pub fn sign_in_form(app: &App, texts: Texts, next: &str) -> Result<Markup, Servi
         kind: "get",
         challenge: passkeys::challenge(app, &Purpose::SignIn)?,
         site: &site,
+        // The visitor is not known yet. Named credentials would reveal who has access, so the device
+        // offers its own.
         known: Vec::new(),
         user: None,
         action: &format!("{PATH}/sign-in/passkey"),
@@ -98,9 +101,11 @@ pub async fn sign_in(State(app): State<App>, form: SignInForm) -> Response {
             (cookie, Redirect::to(form.next().unwrap_or(PATH))).into_response()
         }
         Err(PasskeyProblem::Failed(error)) => failed(error),
+        // The organization requires its issuer, so a passkey alone signs in no more.
         Err(PasskeyProblem::Issuer(org)) => {
             sign_on::onward(texts, &sign_on::address(&org, form.next(), false))
         }
+        // The log has the reason. The page names none, so that a stranger learns nothing about the passkey.
         Err(problem) => {
             tracing::info!(%problem, "a sign-in with a passkey was refused");
             not_accepted(texts)
@@ -121,10 +126,12 @@ impl ConsoleForm {
     /// Requires that the user has shown who they are a short time ago. The page that asks for it sends the form again;
     /// after a mailed link, the user begins anew on the page `back`.
     pub async fn confirmed(&self, app: &App, back: &str) -> Result<(), Response> {
+        // One confirmation counts for ten minutes, so a series of acts asks once.
         let signed_in = &self.visitor.signed_in;
         if signed_in.is_confirmed(self.visitor.now) {
             return Ok(());
         }
+        // Without the mark, the answer is content of the form, such as the signature of a statement.
         if self.value(CONFIRMS) == "yes"
             && let Some(assertion) = read::<PasskeyAssertion>(&self.values)
         {
@@ -144,6 +151,7 @@ impl ConsoleForm {
     async fn ask(&self, app: &App, back: &str) -> Result<Response, ServiceError> {
         let (texts, signed_in) = (self.visitor.texts, &self.visitor.signed_in);
         let known = passkeys::list(app, &signed_in.user).await?;
+        // A user without a passkey gets the other ways only.
         let site = passkeys::site(app).filter(|_| !known.is_empty());
         let settings = &self.visitor.organization.settings;
         let body = html! {
@@ -191,11 +199,13 @@ pub async fn section(app: &App, visitor: &Visitor) -> Result<Markup, ServiceErro
     };
 
     let known = passkeys::list(app, user).await?;
+    // A new passkey would outlive a stolen session, so its form needs a confirmation.
     let is_confirmed = visitor.signed_in.is_confirmed(visitor.now);
     let form = DeviceForm {
         kind: "create",
         challenge: passkeys::challenge(app, &Purpose::Add(user))?,
         site: &site,
+        // The browser then refuses a device that is registered already.
         known: known.iter().map(|one| one.credential_id.as_str()).collect(),
         user: Some(user),
         action: &format!("{PATH}/passkeys"),
@@ -232,6 +242,7 @@ pub async fn section(app: &App, visitor: &Visitor) -> Result<Markup, ServiceErro
 
 /// Asks who the user is, and leads to a page then.
 pub async fn confirm(State(app): State<App>, form: ConsoleForm) -> Response {
+    // The browser names the next page. `local` keeps the form from being an open redirect.
     let back = local(form.value("next")).unwrap_or(PATH);
     match form.confirmed(&app, back).await {
         Ok(()) => Redirect::to(back).into_response(),
@@ -273,6 +284,7 @@ pub async fn add(State(app): State<App>, form: ConsoleForm) -> Response {
         return not_accepted(form.visitor.texts);
     };
 
+    // The field has this limit, so only a hand-made name is cut.
     let name = Some(form.value("label").chars().take(100).collect::<String>());
     let new = NewPasskey {
         creation: created.creation,
@@ -287,6 +299,7 @@ pub async fn add(State(app): State<App>, form: ConsoleForm) -> Response {
 /// Removes a passkey.
 pub async fn remove(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
     let back = format!("{PATH}/sessions");
+    // The cookie alone must not take away what shows who the user is.
     if let Err(asks) = form.confirmed(&app, &back).await {
         return asks;
     }
@@ -302,6 +315,7 @@ fn done(texts: Texts, result: Result<(), PasskeyProblem>, back: &str) -> Respons
         Err(PasskeyProblem::Signs) => "passkey-signs",
         Err(PasskeyProblem::TooMany) => "passkey-too-many",
         Err(PasskeyProblem::Duplicate) => "passkey-duplicate",
+        // One page for all reasons why an answer of a device does not count, as for the sign-in.
         Err(_) => return not_accepted(texts),
     };
     let body = html! {

@@ -74,6 +74,7 @@ fn roles(visitor: &Visitor, id: &str, chosen: Role) -> Markup {
 fn row(visitor: &Visitor, user: &UserView) -> Markup {
     let texts = visitor.texts;
     let action = |name: &str| format!("{PATH}/users/{}/{name}", user.user_id);
+    // An ended access has nothing to change. Another invitation of the address gives access again.
     let has_access = user.status != UserStatus::Ended;
     let field = format!("role-{}", user.user_id);
     html! {
@@ -125,6 +126,8 @@ pub fn needs_approval<T>(done: &Result<T, ServiceError>) -> bool {
 async fn after<T>(app: &App, form: &ConsoleForm, done: Result<T, ServiceError>) -> Response {
     match done {
         Ok(_) => Redirect::to(&format!("{PATH}/users")).into_response(),
+        // These say what the user can do differently, so they stand above the list. Other errors get a
+        // page of their own.
         Err(error @ (ServiceError::Conflict(_) | ServiceError::NotAllowed(_))) => {
             shown(app, &form.visitor, Some(error.to_string())).await
         }
@@ -140,6 +143,7 @@ async fn after<T>(app: &App, form: &ConsoleForm, done: Result<T, ServiceError>) 
 fn manager(visitor: &Visitor) -> UserManager<'_> {
     UserManager {
         caller: &visitor.caller,
+        // None would be the operator, who may give every role.
         role: Some(visitor.signed_in.user.role),
     }
 }
@@ -149,9 +153,11 @@ pub async fn invite(State(app): State<App>, form: ConsoleForm) -> Response {
     if let Some(refused) = form.visitor.refusal(Permission::Administer) {
         return refused;
     }
+    // An invited address of a thief would have access after the stolen session has ended.
     if let Err(asks) = form.confirmed(&app, &format!("{PATH}/users")).await {
         return asks;
     }
+    // The select offers known roles only, so only a hand-made form ends here.
     let Some(role) = Role::parse(form.value("role")) else {
         return Redirect::to(&format!("{PATH}/users")).into_response();
     };
@@ -162,6 +168,8 @@ pub async fn invite(State(app): State<App>, form: ConsoleForm) -> Response {
         role,
     };
     let invited = users::invite(&app, &manager(&form.visitor), new).await;
+    // Where the policy wants more than one person, the act becomes a change request, because one
+    // person must not make a reviewer alone.
     if needs_approval(&invited) {
         let act = form.visitor.texts.text("console-invite");
         let change = ProposedChange::InviteUser { email, role };
@@ -200,6 +208,7 @@ pub async fn change(State(app): State<App>, Path(id): Path<String>, form: Consol
     };
 
     let changed = users::change(&app, &manager(&form.visitor), &id, ChangeUser { role }).await;
+    // As for an invitation: a role can make its user a reviewer.
     if needs_approval(&changed) {
         let act = form.visitor.texts.text("console-change-role");
         let change = ProposedChange::ChangeRole { user_id: id, role };
@@ -217,6 +226,7 @@ pub async fn end(State(app): State<App>, Path(id): Path<String>, form: ConsoleFo
     if let Err(asks) = form.confirmed(&app, &format!("{PATH}/users")).await {
         return asks;
     }
+    // Needs no approval of others, because it makes no reviewer.
     let ended = users::end(&app, &manager(&form.visitor), &id).await;
     after(&app, &form, ended).await
 }

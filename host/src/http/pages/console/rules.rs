@@ -35,6 +35,8 @@ const COMPONENTS: i64 = 100;
 
 /// Whether the user may change a slot; the policy of changes has none.
 pub fn may_change(visitor: &Visitor, slot: Option<Slot>) -> bool {
+    // Changes of no slot are about the policy and about people. They take the permission that only
+    // owners and admins have.
     visitor.may(if slot.is_some_and(|slot| !slot.is_provider()) {
         Permission::ChangeRules
     } else {
@@ -153,6 +155,7 @@ pub async fn slot(State(app): State<App>, visitor: Visitor, Path(slot): Path<Str
     let read = async {
         let slots = components::slots(&app, &app.management, &owner).await?;
         let (found, _) = components::list(&app, &owner, Some(slot), 1, COMPONENTS).await?;
+        // A slot that never had a candidate has no comparison, and that is no error of its page.
         let live = live_shadow::view(&app, &owner, &visitor.caller.org, slot).await;
         let live = match live {
             Ok(live) => Some(live),
@@ -269,6 +272,7 @@ async fn component_page(
     let said = attestations::list(app, &owner, id).await?;
     let texts = visitor.texts;
     let action = format!("{PATH}/components/{id}/compare");
+    // Facts can be generated neither for a provider nor for documents, so these have no comparison.
     let body = html! {
         section.card {
             p { strong { (component.slot) } " " (component.version) }
@@ -325,6 +329,7 @@ fn named(identity: &ComponentIdentity) -> Markup {
 
 fn activation_form(visitor: &Visitor, component: &ComponentView) -> Markup {
     let texts = visitor.texts;
+    // The API requires the source of rules, and the instance of a provider.
     html! {
         section.card {
             h2 { (texts.text("rules-request-activation")) }
@@ -371,9 +376,11 @@ pub async fn compare(
         return refused;
     }
 
+    // A comparison changes nothing, so reading evidence is enough.
     let (caller, management) = (&visitor.caller, &app.management);
     let report = match form.value("kind") {
         "past" => {
+            // No progress is shown, because a report ends after a minute.
             let all = ReplayRequest::default();
             let made = shadow::replay(&app, management, caller, &id, &all, |_| {}).await;
             made.map(|report| ShownReport::Past(Box::new(report)))
@@ -418,6 +425,8 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
         return Err(refused);
     }
 
+    // Limit and place come before the body: a refused upload of 32 MiB is never read. The place is
+    // held until the function ends, because dropping it gives it back.
     let owner = ComponentOwner::from(&visitor.caller);
     let org = visitor.caller.org.as_str();
     limits::admit(app, LimitedCredential::Uploads, org, &parts)
@@ -429,6 +438,7 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
     let (name, version, signature) = (text("name"), text("version"), text("signature"));
 
     let file = form.file().map_err(IntoResponse::into_response)?.file;
+    // The same limit as for an upload over the API.
     if file.size() > UPLOAD_LIMIT {
         let why = format!("file is larger than {UPLOAD_LIMIT} bytes");
         return Err(HttpError::bad_request(why).into_response());
@@ -443,6 +453,7 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
         file,
     };
 
+    // Only the inspection finds out the slot, so the service asks for the permission in between.
     let may = |slot: Slot| {
         if may_change(&visitor, Some(slot)) {
             Ok(())
@@ -461,6 +472,7 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
 
 fn slot_row(visitor: &Visitor, slot: &SlotView) -> Markup {
     let now = visitor.now;
+    // Matched by the component, because a node keeps the previous one when it cannot load the newest.
     let in_force = slot.history.iter().find(|one| {
         one.rolled_back_at.is_none()
             && one.effective_at <= now

@@ -37,6 +37,7 @@ pub async fn choose(State(app): State<App>, visitor: Visitor) -> Response {
         Err(error) => return failed(error),
     };
     let texts = visitor.texts;
+    // A template without fields has nothing to sign, so it is not offered.
     let body = html! {
         section.card {
             h2 { (texts.text("send-template")) }
@@ -157,6 +158,7 @@ fn person(visitor: &Visitor, at: usize) -> Markup {
 
 /// Returns the fields that a sender can fill in, with their places.
 fn filled(template: &Template) -> impl Iterator<Item = (usize, &Field)> {
+    // Signatures, initials and files come from the signer alone, and a formula computes its own value.
     let fields = template.fields.iter().enumerate();
     fields.filter(|(_, field)| {
         FILLED.contains(&field.field_type.as_str()) && field.rules.formula.is_none()
@@ -164,6 +166,7 @@ fn filled(template: &Template) -> impl Iterator<Item = (usize, &Field)> {
 }
 
 fn value_field(at: usize, field: &Field) -> Markup {
+    // Named by its place, because a field may have any name, also that of another control.
     let id = format!("value-{at}");
     let kind = match field.field_type.as_str() {
         "date" => "date",
@@ -197,10 +200,12 @@ fn request(template: &Template, form: &ConsoleForm) -> Value {
         .map(|(at, role)| {
             let of = |name: &str| value(&format!("{name}-{at}"));
             let mut signer = json!({ "role": role, "name": of("name"), "email": of("email") });
+            // Without a choice, the browser of the signer decides.
             if let Some(locale) = some(of("locale")) {
                 signer["locale"] = locale;
             }
 
+            // A text message or a passcode needs further values, which programs give.
             if of("code") == "yes" {
                 signer["access"] = "email_code".into();
             }
@@ -216,6 +221,8 @@ fn request(template: &Template, form: &ConsoleForm) -> Value {
         }
     }
 
+    // The form asks for signers only, so the first of them is the customer. The box for the order
+    // appears with a second role, so a single signer counts as ordered.
     let mut body = json!({
         "envelope_name": value("envelope_name"), "template_id": template.id,
         "customer_email": signers.first().map(|one| one["email"].clone()),

@@ -31,6 +31,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
         return refused;
     }
 
+    // As the API answers it, so that no secret is in reach of the page.
     let organization = match organizations::get(&app, &visitor.caller).await {
         Ok(organization) => organization,
         Err(error) => return failed(error),
@@ -114,6 +115,7 @@ fn lines_field(texts: Texts, name: &str, label: &'static str, lines: &[String]) 
 
 fn general(texts: Texts, organization: &OrganizationView) -> Markup {
     let dates = &organization.dates;
+    // As text, because the options are the words of the API.
     let format = json!(dates.format);
     let jurisdiction = organization.chattel_paper_jurisdiction.as_ref();
     html! {
@@ -154,6 +156,7 @@ fn brand(visitor: &Visitor, organization: &OrganizationView) -> Markup {
     let texts = visitor.texts;
     let brand = &organization.brand;
     let name = brand.name.as_deref().unwrap_or_default();
+    // A colour control always has a value. Ours stands for none here, and `change` reads it as none.
     let color = brand.color.clone().unwrap_or(BrandColor::OURS);
     html! {
         (text_field(texts, "brand_name", "settings-brand-name", name))
@@ -223,6 +226,7 @@ fn disclosure(texts: Texts, organization: &OrganizationView) -> Markup {
     let amount = fee.map_or_else(String::new, |fee| fee.amount_cents.to_string());
     let currency = fee.map_or("", |fee| fee.currency.as_str());
 
+    // As JSON, so that the texts are found by their names.
     let written = json!(own);
     html! {
         p.soft { (texts.text("settings-disclosure-hint")) }
@@ -296,6 +300,7 @@ fn group_lines(settings: &SingleSignOn) -> Vec<String> {
 }
 
 fn sign_on(app: &App, texts: Texts, organization: &OrganizationView) -> Markup {
+    // The secret of the client is stored encrypted and never shown. Its field begins empty.
     let known = organization.single_sign_on.as_ref();
     let of = |read: fn(&SingleSignOn) -> String| known.map(read).unwrap_or_default();
     html! {
@@ -352,6 +357,7 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
     let value = |name: &str| form.value(name);
     let is = |name: &str| value(name) == "yes";
     Ok(Some(match part {
+        // Text that is no number becomes 0, which the API refuses with the name of the member.
         "general" => json!({
             "auto_vault": is("auto_vault"),
             "envelope_ttl_days": value("envelope_ttl_days").parse::<u32>().unwrap_or_default(),
@@ -363,9 +369,11 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
             let mut brand = Map::new();
             brand.insert("name".into(), or_null(value("brand_name")));
             let color = value("color");
+            // The control cannot be empty. Our own colour means none, so that a later one of ours applies.
             let is_ours = color == BrandColor::OURS.to_string();
             brand.insert("color".into(), or_null(if is_ours { "" } else { color }));
 
+            // Null removes the logo, and an absent member keeps it.
             if is("no_logo") {
                 brand.insert("logo".into(), Value::Null);
             } else if !value("logo_data").is_empty() {
@@ -378,6 +386,7 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
             "embed_origins": lines(value("embed_origins")), "return_origins": lines(value("return_origins")),
         }),
         "disclosure" => {
+            // `PATCH` replaces the whole object, so the texts in other languages are sent along.
             let present = organizations::get(app, &form.visitor.caller).await?;
             json!({
                 "consumer_disclosure": disclosure_of(form, json!(present.consumer_disclosure)),
@@ -385,6 +394,7 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
             })
         }
         "wording" => {
+            // Replaced as a whole as well.
             let present = organizations::get(app, &form.visitor.caller).await?;
             json!({ "signature_wording": wording_of(form, json!(present.signature_wording)) })
         }
@@ -394,6 +404,8 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
             let language = value("consent_language");
 
             let parts = ["version", "statement", "disclosure"];
+            // Empty fields remove the organization's own words, and the text that is made of the settings
+            // applies again.
             if parts.iter().all(|part| value(part).is_empty()) {
                 consent.as_object_mut().map(|all| all.remove(language));
             } else {
@@ -460,6 +472,7 @@ fn wording_of(form: &ConsoleForm, mut wordings: Value) -> Value {
         sentences.remove(language);
         sentences.is_empty()
     });
+    // The last sentence takes its jurisdiction along, so that no entry without sentences stays.
     if is_empty {
         wordings.as_object_mut().map(|all| all.remove(jurisdiction));
     }
@@ -497,6 +510,8 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
         return refused;
     }
 
+    // Before the confirmation, so that a user without the role is not asked for a passkey first. The
+    // service checks it again.
     let own = visitor.signed_in.user.role;
     if part == "sign-on" && own != Role::Owner {
         return refused(visitor.texts);
@@ -514,12 +529,14 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
         Ok(new) => new,
         Err(error) => return error.into_response(),
     };
+    // Copied, because `change` takes the body and a request for approval needs the settings again.
     let sign_on = match &new.single_sign_on {
         FieldPatch::Set(new) => Some(new.clone()),
         FieldPatch::Clear | FieldPatch::Keep => None,
     };
 
     let changed = organizations::change(&app, &visitor.caller, own, new).await;
+    // The issuer decides who signs in, so the policy may require that others agree.
     if needs_approval(&changed) {
         let act = visitor.texts.text("sign-on-title");
         let change = ProposedChange::SingleSignOn {

@@ -29,7 +29,9 @@ const NEXT_LIMIT: usize = 500;
 
 /// Returns a path that leads to a page of the console; none for other places.
 pub fn local(next: &str) -> Option<&str> {
+    // Only paths of the console. Any other address would make the sign-in an open redirect.
     let rest = next.strip_prefix(PATH)?;
+    // `/consolex` begins the same and is another page.
     let is_below = rest.is_empty() || rest.starts_with(['/', '?']);
     let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
     let path = rest.split(['?', '#']).next().unwrap_or_default();
@@ -51,6 +53,7 @@ pub fn address(parts: &Parts) -> String {
         .path_and_query()
         .map_or("", |asked| asked.as_str());
     match local(asked) {
+        // A form cannot be sent again after the sign-in, so only pages are worth coming back to.
         Some(next) if parts.method == Method::GET && next != PATH => {
             let next = encoded(next);
             format!("{PATH}/sign-in?next={next}")
@@ -133,10 +136,13 @@ impl FromRequest<App> for SignInForm {
     async fn from_request(request: Request, app: &App) -> Result<Self, Response> {
         let (parts, body) = request.into_parts();
         let texts = plain(&parts.headers);
+        // Another site could sign the visitor in to an account of its own and read what the visitor enters
+        // there.
         if is_foreign(app, &parts.headers) {
             return Err(refused(texts));
         }
 
+        // Before the form is read, by address: there is no credential, and each form may send a mail.
         limits::admit(app, LimitedCredential::SignIn, "", &parts)
             .map_err(IntoResponse::into_response)?;
         Ok(Self {
@@ -154,8 +160,10 @@ pub async fn send(State(app): State<App>, form: SignInForm) -> Response {
     let email = form.values.get("email").cloned().unwrap_or_default();
     let next = form.next().map(str::to_owned);
     let network = form.network.unwrap_or_default();
+    // Not awaited, because the time of the answer would tell whether the address has access.
     tokio::spawn(async move {
         let requested = sessions::request_link(&app, &email, next.as_deref(), &network);
+        // The visitor gets the same page in any case, so the log is the only trace of a failure.
         if let Err(error) = requested.await {
             tracing::error!(%error, "a sign-in link could not be sent");
         }
@@ -220,6 +228,7 @@ pub async fn enter(
     Path((link, code)): Path<(String, String)>,
     request: Request,
 ) -> Response {
+    // There is no session yet, and thus no token for the form. Its origin has to be enough.
     let (parts, _) = request.into_parts();
     let texts = plain(&parts.headers);
     if is_foreign(&app, &parts.headers) {
@@ -237,6 +246,7 @@ pub async fn enter(
         return over(texts);
     }
     if offered.leads_to_issuer() {
+        // The link shows that the user has the mailbox, which the issuer cannot.
         if let Err(error) = sessions::prove(&app, &offered).await {
             return failed(error);
         }
@@ -252,6 +262,7 @@ pub async fn enter(
             let next = next.as_deref().and_then(local).unwrap_or(PATH);
             (cookie, Redirect::to(next)).into_response()
         }
+        // Another request was first, or the access ended a moment ago.
         Ok(None) => over(texts),
         Err(error) => failed(error),
     }
@@ -259,6 +270,7 @@ pub async fn enter(
 
 /// Ends the session.
 pub async fn leave(State(app): State<App>, form: ConsoleForm) -> Response {
+    // The session ends first. The user is signed out here even if the issuer cannot be reached.
     let signed_in = &form.visitor.signed_in;
     if let Err(error) = sessions::end(&app, &signed_in.user, Some(&signed_in.session.id)).await {
         return failed(error);
@@ -321,6 +333,7 @@ pub async fn end_session(
     Path(id): Path<String>,
     form: ConsoleForm,
 ) -> Response {
+    // Only sessions of the user can end here. A text that is no id names none, and the user gets the list.
     if let Some(id) = SessionId::parse(&id)
         && let Err(error) = sessions::end(&app, &form.visitor.signed_in.user, Some(&id)).await
     {

@@ -44,6 +44,7 @@ pub fn onward(texts: Texts, to: &str) -> Response {
     let body = html! { p { a href=(to) { (texts.text("sign-on-continue")) } } };
     let title = texts.text("sign-in-title");
     let page = PageLook::plain(texts).notice(StatusCode::OK, &title, None, body);
+    // The page has a link as well, so it works without the header.
     match HeaderValue::from_str(&format!("0; url={to}")) {
         Ok(refresh) => ([("refresh", refresh)], page).into_response(),
         Err(_) => page,
@@ -91,6 +92,7 @@ pub async fn offer(
 ) -> Response {
     let (parts, _) = request.into_parts();
     let texts = plain(&parts.headers);
+    // Each request reads an organization for a stranger, so addresses are counted.
     if let Err(refused) = limits::admit(&app, LimitedCredential::SignIn, "", &parts) {
         return refused.into_response();
     }
@@ -129,6 +131,7 @@ pub async fn begin(
 ) -> Response {
     let (mut parts, _) = request.into_parts();
     let texts = plain(&parts.headers);
+    // Another site could begin a sign-in that ends in an account of its own.
     if is_foreign(&app, &parts.headers) {
         return refused(texts);
     }
@@ -139,6 +142,7 @@ pub async fn begin(
         return problem(texts, &SignOnProblem::Unknown);
     };
 
+    // Only a confirmation belongs to the present session. Without one, the sign-in begins a new session.
     let visitor = match query.confirm.as_deref() {
         Some("yes") => Visitor::from_request_parts(&mut parts, &app).await.ok(),
         _ => None,
@@ -167,14 +171,17 @@ pub async fn finish(
         return refused.into_response();
     }
 
+    // The sealed cookie binds the answer to the browser that began: an answer from elsewhere finds none.
     let begun = named_cookie(&parts.headers, COOKIE).unwrap_or_default();
     let finished = single_sign_on::finish(&app, begun, &answer, origin(&app, &parts)).await;
+    // The first answer uses the cookie up, also when it is refused.
     let over = [(header::SET_COOKIE, pending("", 0))];
     match finished {
         Ok(finished) => {
             let next = finished.next.as_deref().and_then(local).unwrap_or(PATH);
             let mut page = (over, onward(texts, next)).into_response();
             if let Some(secret) = &finished.session {
+                // Appended, because the response already ends the other cookie.
                 page.headers_mut()
                     .append(header::SET_COOKIE, cookie(Some(secret)));
             }
@@ -191,6 +198,7 @@ pub fn problem(texts: Texts, problem: &SignOnProblem) -> Response {
         SignOnProblem::Unknown => (StatusCode::NOT_FOUND, "sign-on-unknown"),
         SignOnProblem::Over => (StatusCode::GONE, "sign-on-over"),
         SignOnProblem::Refused(_) => (StatusCode::FORBIDDEN, "sign-on-refused"),
+        // The issuer or its settings are at fault, and not the visitor.
         SignOnProblem::Untrusted(_) | SignOnProblem::Address(_) | SignOnProblem::Issuer(_) => {
             (StatusCode::BAD_GATEWAY, "sign-on-failed")
         }
@@ -206,6 +214,7 @@ pub fn problem(texts: Texts, problem: &SignOnProblem) -> Response {
         }
     };
 
+    // A failure of our own is logged above as an error.
     if !matches!(problem, SignOnProblem::Failed(_)) {
         tracing::info!(%problem, "a sign-in at an issuer was refused");
     }

@@ -51,6 +51,7 @@ pub async fn list(
         return refused;
     }
 
+    // Bounds the offset that a hand-written address can ask for.
     let page = query.page.unwrap_or(1).clamp(1, 10_000);
     let (found, total) = match templates::list(&app, &visitor.caller, page, PAGE).await {
         Ok(found) => found,
@@ -136,6 +137,7 @@ pub async fn upload(State(app): State<App>, request: Request) -> Response {
 }
 
 async fn received(app: &App, request: Request) -> Result<Response, Response> {
+    // The session is checked before the body is read, so that a stranger uploads nothing.
     let (mut parts, body) = request.into_parts();
     let visitor = Visitor::from_request_parts(&mut parts, app).await?;
     if let Some(refused) = visitor.refusal(Permission::Send) {
@@ -147,6 +149,7 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
     let file = form.file().map_err(IntoResponse::into_response)?;
     let mut text = |name: &str| form.texts.remove(name).unwrap_or_default();
     let name = text("name").trim().to_owned();
+    // `CreateTemplate` is built here and not parsed, so no schema checks the name.
     if name.is_empty() {
         return Err(HttpError::bad_request("name is required").into_response());
     }
@@ -198,6 +201,7 @@ fn shown(visitor: &Visitor, template: &Template, count: usize) -> Response {
     let texts = visitor.texts;
     let act = |name: &str| format!("{}/{name}", address(&template.id));
     let sends = visitor.may(Permission::Send);
+    // Only the first pages of a long document are shown, because each picture is drawn in the sandbox.
     let body = html! {
         p.soft {
             code { (template.id) }
@@ -285,6 +289,7 @@ pub async fn picture(
 
     match drawn.await {
         Ok(picture) => {
+            // The address does not name the document, so a replaced one shows after an hour at most.
             let headers = [
                 (header::CONTENT_TYPE, "image/png"),
                 (header::CACHE_CONTROL, "private, max-age=3600"),
@@ -320,6 +325,7 @@ pub async fn preview(
             values: None,
         };
 
+        // The preview is made for a session of the builder. This one has no token and ends with the call.
         let session = FieldBuilderSession {
             user: visitor.caller.creator(),
             template,
@@ -345,6 +351,7 @@ pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
         return refused;
     }
 
+    // The builder may be on another host, so the way back is a whole URL.
     let back = format!("{}{}", app.config.console_url(), address(&id));
     let request = json!({ "template_id": id, "return_url": back });
     let request = match valid::<StartSession>(request) {

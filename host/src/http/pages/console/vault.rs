@@ -31,12 +31,14 @@ pub struct VaultQuery {
 impl VaultQuery {
     fn words(given: Option<&String>) -> Option<String> {
         let text = given?.trim();
+        // PostgreSQL takes no U+0000 in a text, and an address can be longer than the field allows.
         let text: String = text.chars().filter(|one| *one != '\0').take(200).collect();
         (!text.is_empty()).then_some(text)
     }
 
     /// Returns the search.
     pub fn search(&self) -> EnvelopeSearch {
+        // A released record has left the vault, so it is never in one list with the others.
         let status = match self.released.as_deref() {
             Some("yes") => EnvelopeStatus::VaultedOut,
             _ => EnvelopeStatus::Vaulted,
@@ -68,6 +70,7 @@ pub async fn found(
 ) -> Result<Vec<(FoundEnvelope, VaultedRecord)>, ServiceError> {
     let found = envelopes::search(app, caller, search, limit).await?;
     let ids: Vec<&EnvelopeId> = found.iter().map(|one| &one.id).collect();
+    // One query for all rows of the page instead of one for each.
     let mut kept = integrity::of_records(app, &caller.org, &ids).await?;
     let records = found.into_iter().map(|one| {
         let record = kept.remove(&one.id).unwrap_or_default();
@@ -144,6 +147,7 @@ pub async fn list(
         @if let Some(older) = older { p { a href=(older) { (texts.text("console-older")) } } }
     };
 
+    // A vault-in changes the numbers by status, which this stream follows.
     visitor.live_page(
         Place::Vault,
         &LiveList::Envelopes,

@@ -49,9 +49,11 @@ fn secret(headers: &HeaderMap) -> Option<&str> {
 /// 3.1); programs name neither.
 pub fn is_foreign(app: &App, headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site");
+    // `same-site` does not count: another host of the domain may belong to an attacker.
     if site.is_some_and(|site| site != "same-origin") {
         return true;
     }
+    // A program has no cookie of a browser that another site could misuse.
     let Some(origin) = headers.get(header::ORIGIN) else {
         return false;
     };
@@ -131,6 +133,7 @@ impl Visitor {
     }
 
     fn is_token(&self, given: &str) -> bool {
+        // In constant time, so that the time does not tell how much of a guess is right.
         let right = self.signed_in.form_token.as_bytes();
         given.as_bytes().ct_eq(right).into()
     }
@@ -177,6 +180,7 @@ impl FromRequestParts<App> for Visitor {
         let lookup = lookup.map_err(refused)?;
         let found = sessions::signed_in(lookup.core(), &secret).await;
         let found = found.map_err(|error| refused(error.into()))?;
+        // Counts an unknown cookie against its network before the visitor is led to the sign-in.
         lookup.settle(app, found.is_some()).map_err(refused)?;
 
         let Some(signed_in) = found else {
@@ -184,6 +188,7 @@ impl FromRequestParts<App> for Visitor {
         };
 
         let user = WebUser::from(&signed_in);
+        // A second extractor of the same request would have the same values, so the first ones stay.
         let notes = notes::of(parts);
         let _ = notes.org.set(user.org.clone());
         let _ = notes.credential.set(signed_in.session.id.to_string());
@@ -250,6 +255,7 @@ pub async fn read_form(request: Request, app: &App) -> Result<BTreeMap<String, S
         .map_err(IntoResponse::into_response)?;
     let values: BTreeMap<String, String> =
         url::form_urlencoded::parse(&bytes).into_owned().collect();
+    // PostgreSQL takes no U+0000. Refused here, it is a mistake in the form and no error of the database.
     if values.values().any(|value| value.contains('\0')) {
         Err(HttpError::bad_request("A value has the character U+0000").into_response())
     } else {

@@ -99,8 +99,10 @@ enum Piece<'a> {
 }
 
 fn rendered(slug: &'static str, source: &'static str) -> Guide {
+    // The same files are read on GitHub, which has both extensions.
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     let mut pieces: Vec<Piece<'_>> = Vec::new();
+    // Text before the first heading goes into a section without a title, which the search leaves out.
     let mut sections = vec![Section {
         id: String::new(),
         title: String::new(),
@@ -115,6 +117,7 @@ fn rendered(slug: &'static str, source: &'static str) -> Guide {
     let mut heading: Option<(usize, HeadingLevel, String)> = None;
     let mut code: Option<(String, String)> = None;
 
+    // The end of a link does not repeat its address, so the stack remembers whether its start was written.
     let mut links = Vec::new();
     for event in Parser::new_ext(source, options) {
         match &event {
@@ -148,6 +151,8 @@ fn rendered(slug: &'static str, source: &'static str) -> Guide {
 
         match event {
             Event::Start(Tag::Heading { level, .. }) => {
+                // The id needs the whole text of the heading. Its opening tag is inserted at this place
+                // once that is known.
                 heading = Some((pieces.len(), level, String::new()));
             }
             Event::End(TagEnd::Heading(level)) => {
@@ -183,6 +188,7 @@ fn rendered(slug: &'static str, source: &'static str) -> Guide {
                     pieces.push(Piece::Code { language, text });
                 }
             }
+            // Collected above. The end of the block writes it as a sample.
             Event::Text(_) if code.is_some() => {}
             Event::Start(Tag::Link {
                 link_type,
@@ -190,6 +196,7 @@ fn rendered(slug: &'static str, source: &'static str) -> Guide {
                 title,
                 id,
             }) => {
+                // A link to a file that is not served keeps its words and loses its address.
                 let served = served(&dest_url);
                 links.push(served.is_some());
                 if let Some(address) = served {
@@ -214,6 +221,7 @@ fn rendered(slug: &'static str, source: &'static str) -> Guide {
     }
 
     let sentence = about.split(". ").next().unwrap_or_default().trim();
+    // Some guides introduce a list, with a colon at the end of their first sentence.
     let about = format!("{}.", sentence.trim_end_matches(['.', ':']));
     Guide {
         slug,
@@ -236,6 +244,7 @@ fn unique(ids: &mut BTreeMap<String, usize>, text: &str) -> String {
     let count = ids.entry(id.clone()).or_default();
     *count += 1;
 
+    // GitHub leaves the first of several equal headings without a number.
     match *count {
         1 => id,
         more => format!("{id}-{}", more - 1),
@@ -252,6 +261,7 @@ fn served(link: &str) -> Option<String> {
         Some((file, anchor)) => (file, format!("#{anchor}")),
         None => (link, String::new()),
     };
+    // People who follow the link want to read the reference and not its JSON.
     if file == "openapi.json" {
         return Some("/docs/api".into());
     }
@@ -271,6 +281,8 @@ fn written(pieces: Vec<Piece<'_>>) -> String {
     for piece in pieces {
         match piece {
             Piece::Code { language, text } => {
+                // A second sample in the same language is another step and no translation, so it begins a
+                // new group.
                 let repeats = samples.iter().any(|(known, _)| *known == language);
                 if repeats || tab(&language).is_none() {
                     end_samples(&mut page, &mut events, &mut samples, &mut groups);
@@ -284,6 +296,7 @@ fn written(pieces: Vec<Piece<'_>>) -> String {
                 }
             }
             Piece::Event(event) => {
+                // Samples are one group only while nothing stands between them.
                 end_samples(&mut page, &mut events, &mut samples, &mut groups);
                 // Tables scroll by themselves on narrow screens.
                 match &event {
@@ -301,6 +314,7 @@ fn written(pieces: Vec<Piece<'_>>) -> String {
         }
     }
 
+    // The page may end with a sample.
     end_samples(&mut page, &mut events, &mut samples, &mut groups);
     pulldown_cmark::html::push_html(&mut page, events.into_iter());
     page
@@ -333,6 +347,7 @@ fn end_samples(
         },
     };
 
+    // The text before the sample is written first, because the page grows in one order only.
     pulldown_cmark::html::push_html(page, std::mem::take(events).into_iter());
     let PreEscaped(block) = block;
     page.push_str(&block);

@@ -116,6 +116,7 @@ fn kept(kind: &'static str, body: impl IntoResponse) -> Response {
     let mut response = body.into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    // The addresses have no version, so a browser has the guides of an upgrade after an hour at most.
     let lifetime = HeaderValue::from_static("max-age=3600");
     headers.insert(header::CACHE_CONTROL, lifetime);
     let nosniff = HeaderValue::from_static("nosniff");
@@ -200,6 +201,7 @@ fn page(guide: Option<&Guide>, title: &str, content: &Markup) -> Response {
     };
 
     let mut response = kept("text/html; charset=utf-8", page.into_string());
+    // The guides work without scripts, so their policy allows none.
     let policy = HeaderValue::from_static(POLICY);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, policy);

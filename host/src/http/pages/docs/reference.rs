@@ -83,6 +83,7 @@ fn hashes(page: &str, element: &str) -> String {
     while let Some((_, from)) = rest.split_once(&start)
         && let Some((text, after)) = from.split_once(&end)
     {
+        // Browsers hash exactly the text between the tags.
         let hash = BASE64_STANDARD.encode(Sha256::digest(text));
         sources.push(format!("'sha256-{hash}'"));
         rest = after;

@@ -17,6 +17,7 @@ pub struct Hit {
 /// Returns the sections that have all words, those with words in their heading first.
 pub fn sections(question: &str) -> Vec<Hit> {
     let question = question.to_lowercase();
+    // Each word is searched in every guide, so their number bounds the work of a request.
     let words: Vec<&str> = question.split_whitespace().take(8).collect();
     if words.is_empty() {
         return Vec::new();
@@ -30,6 +31,7 @@ pub fn sections(question: &str) -> Vec<Hit> {
             let has_all = words
                 .iter()
                 .all(|word| heading.contains(word) || text.contains(word));
+            // Text before a page's title is in a section without an id, to which no link could lead.
             if has_all && !section.title.is_empty() {
                 let in_heading = words.iter().filter(|word| heading.contains(**word)).count();
                 let times: usize = words.iter().map(|word| text.matches(word).count()).sum();
@@ -51,6 +53,7 @@ fn hit(guide: &Guide, section: &Section, word: &str) -> Hit {
     } else {
         format!("{} · {}", guide.title, section.title)
     };
+    // Cut by characters, because a cut by bytes could fall into one.
     let text: Vec<char> = section
         .text
         .split_whitespace()
@@ -58,7 +61,10 @@ fn hit(guide: &Guide, section: &Section, word: &str) -> Hit {
         .join(" ")
         .chars()
         .collect();
+    // Only ASCII is lowered: other letters can change their length, and the place would be another one
+    // in `text`.
     let lower: String = text.iter().map(char::to_ascii_lowercase).collect();
+    // A word that stands in the heading only gets the beginning of the section.
     let at = lower.find(word).map_or(0, |at| lower[..at].chars().count());
     let from = at.saturating_sub(AROUND);
 

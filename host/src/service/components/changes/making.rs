@@ -33,6 +33,7 @@ pub async fn apply(
     let change = find(core, org, id).await?;
     still_open(&change, core.clock.now())?;
     let component = match &change.content.change {
+        // Loaded before the lock, which is one for all organizations.
         RequestedChange::Activate { component_id, .. } => {
             let component = get(core, &owner, component_id.as_str()).await?;
             following::prepare(core, management, &component).await?;
@@ -50,6 +51,8 @@ pub async fn apply(
     still_open(&change, now)?;
 
     if let Err(problem) = unchanged(core, &mut tx, &change, component.as_ref(), now).await? {
+        // Committed although the caller gets an error: the approvals were about another base, and are worth
+        // nothing any more.
         let state = ChangeState::Outdated;
         rows::close(&mut tx, &change, state, &owner.actor, now, None).await?;
         let details = json!({ "change_id": change.id, "code": problem.code() });
@@ -58,6 +61,7 @@ pub async fn apply(
         return Err(problem.into());
     }
 
+    // The policy of now, under the lock: a stricter one since the approvals counts.
     let policy = policy_of(core, &mut tx, org).await?;
     let approved_by = permit(core, &mut tx, &change, &policy, now).await?;
     let made = make(
@@ -71,6 +75,7 @@ pub async fn apply(
     )
     .await?;
 
+    // Fixed now: a later policy does not change what an emergency still needs.
     change.content.approvals_required = Some(change.content.change.reviews_required(&policy));
     rows::set_content(&mut tx, &change).await?;
     let state = ChangeState::Applied;
@@ -98,6 +103,7 @@ async fn unchanged(
 ) -> Result<Result<(), ChangeProblem>, ServiceError> {
     let (org, content) = (&change.org, &change.content);
     let instance = match &content.change {
+        // A policy has no activations. Its base is the policy that it replaces.
         RequestedChange::Policy { previous, .. } => {
             let same = policy_of(core, tx, org).await? == *previous;
             return Ok(same.then_some(()).ok_or(ChangeProblem::BaseMoved));
@@ -139,6 +145,7 @@ async fn permit(
     let reviews = rows::reviews(tx, org, &change.id).await?;
     let uploader = uploader(tx, change).await?;
     let approved_by = approvals(change, &reviews, policy, uploader.as_deref());
+    // One other person is enough in an emergency. The missing approvals are due afterwards.
     if content.is_emergency {
         return if approved_by.is_empty() {
             Err(ChangeProblem::SecondPersonMissing.into())
@@ -154,6 +161,7 @@ async fn permit(
         return Err(ChangeProblem::ApprovalsMissing { given, required }.into());
     }
 
+    // The comparison was with rules that may have been replaced since.
     let fresh = match (&content.comparison, content.change.slot()) {
         (Some(comparison), Some(slot)) => {
             // Also those of the installation may have changed.

@@ -211,6 +211,7 @@ pub async fn waiting(core: &Core, org: &OrgId) -> Result<Vec<ChangeView>, Servic
         ChangeState::Applied => change.content.is_emergency,
         _ => false,
     };
+    // First by what the rows have: a view of each costs several reads.
     found.retain(may_wait);
 
     let mut views = Vec::new();
@@ -243,6 +244,7 @@ async fn find_in(
 pub async fn view(core: &Core, change: ComponentChange) -> Result<ChangeView, ServiceError> {
     let mut connection = core.store.read().await?;
     let reviews = rows::reviews(&mut connection, &change.org, &change.id).await?;
+    // By the present policy: an approval of a role that no longer reviews does not count.
     let policy = policy::policy_of(core, &mut connection, &change.org).await?;
     let uploader = uploader(&mut connection, &change).await?;
     drop(connection);
@@ -285,6 +287,7 @@ fn shown_config(core: &Core, change: &ComponentChange) -> Option<Value> {
     let RequestedChange::Activate { instance, .. } = &change.content.change else {
         return None;
     };
+    // A key that this node lacks shows no settings, and the request stays readable.
     let at = InstanceReference::own(&change.org, instance.as_deref().unwrap_or(EMBEDDED));
     let config = InstanceConfig::open(change.config.as_deref()?, &core.cipher, &at)?;
     Some(config.without_secrets())
@@ -304,6 +307,7 @@ impl From<ChangeReview> for ReviewView {
 }
 
 fn state_at(change: &ComponentChange, now: Timestamp) -> ChangeState {
+    // No task closes expired requests. They count as expired from their time on.
     if change.state == ChangeState::Open && change.expires_at <= now {
         ChangeState::Expired
     } else {
@@ -335,9 +339,11 @@ fn approvals(
     let answers = reviews.iter().filter(|one| one.verdict != Verdict::Comment);
     for review in answers {
         let account = review.identity.as_ref();
+        // A person with two addresses has one account at the issuer, and one vote.
         approved.retain(|one| {
             !same_person(&one.by, &review.by) && !same_account(one.identity.as_ref(), account)
         });
+        // The review was checked when it was given. The policy may have changed since.
         let counts = review.verdict == Verdict::Approve
             && review.void.is_none()
             && policy.lets_review(review.role)

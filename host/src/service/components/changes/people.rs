@@ -25,6 +25,7 @@ pub async fn permit_role(
     org: &OrgId,
     role: Role,
 ) -> Result<(), ServiceError> {
+    // The lock of all changes: an approval is not counted while a reviewer is being made.
     components::lock_changes(tx).await?;
     let policy = policy_of(core, tx, org).await?;
     if policy.reviews_required > 0 && policy.lets_review(role) {
@@ -66,6 +67,7 @@ pub(super) async fn propose_sign_on(
     officer: &ChangeOfficer,
     new: Option<ChangeSingleSignOn>,
 ) -> Result<ProposedAccess, ServiceError> {
+    // An admin who names an issuer could sign in as an owner.
     if officer.role != Role::Owner {
         return Err(ServiceError::NotAllowed(
             "Only an owner changes the sign-in",
@@ -82,14 +84,17 @@ pub(super) async fn propose_sign_on(
 
     let (settings, secret) = match checked {
         Some(CheckedSignOn { settings, secret }) => (Some(settings), secret),
+        // Without an issuer, the secret of its client has no use and is removed.
         None => (None, Some(None)),
     };
     let client_secret = match &secret {
+        // Request and ledger show what becomes of the secret, and not the secret.
         None => SecretChange::Keep,
         Some(None) => SecretChange::Remove,
         Some(Some(_)) => SecretChange::Set,
     };
 
+    // Sealed for the column that it ends in, so that applying only copies it.
     let context = secret_context(org.as_str());
     let sealed = secret.flatten();
     let sealed = sealed.map(|secret| core.cipher.encrypt(&secret, &context));
@@ -127,6 +132,7 @@ pub(super) async fn propose_role(
     let user = named(core, &officer.caller.org, user).await?;
     let manager = officer.manager();
     manager.is_other(&user)?;
+    // For both roles: only an owner takes the role of one away or gives it.
     manager.may_give(user.role)?;
     manager.may_give(role)?;
     let change = RequestedChange::ChangeRole {
@@ -162,6 +168,7 @@ pub(super) async fn propose_move(
     };
     if let Some(into) = &into {
         manager.may_give(into.role)?;
+        // A user with an account would lose it to the moved one.
         let is_free = into.identity.is_none() && into.status != UserStatus::Ended;
         if !is_free || into.id == user.id {
             let message = "An account is moved to another user who has access and no account";
@@ -194,6 +201,7 @@ pub(super) async fn is_unchanged(
     org: &OrgId,
     change: &RequestedChange,
 ) -> Result<bool, ServiceError> {
+    // An approval is about the state that the reviewers saw.
     Ok(match change {
         RequestedChange::SingleSignOn { previous, .. } => {
             let organization = organization_rows::get(connection, org).await?;
@@ -257,6 +265,7 @@ pub(super) async fn make(
             organizations::put_sign_on(tx, org, actor, settings, secret, alone, now).await?;
         }
         RequestedChange::InviteUser { email, role } => {
+            // The officer who applies needs the power as well, and may be another one than the requester.
             manager.may_give(*role)?;
             let new = NewUser {
                 email: email.clone(),
@@ -315,6 +324,7 @@ pub(super) async fn check_access(
     tx: &mut WriteTransaction,
     officer: &ChangeOfficer,
 ) -> Result<Option<User>, ServiceError> {
+    // The token was valid when the request began, and may have been revoked since.
     let org = &officer.caller.org;
     if let Some(token) = &officer.token
         && tokens::is_revoked(tx, org, token).await?
@@ -371,7 +381,9 @@ impl InvitationTree {
     /// Returns who let an actor in, and who let those in. It ends at the operator, and at what two people approved.
     fn inviters(&self, actor: &str) -> Vec<String> {
         let mut found = Vec::new();
+        // In lower case: addresses of one person differ in case by accident.
         let mut actor = actor.to_lowercase();
+        // A user of an issuer may have named that issuer: such a chain is a circle and would never end.
         while let Some(by) = self.inviter(&actor).filter(|by| !found.contains(by)) {
             found.push(by.clone());
             actor = by;
@@ -402,6 +414,7 @@ impl InvitationTree {
         let email = actor.to_lowercase();
         let email = email.strip_prefix("user:").unwrap_or_default();
         let user = self.users.iter().find(|user| user.email == email);
+        // Without an issuer of the organization, no sign-in could have named another person's address.
         let (Some(since), Some(user)) = (since, user) else {
             return false;
         };

@@ -65,6 +65,7 @@ pub async fn set_policy(
     check_policy(&next, &[])?;
     let (owner, org) = (officer.owner(), &officer.caller.org);
     let mut tx = core.store.begin().await?;
+    // The lock of all changes: no request is applied between the check and the write.
     components::lock_changes(&mut tx).await?;
     permit_alone(core, &mut tx, &owner).await?;
     let previous = policy_of(core, &mut tx, org).await?;
@@ -121,6 +122,7 @@ pub(super) async fn put_policy(
     next: ChangePolicy,
     change: Option<&ChangeId>,
 ) -> Result<(), ServiceError> {
+    // The settings are one document: a concurrent change of another one would be lost.
     organizations::lock(tx, org).await?;
     let organization = organizations::get(tx, org).await?;
     let mut organization = organization.ok_or(ServiceError::NotFound("Organization"))?;

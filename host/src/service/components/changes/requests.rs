@@ -118,6 +118,7 @@ pub async fn create(
     let (owner, org) = (officer.owner(), &officer.caller.org);
     check_reason(&new)?;
     let policy = policy(core, org).await?;
+    // A policy, a role or a sign-in that passes without reviews would end the protection itself.
     if new.emergency && new.change.slot().is_none() {
         return Err(ServiceError::Invalid(vec![ValidationIssue::new(
             "invalid_value",
@@ -128,6 +129,8 @@ pub async fn create(
         )]));
     }
 
+    // Before the lock, which is one for all organizations: a candidate is compiled, compared and a vendor
+    // asked.
     let proposed = propose(core, management, officer, &policy, new.change).await?;
     let compares = match &proposed.component {
         Some(component) if proposed.change.activates_rules() && !new.emergency => {
@@ -145,11 +148,13 @@ pub async fn create(
 
     // After the lock: an activation that came before is effective by now.
     let now = core.clock.now();
+    // Counted under the lock, so that concurrent requests do not exceed it together.
     if rows::count_open(&mut tx, org, now).await? >= OPEN {
         let message = format!("There are {OPEN} open change requests; apply or withdraw some");
         return Err(ServiceError::Conflict(message));
     }
 
+    // The approvals are about these activations. `apply` compares their digest.
     let base = base(&mut tx, org, &proposed.change, &proposed.instance, now).await?;
     if let RequestedChange::RollBack {
         slot,
@@ -166,6 +171,7 @@ pub async fn create(
         }
     }
 
+    // `approvals_required` is fixed when the change is applied; until then it follows the policy.
     let change = ComponentChange {
         id: ChangeId::new(),
         org: org.clone(),
@@ -215,6 +221,7 @@ fn check_reason(new: &NewChange) -> Result<(), ServiceError> {
         ));
     }
 
+    // Rules have a repository that reviewers can read. A provider's component may come from its vendor.
     let activates_rules =
         matches!(&new.change, ProposedChange::Activate { slot, .. } if !slot.is_provider());
     if activates_rules && new.source.is_none() {
@@ -298,6 +305,7 @@ async fn propose(
                 effective_at,
             };
             let checked = activation::check(core, owner, slot, request).await?;
+            // Reviewers see the vendor's answer with the request, because they cannot see the secrets.
             let probe = if slot.is_provider() {
                 following::prepare(core, management, &checked.component).await?;
                 probe::probe(core, management, owner, &checked).await?
@@ -325,6 +333,7 @@ async fn propose(
             activation_id,
         } => {
             let name = activation::instance_of(core, owner, slot, instance.as_deref())?;
+            // Resolved now: the approvals are about this activation, even if another one is current later.
             let current = match activation_id {
                 Some(id) => ActivationId::parse(&id),
                 None => {
@@ -399,6 +408,7 @@ pub(super) async fn base(
     };
     let here = all.iter().filter(|one| one.instance == instance);
     let mut ids: Vec<&str> = here.map(|one| one.id.as_str()).collect();
+    // Sorted, so that the digest does not depend on the database.
     ids.sort_unstable();
 
     Ok(ChangeBase {
@@ -414,6 +424,7 @@ async fn compared(
     officer: &ChangeOfficer,
     component: &Component,
 ) -> Result<ChangeComparison, ServiceError> {
+    // By the service: a report that the requester hands in could be about another component.
     let (caller, all) = (&officer.caller, ReplayRequest::default());
     let id = component.id.as_str();
     let report = shadow::replay(core, management, caller, id, &all, |_| {}).await?;
@@ -457,9 +468,11 @@ pub async fn compare(
         }
     };
 
+    // Before the lock, because the rules run for a minute or more.
     let comparison = compared(core, management, officer, &component).await?;
     let mut tx = core.store.begin().await?;
     components::lock_changes(&mut tx).await?;
+    // Again under the lock: a reviewer may have closed the request meanwhile.
     let mut change = find_in(&mut tx, org, id).await?;
     still_open(&change, now)?;
     change.content.comparison = Some(comparison.clone());

@@ -53,8 +53,10 @@ pub async fn review(
 
     let (owner, org, now) = (officer.owner(), &officer.caller.org, core.clock.now());
     let mut tx = core.store.begin().await?;
+    // The lock of all changes: no approval is added while `apply` counts them.
     components::lock_changes(&mut tx).await?;
     let user = check_access(&mut tx, officer).await?;
+    // The role of now: a token can still have an earlier one.
     let role = user.map_or(officer.role, |user| user.role);
     let change = find_in(&mut tx, org, id).await?;
     if rows::reviews(&mut tx, org, &change.id).await?.len() >= REVIEWS {
@@ -63,6 +65,7 @@ pub async fn review(
     }
 
     let state = state_at(&change, now);
+    // The approvals that an emergency did without are given afterwards.
     let is_late = change.content.is_emergency && state == ChangeState::Applied;
     if state != ChangeState::Open && !is_late {
         return Err(ChangeProblem::Closed(state).into());
@@ -73,6 +76,7 @@ pub async fn review(
         if !policy.lets_review(role) {
             return Err(ChangeProblem::RoleReviews.into());
         }
+        // Requester and uploader have made the change together: neither is a second person.
         if officer.requested(&change) {
             return Err(ChangeProblem::RequesterReviews.into());
         }
@@ -85,6 +89,7 @@ pub async fn review(
             return Err(ChangeProblem::UploaderReviews.into());
         }
 
+        // Only for approvals. A refusal gives no power, so an invitee may refuse.
         if new.verdict == Verdict::Approve {
             let reviews = rows::reviews(&mut tx, org, &change.id).await?;
             let approved = approvals(&change, &reviews, &policy, uploader.as_deref());
@@ -105,6 +110,7 @@ pub async fn review(
     };
 
     rows::insert_review(&mut tx, &change, &review).await?;
+    // A late refusal closes nothing, because the change is made.
     if new.verdict == Verdict::Refuse && state == ChangeState::Open {
         rows::close(
             &mut tx,

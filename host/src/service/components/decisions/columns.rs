@@ -80,10 +80,12 @@ impl<W: Write + Send> ColumnWriter<W> {
     }
 
     pub fn finish(mut self) -> io::Result<()> {
+        // The last rows are no full group.
         if !self.rows.is_empty() {
             self.group().map_err(unwritable)?;
         }
 
+        // Behind the rows: programs that read only the table do not see them, and the head is known last.
         for (key, value) in [
             ("holdfast.blocks", json!(self.blocks)),
             ("holdfast.head", json!(self.head)),
@@ -107,6 +109,7 @@ impl<W: Write + Send> ColumnWriter<W> {
         let numbers =
             |number: fn(&DecisionLine) -> i64| -> Vec<i64> { rows.iter().map(number).collect() };
 
+        // In the order of `SCHEMA`: the writer hands out one column after the other.
         let group = &mut row_group;
         column::<Int64Type>(group, &numbers(|row| row.block))?;
         column::<Int64Type>(group, &numbers(|row| row.position.cast_signed()))?;
@@ -156,6 +159,7 @@ fn optional(
     texts: impl Iterator<Item = Option<String>>,
 ) -> Result<(), ParquetError> {
     let texts: Vec<Option<String>> = texts.collect();
+    // Parquet stores only the values that are there, and a level for each row.
     let levels: Vec<i16> = texts.iter().map(|text| i16::from(text.is_some())).collect();
     let values: Vec<ByteArray> = texts
         .into_iter()

@@ -118,6 +118,7 @@ pub async fn is_block_of(
 ) -> Result<bool, ServiceError> {
     let chain = DecisionChain::of(org);
     let mut connection = core.store.read().await?;
+    // The entry is read again from the chain: the caller's copy may be of another organization.
     let found = ledger::behind(&mut connection, org, &chain, block.sequence - 1, 1).await?;
     Ok(found.first() == Some(block))
 }
@@ -162,6 +163,7 @@ async fn record_block(core: &Core, org: &OrgId) -> Result<bool, ServiceError> {
         details: json!({ "count": count, "root": root, "from": from, "to": to }),
     };
     let entry = ledger::append(&mut tx, Some(org), &chain, entry).await?;
+    // The lines have the number already. An entry at another place would void the proof of each.
     if entry.sequence != block {
         return Err(StoreError::Conflict.into());
     }
@@ -246,6 +248,7 @@ pub async fn export(
 
     let folder = core.config.spool_folder();
     let written = SpooledFile::written(&folder, write);
+    // After a failed read the writer ends with half a file and no error, so the reader's result counts first.
     let (written, read) = tokio::join!(written, read(core, org, &options, sender));
     let (last, has_more) = read?;
     Ok(ExportPage {
@@ -287,6 +290,7 @@ async fn read(
         let entries = ledger::behind(&mut connection, org, &chain, last, BLOCKS).await?;
         let found = places::places_behind(&mut connection, Some(org), &chain, last, BLOCKS).await?;
         let placed = entries.into_iter().zip(found);
+        // A head proves only the blocks in its tree. Newer ones come with the next export.
         let mut placed = placed.filter(|(_, (_, index))| *index < size).peekable();
         if placed.peek().is_none() {
             break;
@@ -331,6 +335,7 @@ async fn read(
         log: head,
         next: has_more.then_some(last),
     };
+    // A failed writer reports its own error.
     let _ = sender.send(ExportLine::Head(line)).await;
 
     Ok((last, has_more))

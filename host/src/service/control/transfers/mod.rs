@@ -97,6 +97,7 @@ pub async fn seller_of(
 
 /// Parses a filter by metadata: `member:value`.
 pub fn metadata_filter(member: &str, text: &str) -> Result<(String, String), ServiceError> {
+    // The name becomes part of a JSON path in SQL text, where it cannot be a parameter.
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
     let parsed = text.split_once(':');
     match parsed.filter(|(name, _)| !name.is_empty() && name.bytes().all(plain)) {
@@ -216,6 +217,7 @@ pub async fn propose(
     }
 
     let buyer = known_party(core, caller, "buyer", &form.buyer).await?;
+    // The rules would refuse each record for it, in a job that ends only after this answer.
     if buyer == caller.org {
         return Err(ServiceError::ControlRefused(Refusal {
             reason: RefusalReason::ToOneself,
@@ -225,8 +227,11 @@ pub async fn propose(
     }
 
     let records = selected(core, caller, &form).await?;
+    // Over ids only: the job reads the hash of each record when it locks it.
     let called =
         RecordTree::new(records.iter().map(|record| (record, None))).map_err(incomplete)?;
+    // `expires_at` and `seller_copy` are those of the form. A default that depends on the time would not fit
+    // the statement that the seller has signed before this call.
     let expected = ExpectedStatement {
         act: EventType::ControlTransferProposed,
         party: &caller.org,
@@ -297,6 +302,7 @@ async fn selected(
         return Err(invalid("out_of_range", &["records"], given, &message));
     }
 
+    // The Merkle tree has one leaf for each record, in the order of the ids.
     records.sort_unstable();
     if let Some(pair) = records.windows(2).find(|pair| pair[0] == pair[1]) {
         let message = "the record is in the list twice";
@@ -317,6 +323,7 @@ async fn matching(
         originator: filter.originator.clone(),
         changed_from: filter.changed_from,
         changed_before: filter.changed_before,
+        // A filter by a transfer of strangers would reveal which records are in it.
         transfer: match &filter.transfer {
             Some(id) => Some(seller_of(core, caller, id).await?),
             None => None,
@@ -325,6 +332,7 @@ async fn matching(
             Some(text) => Some(metadata_filter("filter", text)?),
             None => None,
         },
+        // A record that is offered already would only come back as refused.
         is_free: true,
         after: None,
     };
@@ -388,6 +396,7 @@ pub async fn get(
         None => RecordState::ALL.to_vec(),
     };
 
+    // One more, to learn whether another page follows.
     let (after, limit) = (page.after.as_ref(), page.limit + 1);
     let mut records = transfers::records(&mut connection, &transfer, &states, after, limit).await?;
     let limit = usize::try_from(page.limit).unwrap_or_default();
@@ -428,6 +437,7 @@ pub(super) fn check_settled(transfer: &Transfer) -> Result<(), ServiceError> {
 }
 
 pub(super) fn is_party(transfer: &Transfer, org: &OrgId) -> bool {
+    // The buyer does not know of an offer before the job has proposed its records.
     transfer.seller == *org || transfer.buyer == *org && transfer.offered_at.is_some()
 }
 
@@ -486,6 +496,7 @@ async fn begin(
     let id = TransferId::parse(id).ok_or_else(unknown)?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    // Locked, so that the expiry or the other party does not begin a step at the same time.
     let transfer = transfers::lock(&mut tx, &id).await?;
     let transfer = transfer.filter(|transfer| is_party(transfer, &caller.org));
     let transfer = transfer.ok_or_else(unknown)?;
@@ -525,6 +536,7 @@ async fn begin(
         let message = "The other party of the transfer does this".into();
         return Err(refused(RefusalReason::WrongParty, message));
     }
+    // The task that ends expired offers may be late. A party can still cancel then.
     if state != TransferState::Cancelling && transfer.expires_at <= now {
         let message = "The time of the offer is over".into();
         return Err(refused(RefusalReason::Expired, message));
@@ -537,6 +549,7 @@ async fn begin(
         epoch: None,
         content: json!({ "records": records }),
     };
+    // The statement stays with the transfer: the job copies it into the ledger entry of every record.
     let next = Transfer {
         signed: statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?,
         state,

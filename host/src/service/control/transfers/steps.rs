@@ -34,6 +34,7 @@ pub async fn expire(core: &Core) -> Result<(), ServiceError> {
     let overdue = transfers::overdue(&mut connection, now, OVERDUE).await?;
     drop(connection);
 
+    // One transaction each, so that a conflict about one transfer leaves the others expired.
     for transfer in overdue {
         let next = Transfer {
             state: TransferState::Expiring,
@@ -59,6 +60,7 @@ pub async fn expire(core: &Core) -> Result<(), ServiceError> {
 
 /// Makes the step in progress for all records of a transfer. May run twice, also at the same time.
 pub async fn advance(core: &Core, id: &TransferId) -> Result<(), ServiceError> {
+    // The tree is built once for a step. Reading 10,000 records again for each batch would be quadratic.
     let mut step = None;
     while advance_batch(core, id, &mut step).await? {
         faults::pass("transferred");
@@ -82,11 +84,14 @@ async fn records_of_step(
     let (all, last) = (RecordState::ALL, i64::MAX);
     let records = transfers::records(connection, transfer, all, None, last).await?;
     let state = transfer.state;
+    // By marks that stay. The state of a record changes during the step, and a repeat after a crash has to
+    // build the same tree.
     let about = records.iter().filter(|record| match state {
         TransferState::Proposing => true,
         TransferState::Confirming => record.accepted,
         _ => record.document_hash.is_some(),
     });
+    // The seller has signed an offer over ids alone, because the hashes are read by this very step.
     let lines = about.map(|record| {
         let hash = record.document_hash.as_deref();
         (
@@ -109,10 +114,12 @@ async fn advance_batch(
     let Some(transfer) = transfers::lock(&mut tx, id).await? else {
         return Ok(false);
     };
+    // Another worker may have ended the step since the last batch.
     let Some(step) = transfer.state.step() else {
         return Ok(false);
     };
 
+    // A party may have cancelled the transfer between two batches.
     if about
         .as_ref()
         .is_none_or(|(state, _)| *state != transfer.state)
@@ -121,8 +128,10 @@ async fn advance_batch(
     }
 
     let tree = about.as_ref().map(|(_, tree)| tree);
+    // Even an atomic transfer ends in batches: each record that is free again can be used at once.
     let together = transfer.atomic && !is_ending(transfer.state);
     let limit = if together { i64::MAX } else { BATCH };
+    // Records of earlier batches have left these states, so a repeat continues behind them.
     let records = transfers::records(&mut tx, &transfer, step.from, None, limit).await?;
     let (mut names, mut refused) = (PartyNames::default(), Vec::new());
 
@@ -137,6 +146,7 @@ async fn advance_batch(
                 ..record.clone()
             },
             Err(error) => {
+                // An error that is no refusal rolls the batch back, and the job repeats it.
                 let (record, conflict) = refusal(record, error)?;
                 conflicts.extend(conflict);
                 refused.push(record.clone());
@@ -148,6 +158,8 @@ async fn advance_batch(
         faults::pass("transferring");
     }
 
+    // In one statement: a statement for each record was a notable part of a pool's time
+    // (docs/decisions/0045).
     transfers::set_records(&mut tx, &transfer, &done).await?;
     if together && !refused.is_empty() {
         // Nothing of this transaction stays. The offer ends, with the reasons.
@@ -157,6 +169,7 @@ async fn advance_batch(
         return Ok(true);
     }
 
+    // A record that does not move must not stay locked until the other records have moved.
     for record in &refused {
         unlock(core, &mut tx, &mut names, &transfer, &record.envelope).await?;
     }
@@ -167,6 +180,8 @@ async fn advance_batch(
     }
 
     tx.commit().await?;
+    // After the commit: a report locks two envelopes in an order of its own, and could wait for this
+    // transaction.
     report(core, conflicts).await?;
     Ok(!is_over)
 }
@@ -194,6 +209,7 @@ fn refusal(
 ) -> Result<(TransferRecord, Option<FoundConflict>), ServiceError> {
     let reason = error.to_string();
     let code = match &error {
+        // Listed one by one: any other error may pass, and must not end the record's sale.
         ServiceError::DoublePledge(_) => "already_controlled",
         ServiceError::ControlRefused(refusal) => refusal_code(refusal),
         ServiceError::ConsentRequired(_) => "control_consent_required",
@@ -226,6 +242,7 @@ async fn step_of(
     about: Option<&RecordTree>,
 ) -> Result<Option<String>, ServiceError> {
     if is_ending(transfer.state) {
+        // A pending record was not locked by this transfer yet.
         if record.state != RecordState::Pending {
             unlock(core, tx, names, transfer, &record.envelope).await?;
         }
@@ -251,6 +268,7 @@ async fn step_of(
         ),
     };
 
+    // The record may have been taken out since, and be in another transfer.
     if step.to != RecordState::Proposed && locked.control.transfer.as_ref() != Some(&transfer.id) {
         return Err(ServiceError::NotFound("Record"));
     }
@@ -267,6 +285,7 @@ async fn step_of(
         _ => control.passed_on(),
     };
 
+    // With the path to the root, each record's ledger proves by itself that the record is part of the sale.
     let inclusion = about.map(|tree| tree.inclusion(&record.envelope));
     let details = json!({
         "transfer_id": transfer.id, "document_hash": record.document_hash,
@@ -291,12 +310,14 @@ async fn step_of(
         };
         transfers::sold(tx, &sold).await?;
 
+        // Only the originator has links to a copy without a watermark.
         if sold.copy != SellerCopy::Kept && sold.party == sold.org {
             let (org, id) = (&sold.org, &sold.envelope);
             downloads::expire(tx, org, id, LinkedFile::Copy, sold.sold_at).await?;
         }
     }
 
+    // The hash is frozen at the offer, so that the buyer gets the document that it inspected.
     let file = locked.envelope.record.authoritative.file();
     let offered = file.filter(|_| step.to == RecordState::Proposed);
     Ok(offered.map(|file| file.sha256.clone()))
@@ -324,6 +345,8 @@ async fn unlock(
     transfer: &Transfer,
     envelope: &EnvelopeId,
 ) -> Result<(), ServiceError> {
+    // By the seller, which is a party of every record. The buyer has no part in a record that was not
+    // offered.
     let seller = Caller {
         org: transfer.seller.clone(),
         ..acting(transfer)
@@ -332,6 +355,7 @@ async fn unlock(
         Err(ServiceError::NotFound(_)) => return Ok(()),
         locked => locked?,
     };
+    // The record is free, or offered in another transfer since.
     if locked.control.transfer.as_ref() != Some(&transfer.id) {
         return Ok(());
     }
@@ -389,11 +413,13 @@ async fn fail(
     let Some(transfer) = transfers::lock(&mut tx, id).await? else {
         return Ok(());
     };
+    // Another worker or a party was first: that step ends the transfer.
     if transfer.state != seen.state {
         return Ok(());
     }
 
     let mut names = PartyNames::default();
+    // `Refused` is no state from which the ending step takes records, so they are freed here.
     for record in refused {
         unlock(core, &mut tx, &mut names, &transfer, &record.envelope).await?;
     }
@@ -435,6 +461,7 @@ async fn end(
         TransferState::Proposed => Some(root(&moved)?),
         _ => transfer.offered.clone(),
     };
+    // The next step is another act, and gets a statement of its own.
     let next = Transfer {
         state,
         receipt,
@@ -458,6 +485,7 @@ async fn end(
         _ => EventType::ControlTransferFailed,
     };
 
+    // An acceptance is not compared: it gives the buyer nothing that it did not have since the offer.
     if [TransferState::Proposed, TransferState::Confirmed].contains(&state) {
         let job = CompareRecords {
             record: None,
@@ -467,6 +495,7 @@ async fn end(
         jobs::insert(tx, &next.seller, &job, Some(&key), now).await?;
     }
 
+    // One event for the step. One for each record would be 10,000 for both parties.
     let data = json!(named_view(tx, names, &next).await?);
     for party in [&next.seller, &next.buyer] {
         // A buyer learns of an offer when there is one.

@@ -31,6 +31,7 @@ pub(super) async fn add(
     let documents = core.components.embedded_documents(org, priority);
     let found = match documents.form_fields(pdf).await? {
         Ok(found) => found,
+        // The form is a convenience: a document without a readable one keeps the fields that it has.
         Err(error) => {
             tracing::info!(%org, ?error, "form of a document could not be read");
             return Ok(());
@@ -43,6 +44,7 @@ pub(super) async fn add(
         .into_iter()
         .filter_map(|field| imported(field, &role, pages, in_room))
     {
+        // A field that the author placed counts more than one of the form with the same name.
         let is_new = !fields.iter().any(|known| known.name == field.name);
         if is_new && fields.len() < FIELDS {
             fields.push(field);
@@ -66,6 +68,7 @@ fn imported(field: FormField, role: &str, pages: usize, in_room: bool) -> Option
         .map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "))
         .find(|name| !name.is_empty() && !is_reserved(name))?;
     let name: String = name.chars().take(NAME_CHARACTERS).collect();
+    // PDF has one type for signatures, and initials differ from them by name only.
     let field_type = match field.kind {
         FormFieldKind::Signature if name.to_lowercase().contains("initial") => "initials",
         FormFieldKind::Signature => "signature",

@@ -111,6 +111,7 @@ pub async fn session(
         return Ok(None);
     };
 
+    // The session ends with the credential that began it.
     let begun = claims.begun.as_deref();
     if !BeginningCredential::is_sealed_in_force(core, &claims.org, begun).await? {
         return Ok(None);
@@ -143,6 +144,7 @@ pub async fn session(
 
 /// Whether a URL is a page of the console.
 fn is_console(core: &Core, url: &str) -> bool {
+    // The slash belongs to the prefix: a longer host name must not pass.
     url.starts_with(&format!("{}/console/", core.config.console_url()))
 }
 
@@ -204,6 +206,7 @@ async fn page_sizes(
 }
 
 fn revision(template: &Template) -> String {
+    // Only what the builder edits counts, so a new name does not refuse a save.
     let fields = serde_json::to_vec(&template.fields).unwrap_or_default();
     let document = template.document.as_ref();
     let mut digest = Sha256::new_with_prefix(fields);
@@ -222,6 +225,7 @@ pub async fn save(
     if template.document.is_none() {
         return Err(ServiceError::Conflict("Template has no document".into()));
     }
+    // An early answer for an outdated browser. The compare-and-swap of `write` decides.
     if save.revision != revision(template) {
         return Err(changed());
     }
@@ -270,6 +274,7 @@ pub async fn attach(
     let count = reader.inspect(pdf.clone()).await??.pages.len();
     check_signable(core, owner, pdf.clone()).await?;
     let mut fields = template.fields.clone();
+    // The new document may have fewer pages.
     for field in &mut fields {
         field.areas.retain(|area| area.page as usize <= count);
     }
@@ -335,6 +340,7 @@ pub async fn preview(
         return Err(ServiceError::Invalid(issues));
     }
 
+    // The preview refuses what a save would refuse.
     check_answers(core, template, &shown.fields).await?;
     let organization = organization(core, session).await?;
     let (dates, now) = (organization.settings.dates.clone(), core.clock.now());
@@ -376,6 +382,7 @@ async fn write(
 
     let (template, user) = (after.id.as_str(), session.user.as_str());
     tracing::info!(template, user, "template changed in the builder");
+    // `synced` looks at this mark, which the row has by now.
     let written = Template {
         provider_stale: true,
         ..after
@@ -401,6 +408,7 @@ async fn check_answers(
 ) -> Result<(), ServiceError> {
     match &template.document {
         Some(document) => {
+            // Defaults and signatures are tried out on the pages, which takes the whole document.
             let pdf = core.files.get(document).await?;
             let at = (&template.org, template.provider_instance.as_str());
             answers::check(core, at, &pdf, fields, 0).await
@@ -411,6 +419,7 @@ async fn check_answers(
 
 /// Returns all problems of all fields.
 fn issues(fields: &[Field], pages: usize) -> Vec<ValidationIssue> {
+    // The author corrects a page of fields at once, so all problems are reported.
     let mut issues = reserved_names(fields);
     issues.extend(answers::options(fields));
     if fields.len() > FIELDS {
@@ -425,6 +434,7 @@ fn issues(fields: &[Field], pages: usize) -> Vec<ValidationIssue> {
         ));
     }
 
+    // Fields of one name hold one value, so they have one type.
     let mut types: BTreeMap<&str, &str> = BTreeMap::new();
     for (index, field) in fields.iter().enumerate() {
         let index = index.to_string();
@@ -434,6 +444,7 @@ fn issues(fields: &[Field], pages: usize) -> Vec<ValidationIssue> {
                 code, &path, expected, received, message,
             ));
         };
+        // The same limits as in the schema of `RequestedField`, which the API checks.
         for (member, text) in [("name", &field.name), ("role", &field.role)] {
             let length = text.trim().chars().count();
             if length == 0 || length > NAME_CHARACTERS {
@@ -519,6 +530,7 @@ fn issues(fields: &[Field], pages: usize) -> Vec<ValidationIssue> {
 /// Returns whether an area is within its page, with a tolerance for rounding.
 fn fits(area: &Area, pages: usize) -> bool {
     const ROUNDING: f64 = 1e-6;
+    // NaN fails every comparison, so such an area counts as outside.
     let inside = |start: f64, length: f64| {
         start >= 0.0 && length >= SMALLEST && start + length <= 1.0 + ROUNDING
     };

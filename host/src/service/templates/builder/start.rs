@@ -83,6 +83,7 @@ impl StartSession {
             return refuse("template_ids cannot be used on a batch");
         }
 
+        // Templates say themselves whether their signers are asked, and a session cannot change it.
         let from_templates = selection.template_id.is_some() || selection.package_id.is_some();
         if self.kba_required.is_some() && from_templates {
             return refuse("kba_required cannot be combined with template_id or package_id");
@@ -115,6 +116,7 @@ pub async fn start(
 ) -> Result<IssuedSession, ServiceError> {
     request.check()?;
     let organization = dispatch::organization(core, &caller.org).await?;
+    // An address that is not registered could lead the author to a foreign page.
     let elsewhere = request.return_url.as_deref();
     let elsewhere = elsewhere.filter(|url| !is_console(core, url));
     check_return_url(elsewhere, &organization)?;
@@ -142,6 +144,7 @@ pub async fn start(
     let token = jwt::issue(&access.builder_keys, &claims)?;
     Ok(IssuedSession {
         session_id,
+        // The token is in the fragment of the URL, which browsers do not send to servers.
         builder_url: format!("{}/builder#token={token}", core.config.public_url()),
         expires_at,
         roles: template.roles().into_iter().map(str::to_owned).collect(),
@@ -163,6 +166,7 @@ async fn for_library(
     match request.selection.read(core, caller).await? {
         Some(SelectedTemplates::Template(template)) => Ok(*template),
         Some(several) => {
+            // A request can add identity questions, but not take away those of a member.
             let kba_required = several.kba_required() || wanted;
             let new = several
                 .compose(core, pages, caller, name, kba_required, None)
@@ -210,6 +214,7 @@ async fn for_batch(
         source: "master".into(),
     };
     let name = request.template_name.clone();
+    // An author may have edited the master. Composing it again would lose that.
     let master = match current_master(core, &batch).await? {
         Some(master) => Some(master),
         None => made_before(core, &caller.org, &made_for).await?,
@@ -226,6 +231,7 @@ async fn for_batch(
             }
             None => {
                 let new = NewComposition {
+                    // A batch without a source begins with an empty document, which the author attaches.
                     name: name.unwrap_or_else(|| batch.name.clone()),
                     kba_required: batch.kba_required,
                     origin: Origin::Document,
@@ -300,6 +306,7 @@ async fn for_envelope(
         request.kba_required,
     )
     .await?;
+    // An edited document stays the envelope's. Only another source replaces it.
     if envelope.template.as_ref() != Some(&template.id) {
         let mut tx = core.store.begin().await?;
         let now = core.clock.now();
@@ -368,6 +375,7 @@ pub async fn document_to_send(
         return Ok(before);
     }
 
+    // A template that was edited meanwhile has another hash, and so another document.
     let source = format!("{} as of {}", selected.source(), selected.content());
     let (made_for, before) = built(core, envelope, source).await?;
     if let Some(before) = before {
@@ -392,6 +400,7 @@ pub async fn document_of(
 ) -> Result<Template, ServiceError> {
     let source = match (selected, &envelope.upload) {
         (Some(selected), _) => selected.source(),
+        // The hash is part of the name: another file gets another document.
         (None, Some(upload)) => format!("upload {}", upload.sha256),
         (None, None) => "new".into(),
     };

@@ -125,6 +125,7 @@ async fn run(
     }
 
     let envelope = envelope_service::get(core, caller, id.as_str()).await?;
+    // A conflict means only that another change was first. The status shows whether that was a vaulting.
     if matches!(
         envelope.status,
         EnvelopeStatus::Vaulted | EnvelopeStatus::VaultedOut
@@ -152,6 +153,7 @@ async fn intend(
     let mut tx = core.store.begin().await?;
     let (envelope, decided) =
         lifecycle::lock_for(core, &mut tx, &caller.org, id, entrance.trigger()).await?;
+    // The rules answer with the present status if the envelope is vaulted already.
     if decided.status == envelope.status {
         return Ok(None);
     }

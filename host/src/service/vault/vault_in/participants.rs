@@ -37,6 +37,7 @@ impl PipelineComponents {
             documents: core.documents(Some(org)).for_owner(owner()),
             placement: core.placement(Some(org)).for_owner(owner()),
             compliance: components.compliance(Some(org)),
+            // Where an uploaded component is not to be trusted, the host asks the built-in pair.
             embedded_documents: components
                 .embedded_documents(org, priority)
                 .for_owner(owner()),
@@ -148,6 +149,7 @@ pub(super) async fn named(
         // Test data is judged by the rules of its organization.
         let org = envelope.org.live();
         let activated = components::activated(connection, &org, *slot, identity, at).await?;
+        // A built-in component that was activated by name still counts as the default.
         let came_along = built_in().any(|artifact| artifact.identity == *identity);
         let of_release = activated.as_ref().is_none_or(|one| one.is_of_release);
 
@@ -168,6 +170,7 @@ pub(super) async fn named(
         });
     }
 
+    // The certificate lists the components, and a repeated run has to write the same bytes.
     named.sort_by(|one, other| {
         let (a, b) = (&one.identity, &other.identity);
         (one.slot, &a.name, &a.version).cmp(&(other.slot, &b.name, &b.version))

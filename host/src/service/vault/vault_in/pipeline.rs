@@ -162,6 +162,8 @@ impl<'a> VaultInPipeline<'a> {
             (PipelineStep::Copy, &copies.copy),
             (PipelineStep::Certify, &certified.certificate),
         ];
+        // `join!` lets the stores finish when the record fails, so the next run finds their files
+        // complete.
         let (stored, custody_record) = futures::join!(
             store_all(self.core, others),
             self.record(&certified, &copies.copy.file, &told, further),
@@ -171,6 +173,7 @@ impl<'a> VaultInPipeline<'a> {
         let custody_record = custody_record?;
         let stored = store_all(self.core, [(PipelineStep::Record, &custody_record)]).await;
         self.passed(stored)?;
+        // Settling waits for the database. The memory of the documents serves other runs meanwhile.
         copies.authoritative.free();
         copies.copy.free();
         self.step = PipelineStep::Settle;
@@ -252,6 +255,7 @@ impl<'a> VaultInPipeline<'a> {
     /// Asks the provider again who signed. A signer may have delegated since the last callback,
     /// and earlier releases took a completed form for a signature.
     async fn confirmed(&mut self) -> Result<ConfirmStepResult, ServiceError> {
+        // An upload was signed elsewhere: there is no provider to ask.
         if self.envelope.is_upload() || self.envelope.sending.provider_instance.is_none() {
             return Ok(ConfirmStepResult {
                 ledger_sequence: self.intent.ledger_sequence,
@@ -271,6 +275,7 @@ impl<'a> VaultInPipeline<'a> {
     /// Returns the executed document: the upload, or what the provider has.
     async fn fetched(&mut self) -> Result<FetchStepResult, ServiceError> {
         let envelope = self.envelope;
+        // An upload was stored and checked when it arrived, so there is nothing to fetch.
         if let Some(upload) = envelope.upload.as_ref().filter(|_| envelope.is_upload()) {
             return Ok(FetchStepResult {
                 document: KeptFile(upload.clone()),
@@ -290,8 +295,11 @@ impl<'a> VaultInPipeline<'a> {
         let (core, envelope) = (self.core, self.envelope);
         let (pdf, plugin) = copies::signed_document(core, envelope).await?;
         let built_in = &self.rules.embedded_documents;
+        // Trust roots and clock change. The result is recorded with the step, because a repeat could
+        // judge otherwise.
         let existing_signatures = existing_signatures(core, built_in, pdf.clone()).await?;
         let document = self.unstored_whole(StorageArea::Signed, pdf, "application/pdf");
+        // Stored before the step is recorded: a recorded step never names a missing file.
         core.files.store(&document).await?;
         let fetched = FetchStepResult {
             document: KeptFile(document.file),
@@ -367,6 +375,8 @@ impl<'a> VaultInPipeline<'a> {
         certified: &CertifiedRecord,
     ) -> Result<Vec<EvidenceParticipant>, ServiceError> {
         let mut all = certified.participants.clone();
+        // The certificate lists its components and is written. Only those called since are named in
+        // addition.
         let mut late = self.called.clone();
         late.retain(|called| !all.iter().any(|known| called.is(known)));
         let mut connection = self.core.store.read().await?;
@@ -404,6 +414,7 @@ impl<'a> VaultInPipeline<'a> {
     ) -> Vec<(String, String)> {
         let writer = RecordWriter::new(&self.intent.wording);
         let texts = writer.texts;
+        // The intent froze the head of the log, so a repeated run names the same one.
         let note = self.intent.checkpoint.as_deref();
         let log = note.and_then(|note| writer.log_head(note));
         let is_upload = self.envelope.is_upload();
@@ -471,6 +482,7 @@ impl<'a> VaultInPipeline<'a> {
         let people = RecordPeople {
             envelope: self.envelope,
             signers: &signers,
+            // Only the entries up to the intent, so that a repeated run writes the same record.
             entries: told,
             consents: &consents,
         };
@@ -577,6 +589,7 @@ impl<'a> VaultInPipeline<'a> {
             certified,
             custody_record,
         } = prepared;
+        // `named` takes a connection of its own, so it runs before the transaction has one.
         let participants = self.all_participants(certified).await?;
 
         let mut tx = self.core.store.begin().await?;
@@ -589,6 +602,7 @@ impl<'a> VaultInPipeline<'a> {
             return Err(StoreError::Conflict.into());
         }
 
+        // An upload skips the step. The row makes it the source that the integrity check reads.
         if envelope.is_upload() {
             let fetched = serde_json::to_value(fetched).map_err(internal)?;
             vault::record_step(&mut tx, &envelope, self.intent, SOURCE, &fetched, now).await?;
@@ -616,6 +630,7 @@ impl<'a> VaultInPipeline<'a> {
 
         let component = json!(certified.component);
         let facts = json!(certified.facts);
+        // The evaluation has the frozen time that the certificate states.
         let at = self.intent.frozen_at;
         let answer = json!(certified.judgement.answer());
         vault::insert_evaluation(&mut tx, &envelope, &facts, &answer, &component, at).await?;
@@ -642,6 +657,7 @@ impl<'a> VaultInPipeline<'a> {
         let actor = self.intent.requested_by.as_str();
         let action = EventType::VaultStored.as_str();
         events::record(&mut tx, &envelope, actor, action, stored, now).await?;
+        // A verifier repeats the certificate from this entry: it has facts, issuer, time and component.
         let evaluation = &certified.judgement.evaluation;
         let mut evaluated = json!({
             "score": evaluation.score,
@@ -662,6 +678,7 @@ impl<'a> VaultInPipeline<'a> {
         let data = json!({ "path": path, "hash": hash });
         events::emit(&mut tx, &envelope, EventType::VaultStored, data, now).await?;
 
+        // A missing time stamp does not stop the vaulting, so the partner learns of it by an event.
         if let TrustedTime::None { reason } = &copies.time {
             let data = json!({ "reason": reason });
             let event_type = EventType::VaultWithoutTrustedTime;

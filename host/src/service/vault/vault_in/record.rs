@@ -41,6 +41,7 @@ pub(super) fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFact
         envelope_name: envelope.name.clone(),
         customer_id: envelope.customer.to_string(),
         issuer: source.intent.issuer.clone(),
+        // The frozen time, so that a repeated run writes the same bytes.
         recorded_at: source.intent.frozen_at.to_string(),
         hash_algorithm: "SHA-256".into(),
         document_hash: facts.document_hash.clone().unwrap_or_default(),
@@ -59,6 +60,7 @@ pub(super) fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFact
             .iter()
             .map(|check| documents::CheckResult {
                 requirement: check.requirement.clone(),
+                // The specification and the statute number some checks differently.
                 reference: writer.reference(
                     &check.requirement,
                     &check.ucc_reference,

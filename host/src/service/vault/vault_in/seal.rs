@@ -165,6 +165,7 @@ impl VaultInPipeline<'_> {
             }
         };
 
+        // Both copies share one buffer where they can: a large document is in memory once.
         let (executed, update) = (whole.slice(..length), whole.slice(length..));
         let digest = hex::encode(hash.with(&[&update]));
         let authoritative = self.unstored(StorageArea::Vault, (vec![whole], digest), PDF);
@@ -188,6 +189,7 @@ impl VaultInPipeline<'_> {
             rewritten,
         };
 
+        // The certificate names each component that wrote or read these files.
         self.called.extend(self.rules.of_documents()?);
         if copy_form == CopyForm::NewFile {
             let writer = self.rules.embedded_documents.identity();
@@ -234,6 +236,7 @@ impl VaultInPipeline<'_> {
 
         let update = &made.authoritative.appended;
         let (pdf, read) = copies::read_back(reader, pdf, update).await?;
+        // The separate steps can rewrite a document if the reader rejects its update.
         if read.is_err() {
             return Ok(None);
         }
@@ -266,6 +269,7 @@ impl VaultInPipeline<'_> {
             return Ok(Some((pdf.into(), NonAuthoritativeCopy::Whole(bytes), form)));
         }
 
+        // The failed rewriting frees its memory before the document is joined again.
         drop(bytes);
         let (pdf, read) = copies::read_back(reader, marked.slice(..length), &update).await?;
         let copy = NonAuthoritativeCopy::Update(update);
@@ -296,6 +300,8 @@ impl VaultInPipeline<'_> {
         };
 
         self.step = PipelineStep::Copy;
+        // Read again: keeping the first bytes would hold the document in memory twice during the calls
+        // above.
         let executed = self.executed(source).await?.pdf.bytes;
         let mark = self.mark_request(documents::CopyKind::NonAuthoritative);
         let built_in = &self.rules.embedded_documents;

@@ -46,6 +46,8 @@ impl TrustedTime {
     /// since.
     pub(super) fn is_about(&self, unstamped: &UnstampedSeal) -> bool {
         match self.token() {
+            // A result without a token claims nothing about a signature, so it fits each. A token that
+            // cannot be decoded fits none.
             None => !matches!(self, Self::Stamped { .. }),
             Some(token) => TimeStamp::open(token, &unstamped.signature_digest()).is_ok(),
         }
@@ -64,6 +66,8 @@ impl TrustedTime {
                 let mut told = json!({
                     "status": "stamped", "at": at, "authority": authority, "checked": checked,
                 });
+                // Without a trust anchor anyone could have made the token, and the evidence has to say
+                // so.
                 if !checked {
                     told["statement"] = NOT_CHECKED.into();
                 }
