@@ -33,6 +33,7 @@ check: ## Format, lints, unit and SQLite tests; installs nothing
 	@tests/set-up --dry-run build
 	@cargo fmt --all --check
 	@tests/prose --changed
+	@tests/shape
 	@cargo clippy -q $(CRATES) --all-targets -- -D warnings
 	@cargo nextest run $(CRATES) --cargo-quiet --status-level fail -E '$(ON_SQLITE)'
 
@@ -40,6 +41,7 @@ test: ## Every test: PostgreSQL, browser, mail server, kills
 	@tests/set-up build
 	@cargo fmt --all --check
 	@tests/prose
+	@tests/shape
 	@tests/phase-beside "Installing what the tests need" "tests/set-up test" \
 	  "Building and linting" "tests/linted test -q --no-run --all-targets $(CRATES) && tests/linted build -q --bins $(CRATES)"
 	@tests/deny
