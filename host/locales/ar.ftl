@@ -774,6 +774,7 @@ builder-role-exists = هذا الدور موجود بالفعل.
 builder-role-missing = أدخل اسمًا.
 builder-uploading = جارٍ الرفع…
 builder-imported = الحقول المأخوذة من نموذج المستند: { $count }
+builder-warned = راجع المستند: أزيلت أجزاء منه أو أنها لا تُوقَّع.
 builder-problem-needed = ينقص شيء ما، أو هناك قيمة أصغر من اللازم.
 builder-problem-too-large = هناك قيمة أكبر من اللازم أو نص أطول من اللازم.
 builder-problem-kind = هناك قيمة من نوع غير صحيح.

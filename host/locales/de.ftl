@@ -759,6 +759,7 @@ builder-role-exists = Diese Rolle gibt es schon.
 builder-role-missing = Geben Sie einen Namen ein.
 builder-uploading = Wird hochgeladen…
 builder-imported = Aus dem Formular des Dokuments übernommene Felder: { $count }
+builder-warned = Sehen Sie das Dokument an: Teile davon wurden entfernt oder werden nicht unterschrieben.
 builder-problem-needed = Etwas fehlt, oder ein Wert ist zu klein.
 builder-problem-too-large = Ein Wert ist zu groß oder ein Text zu lang.
 builder-problem-kind = Ein Wert hat die falsche Art.

@@ -766,6 +766,7 @@ builder-role-exists = This role exists already.
 builder-role-missing = Enter a name.
 builder-uploading = Uploading…
 builder-imported = Fields taken from the document’s own form: { $count }
+builder-warned = Look at the document: parts of it were removed, or are not signed.
 builder-problem-needed = Something is missing, or a value is too small.
 builder-problem-too-large = A value is too large, or a text is too long.
 builder-problem-kind = A value has the wrong kind.

@@ -759,6 +759,7 @@ builder-role-exists = Esta función ya existe.
 builder-role-missing = Escriba un nombre.
 builder-uploading = Subiendo…
 builder-imported = Campos tomados del formulario del documento: { $count }
+builder-warned = Revise el documento: se quitaron partes de él o no se firman.
 builder-problem-needed = Falta algo, o un valor es demasiado pequeño.
 builder-problem-too-large = Un valor es demasiado grande, o un texto es demasiado largo.
 builder-problem-kind = Un valor no es del tipo correcto.

@@ -759,6 +759,7 @@ builder-role-exists = Ce rôle existe déjà.
 builder-role-missing = Saisissez un nom.
 builder-uploading = Envoi en cours…
 builder-imported = Champs repris du formulaire du document : { $count }
+builder-warned = Vérifiez le document : des parties en ont été retirées ou ne sont pas signées.
 builder-problem-needed = Il manque quelque chose, ou une valeur est trop petite.
 builder-problem-too-large = Une valeur est trop grande, ou un texte est trop long.
 builder-problem-kind = Une valeur n’est pas du bon type.

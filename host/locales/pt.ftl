@@ -759,6 +759,7 @@ builder-role-exists = Esta função já existe.
 builder-role-missing = Digite um nome.
 builder-uploading = Enviando…
 builder-imported = Campos obtidos do formulário do documento: { $count }
+builder-warned = Veja o documento: partes dele foram removidas ou não são assinadas.
 builder-problem-needed = Falta algo, ou um valor é pequeno demais.
 builder-problem-too-large = Um valor é grande demais, ou um texto é longo demais.
 builder-problem-kind = Um valor não é do tipo certo.

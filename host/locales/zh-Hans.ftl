@@ -752,6 +752,7 @@ builder-role-exists = 此角色已存在。
 builder-role-missing = 请输入名称。
 builder-uploading = 正在上传…
 builder-imported = 从文件自带表单取得的字段：{ $count }
+builder-warned = 请查看文件：其中部分内容已被移除或不会被签署。
 builder-problem-needed = 缺少内容，或数值太小。
 builder-problem-too-large = 数值太大，或文字太长。
 builder-problem-kind = 值的类型不正确。

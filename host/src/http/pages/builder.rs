@@ -25,6 +25,7 @@ use crate::http::error::HttpError;
 use crate::http::middleware::caller::bearer_token;
 use crate::http::middleware::extract::{FileForm, MultipartForm, ValidJson};
 use crate::http::middleware::limits::CredentialLookup;
+use crate::http::reply;
 use crate::room::form::Problems;
 use crate::service::access::windows::LimitedCredential;
 use crate::service::templates::builder::{
@@ -81,9 +82,8 @@ async fn attach(
     mut form: MultipartForm<FileForm>,
 ) -> Result<Response, HttpError> {
     let file = form.file()?;
-    Ok(shown(
-        &builder::attach(&app, &app.pages, &session, file).await?,
-    ))
+    let (attached, warnings) = builder::attach(&app, &app.pages, &session, file).await?;
+    Ok(Json(reply::body(&attached, &warnings)).into_response())
 }
 
 async fn picture(

@@ -118,6 +118,15 @@ async fn replacing_a_template_document_keeps_the_fields_that_fit() {
         "{fields:?}"
     );
     assert!(fields.iter().any(|field| field["name"] == "Signed on"));
+
+    // The author learns what signers would not sign.
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../tests/fixtures/hunt/xfa-dynamic.pdf"
+    );
+    let warned = attach("application/pdf", &std::fs::read(path).unwrap()).await;
+    assert_eq!(warned.status, 200, "{}", warned.text());
+    assert_eq!(warned.json()["warnings"][0]["code"], "dynamic_xfa");
 }
 
 #[tokio::test(flavor = "multi_thread")]

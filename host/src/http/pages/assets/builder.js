@@ -30,12 +30,16 @@ function say(text, wrong = false) {
   status.classList.toggle("offline", wrong);
 }
 
+/** Warnings of the newest answer. */
+let warnings = [];
+
 async function ask(method, path, body, type) {
   const headers = { authorization: `Bearer ${token}` };
   if (type) headers["content-type"] = type;
   const answer = await fetch(path, { method, headers, body });
   if (answer.ok && answer.headers.get("content-type")?.includes("html")) return answer.text();
   const said = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
+  warnings = said.warnings ?? [];
   if (answer.ok) return said.data;
   const error = new Error(refusal(answer.status, said.error, path));
   error.details = Array.isArray(said.details) ? said.details : [];
@@ -522,7 +526,9 @@ byId("upload").addEventListener("change", async (event) => {
   try {
     take(await ask("POST", "/builder/document", body));
     const count = fields.length;
-    say(count ? text("builder-imported", { count }) : "");
+    const warned = SPEAKS_ENGLISH ? warnings.map(({ message }) => message).join(" ") : text("builder-warned");
+    const imported = count ? text("builder-imported", { count }) : "";
+    say(warnings.length ? `${warned} ${imported}`.trim() : imported, warnings.length > 0);
   } catch (error) {
     say(error.message, true);
   }

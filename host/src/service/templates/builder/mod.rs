@@ -18,6 +18,7 @@ use crate::domain::field::{Area, Field, FieldType, is_signature};
 use crate::domain::id::{OrgId, RequestId, TemplateId};
 use crate::domain::organization::Organization;
 use crate::domain::template::Template;
+use crate::domain::warning::Warning;
 use crate::fair_queue::WorkOwner;
 use crate::files::StorageArea as FileArea;
 use crate::room::form::{SavedForm, SigningForm};
@@ -251,7 +252,7 @@ pub async fn attach(
     pages: &PageCache,
     session: &FieldBuilderSession,
     file: DocumentUpload,
-) -> Result<BuilderTemplate, ServiceError> {
+) -> Result<(BuilderTemplate, Vec<Warning>), ServiceError> {
     let template = &session.template;
     let (pdf, _room) = read_whole(
         core,
@@ -261,7 +262,12 @@ pub async fn attach(
     .await?;
 
     let owner = WorkOwner::new(&template.org, template.id.as_str());
-    let SettledUpload { pdf, repair, .. } = settled(
+    let SettledUpload {
+        pdf,
+        repair,
+        warnings,
+        ..
+    } = settled(
         core,
         &template.org,
         &owner,
@@ -299,7 +305,8 @@ pub async fn attach(
         ..template.clone()
     };
 
-    write(core, pages, session, attached).await
+    let shown = write(core, pages, session, attached).await?;
+    Ok((shown, warnings))
 }
 
 /// Body of a preview: the fields as they are in the browser.
