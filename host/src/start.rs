@@ -195,7 +195,7 @@ pub async fn start_with_lookup(
     let components = Arc::new(components);
     let cipher = Arc::new(keys.cipher().ok_or(StartError::Sealer)?);
 
-    // The start goes on without the key: reading and signing do not need it, and an operator can restore the
+    // The start continues without the key: reading and signing do not need it, and an operator can restore the
     // master key meanwhile.
     let fingerprint_key = fingerprints::load_key(&store, &cipher).await?;
     if fingerprint_key.is_none() {

@@ -33,7 +33,7 @@ pub enum KeyCommand {
         /// E-mail address of the custodian of envelopes created with this key.
         #[arg(long)]
         owner_email: Option<String>,
-        /// For test data, which nobody else sees.
+        /// For test data, which live keys and console users do not see.
         #[arg(long)]
         test: bool,
     },

@@ -32,7 +32,7 @@ pub async fn run(
     let mut message = Vec::new();
     std::io::stdin().take(LARGEST).read_to_end(&mut message)?;
 
-    // Other parts of a bounce may have another encoding; what is read of it is ASCII.
+    // Parts of a bounce may have another encoding. The parts that the node reads are ASCII.
     let message = String::from_utf8_lossy(&message);
 
     let app = start::start(config).await?;

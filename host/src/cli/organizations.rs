@@ -93,7 +93,7 @@ pub async fn run(
     let store = start::open_store(config).await?;
     match command {
         OrganizationCommand::Create { name, owner } => {
-            // What would refuse the owner refuses the organization, too.
+            // An installation that would refuse the owner refuses the organization, too.
             let owner = match owner {
                 Some(email) => {
                     let app = start::start(config.clone()).await?;

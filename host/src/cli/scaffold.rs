@@ -398,12 +398,12 @@ fn alone(text: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Returns what follows the closing quote.
+/// Returns the rest of a line after the closing quote.
 fn after_text(line: &str) -> &str {
     line.split_once('"').map_or("", |(_, after)| after)
 }
 
-/// Makes a manifest that needs no workspace. Without a name it is that of the reader.
+/// Makes a manifest that needs no workspace. Without a `name`, the package keeps its own.
 fn manifest(text: &str, name: Option<&str>) -> Result<String, Failure> {
     let workspace: Table = WORKSPACE.parse()?;
     let shared = &workspace["workspace"]["dependencies"];

@@ -95,7 +95,7 @@ impl ConformanceRun {
         self.memory = self.memory.max(used.memory);
         self.fuel = self.fuel.max(used.fuel);
 
-        // The run goes on after a vector without an answer, so the author sees all failures at once.
+        // The run continues after a vector without an answer, so the author sees all failures at once.
         match answer {
             Ok(answer) => Some(answer),
             Err(error) => {

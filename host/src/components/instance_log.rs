@@ -86,7 +86,7 @@ impl WaitingLines {
 }
 
 impl InstanceLogger {
-    /// Sets the component whose lines follow.
+    /// Sets the component that writes the following lines.
     pub fn with_component(mut self, component: String) -> Self {
         self.component = component;
         self

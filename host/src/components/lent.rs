@@ -50,7 +50,7 @@ pub struct LentHost {
     /// Records of the signing room; only its component has them.
     pub room: Option<Arc<dyn RoomRecords>>,
     pub clock: Clock,
-    /// Log for the administrators of the organization whose instance it is.
+    /// Log for the administrators of the organization that has the instance.
     pub log: Option<InstanceLogger>,
 }
 

@@ -74,7 +74,7 @@ impl AllowedAddresses {
         }
     }
 
-    /// Adds private networks, whose names may be private, too.
+    /// Adds private networks. Their hosts may have private names, too.
     pub fn with_networks(mut self, networks: &[IpNet]) -> Self {
         self.networks = networks.into();
         self

@@ -543,7 +543,7 @@ impl<'a> Registry<'a> {
         let mut entry = json!(described);
         entry["artifactType"] = json!(BUNDLE_V0_3);
 
-        // Somebody may write the list at the same time.
+        // Another client may write the list at the same time.
         for _ in 0..ATTEMPTS {
             let list = self.referrers(&subject).await?;
             if list.is_kept || list.names(&described.digest) {
@@ -845,7 +845,7 @@ impl ReferrerList {
     }
 }
 
-/// Whether a status says that there is no list: the registry does not keep such lists, or has none under the tag.
+/// Whether a status means that there is no list: the registry does not keep such lists, or has none under the tag.
 fn is_absent(status: StatusCode, is_kept: bool) -> bool {
     let unknown = [StatusCode::BAD_REQUEST, StatusCode::METHOD_NOT_ALLOWED];
     status == StatusCode::NOT_FOUND || (is_kept && unknown.contains(&status))

@@ -776,7 +776,7 @@ impl Files {
         Ok(self.get_hashed(file).await?.bytes)
     }
 
-    /// Like [`Files::get`], with the hash for what will be appended.
+    /// Like [`Files::get`], with a hash that the caller can continue over appended bytes.
     pub async fn get_hashed(&self, file: &StoredFile) -> Result<HashedBytes, FilesError> {
         let read = self.get_object(file).await;
         self.or_tampered(file, read).await

@@ -40,7 +40,7 @@ pub(crate) enum DeclineRecipient<'a> {
     OtherSigner,
 }
 
-/// What a signer is told with a link.
+/// Content of a message with a link for a signer.
 pub(crate) struct LinkFacts<'a> {
     pub texts: Texts,
     pub sender: &'a str,

@@ -96,7 +96,7 @@ impl Room {
                 applied.computed.insert(field.name.clone(), computed);
             }
 
-            // Nobody could correct a value that only the sender can change.
+            // A signer cannot correct a value that only the sender can change.
             let problem = problem.filter(|_| !field.readonly);
             if let Some(problem) = problem {
                 let why = message(field, problem, form.dates.format);

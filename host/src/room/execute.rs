@@ -214,8 +214,8 @@ pub(super) fn filled(
 /// Ends the part of a long text that stands in its field.
 pub(super) const REFERENCE: &str = "[… p. {page}]";
 
-/// Returns the words for a text that goes on at the end of the document, in no particular language: the document's
-/// is not known.
+/// Returns the words for a text that continues at the end of the document. They are in no particular language: that of
+/// the document is not known.
 fn continuation(field: &RoomField, submitter: &RoomSubmitter) -> Option<Continuation> {
     field.rules.overflow.as_ref().map(|_| Continuation {
         heading: format!("{} ({}, {})", field.name, submitter.name, submitter.role),

@@ -132,7 +132,7 @@ impl Room {
             let value = values.get(&field.name)?;
             let is_day = field.field_type == "date" && value == DAY_OF_SIGNING;
             let value = if is_day { &form.today } else { value };
-            // Nobody here can change what the sender fixed, or the name of a file.
+            // The signer cannot change a value that the sender fixed, or the name of a file.
             let is_own = !field.is_locked() && field.field_type != ATTACHMENT;
             is_own.then_some(FieldEntry { field, value })
         });

@@ -122,7 +122,7 @@ pub struct RequestOrigin {
     pub user_agent: Option<String>,
 }
 
-/// Locked submission, with the signer whose turn it is.
+/// Locked submission, with the signer in turn.
 pub(super) struct SignerTurn {
     pub(super) tx: WriteTransaction,
     pub(super) submission: RoomSubmission,
@@ -442,7 +442,7 @@ impl Room {
             return Err(FormError::Invalid(problems));
         }
 
-        // A field that its condition does not show has no answer, whatever was entered before.
+        // A field that its condition hides has no answer, even if the signer filled it in before.
         for name in &applied.hidden {
             submitter.values.insert(name.clone(), String::new());
             submitter.attachments.remove(name);

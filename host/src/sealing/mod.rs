@@ -160,7 +160,7 @@ impl SealingKey {
     }
 
     /// Signs the whole document except the empty placeholder at `place`. The caller vouches for `digest`, the
-    /// SHA-256 of what is signed.
+    /// SHA-256 of the signed bytes.
     pub fn sign(
         &self,
         pdf: Vec<u8>,

@@ -99,8 +99,8 @@ pub async fn report_accepted(
 /// ours had accepted it. A repeated bounce changes nothing. Returns whether it was recorded, or why
 /// it was not.
 ///
-/// Nobody signs bounces, and the person who got the mail knows its sender address. The record
-/// therefore says that a bounce reported it.
+/// Bounces are not signed, and the person who got the mail knows its sender address. The record
+/// therefore states that a bounce reported the failure.
 pub async fn take_bounce(
     core: &Core,
     mailbox: &BounceMailbox,
@@ -239,7 +239,7 @@ pub async fn remind(
     Ok(())
 }
 
-/// Queues completion mails to everybody who takes part and the creator, not to be sent before `at`.
+/// Queues completion mails to signers, recipients and the creator, not to be sent before `at`.
 pub async fn completed(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
@@ -361,7 +361,7 @@ async fn queue<M: EnvelopeMail>(
     queue_once::<M>(tx, envelope, to, phone, now).await
 }
 
-/// Like [`queue`], for one of several mails to the same person, told apart by `which`.
+/// Like [`queue`], for one of several mails to the same person; `which` distinguishes them.
 async fn queue_once<M: EnvelopeMail>(
     tx: &mut WriteTransaction,
     envelope: &Envelope,

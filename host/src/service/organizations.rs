@@ -364,7 +364,7 @@ pub async fn change(
 }
 
 /// Sets the sign-in of a change request. `secret` is sealed; `None` keeps the present one. `alone` is the person who
-/// requested it where nobody had to approve.
+/// requested it where no approval was needed.
 pub async fn put_sign_on(
     tx: &mut WriteTransaction,
     org: &OrgId,

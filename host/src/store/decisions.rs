@@ -29,7 +29,7 @@ pub struct DecisionWindow {
 const LAST: &str = "~";
 
 impl DecisionWindow {
-    /// Returns the query of a page of a table with decisions. `owner` is the condition on whose they are, with
+    /// Returns the query of a page of a table with decisions. `owner` is the condition on their owner, with
     /// parameters from $6 on, which the caller binds.
     pub(super) fn page(
         &self,

@@ -197,8 +197,8 @@ pub async fn bodies(
     rows.iter().map(|row| Ok(row.try_get("body")?)).collect()
 }
 
-/// Forgets up to `limit` places whose next place is from before a time, too; returns their number. So a reader that has
-/// handled all events can go on, however long none happened.
+/// Forgets up to `limit` places from before a time if the next place is from before it, too. Returns their number. So a
+/// reader that has handled all events can go on after any time without events.
 pub async fn forget(
     tx: &mut WriteTransaction,
     before: Timestamp,

@@ -127,7 +127,7 @@ pub async fn failing_jobs(
         .collect()
 }
 
-/// Returns the names and times of the chore rows whose name begins with `kind`.
+/// Returns the chore rows with a name that begins with `kind`: the rest of the name, and the time.
 pub async fn signs(
     connection: &mut AnyConnection,
     kind: &str,

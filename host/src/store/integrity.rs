@@ -191,7 +191,7 @@ pub async fn problems_of<T: DeserializeOwned>(
         .collect()
 }
 
-/// What is kept about a record in the vault.
+/// Custodians and last check of a vaulted record.
 #[derive(Default)]
 pub struct VaultedRecord {
     /// Addresses of those who accepted.

@@ -46,7 +46,7 @@ pub async fn insert<J: JobPayload>(
     add(tx, org, job, dedup_key, run_at, "do nothing").await
 }
 
-/// Adds a job; `otherwise` says what becomes of an unfinished one of the same kind and key.
+/// Adds a job. `otherwise` is the SQL action on an existing one of the same kind and key.
 async fn add<J: JobPayload>(
     tx: &mut WriteTransaction,
     org: &OrgId,

@@ -366,8 +366,8 @@ impl Store {
         }
     }
 
-    /// Returns a handle whose transactions are rolled back when they would be committed, with
-    /// [`StoreError::Rehearsed`]: all checks of a change, and nothing of it.
+    /// Returns a handle that rolls back each transaction at its commit, with [`StoreError::Rehearsed`]:
+    /// it runs all checks of a change, and keeps nothing of it.
     pub fn rehearsing(&self) -> Self {
         Self {
             rehearses: true,

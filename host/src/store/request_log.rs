@@ -39,7 +39,7 @@ pub struct ReceivedRequest {
 pub struct NewRequest {
     pub received: ReceivedRequest,
     pub envelope: Option<EnvelopeId>,
-    /// JSON without private values, in place of what was received.
+    /// JSON without private values, in place of the received body.
     pub request: Option<String>,
     pub answer: Option<String>,
 }

@@ -264,7 +264,7 @@ fn statement(conditions: &[String], statuses: &[EnvelopeStatus], skip: i64) -> S
     format!("{parts} order by envelope_id desc limit $2 - {skip} offset {skip}")
 }
 
-/// Conditions of a statement whose first two parameters are bucket and limit.
+/// Conditions of a statement with bucket and limit as its first two parameters.
 #[derive(Default)]
 struct Conditions {
     all: Vec<String>,

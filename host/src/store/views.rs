@@ -50,7 +50,7 @@ pub async fn list(
     connection: &mut AnyConnection,
     record: &ControlRecord,
 ) -> Result<Vec<View>, StoreError> {
-    // The present controller does not see the people to whom earlier ones showed the record.
+    // The present controller does not see the views that earlier controllers granted.
     let rows = sqlx::query(
         "select * from control_view where bucket = $1 and envelope_id = $2 and controller_id = $3
          order by view_id desc",

@@ -119,7 +119,7 @@ async fn claim(app: &App, queue: JobQueue, limit: usize) -> Vec<ClaimedJob> {
         })
 }
 
-/// Performs a job and settles it; holds its slot until then. Returns whether the job goes on.
+/// Performs a job and settles it; holds its slot until then. Returns whether the job asked to run again.
 async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) -> bool {
     let span = traces::span!(
         "job",

@@ -323,7 +323,7 @@ impl OrgId {
         Self(format!("{}{suffix}", Self::TEST))
     }
 
-    /// Returns the organization whose test data this is, or itself.
+    /// Returns the live organization of a test organization, or itself.
     pub fn live(&self) -> Self {
         match self.0.strip_prefix(Self::TEST) {
             Some(suffix) => Self(format!("{}{suffix}", Self::PREFIX)),

@@ -33,8 +33,8 @@ impl Organization {
         brand.unwrap_or(&self.name)
     }
 
-    /// Returns the organization that holds this one's test data: with the same settings, but a name that says what
-    /// it is, on every page, mail and certificate, and without users or rules of its own.
+    /// Returns the organization that holds this one's test data. It has the same settings, but a name that marks it
+    /// as a test on every page, mail and certificate, and no users or rules of its own.
     #[must_use]
     pub fn test(&self) -> Self {
         if self.id.is_test() {

@@ -1,4 +1,4 @@
-//! Publishers, whose signatures on components and states count.
+//! Publishers: trusted signers of components and states.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,7 +17,7 @@ const PEM: &str = "-----BEGIN PUBLIC KEY-----";
 /// Longest member of a publisher, in characters.
 const LONGEST: usize = 4096;
 
-/// Someone whose signature counts: the owner of a key, or an identity in certificates of Sigstore.
+/// Trusted signer: the owner of a key, or an identity in certificates of Sigstore.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Publisher {
     /// Ed25519 in hex, for signatures of their own, or a key in PEM, for Sigstore bundles.
@@ -190,7 +190,7 @@ impl Publisher {
         }
     }
 
-    /// What tells publishers apart.
+    /// Returns the members that distinguish publishers.
     fn subject(&self) -> (Option<String>, &Option<String>, &Option<String>) {
         // Line ends of a PEM and the case of hex digits make no other key.
         let key = self.key.as_ref();

@@ -49,7 +49,7 @@ pub struct LoggedRequest {
 /// What the log keeps of a JSON body, by the schema of the body.
 ///
 /// Booleans, nulls and empty texts of described members are kept, numbers where the schema has numbers, other texts where
-/// it says so (`x-logged`). Other members are not kept at all, their names included.
+/// it permits them (`x-logged`). Other members are not kept at all, their names included.
 #[derive(Clone, Debug, Default)]
 pub struct LoggedMembers {
     /// Which texts are kept, those in a list too.

@@ -83,7 +83,7 @@ impl LinkToken {
     pub fn parse(text: &str) -> Option<Self> {
         let bucket = i64::from(u8::from_str_radix(text.get(..2)?, 16).ok()?);
         let random = URL_SAFE_NO_PAD.decode(text.get(2..)?).ok()?;
-        // The bucket shows where to look for a link whose organization is not known yet.
+        // The bucket locates a link before its organization is known.
         (random.len() == 32 && bucket < 64).then(|| Self {
             text: text.into(),
             bucket,

@@ -47,8 +47,8 @@ pub struct User {
 }
 
 impl User {
-    /// Whether the user was let in by others than the present issuer, and has shown neither a mailed link nor a passkey since it
-    /// was named: the issuer could name anybody so.
+    /// Whether others than the present issuer let the user in, and the user has shown neither a mailed link nor a passkey since
+    /// the issuer was named: without such a proof, the issuer could name any user.
     pub fn needs_proof(&self, since: Timestamp) -> bool {
         self.proved_at.is_none_or(|at| at < since)
     }

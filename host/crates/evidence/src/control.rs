@@ -116,7 +116,7 @@ struct ReleaseConsent<'a> {
     form: Option<&'a Value>,
 }
 
-/// Who has control, and what was offered and allowed. The table of the acts: [`Self::may`] and [`Self::next`].
+/// Who has control, with open offers, pledges and consents. The table of the acts: [`Self::may`] and [`Self::next`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Standing<'a> {
     originator: &'a str,

@@ -139,7 +139,7 @@ pub struct IssuedStatement {
     pub statement: Value,
     /// The entry `control.statement.issued`.
     pub issued: LedgerEntry,
-    /// Proof that this entry and those of the statement are in the log, whose head is signed.
+    /// Proof that this entry and those of the statement are in the log with the signed head.
     pub log: LogEvidence,
 }
 

@@ -107,7 +107,7 @@ fn evaluation(answer: &Value) -> ComponentAnswer {
         .collect()
 }
 
-/// Returns a transition or a decision: what it leads to, or why it is refused, with the sentence.
+/// Returns the part for a transition or a decision: its outcome, or the reason of the refusal with its sentence.
 fn decision(name: String, answer: &Value) -> AnswerPart {
     let refusal = answer.get("err").or_else(|| answer.get("refused"));
     let Some(refusal) = refusal else {
@@ -142,7 +142,7 @@ fn members(path: &str, value: &Value, parts: &mut ComponentAnswer) {
         }
         Value::Array(inner) if inner.iter().any(|item| item.is_object() || item.is_array()) => {
             for (at, value) in inner.iter().enumerate() {
-                // Checks are known by what they require, wherever they are in the list.
+                // The requirement identifies a check, at any position in the list.
                 let name = value.get("requirement").and_then(Value::as_str);
                 let name = name.map_or_else(|| at.to_string(), str::to_owned);
                 members(&below(&name), value, parts);
@@ -276,7 +276,7 @@ fn permits(value: &Value) -> Option<bool> {
     }
 }
 
-/// Collects differences by what they are about and by their direction.
+/// Differences, grouped by check and direction.
 #[derive(Default)]
 pub struct DifferenceGroups(BTreeMap<(String, DifferenceDirection), DifferenceGroup>);
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use wasmtime::component::types::ComponentFunc;
 use wasmtime::component::{ResourceAny, Type, Val};
 
-/// Resources of a call, whose content is bytes.
+/// Resources of a call that hold bytes.
 pub trait LentBytes {
     /// Lends bytes to the component.
     fn lend(&mut self, bytes: Bytes) -> Result<ResourceAny, String>;

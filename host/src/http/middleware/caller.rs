@@ -426,7 +426,7 @@ permissions!(
     Audit
 );
 
-/// Web-app user whose role has the permission.
+/// Web-app user in a role with the permission.
 pub struct WebCaller<P> {
     pub caller: Caller,
     pub role: Role,

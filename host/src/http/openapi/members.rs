@@ -1,4 +1,4 @@
-//! Descriptions of members whose types have none: those that mean the same in many objects, or say it by their name.
+//! Descriptions of members with types that have none: members with the same meaning in many objects, or a self-evident name.
 
 use serde_json::{Value, json};
 

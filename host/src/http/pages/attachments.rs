@@ -56,8 +56,8 @@ async fn show(
     }
 }
 
-/// Renders the choice of a file on a page of its own, for browsers without scripts. What was entered in
-/// the form is saved by then.
+/// Renders the choice of a file on a page of its own, for browsers without scripts. The entries of the
+/// form are saved by then.
 fn choice(visit: &SignerVisit, index: usize, label: &str) -> Response {
     let (texts, path) = (visit.texts, visit.path());
     let body = html! {

@@ -1,4 +1,4 @@
-//! Page of a record for a person whom its controller lets look at it.
+//! Page of a record for a person with access from its controller.
 
 use axum::Router;
 use axum::body::Body;

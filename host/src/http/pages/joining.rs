@@ -65,7 +65,7 @@ impl JoinVisit {
         ]
     }
 
-    /// Page of an invitation that was used, or whose time is over.
+    /// Page of an invitation that was used or has expired.
     fn over(self) -> Response {
         let texts = self.texts;
         let text = html! { p { (texts.text("join-over")) } };

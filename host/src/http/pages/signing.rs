@@ -126,9 +126,9 @@ async fn elsewhere(app: &App, visit: &SignerVisit) -> Response {
 /// Submitted form: the pressed button and the values of the controls.
 struct SubmittedForm {
     action: String,
-    /// Name of the field whose file the signer removes.
+    /// Name of the field from which the signer removes the file.
     detached: Option<String>,
-    /// Name of the field for which the signer goes on to choose a file.
+    /// Name of the field for which the signer chooses a file on the next page.
     attaching: Option<String>,
     /// Value of the consent's control: SHA-256 of the text that the page showed.
     consent: Option<String>,

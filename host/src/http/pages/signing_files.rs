@@ -153,7 +153,7 @@ async fn page(
     answer.unwrap_or_else(|error| HttpError::from(error).into_response())
 }
 
-/// An entry whose look a page asks for.
+/// Entry that a page asks the node to draw.
 #[derive(Deserialize)]
 struct AskedLook {
     /// Number of the field on the page, from 0.

@@ -780,7 +780,7 @@ impl FieldControl<'_> {
             input id=(id) type="file" name="file" form=(form)
                 accept=(ACCEPTED) hidden
                 aria-invalid=[self.invalid()] aria-describedby={ (id) "-hint " (self.described.as_deref().unwrap_or_default()) };
-            // Without the script, what was entered is saved first, and the file is chosen on the next page.
+            // Without the script, the node saves the entries first, and the signer chooses the file on the next page.
             button.quiet.attach type="submit" name="action" value={ "attach:" (field.name) } {
                 (texts.text("attachment-add"))
             }

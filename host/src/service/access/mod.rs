@@ -331,7 +331,7 @@ pub async fn bearer(
         return Ok(None);
     };
 
-    // What the organization says about its user counts more than an older token.
+    // The organization's record of its user takes precedence over an older token.
     let mut connection = core.store.read().await?;
 
     // An account at an issuer stays the same user under another address.
@@ -352,7 +352,7 @@ pub async fn bearer(
         return Ok(Some(user));
     };
 
-    // Or the address belongs to somebody else at the issuer now.
+    // Or the address belongs to another person at the issuer now.
     if known.status == UserStatus::Ended || is_other_account(&known, &user) {
         return Ok(None);
     }

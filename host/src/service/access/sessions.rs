@@ -217,8 +217,8 @@ pub async fn sign_in(
     Ok(Some(secret))
 }
 
-/// Notes that a user who has to sign in at the issuer has the mailbox: the link proves it, and signs nobody in. The
-/// present issuer could have been named by one person alone.
+/// Notes that a user who has to sign in at the issuer has the mailbox. The link proves this and begins no session. One
+/// person alone could have named the present issuer.
 pub async fn prove(core: &Core, offered: &OfferedSignIn) -> Result<(), ServiceError> {
     if !offered.is_open {
         return Ok(());
@@ -271,7 +271,7 @@ pub(super) async fn begin(
     let user = User {
         status: UserStatus::Active,
         signed_in_at: Some(now),
-        // A link or a passkey of this installation, and not what an issuer says.
+        // Proved by a link or a passkey of this installation, not by the claim of an issuer.
         proved_at: if new.proves {
             Some(now)
         } else {

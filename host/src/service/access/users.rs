@@ -429,7 +429,7 @@ pub(super) enum IssuerSignIn {
 
 /// User with an account at an issuer, found among those of an organization.
 pub(super) enum AccountHolder<'a> {
-    /// The account is theirs, whatever the address is now.
+    /// The account is theirs, even if its address has changed.
     Bound(&'a User),
     /// They have the address, and no account at this issuer yet.
     Named(&'a User),
@@ -438,8 +438,8 @@ pub(super) enum AccountHolder<'a> {
     Nobody,
 }
 
-/// Finds the user of an account. Their address is an attribute that can change, or belong to somebody else later (OpenID
-/// Connect Core 1.0, section 5.7), so it counts only until it is bound.
+/// Finds the user of an account. The address is an attribute that can change, or belong to another person later (OpenID
+/// Connect Core 1.0, section 5.7), so it counts only until the account is bound.
 pub(super) fn holder<'a>(
     users: &'a [User],
     identity: &IssuerIdentity,
@@ -510,7 +510,7 @@ pub(super) async fn signed_on(
             created_at: now,
             signed_in_at: None,
             identity: Some(identity.clone()),
-            // There is nobody yet whom the issuer could impersonate.
+            // The user is new, so the issuer has no earlier user to impersonate.
             proved_at: Some(now),
         };
 

@@ -157,8 +157,8 @@ fn check_parties(batch: &Batch, master: &Template) -> Result<(), ServiceError> {
     Err(ServiceError::Invalid(vec![issue]))
 }
 
-/// Refuses roles that sign nothing, where the organization refuses them. Nobody of a batch is a
-/// witness or approver.
+/// Refuses roles that sign nothing, where the organization refuses them. A batch has no witnesses or
+/// approvers.
 async fn check_signatures(
     core: &Core,
     batch: &Batch,

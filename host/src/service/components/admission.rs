@@ -176,7 +176,7 @@ struct AdmittedComponent {
     vectors: VectorSet,
     changed: Vec<VectorChange>,
     attestations: KeptAttestations,
-    /// The version whose vectors it passed.
+    /// The earlier version; the component passed its vectors.
     before: Option<ComponentId>,
 }
 

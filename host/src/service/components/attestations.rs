@@ -23,7 +23,7 @@ use crate::store::components;
 const MOST: usize = 10;
 
 /// Types of statements with which a publisher answers for a component: releases of cosign, and provenance (SLSA). A bill
-/// of materials or the report of a scanner says something about a component, but not that it may be used.
+/// of materials or the report of a scanner describes a component, but does not permit its use.
 const RELEASES: [&str; 2] = [
     "https://sigstore.dev/cosign/sign/",
     "https://slsa.dev/provenance/",
@@ -91,7 +91,7 @@ impl KeptAttestations {
         self.bundles.is_empty()
     }
 
-    /// Returns what the ledger says about them.
+    /// Returns their description for the ledger.
     pub fn summary(&self) -> Value {
         let bundles = self.bundles.iter();
         bundles
@@ -228,7 +228,7 @@ impl OfferedSignatures {
         Err(refused(reasons.join("; ")))
     }
 
-    /// Returns the publishers whose Ed25519 key the signature is of.
+    /// Returns the publishers with the Ed25519 key of the signature.
     fn keys(&self, config: &Config) -> Result<Vec<String>, ServiceError> {
         let publishers = &config.components.trusted;
         let signature = self.signature.clone();

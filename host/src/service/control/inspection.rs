@@ -353,7 +353,7 @@ pub async fn copy(
 /// Makes a watermarked copy for a person with a view. Returns it with the name of the document.
 ///
 /// # Errors
-/// `NotFound` for one who may not download, or whose view is over.
+/// `NotFound` for a view that permits no download, or one that is over.
 pub async fn copy_for(
     core: &Core,
     vault: &Vault,

@@ -1,5 +1,5 @@
-//! Statements of control: a person against whom a record is enforced gets reasonable proof of who has
-//! control (UCC §9-406(c): proof of the assignment).
+//! Statements of control: the obligor of a record gets reasonable proof of who has control (UCC §9-406(c):
+//! proof of the assignment).
 
 use bytes::Bytes;
 use schemars::JsonSchema;

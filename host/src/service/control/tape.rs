@@ -241,7 +241,7 @@ async fn chosen(
     }
 }
 
-/// Chooses the records with the smallest SHA-256 of `seed`, a colon and their id. Anybody can repeat it.
+/// Chooses the records with the smallest SHA-256 of `seed`, a colon and their id. Any party can repeat it.
 fn sample(records: Vec<TransferRecord>, count: u32, seed: &str) -> Vec<TransferRecord> {
     let drawn = records.into_iter().map(|record| {
         (

@@ -168,8 +168,8 @@ pub async fn grant(
     Ok(shown)
 }
 
-/// Finds what is wrong with the name and the address of whom a link is sent to. The schema of the body
-/// has limited their lengths.
+/// Returns the problems with the name and the address of the person who gets a link. The schema of the
+/// body has limited their lengths.
 pub(super) fn addressee_issues(name: &str, email: &str) -> Vec<ValidationIssue> {
     let mut issues = Vec::new();
     // The name is part of the mail, where further lines could pass for our own text.

@@ -1,4 +1,4 @@
-//! The document of an envelope as it was sent, before anybody signed, and the files that signers
+//! The document of an envelope as it was sent, before the first signature, and the files that signers
 //! attached.
 
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use crate::store::{room, templates};
 /// # Errors
 ///
 /// `Conflict` for an envelope without a document, one that was signed elsewhere, and one of another
-/// signing provider whose template has changed since.
+/// signing provider if its template has changed since.
 pub async fn unsigned(core: &Core, envelope: &Envelope) -> Result<Bytes, ServiceError> {
     if envelope.kind == EnvelopeKind::Paper {
         let why = "Envelope was signed elsewhere: there is no unsigned document";

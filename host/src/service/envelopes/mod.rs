@@ -34,8 +34,8 @@ use crate::service::{Caller, Core, ServiceError, mails};
 use crate::store::search::{self, EnvelopeSearch, FoundEnvelope};
 use crate::store::{StoreError, WriteTransaction, counts, envelopes, signers};
 
-/// Returns the signers who can sign now: with signing order those of the first turn in which somebody
-/// has not signed, without it all who have not.
+/// Returns the signers who can sign now: all who have not signed, and with signing order only those of
+/// the earliest turn among them.
 pub fn invited_now<'a>(
     envelope: &Envelope,
     signers: &'a [Signer],

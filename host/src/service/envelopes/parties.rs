@@ -257,7 +257,7 @@ fn check_locales(requested: &[RequestedSigner]) -> Result<(), ServiceError> {
     }
 }
 
-/// A witness signs after, or beside, a signer whose signature there is to witness.
+/// Refuses a witness without a signer to witness: with signing order, in the same or an earlier turn.
 fn check_witnesses(requested: &[RequestedSigner], preserved: bool) -> Result<(), ServiceError> {
     let turn = |index: usize| {
         // Without a given order, the place in the list is the turn.

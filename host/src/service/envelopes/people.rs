@@ -25,7 +25,7 @@ pub enum PersonNote {
     Replaces(String),
     /// A mail could not be delivered, for this reason.
     Undelivered(String),
-    /// A bounce reports that a mail could not be delivered, for this reason. Nobody signs bounces.
+    /// A bounce reports that a mail could not be delivered, for this reason. Bounces are not signed.
     Returned(String),
 }
 

@@ -284,7 +284,7 @@ fn note_source(sent: &mut Envelope, selected: Option<&SelectedTemplates>) {
         .insert("document_source".into(), source.into());
 }
 
-/// People to whom an envelope is sent, and warnings about them.
+/// Signers and recipients of a new envelope, and warnings about them.
 struct PlannedPeople {
     signers: Vec<Signer>,
     recipients: Vec<Recipient>,

@@ -81,7 +81,7 @@ pub struct CheckedUpload {
     /// Signatures that it has.
     pub signatures: Vec<ExistingSignature>,
     pub repair: Option<DocumentRepair>,
-    /// What is kept instead of the upload.
+    /// Document to store instead of the upload.
     pub reduced: Option<Bytes>,
     pub warnings: Vec<Warning>,
 }
@@ -280,7 +280,7 @@ pub async fn settled(
             .await??
             .certification_level;
 
-        // Others permit what is written here.
+        // Other levels permit the changes that are written here.
         if level == Some(1)
             && let Some(plain) = documents.write_anew(pdf.clone(), flatten).await??
         {
@@ -456,7 +456,7 @@ pub async fn check_readable(
     }
 }
 
-/// Rejects a document whose text exceeds the limits of the reader: searching for a text that cannot occur
+/// Rejects a document with text beyond the limits of the reader: searching for a text that cannot occur
 /// reads all pages.
 async fn keeps_limits(reader: &Placement, pdf: Bytes) -> Result<(), ServiceError> {
     let nothing = "\u{10ffff}".to_owned();
@@ -464,8 +464,9 @@ async fn keeps_limits(reader: &Placement, pdf: Bytes) -> Result<(), ServiceError
     Ok(())
 }
 
-/// Rejects a document of a template that signers could not open, in which values could not be written
-/// after signing, such as a signed one whose author permits no changes, or that could not be vaulted.
+/// Rejects a document of a template that signers could not open, or that could not be vaulted. Also
+/// rejects one in which values could not be written after signing, such as a signed document for which
+/// its author permits no changes.
 /// Returns the facts about the document, with the component that read them.
 pub async fn check_signable(
     core: &Core,

@@ -381,7 +381,7 @@ fn lock(locks: i64) -> Duration {
     }
 }
 
-/// Compares by hashes, so that the time tells nothing about the expected text.
+/// Compares by hashes, so that the time reveals nothing about the expected text.
 fn is_equal(expected: &str, given: &str) -> bool {
     Sha256::digest(expected) == Sha256::digest(given)
 }

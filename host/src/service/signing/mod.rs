@@ -316,7 +316,7 @@ async fn apply(
     } else if let Some(since) = archived_since {
         note_archived(core, &mut tx, &envelope, since, now).await?;
     } else {
-        // Signers whose turn has come are invited. A replaced signer is invited, too.
+        // Invites signers at the beginning of their turn. A replaced signer is invited, too.
         for signer in envelope_service::invited_now(&envelope, &signers) {
             let next = !turn_before.contains(&signer.position);
             if next || new_to_it.contains(&signer.position) {

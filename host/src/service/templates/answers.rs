@@ -225,7 +225,7 @@ pub fn unsupported(provider: &str, fields: &[Field]) -> Vec<ValidationIssue> {
         .collect()
 }
 
-/// Returns the signature fields of roles all of whose signatures have a condition: their signer could
+/// Returns the signature fields of roles that have only conditional signatures: their signer could
 /// finish without signing.
 fn only_conditional(fields: &[Field]) -> Vec<usize> {
     let always = |role: &str| {

@@ -342,8 +342,8 @@ pub async fn wording(
     Ok(settings.unwrap_or_default())
 }
 
-/// Marks a PDF, in English, and prepares its seal as vault-in will, and drops the result: what is
-/// accepted now can be vaulted later.
+/// Marks a PDF, in English, and prepares its seal as vault-in will, and drops the result: a document
+/// that is accepted now can be vaulted later.
 pub async fn check_vaultable(
     documents: &Documents,
     reader: &Placement,

@@ -134,7 +134,7 @@ async fn place(core: &Core, org: &OrgId, kept: Timestamp) -> Result<bool, Servic
         drop(connection);
         let mut tx = core.store.begin().await?;
         match event_feed::place(&mut tx, org, &from, now, AT_ONCE).await {
-            // Another reader was first; the next round gives what is left.
+            // Another reader was first. The next round gives places to the remaining events.
             Err(error) if error.is_unique_violation() => {}
             placed => {
                 placed?;

@@ -375,7 +375,7 @@ pub async fn extend<C: Authorized>(
     .await
 }
 
-/// Returns the document as it was sent, before anybody signed.
+/// Returns the document as it was sent, before the first signature.
 pub async fn document<C: Authorized>(
     State(app): State<App>,
     partner: C,

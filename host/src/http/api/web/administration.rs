@@ -117,7 +117,7 @@ pub struct FindingsQuery {
     limit: Option<i64>,
 }
 
-/// Returns the envelopes whose last integrity check found problems. Each vaulted envelope is checked every week.
+/// Returns the envelopes with problems in the last integrity check. Each vaulted envelope is checked every week.
 pub async fn findings(
     State(app): State<App>,
     user: WebCaller<may::Audit>,

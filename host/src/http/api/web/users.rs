@@ -24,7 +24,7 @@ pub async fn list(
     Ok(DataReply::new(&users))
 }
 
-/// The link to sign in goes to the address only, so that nobody acts in another's name. Owners are managed by owners.
+/// The link to sign in goes to the address only, so no user can act in the name of another. Owners manage owners.
 pub async fn invite(
     State(app): State<App>,
     user: WebCaller<may::Administer>,

@@ -36,7 +36,7 @@ pub struct RecordsQuery {
 }
 
 impl RecordsQuery {
-    /// Returns the part that is asked for; what is unreadable counts as the controller's.
+    /// Returns the requested part. A missing or unknown part counts as the controller's.
     pub fn part(&self) -> ListedPart {
         let part = self.part.as_deref().and_then(ListedPart::parse);
         part.unwrap_or(ListedPart::Controller)

@@ -214,7 +214,7 @@ fn table_of<T: Serialize>(
     table.answer(name)
 }
 
-/// Returns a member by its path. Of a list, it is that of each item, separated by semicolons.
+/// Returns a member by its path. For a list, returns the member of each item, separated by semicolons.
 fn cell(value: &Value, path: &str) -> String {
     match value {
         Value::Null => String::new(),

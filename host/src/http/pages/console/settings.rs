@@ -66,7 +66,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
     visitor.page(Place::Settings, &texts.text("console-settings"), body)
 }
 
-/// Returns how many days the installation keeps what is not evidence.
+/// Returns how many days the installation keeps data other than evidence.
 fn retention(app: &App) -> [(&'static str, i64); 2] {
     let events = app.config.webhooks.retention.as_secs() / (24 * 60 * 60);
     [

@@ -83,7 +83,7 @@ pub struct SignOnQuery {
 }
 
 /// Names the organization and its issuer. Only the button leads on: a link of another site could sign the visitor in as
-/// somebody else.
+/// another user.
 pub async fn offer(
     State(app): State<App>,
     Path(org): Path<String>,

@@ -272,7 +272,7 @@ pub(super) async fn make(
                 role: *role,
             };
 
-            // Where two people let somebody in, neither is the inviter.
+            // Where two people let a user in, neither is the inviter.
             let by = alone.unwrap_or_else(|| format!("change:{}", change.id));
             users::invite_in(tx, &manager, new, by, now).await?;
         }

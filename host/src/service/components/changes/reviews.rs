@@ -133,8 +133,8 @@ pub async fn review(
     view(core, find(core, org, id).await?).await
 }
 
-/// Refuses an approval by a person whom the requester, the uploader or an earlier reviewer let in, or who let them in: who
-/// invites people could invite further addresses of their own.
+/// Refuses an approval if the requester, the uploader or an earlier reviewer let the approver in, or the other way round: a
+/// person who invites people could invite further addresses of their own.
 fn may_approve(
     officer: &ChangeOfficer,
     change: &ComponentChange,
