@@ -265,7 +265,7 @@ async fn one_node(
     let created = load::run(web.address, &[create], CREATORS, ALONE, 201).await?;
     let creates = created.len() as f64 / ALONE.as_secs_f64();
 
-    // Waits for their mails, so that sending them does not disturb the following measurements.
+    // Waits for their mails, so sending them does not disturb the following measurements.
     mailed(folder.path(), created.len()).await?;
 
     let over = Arc::new(AtomicBool::new(false));

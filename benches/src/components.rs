@@ -104,7 +104,7 @@ fn calls(components: &ComponentRegistry, runtime: &Handle) -> Result<(), Failure
         "2 threads",
     ]);
     for case in cases(components, runtime) {
-        // In turns, so that both are exposed to the same noise.
+        // In turns, so both are exposed to the same noise.
         let (mut component, mut native) = (Vec::new(), Vec::new());
         let (mut one, mut two) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {

@@ -9,7 +9,7 @@ use holdfast::store::{SqlDialect, Store};
 
 use crate::Failure;
 
-/// Watches what a server and its database use.
+/// Watches the resources that a server and its database use.
 pub struct ProcessMeter {
     server: u32,
     postgres: Option<u32>,

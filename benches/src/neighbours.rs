@@ -586,7 +586,7 @@ fn stalled_readers(ground: &BenchTenants, crowd: &AttackingClients) -> Result<()
     Ok(())
 }
 
-/// Sends a new key with every request, so that no answer can come from a memory of wrong ones.
+/// Sends a new key with every request, so no answer can come from a memory of wrong ones.
 fn wrong_keys(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), Failure> {
     let address = ground.address;
     crowd.repeat_anew(address, 64, move |_| {

@@ -26,7 +26,7 @@ pub struct ServerStart {
 /// Memory of an idle server, in KiB.
 pub struct MemoryUse {
     pub resident: f64,
-    /// What the system cannot drop: all but pages of files.
+    /// Memory that the system cannot drop: all but pages of files.
     pub anonymous: f64,
 }
 
@@ -204,7 +204,7 @@ pub fn free_address() -> Result<SocketAddr, Failure> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
-/// Reads the log to its end, so that the server never blocks on it.
+/// Reads the log to its end, so the server never blocks on it.
 fn lines(stderr: ChildStderr) -> Receiver<(Instant, String)> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {

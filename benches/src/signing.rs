@@ -41,7 +41,7 @@ async fn alone(partner: &PartnerClient) -> Result<(), Failure> {
     report::heading(&format!("Signing a contract of {PAGES} pages"));
     let (mut first, mut later) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        // A new document for each round, so that nothing is cached.
+        // A new document for each round, so nothing is cached.
         let template = template(partner, PAGES + round).await?;
         first.push(visit(partner, &envelope(partner, &template).await?).await?);
         later.push(visit(partner, &envelope(partner, &template).await?).await?);

@@ -1,4 +1,4 @@
-//! What the documents state about the tests.
+//! Statements of the documents about the tests.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -155,7 +155,7 @@ async fn a_verification_report_states_how_the_bundle_is_anchored() {
     }
 }
 
-/// Returns what `holdfast-verify` prints for people.
+/// Returns the text that `holdfast-verify` prints for people.
 async fn printed(zip: &[u8], more: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let bundle = file(folder.path(), "bundle.zip", zip);

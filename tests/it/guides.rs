@@ -14,7 +14,7 @@ use crate::service::components::registry::{plugin_variant, variant};
 use crate::support::docuseal::{self, FakeDocuseal};
 use crate::support::{CONTRACT, TestApp};
 
-/// A guide, and what its reader has before.
+/// A guide, and the state that its reader starts with.
 const GUIDES: [(&str, Before); 8] = [
     ("quickstart", Before::TestKey),
     ("embedding", Before::SentEnvelope),

@@ -196,7 +196,7 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
     ),
     ("request_log.rs", &["delete from request_log where at"]),
     ("test_mode.rs", &["delete from test_message where at"]),
-    // What the operator sees of the whole installation.
+    // Data of the whole installation that the operator sees.
     (
         "installation.rs",
         &["select job_id, org_id, kind, attempts, run_at, last_error from job where state"],

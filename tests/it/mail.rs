@@ -135,7 +135,7 @@ async fn wait_for_failure(app: &TestApp) -> String {
     }
 }
 
-/// Waits until no job is left, so that no further mail can follow.
+/// Waits until no job is left, so no further mail can follow.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_party_gets_mails_in_the_organizations_brand() {
     let server = MailServer::start("starttls", &json!({ "user": USER, "password": PASSWORD }));
@@ -356,7 +356,7 @@ async fn a_permanently_refused_mail_is_set_aside_without_delaying_others() {
     );
 }
 
-/// Returns what the outcome of the newest mail to the first signer is.
+/// Returns the outcome of the newest mail to the first signer.
 async fn notice(app: &TestApp, id: &str) -> Value {
     let people = app.get(&format!("/partner/envelopes/{id}/people")).await;
     people.data(200)["signers"][0]["notice"].clone()

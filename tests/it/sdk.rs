@@ -32,7 +32,7 @@ pub fn done(command: &mut Command) -> String {
     said
 }
 
-/// Copies the sources of a client, so that tests that run at once do not write the same files.
+/// Copies the sources of a client, so tests that run at once do not write the same files.
 fn copied(of: &str, parts: &[&str]) -> tempfile::TempDir {
     let copy = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     for part in parts {

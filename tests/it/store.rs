@@ -652,8 +652,8 @@ async fn the_number_of_envelopes_follows_every_change(store: Store) {
     assert_eq!(counts::check(&store, &org.id).await.unwrap(), []);
 }
 
-/// Of many writers at once, some fail, some give up and some are cancelled at any moment. What was
-/// answered is there; what was given up is not.
+/// Of many writers at once, some fail, some give up and some are cancelled at any moment. An
+/// acknowledged write is stored; an abandoned one is not.
 async fn writers_fail_and_give_up_alone(store: Store) {
     let now = Clock::default().now();
     let mut writers = Vec::new();

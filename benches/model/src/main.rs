@@ -1,4 +1,4 @@
-//! `holdfast-model`: what saturates first at a given load, simulated from measured service times.
+//! `holdfast-model`: the resource that saturates first at a given load, simulated from measured service times.
 //!
 //! Machines with several nodes and databases of their own cannot be had for every change, so the
 //! service times of one machine (`make bench`) are put through a network of queues: requests arrive

@@ -130,7 +130,7 @@ pub async fn fill(store: &Store, count: usize, known: &mut Vec<SeedIds>) -> Resu
 
 /// Parameters: `$1` ids, `$2` bucket, `$3` organization, `$4` customers, `$5` then, `$6` tomorrow,
 /// `$7` envelopes, `$8` endpoint, `$9` batch, `$10` events. This prefix names them in every
-/// statement, so that all statements bind the same parameters.
+/// statement, so all statements bind the same parameters.
 const GIVEN: &str = "with given as (select cast($1 as text), cast($2 as bigint), cast($3 as text),
     cast($4 as text), cast($5 as text), cast($6 as text), cast($7 as text), cast($8 as text),
     cast($9 as text), cast($10 as text))";

@@ -163,7 +163,7 @@ async fn ask_all(
     operator: &OperatorCommands,
     known: &[SeedIds],
 ) -> Result<Times, Failure> {
-    // Spread over all organizations, so that caches hold a realistic share of the data.
+    // Spread over all organizations, so caches hold a realistic share of the data.
     let asked: Vec<&SeedIds> = (0..ROUNDS)
         .map(|round| &known[round * known.len() / ROUNDS])
         .collect();

@@ -24,7 +24,7 @@ struct CertifiedLaw<'a> {
     enacted: Option<CertifiedAct<'a>>,
 }
 
-/// What the table states about the act.
+/// Statements of the table about the act.
 #[derive(Serialize)]
 struct CertifiedAct<'a> {
     effective: &'a str,

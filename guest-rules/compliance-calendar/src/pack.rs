@@ -13,7 +13,7 @@ pub(crate) struct AnsweredCheck {
     pub detail: String,
 }
 
-/// What the certificate of a pack states besides its checks.
+/// Statements in the certificate of a pack besides its checks.
 pub(crate) struct PackTexts {
     pub certificate_type: &'static str,
     pub esign_checks: [usize; 2],

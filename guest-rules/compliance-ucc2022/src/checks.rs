@@ -114,8 +114,8 @@ fn not_established(facts: &EnvelopeFacts) -> String {
     }
 }
 
-// (a): only the acts in the custody ledger, the last of them by the accepting party, establish to
-// whom the copy was assigned.
+// (a): only the acts in the custody ledger, the last of them by the accepting party, establish the
+// assignee of the copy.
 fn assignee_established(facts: &EnvelopeFacts) -> Answer {
     let Some(controller) = Controller::of(facts) else {
         return (false, not_established(facts));

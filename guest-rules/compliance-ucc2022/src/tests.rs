@@ -358,7 +358,7 @@ fn a_power_shared_with_the_transferor_is_not_exclusive() {
     );
 }
 
-/// What the host enforces for a party that accepted control stands in the texts, and nothing else.
+/// The texts state exactly the rules that the host enforces for a party that accepted control.
 #[test]
 fn a_party_that_accepted_control_answers_the_checks_on_control() {
     let mut facts = complete();

@@ -15,7 +15,7 @@ const PROVENANCE: &str = "provenance.";
 /// Attribute with the identity checks as a JSON list, each with the id of its signer.
 const IDENTITY_CHECKS: &str = "identity_checks";
 
-/// What knowledge questions establish, beside every result of them.
+/// Explanation of knowledge questions, beside every result of them.
 const KNOWLEDGE_QUESTIONS: &str = "Result of knowledge-based questions. NIST SP 800-63A-4 (2025) does not accept them as identity verification.";
 /// First notice of a certificate about test data.
 const TEST_NOTICE: &str = "TEST: this certificate is about test data. No contract was signed and nothing is stored as an original.";
@@ -183,7 +183,7 @@ fn signer_timeline(facts: &EnvelopeFacts) -> Vec<SignerEvent> {
     events.collect()
 }
 
-/// Returns who was challenged. Checks by a host without ids of signers are joined by address.
+/// Returns the people who were challenged. Checks by a host without ids of signers are joined by address.
 fn identity_verification(facts: &EnvelopeFacts) -> Option<Vec<IdentityResult>> {
     let checks = json(facts, IDENTITY_CHECKS).unwrap_or_else(|| {
         // An address may stand for two people here. Hosts of that time knew no ids.

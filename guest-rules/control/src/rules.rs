@@ -12,7 +12,7 @@ const ASSIGNED: &str = "UCC 9-105(a)";
 const CONSENT: &str = "UCC 9-105(b)(4), 9-105(c)(3)(A)";
 /// The purchaser alone has the power to transfer control.
 const TRANSFER: &str = "UCC 9-105(c)(3)(B)";
-/// What the parties agree on by using the service. No provision of the statute requires it.
+/// Terms that the parties accept by using the service. No provision of the statute requires it.
 const AGREEMENT: &str = "agreement of the parties";
 /// A matter of order, without a provision behind it.
 const ORDER: &str = "";
@@ -335,7 +335,7 @@ fn without_open_release(facts: &ControlFacts) -> Rule {
     }
 }
 
-/// What takes a record from its controller, or from a pledgee, needs their consent.
+/// An act that takes a record from its controller, or from a pledgee, needs their consent.
 fn with_consents(facts: &ControlFacts) -> Rule {
     match facts.pledges {
         0 => needs(facts, &[Controller]),

@@ -77,7 +77,7 @@ struct Trade {
     sellers: [OrgId; 2],
     buyers: [OrgId; 2],
     pledge: LivePledge,
-    /// Ids are given in advance, so that equal states are equal.
+    /// Ids are given in advance, so equal states are equal.
     transfers: Vec<TransferId>,
     envelope: EnvelopeId,
 }

@@ -37,7 +37,7 @@ pub enum Expression {
     Call {
         /// Name of the function.
         function: String,
-        /// Value whose function it is.
+        /// Value on which the function is called.
         on: Option<Box<Self>>,
         /// Arguments.
         with: Vec<Self>,
@@ -46,7 +46,7 @@ pub enum Expression {
     List(Vec<Self>),
     /// Keys with values.
     Map(Vec<(Self, Self)>),
-    /// What `all`, `exists`, `map` and `filter` become.
+    /// Loop of `all`, `exists`, `map` or `filter`.
     Fold(Box<Fold>),
 }
 
@@ -139,7 +139,7 @@ impl Expression {
         })
     }
 
-    /// Converts to what the interpreter takes.
+    /// Converts to the type that the interpreter takes.
     pub fn parsed(&self) -> IdedExpr {
         let literal = Expr::Literal;
         let all = |list: &[Self]| list.iter().map(Self::parsed).collect::<Vec<_>>();

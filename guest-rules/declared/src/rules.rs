@@ -41,7 +41,7 @@ pub fn write_rules(component: &mut [u8], rules: &DeclaredRules) -> Result<(), St
     space::write(component, &text)
 }
 
-/// Change of a check. What is absent stays as it is.
+/// Change of a check. An absent member leaves that part unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChangedCheck {
     /// Name of the check in the pack.

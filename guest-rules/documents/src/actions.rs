@@ -1,4 +1,4 @@
-//! Removing what a document does by itself.
+//! Removing the actions that a document runs by itself.
 
 use lopdf::{Dictionary, Document, Object};
 
@@ -67,7 +67,7 @@ fn remove_actions(document: &mut Document) -> bool {
     found
 }
 
-/// Removes what happens when the document is opened, and its named scripts.
+/// Removes the actions that run when the document is opened, and its named scripts.
 fn remove_at_opening(document: &mut Document) -> bool {
     let Ok(catalog) = document.catalog() else {
         return false;
@@ -142,7 +142,7 @@ fn remove_in(document: &Document, object: &mut Object) -> bool {
 
 /// Returns whether an action acts, or one that follows it, or one of a dictionary of actions.
 fn acts(document: &Document, action: &Object) -> bool {
-    /// More than any document has in one place. What is left over then counts as an action.
+    /// More than any document has in one place. If there are more, the action counts as acting.
     const MOST: usize = 2_000;
 
     let mut open = vec![action];

@@ -22,8 +22,8 @@ const TRAILER: [&[u8]; 3] = [b"Root", b"Info", b"ID"];
 /// Entries of a page that show it as it was before the mark, for programs that do not draw it.
 const STALE: [&[u8]; 2] = [b"Thumb", b"PieceInfo"];
 
-/// Writes a marked document anew: one revision, and one content stream for each page. A stream whose
-/// encoding is unknown here stays apart, as it is.
+/// Writes a marked document anew: one revision, and one content stream for each page. A stream in
+/// an encoding that is unknown here stays apart, as it is.
 ///
 /// Returns none for a document that has signatures, if they are to be kept: they cover its bytes.
 ///
@@ -45,7 +45,7 @@ pub fn write_anew(pdf: Vec<u8>, signatures: SignatureHandling) -> Result<Option<
 
     let mut target = OverlayTarget::Rewrite(Box::new(document));
     if is_signed {
-        // Paints what the form shows, and removes the form with its signatures.
+        // Paints the content that the form shows, and removes the form with its signatures.
         write_values(&mut target, &pages, &[], &bytes)?;
         remove_validation_data(&mut target)?;
     }
@@ -61,7 +61,7 @@ pub fn write_anew(pdf: Vec<u8>, signatures: SignatureHandling) -> Result<Option<
     let document = target.document_mut();
     keep_own_entries(&mut document.trailer);
 
-    // What only earlier revisions and the old content streams used.
+    // Objects that only earlier revisions and the old content streams used.
     document.prune_objects();
     move_catalog_to_the_end(document)?;
 
@@ -103,7 +103,7 @@ fn join_content(target: &mut OverlayTarget, page: &SourcePage) -> Result<()> {
 
         joined.extend_from_slice(&content);
 
-        // Content is split between tokens, so that a separator changes nothing.
+        // Content is split between tokens, so a separator changes nothing.
         joined.push(b'\n');
     }
 

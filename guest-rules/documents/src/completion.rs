@@ -35,7 +35,7 @@ const TEXT: SheetStyle = SheetStyle::new(TextStyle::Regular, 9.0, INK);
 const LABEL: SheetStyle = SheetStyle::new(TextStyle::Regular, 9.0, SOFT);
 const SMALL: SheetStyle = SheetStyle::new(TextStyle::Regular, 7.5, SOFT);
 
-/// Writes the certificate of completion. All text comes from the facts, so that its language is the
+/// Writes the certificate of completion. All text comes from the facts, so its language is the
 /// host's choice.
 ///
 /// # Errors
@@ -125,7 +125,7 @@ impl CertificateLayout {
         // A long caption may end below the code, and a short one beside it.
         y = y.max(MARGIN + CODE) + 4.0;
 
-        // As wide as the page, so that most addresses stay on one line and can be copied.
+        // As wide as the page, so most addresses stay on one line and can be copied.
         let address = &facts.verification_url;
         y += sheet.paragraph(MARGIN, y, RIGHT - MARGIN, address, SMALL);
         self.y = y + 12.0;

@@ -40,7 +40,7 @@ const LINE_UNDER_SIGNATURE: (u8, u8, u8) = (120, 126, 150);
 /// The document is rewritten as a whole and loses its form (AcroForm): appearances of widgets are
 /// painted into the pages first, and text fields with a value but no appearance are drawn from the
 /// value. Other annotations are kept, unless one would cover a value: it becomes part of the page, too. A signed document is updated incrementally instead and keeps
-/// its form, so that its signatures stay valid for the revisions that they cover. The output is read
+/// its form, so its signatures stay valid for the revisions that they cover. The output is read
 /// back before it is returned.
 ///
 /// # Errors

@@ -20,7 +20,7 @@ const LARGEST: f32 = 11.0;
 /// letters are as high as the field: its author made it so, as on a page of the size of a stamp.
 pub(crate) const SMALLEST: f32 = 5.0;
 
-/// Smallest font size of texts that nobody can enter differently: values of a form in the document, and names on
+/// Smallest font size of texts that no signer can enter differently: values of a form in the document, and names on
 /// certificates.
 pub(crate) const FAINT: f32 = 0.4;
 

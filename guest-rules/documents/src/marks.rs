@@ -90,7 +90,7 @@ pub fn worded_mark(
     Ok(Marked::Appended(mark))
 }
 
-/// What to write, and in which words.
+/// Request for a mark, with the words of its text.
 #[derive(Debug)]
 pub(crate) struct WordedRequest<'a> {
     pub(crate) request: &'a MarkRequest,
@@ -154,7 +154,7 @@ impl<'a> WordedRequest<'a> {
     }
 }
 
-/// Marks a repaired document. The mark is an update of it, so that the document without the mark stays the
+/// Marks a repaired document. The mark is an update of it, so the document without the mark stays the
 /// beginning of the marked one.
 fn mark_rewritten(
     pdf: &Arc<Vec<u8>>,
@@ -315,7 +315,7 @@ fn mark_size((width, height): (f32, f32), share: f32, usual: f32) -> f32 {
         .max(side / LETTER * usual)
 }
 
-/// Draws a line of a mark on a light ground, so that it shows on dark pages as well. A ground is a few bytes;
+/// Draws a line of a mark on a light ground, so it shows on dark pages as well. A ground is a few bytes;
 /// outlines around the letters would be read again with every page.
 fn draw_on_light(
     fonts: &FontSet,

@@ -134,7 +134,7 @@ fn append(
 /// Returns the document without its form, and its pages in order.
 fn flattened(pdf: &[u8], shown: &mut ShownPages) -> Result<(Document, Vec<ObjectId>)> {
     let source = SourceDocument::open_for_rewrite(pdf)?;
-    // The pages are noted before the form is flattened, so that its values must survive as well.
+    // The pages are noted before the form is flattened, so its values must survive as well.
     shown.extend(ShownPages::of(&source.bytes)?);
     let SourceDocument {
         document,

@@ -63,7 +63,7 @@ impl OverlayDocument {
 
         let bytes = finish(self.document)?;
         let overlay = Document::load_mem(&bytes)?;
-        // All pages share this map, so that a typeface comes into the target once.
+        // All pages share this map, so a typeface comes into the target once.
         let mut known = BTreeMap::new();
         overlay
             .page_iter()

@@ -1,5 +1,5 @@
-//! Pictures of few colours. Most pages are black text on white, whose anti-aliasing needs only a
-//! dozen of shades: such a picture has a quarter of the bytes.
+//! Pictures of few colours. Most pages are black text on white. Its anti-aliasing needs only a
+//! dozen shades, and such a picture has a quarter of the bytes.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ pub(crate) struct IndexedPicture {
 /// Reduces a picture to at most 256 colours; none for a photograph.
 pub(crate) fn indexed(pixels: &[Colour]) -> Option<IndexedPicture> {
     let mut counted: Vec<(Colour, usize)> = count(pixels)?.into_iter().collect();
-    // The colour breaks a tie, so that equal input gives equal bytes.
+    // The colour breaks a tie, so equal input gives equal bytes.
     counted.sort_unstable_by_key(|(colour, count)| (std::cmp::Reverse(*count), *colour));
 
     let mut palette: Vec<Colour> = Vec::new();

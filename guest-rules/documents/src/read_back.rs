@@ -24,7 +24,7 @@ pub(crate) struct ShownPages {
 struct ShownPage {
     info: PageInfo,
     content: Rc<ShownContent>,
-    /// The page had no size of its own, so that places on it are unknown.
+    /// The page had no size of its own, so places on it are unknown.
     is_without_size: bool,
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn differs(page: usize, what: &str) -> DocumentError {
 }
 
 impl ShownPage {
-    /// Returns what of this page is not on the written one.
+    /// Returns the parts of this page that are missing on the written one.
     fn difference(&self, info: &PageInfo, written: &ShownContent) -> Option<&'static str> {
         // The repair gave such a page a size, so its places moved and only the words can be compared.
         let has_places = !self.is_without_size;

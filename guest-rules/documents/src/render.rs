@@ -158,7 +158,7 @@ pub(crate) fn transparent(pdf: &[u8], width: u32) -> Result<PageImage> {
     Ok(PageImage { width, height, png })
 }
 
-/// Returns the horizontal and vertical scale. They differ by less than a pixel, so that the image
+/// Returns the horizontal and vertical scale. They differ by less than a pixel, so the image
 /// has exactly the requested width and loses no row to rounding.
 fn scale(page: &Page<'_>, width: u32) -> Result<(f32, f32)> {
     let (page_width, page_height) = page.render_dimensions();
@@ -195,7 +195,7 @@ fn encode(width: u32, height: u32, pixels: &[Colour]) -> Result<Vec<u8>> {
     encoder.set_color(png::ColorType::Indexed);
     encoder.set_compression(png::Compression::Balanced);
 
-    // Neighbouring indexes are not neighbouring colours, so that filters only cost bytes.
+    // Neighbouring indexes are not neighbouring colours, so filters only cost bytes.
     encoder.set_filter(png::Filter::NoFilter);
     // Black text on white needs about a dozen of shades, and four bits hold sixteen.
     let halves = picture.palette.len() <= 16;

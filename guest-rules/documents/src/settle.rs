@@ -19,8 +19,8 @@ use crate::{RepairedDocument, SettledDocument, SourceWarning};
 ///
 /// # Errors
 ///
-/// `encrypted` for a document that needs a password; `unreadable` for one that cannot be repaired, or whose
-/// repair would show something else; `over-limit`.
+/// `encrypted` for a document that needs a password; `unreadable` for one that cannot be repaired, or that
+/// would show something else after the repair; `over-limit`.
 pub fn settle(pdf: Vec<u8>) -> Result<SettledDocument> {
     let pdf = Arc::new(pdf);
     let source = SourceDocument::open_for_update(&pdf)?;

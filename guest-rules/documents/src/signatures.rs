@@ -1,5 +1,5 @@
 //! Signatures that a document already has: the bytes that each one covers, and what changed after
-//! it. Verifying them needs public keys and time, so that is left to the host.
+//! it. Verifying them needs public keys and time, so the host verifies them.
 
 use std::collections::BTreeMap;
 

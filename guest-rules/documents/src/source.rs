@@ -172,7 +172,7 @@ fn source_pages(reader: &PdfDocument, ids: Vec<ObjectId>) -> Result<Vec<SourcePa
         let content = reader.content(index).map_err(refusal)?;
         let ending = ContentEnding::of(&content.bytes);
 
-        // Readers that draw what there is of the picture, and those that draw nothing, both have reasons.
+        // Readers that draw the existing part of the picture, and those that draw nothing, both have reasons.
         if ending.is_inside_image {
             return Err(differs(index + 1, "a picture that does not end"));
         }
@@ -213,7 +213,7 @@ fn is_annotated(page: &Page<'_>) -> bool {
     })
 }
 
-/// Ends content with its last operator, and closes what that leaves open.
+/// Ends content with its last operator, and closes the constructs that it leaves open.
 fn closed(mut content: Vec<u8>, ending: &ContentEnding) -> Vec<u8> {
     content.truncate(ending.complete);
     if ending.is_inside_text {

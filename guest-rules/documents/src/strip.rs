@@ -22,7 +22,7 @@ use crate::target::OverlayTarget;
 ///
 /// Every complete tag is removed, including tags that are split over several pieces of text,
 /// repeated, or part of a form XObject or an annotation's appearance; all other glyphs keep their
-/// positions. The document is rewritten as a whole, so that no earlier revision contains the tags.
+/// positions. The document is rewritten as a whole, so no earlier revision contains the tags.
 /// A document without complete tags is returned unchanged, byte for byte. Values of form fields and
 /// properties of tagged content are data, not page content, and stay.
 ///

@@ -46,7 +46,7 @@ pub(crate) struct ObjectTable {
     pub(crate) shown_as: Vec<usize>,
     /// Pages without a size, for which the reader and others assume different ones.
     pub(crate) without_size: BTreeSet<usize>,
-    /// Reasons why other readers may see something else, so that the document has to be written anew.
+    /// Reasons why other readers may see something else, so the document has to be written anew.
     pub(crate) repairs: Vec<&'static str>,
 }
 
@@ -221,7 +221,7 @@ impl<'a> ObjectWalk<'a> {
                 )));
             }
 
-            // Reserved, so that a cycle ends.
+            // Reserved, so a cycle ends.
             self.found.objects.insert(id, Object::Null);
             let object = self.object(parsed, 0)?;
             self.found.objects.insert(id, object);

@@ -108,7 +108,7 @@ impl OverlayTarget {
 
     /// Copies an object and everything it refers to from another document.
     ///
-    /// `known` maps the objects copied so far, so that shared objects stay shared: a font used on
+    /// `known` maps the objects copied so far, so shared objects stay shared: a font used on
     /// every page is copied once.
     pub(crate) fn import(
         &mut self,
@@ -141,7 +141,7 @@ impl OverlayTarget {
                 let new = match known.get(old) {
                     Some(new) => *new,
                     None => {
-                        // Reserve the number before copying the content, so that cyclic references
+                        // Reserve the number before copying the content, so cyclic references
                         // terminate.
                         let new = self.add(Object::Null)?;
                         known.insert(*old, new);
@@ -188,7 +188,7 @@ impl OverlayTarget {
     }
 
     /// Writes the document. `purpose` is hashed into its identifier together with the original
-    /// bytes, so that different results have different identifiers and equal ones the same.
+    /// bytes, so different results have different identifiers and equal ones the same.
     pub(crate) fn save(mut self, original: &[u8], purpose: &str) -> Result<Vec<u8>> {
         self.identify(identifier(original, purpose));
         let mut bytes = Vec::with_capacity(original.len() + original.len() / 8 + 64 * 1024);

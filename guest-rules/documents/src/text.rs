@@ -1,4 +1,4 @@
-//! Lines of text. Each is shaped once, so that measuring and drawing use the same glyphs.
+//! Lines of text. Each is shaped once, so measuring and drawing use the same glyphs.
 //!
 //! Characters that Noto Sans lacks come from the face of their script ([`crate::faces`]). Lines with letters
 //! that are read from right to left are reordered for display (Unicode Standard Annex 9).
@@ -70,7 +70,7 @@ pub(crate) struct TextLine {
     runs: Vec<TextRun>,
     /// Advance in units of the font size.
     em: f32,
-    /// Whether the text is read from right to left, so that it stands at the right.
+    /// Whether the text is read from right to left and stands at the right.
     pub(crate) right_to_left: bool,
 }
 
@@ -599,7 +599,7 @@ impl WordIterator {
     }
 }
 
-/// Returns whether a character is as wide as high, so that lines may break beside it (Unicode Standard
+/// Returns whether a character is as wide as high, so lines may break beside it (Unicode Standard
 /// Annex 14, class ID).
 fn is_wide(character: char) -> bool {
     matches!(

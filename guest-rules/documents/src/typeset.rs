@@ -351,7 +351,7 @@ impl TypesetSheet {
             ..krilla::SerializeSettings::default()
         });
         self.draw_into(&mut document)?;
-        // No time is written, so that equal pages give equal bytes.
+        // No time is written, so equal pages give equal bytes.
         let metadata = krilla::metadata::Metadata::new().title(title.to_owned());
         document.set_metadata(metadata.language("en-US".to_owned()));
         crate::overlay::finish(document)

@@ -1,7 +1,7 @@
 //! Slot `rules.placement`: facts and text of a PDF, and the position of signing fields on its
 //! pages.
 //!
-//! The functions are both the exports of the component and plain Rust, so that every rule can be
+//! The functions are both the exports of the component and plain Rust, so every rule can be
 //! tested without a runtime. Types come from `wit/placement/placement.wit`.
 //!
 //! * [`inspect`] and [`text`] describe an upload.

@@ -52,7 +52,7 @@ pub fn place(pdf: Vec<u8>, fields: Vec<FieldRequest>) -> Result<Vec<ResolvedFiel
         }
     }
 
-    // All problems are reported at once, so that a caller can fix them in one go.
+    // All problems are reported at once, so a caller can fix them in one go.
     if !issues.is_empty() {
         issues.sort_by_key(|issue: &Issue| issue.field_index);
         return Err(PlaceError::Rejected(issues));

@@ -112,7 +112,7 @@ fn a_condition_shows_a_field_and_another_requires_it() {
     let both = [("Trade-in", "true"), ("Vehicle: model", "golf")];
     assert_eq!(shown(&both), [true; 4]);
 
-    // A hidden field counts as unanswered, whatever was entered before.
+    // A hidden field counts as unanswered, even if it had an answer before.
     let hidden = [("Trade-in", "false"), ("Vehicle: model", "golf")];
     assert_eq!(shown(&hidden), [true, false, false, true]);
 

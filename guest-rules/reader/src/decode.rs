@@ -49,9 +49,9 @@ pub(crate) fn decode(
 pub enum FlateState {
     /// They reach their end. The checksum does not matter.
     Whole,
-    /// They end early; readers show what there is.
+    /// They end early; readers show the part that exists.
     Cut,
-    /// They cannot be decoded; what readers show of them differs.
+    /// They cannot be decoded; readers show different parts of them.
     Damaged,
 }
 
@@ -108,7 +108,7 @@ fn inflated(data: &[u8]) -> (FlateState, Vec<u8>) {
             Err(_) => return (FlateState::Damaged, decoded),
         }
 
-        // What a page may have; `decode` refuses more.
+        // Limit of a page; `decode` refuses more.
         if decoded.len() > MAX_PAGE_CONTENT_BYTES {
             return (FlateState::Whole, decoded);
         }

@@ -101,7 +101,7 @@ impl PdfDocument {
         self.pdf.pages().iter().map(page_info).collect()
     }
 
-    /// Returns whether the cross-reference data fails to locate an object it lists, so that readers
+    /// Returns whether the cross-reference data fails to locate an object it lists, so readers
     /// have to rebuild it. An incremental update would make such a file worse: rewrite it first.
     pub fn needs_rewrite(&self) -> bool {
         !self.survey.is_sound
@@ -198,7 +198,7 @@ impl<'a> TextReader<'a> {
     ///
     /// # Errors
     ///
-    /// [`ReadError::OverLimit`] for what was read.
+    /// [`ReadError::OverLimit`] for the part that was read.
     pub fn has_text(&mut self, index: usize) -> Result<bool, ReadError> {
         Ok(self.read(index, TextExtent::First)?.finish().has_text())
     }
@@ -272,7 +272,7 @@ fn page_info(page: &Page<'_>) -> PageInfo {
 pub struct PageContent {
     /// The content streams, joined.
     pub bytes: Vec<u8>,
-    /// The compressed data of a stream end early or are damaged, so that readers may get less or more of it.
+    /// The compressed data of a stream end early or are damaged, so readers may get less or more of it.
     pub is_damaged: bool,
 }
 

@@ -5,7 +5,7 @@ use crate::content::{ContentLexer, ContentOperand, OperandStack};
 /// Unknown operators that all readers skip. MuPDF gives up on a content stream after 100 of them.
 const MAX_UNKNOWN_OPERATORS: usize = 50;
 
-/// What a content stream leaves open at its end.
+/// Constructs that a content stream leaves open at its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ContentEnding {
     /// End of the last complete operator.

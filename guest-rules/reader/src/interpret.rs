@@ -349,7 +349,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
             .and_then(|name| run.resources.ext_g_states.get::<Dict<'a>>(name))
             .and_then(|state| state.get::<hayro_syntax::object::Array<'a>>("Font"));
         if let Some(font) = font {
-            // The reference identifies the font, so that one font is loaded once, however it is set.
+            // The reference identifies the font, so one font is loaded once, however it is set.
             let object = font.raw_iter().next().and_then(|item| item.as_obj_ref());
             let mut items = font.flex_iter();
             if let Some(dict) = items.next::<Dict<'a>>()

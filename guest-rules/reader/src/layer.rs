@@ -189,7 +189,7 @@ impl<'p> LayerBuilder<'p> {
             match step(last, last_operator, glyph, operator) {
                 ReadingStep::SameWord => {}
                 ReadingStep::NewWord => self.space(true),
-                // The end of a line separates words as well, so that a phrase is found across it.
+                // The end of a line separates words as well, so a phrase is found across it.
                 ReadingStep::NewLine => {
                     self.space(true);
                     self.line = self.line.saturating_add(1);

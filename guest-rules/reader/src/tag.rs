@@ -42,7 +42,7 @@ pub fn find_tags(page: &PageText) -> Result<Vec<FoundTag>, ReadError> {
 
     let mut next_close: Option<Range<usize>> = None;
     while let Some(open) = next_pair(chars, position, '{') {
-        // Hostile input may have many openings before one end, so that the end is searched for only
+        // Hostile input may have many openings before one end, so the end is searched for only
         // once.
         let close = next_close
             .take()

@@ -16,7 +16,7 @@ const MAX_SECTIONS: usize = 4_096;
 /// Most decoded bytes of one cross-reference stream.
 const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
 
-/// The cross-reference data of a file: what a writer has to know beside the objects.
+/// The cross-reference data of a file, which a writer needs in addition to the objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSurvey {
     /// Whether every object that the sections list begins at its offset.

@@ -66,7 +66,7 @@ pub(crate) fn matches(signature: &CallbackSignature<'_>, digest: &[u8]) -> bool 
         difference == 0
     };
 
-    // Compares all of them, so that the time does not reveal which one matches.
+    // Compares all of them, so the time does not reveal which one matches.
     signature.digests.iter().filter(same).count() > 0
 }
 

@@ -50,7 +50,7 @@ impl Guest for StripeComponent {
             .ok_or_else(|| unverified("no Stripe-Signature header"))?;
         let signature = callback::parse_signature(header)
             .ok_or_else(|| unverified("the signature header is malformed"))?;
-        // A recorded webhook could be replayed for ever otherwise.
+        // A recorded webhook could be replayed forever otherwise.
         if !callback::is_fresh(&signature, clock::now() / 1000) {
             return Err(unverified("the signature is too old"));
         }
@@ -58,7 +58,7 @@ impl Guest for StripeComponent {
         let secret = secrets::open("webhook_secret")
             .ok_or_else(|| unverified("no secret webhook_secret is configured"))?;
 
-        // The host computes the HMAC, so that the secret never enters this memory.
+        // The host computes the HMAC, so the secret never enters this memory.
         let digest = secret.hmac_sha256(&callback::signed_message(&signature, &callback.body));
         if !callback::matches(&signature, &digest) {
             return Err(unverified("the signature does not match"));

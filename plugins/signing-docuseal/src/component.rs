@@ -64,7 +64,7 @@ impl Guest for DocusealComponent {
             .ok_or_else(|| unverified("no X-Docuseal-Signature header"))?;
         let signature = callback::parse_signature(header)
             .ok_or_else(|| unverified("the signature header is malformed"))?;
-        // A recorded webhook could be replayed for ever otherwise.
+        // A recorded webhook could be replayed forever otherwise.
         if !callback::is_fresh(&signature, clock::now() / 1000) {
             return Err(unverified("the signature is too old"));
         }

@@ -82,7 +82,7 @@ fn as_requested(submission: Submission, request: &SubmissionRequest) -> Result<S
         return Ok(submission);
     }
 
-    // Archived, so that no signer can complete the wrong submission.
+    // Archived, so no signer can complete the wrong submission.
     archive(&submission.submission_id)?;
     Err(ProviderError::Rejected(
         "a submitter was given another role than the requested one".into(),

@@ -77,7 +77,7 @@ pub(crate) fn new_id() -> u64 {
     bytes.iter().fold(0, number) & ID
 }
 
-/// Returns the numeric id for an external id (FNV-1a with 64 bits), so that concurrent requests get
+/// Returns the numeric id for an external id (FNV-1a with 64 bits), so concurrent requests get
 /// the same template.
 pub(crate) fn id_of(external_id: &str) -> u64 {
     let mix = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

@@ -194,7 +194,7 @@ async fn a_server_for_this_machine_keeps_its_keys_and_has_sample_data() {
     assert_eq!(kept, "/own\n");
     assert!(folder.path().join("holdfast.db").exists());
 
-    // A receiver on this machine gets what the sample did.
+    // A receiver on this machine gets the same as the sample.
     receiver.wait_for(1).await;
     let again = exports;
     dev.end();

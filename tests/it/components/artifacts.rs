@@ -408,7 +408,7 @@ const TRIGGERS: [(
     DownloadCopy,
 ];
 
-/// Released packages can only grow, so that components built against them stay valid.
+/// Released packages can only grow, so components built against them stay valid.
 #[test]
 fn every_wit_package_parses_and_states_its_version() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit");

@@ -182,7 +182,7 @@ fn semver_check(package: &str, world: &str, now: &str, host: &str) -> Result<(),
     wit_component::semver_check(resolve, before, now).map_err(|error| format!("{error:#}"))
 }
 
-/// Released components stay supported for ever.
+/// Released components stay supported forever.
 #[test]
 fn every_released_component_still_runs() {
     let components = components();

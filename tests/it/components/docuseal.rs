@@ -439,7 +439,7 @@ async fn names_missing_in_the_template_are_refused_before_sending(setup: Provide
 }
 
 /// DocuSeal counts pages from 1 in requests and from 0 in stored templates, and an absent
-/// `required` means true. The shared link is off, so that only signers can start a submission.
+/// `required` means true. The shared link is off, so only signers can start a submission.
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_required_and_shared_link_follow_docuseals_conventions() {
     let setup = ProviderSetup::docuseal().await;
@@ -1083,7 +1083,7 @@ async fn a_delegated_signer_replaces_the_original_on_record() {
     assert_eq!(setup.entries(&id, "signer.delegated").await, 1);
 }
 
-/// The telephone belongs to the original signer: the new one is told by mail.
+/// The telephone belongs to the original signer: the new signer gets a mail.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_delegated_signer_gets_no_text_message_on_the_originals_telephone() {
     let setup = ProviderSetup::docuseal().await;

@@ -385,7 +385,7 @@ async fn an_overloaded_plugin_does_not_starve_other_plugins() {
     }
 }
 
-/// Its administrators see why an instance fails, and nobody else does.
+/// Only administrators of its organization see why an instance fails.
 async fn an_instance_log_has_failed_requests_and_calls(
     change: impl FnOnce(&mut holdfast::config::Config),
 ) {

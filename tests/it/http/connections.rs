@@ -127,7 +127,7 @@ async fn an_upload_aborted_by_its_client_is_not_a_server_error() {
     let begin = "--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n%PDF";
     stream.write_all((head + begin).as_bytes()).await.unwrap();
 
-    // The connection is half closed, so that the response can still be read.
+    // The connection is half closed, so the response can still be read.
     stream.shutdown().await.unwrap();
     until_closed(&mut stream).await;
     let deadline = Instant::now() + SOON;

@@ -642,7 +642,7 @@ async fn owners_manage_owners_and_nobody_the_own_access() {
 
     app.get_with_bearer(&token, "/api-keys").await.data(200);
 
-    // Who was ended is invited again, with the role of the invitation.
+    // A user who was ended is invited again, with the role of the invitation.
     let again = json!({ "email": "ada@oak.example", "role": "auditor" });
     let again = app
         .post_with_bearer(&second, "/users", again)

@@ -1,4 +1,4 @@
-//! The console of those who send: templates, one envelope, many, and what became of them.
+//! The console of senders: templates, one envelope, many, and their results.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

@@ -285,7 +285,7 @@ async fn a_reader_waits_for_the_next_event() {
     assert!(begun.elapsed() < Duration::from_secs(15));
 }
 
-/// After the retention, a reader that was away learns that it missed something; one that had read everything goes on.
+/// After the retention, a reader that missed events gets an error; one that had read all of them continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_feed_says_where_it_begins() {
     let short = |config: &mut Config| config.webhooks.retention = Duration::from_secs(3600);

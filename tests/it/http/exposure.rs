@@ -223,7 +223,7 @@ async fn data_files_are_readable_by_the_server_user_only() {
     server.kill();
 }
 
-/// The authority's key signs once and is discarded, so that a thief of the folder cannot issue
+/// The authority's key signs once and is discarded, so a thief of the folder cannot issue
 /// further certificates.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sealing_authoritys_key_is_not_stored() {

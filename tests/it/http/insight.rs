@@ -200,7 +200,7 @@ async fn operated() -> (TestApp, OrgId, TestApp, Session) {
     (app, operates, node, olga)
 }
 
-/// Whoever asks for the proof that the log only grows is its monitor. The operator sees since when one is missing.
+/// A client that asks for the proof that the log only grows is a monitor. The operator sees since when one is missing.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operator_sees_monitors_and_exports_the_installation() {
     let (app, operates, node, olga) = operated().await;

@@ -314,7 +314,7 @@ async fn calls_are_refused_as_the_api_refuses_them() {
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].clone();
 
-    // A dry run finds what the act would find.
+    // A dry run finds the same problems as the act.
     for dry_run in [true, false] {
         let body = envelope_body(&json!("tmpl_00000000000000000000000000"));
         let arguments = json!({ "body": body, "dry_run": dry_run });
@@ -701,7 +701,7 @@ async fn the_protocols_conformance_checks_pass() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}\n{errors}");
 
-    // What applies to a server without the fixtures of the checks.
+    // Scenarios that apply to a server without the fixtures of the checks.
     for scenario in [
         "server-initialize",
         "ping",

@@ -469,7 +469,7 @@ async fn release_and_transfer(app: &TestApp) -> (String, String) {
     (release.to_owned(), cancel.to_owned())
 }
 
-/// Builds a valid request for the operation, so that only the id decides about the response.
+/// Builds a valid request for the operation, so only the id decides about the response.
 fn request(operation: &ApiOperation, id: &str, credential: (&str, &str)) -> Request<Body> {
     let path = operation.path.replace("{id}", id);
     let mut request = Request::builder()

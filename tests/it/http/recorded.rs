@@ -1,5 +1,5 @@
-//! Requests of partners with the answers of an earlier release. An answer may gain members, and a list items at its end;
-//! what it had keeps its name, type and value.
+//! Requests of partners with the answers of an earlier release. An answer may gain members, and a list items at its end.
+//! Existing members keep their name, type and value.
 //!
 //! `UPDATE_RECORDED=1` records the answers again. That is for new requests only: a changed answer breaks partners.
 

@@ -78,7 +78,7 @@ fn now() -> i64 {
     holdfast::domain::clock::Clock::default().now().as_seconds()
 }
 
-/// An issuer, and an organization whose users sign in there.
+/// An issuer, and an organization with users who sign in there.
 struct Signing {
     app: TestApp,
     issuer: FakeIssuer,
@@ -439,7 +439,7 @@ async fn a_required_issuer_replaces_links_and_passkeys() {
     assert_eq!(asked(&app, Method::POST, &newer, "", "").await.status, 303);
 }
 
-/// A page of another site could sign a visitor in as somebody else.
+/// A page of another site could sign a visitor in as another user.
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_button_of_our_own_page_begins_a_sign_in() {
     let signing = Signing::start(json!({})).await;
@@ -469,7 +469,7 @@ async fn only_the_button_of_our_own_page_begins_a_sign_in() {
     }
 }
 
-/// An address at an issuer can change, or belong to somebody else later (OpenID Connect Core 1.0, section 5.7).
+/// An address at an issuer can change, or belong to another person later (OpenID Connect Core 1.0, section 5.7).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_is_the_account_at_the_issuer_and_not_the_address() {
     let signing = Signing::start(json!({})).await;
@@ -546,7 +546,7 @@ async fn an_account_is_separated_from_a_user_by_two_people() {
     assert_eq!(signing.with(|_| {}).await.status, 403);
 }
 
-/// An issuer could name anybody: who was known before shows the mailbox or a passkey first.
+/// An issuer could name any user, so an existing user first proves the mailbox or a passkey.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_known_before_the_issuer_approves_nothing_until_confirmed() {
     let app = TestApp::with(insecure, OrgSettings::default()).await;
@@ -583,7 +583,7 @@ async fn a_user_known_before_the_issuer_approves_nothing_until_confirmed() {
         .data(200);
 }
 
-/// Whom an issuer lets in, the person let in who named the issuer alone.
+/// A user of an issuer counts as invited by the person who set the issuer alone.
 #[tokio::test(flavor = "multi_thread")]
 async fn users_of_an_issuer_do_not_approve_what_its_setter_requests() {
     let signing = Signing::start(json!({})).await;
@@ -613,7 +613,7 @@ async fn users_of_an_issuer_do_not_approve_what_its_setter_requests() {
     assert_eq!(refused.json()["code"], "invitee_reviews");
 }
 
-/// Who names the issuer decides who signs in.
+/// The person who sets the issuer decides who signs in.
 #[tokio::test(flavor = "multi_thread")]
 async fn only_an_owner_changes_the_sign_in() {
     let issuer = FakeIssuer::start().await;

@@ -446,7 +446,7 @@ async fn every_call_in_every_status_matches_the_table() {
 
     let app = TestApp::without_auto_vault().await;
 
-    // The envelope is vaulted, so that every call that a status allows can succeed.
+    // The envelope is vaulted, so every call that a status allows can succeed.
     let envelope = app.sent_envelope().await;
     form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
     app.wait_for(id_of(&envelope), "completed").await;

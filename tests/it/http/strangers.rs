@@ -184,7 +184,7 @@ async fn a_known_key_that_was_deactivated_is_refused_at_once() {
     is_refused(&ask_with(&app, office, &key).await);
 }
 
-/// Random tokens are verified before they are counted, so that they fill no table of real ones.
+/// Random tokens are verified before they are counted, so they fill no table of real ones.
 #[tokio::test(flavor = "multi_thread")]
 async fn random_tokens_leave_the_limit_of_a_real_one_in_force() {
     let limited = |config: &mut holdfast::config::Config| config.rate_limits.web_token = 3;
@@ -327,7 +327,7 @@ async fn a_flooded_user_gets_a_link_whenever_none_works() {
     ask_for_link(&first).await;
     links(&first, 1).await;
 
-    // The link works for 15 minutes, so that the mailbox gets nothing meanwhile.
+    // The link works for 15 minutes, so the mailbox gets nothing meanwhile.
     let second = at_minute(&app, 6).await;
     ask_for_link(&second).await;
     tokio::time::sleep(Duration::from_millis(500)).await;

@@ -676,7 +676,7 @@ async fn the_builder_states_in_the_users_language_why_it_did_not_save() {
         .await;
 }
 
-/// The first page of a widget has the organization's colour. This frame permits no forms, so that the
+/// The first page of a widget has the organization's colour. This frame permits no forms, so the
 /// page stays.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_page_of_a_widget_has_the_organizations_colour() {

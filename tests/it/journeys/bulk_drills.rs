@@ -161,7 +161,7 @@ impl BulkDrill {
             let place = PLACES[kill % PLACES.len()];
             let death = format!("{place}:{}", 1 + kill % 3);
 
-            // On PostgreSQL the clock of each server runs ahead, so that the leases of the
+            // On PostgreSQL the clock of each server runs ahead, so the leases of the
             // previous one have expired.
             let ahead = match self.home.database {
                 None => "0s".to_owned(),

@@ -446,7 +446,7 @@ impl ControlDrill {
         self.finish(&self.ahead(kills)).await;
     }
 
-    /// On PostgreSQL the clock of each server runs ahead, so that the leases of the previous one have
+    /// On PostgreSQL the clock of each server runs ahead, so the leases of the previous one have
     /// expired.
     fn ahead(&self, life: u32) -> String {
         match self.home.database {

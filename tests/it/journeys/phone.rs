@@ -122,7 +122,7 @@ async fn fields_come_in_reading_order_and_a_waiver_asks_yes_or_no() {
     browser.read("Waiver\nNo").await;
     browser.read("Saved").await;
 
-    // The answer is kept, so that the waiver is not asked again.
+    // The answer is kept, so the waiver is not asked again.
     browser.page.refresh().await.unwrap();
     browser.click(".next").await;
     browser.see("[name=Phone]").await;
@@ -188,7 +188,7 @@ async fn the_review_shows_the_button_that_signs_and_the_pad_is_whole() {
     }
 }
 
-/// A contract whose fields, all of the buyer, stand one below the other on the first page.
+/// A contract with fields of the buyer only, one below the other on the first page.
 async fn with_fields(app: &TestApp, fields: &[(&str, &str, bool)]) -> (String, String) {
     let field = |(index, (name, kind, required)): (usize, &(&str, &str, bool))| {
         let y = 0.55 + 0.08 * index as f64;
@@ -353,7 +353,7 @@ async fn the_first_load_of_a_hundred_pages_is_light() {
     browser.goto(url).await;
     browser.until("return document.querySelector('.sheet img').complete && document.querySelector('.sheet img').naturalWidth > 0").await;
 
-    // What the script fetches a moment later counts as well.
+    // Requests that the script makes a moment later count as well.
     tokio::time::sleep(std::time::Duration::from_secs(2)).await;
     let figures = "const all = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
         const first = all.find((entry) => entry.name.includes('/pages/1.png'));
@@ -389,7 +389,7 @@ async fn the_document_can_be_read_as_text_that_fits_the_screen() {
     }
 }
 
-/// A tick shows a field and requires it, a total follows what is typed, and a file is sent at once.
+/// A tick shows a field and requires it, a total changes while the signer types, and a file is sent at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_form_follows_its_rules_and_takes_a_file_on_a_phone() {
     let app = TestApp::on_a_socket().await;

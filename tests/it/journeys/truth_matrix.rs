@@ -190,7 +190,7 @@ impl Matrix {
         pledge.data(201);
     }
 
-    /// Collects every output about a record. The ledger is read last, so that it has all of them.
+    /// Collects every output about a record. The ledger is read last, so it has all of them.
     async fn collect(&mut self, record: &str, id: &str) {
         let path = format!("/partner/envelopes/{id}");
         let released = self.app.get(&path).await.data(200)["status"] == "vaulted_out";

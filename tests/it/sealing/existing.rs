@@ -191,7 +191,7 @@ async fn signatures_of_other_programs_and_keys_are_verified() {
         (&["-newkey", "rsa:2048"][..], "valid", ""),
         (&["-newkey", "ec", "-pkeyopt", p_256], "valid", ""),
         (&["-newkey", "ec", "-pkeyopt", p_384], "valid", ""),
-        // Not "altered": the size of the key says nothing about the document.
+        // Not "altered": the size of the key does not show a change of the document.
         (
             &["-newkey", "rsa:1024"],
             "not_verifiable",

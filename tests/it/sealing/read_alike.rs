@@ -71,7 +71,7 @@ async fn every_word_of_a_damaged_paper_upload_is_in_both_copies() {
 /// Where the value is written: left, top, width, height.
 const FIELD: [f64; 4] = [0.55, 0.84, 0.3, 0.05];
 
-/// What became of a document.
+/// Outcome for a document.
 enum CorpusOutcome {
     Vaulted { id: String, copies: [Vec<u8>; 2] },
     Refused(String),
@@ -107,7 +107,7 @@ async fn uploaded(app: &TestApp, source: &[u8]) -> CorpusOutcome {
     CorpusOutcome::Vaulted { id, copies }
 }
 
-/// Returns the reason of a refusal without its numbers, so that equal reasons count together.
+/// Returns the reason of a refusal without its numbers, so equal reasons count together.
 fn refused(answer: &TestResponse) -> CorpusOutcome {
     assert_eq!(answer.status, 422, "{}", answer.text());
     let reason = answer.json()["error"].as_str().unwrap().to_owned();

@@ -339,7 +339,7 @@ async fn a_signed_upload_keeps_its_bytes_or_is_refused() {
         reason
     };
 
-    // Its cross-reference table is not where the end of the file says.
+    // The end of the file points to a wrong place for the cross-reference table.
     let mut damaged = signed.clone();
     let marker = b"startxref\n";
     let at = damaged

@@ -1118,7 +1118,7 @@ async fn a_browser_that_requests_only_page_images_is_recorded() {
     app.entry(&id, "identity.rebound").await;
 }
 
-/// The total number of attempts is limited, so that guessing over many days fails.
+/// The total number of attempts is limited, so guessing over many days fails.
 #[tokio::test(flavor = "multi_thread")]
 async fn total_attempts_of_a_signer_are_limited() {
     let app = TestApp::start().await;

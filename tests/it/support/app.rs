@@ -245,7 +245,7 @@ impl TestApp {
     }
 
     /// Starts a second service on the same database and objects with its clock running ahead.
-    /// The worker of the first service stops, so that only the second one runs jobs.
+    /// The worker of the first service stops, so only the second one runs jobs.
     pub async fn as_of(&self, ahead: Duration) -> Self {
         self.as_of_with(ahead, |_| {}).await
     }

@@ -57,7 +57,7 @@ pub fn filled(page: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Submits the form with a button. A ticked consent ([`TICK`]) sends what the box on the signer's page has.
+/// Submits the form with a button. A ticked consent ([`TICK`]) sends the value of the box on the signer's page.
 pub async fn press(
     app: &TestApp,
     url: &str,

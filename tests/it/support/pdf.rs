@@ -90,12 +90,12 @@ pub fn repeated(pdf: &[u8], times: usize) -> Vec<u8> {
     std::fs::read(all).unwrap()
 }
 
-/// Encrypts a document for an owner, so that it opens with an empty password.
+/// Encrypts a document for an owner, so it opens with an empty password.
 pub fn encrypted(pdf: &[u8]) -> Vec<u8> {
     with_password(pdf, "")
 }
 
-/// Encrypts a document, so that it opens with this password.
+/// Encrypts a document, so it opens with this password.
 pub fn with_password(pdf: &[u8], password: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let (plain, encrypted) = (folder.path().join("plain"), folder.path().join("encrypted"));

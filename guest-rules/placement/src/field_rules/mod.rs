@@ -1,7 +1,7 @@
 //! Rules about the answers of signers: limits, patterns, conditions and formulas.
 //!
 //! Rules are attributes of a field. [`check`] finds mistakes in them before a document is sent;
-//! [`apply`] says what they mean for the answers so far. A field that is not shown counts as
+//! [`apply`] applies them to the answers so far. A field that is not shown counts as
 //! unanswered, in conditions and in formulas. So does a field of a signer who has not signed yet.
 
 mod condition;
@@ -298,7 +298,7 @@ fn computation(field: &RuledField, fields: &[RuledField]) -> Vec<FieldProblem> {
     problems
 }
 
-/// Returns an issue for each field whose rules depend on themselves, or on too many others in a row.
+/// Returns an issue for each field with rules that depend on themselves, or on too many others in a row.
 fn circles(fields: &[RuledField]) -> Vec<Issue> {
     let (circular, long) = RuleSet::new(fields).tangled();
     // The issue names one rule. A field in a chain has a formula, or else a condition.

@@ -51,7 +51,7 @@ impl<'a> RuleSet<'a> {
         names.filter_map(|name| self.named(name, index)).collect()
     }
 
-    /// Returns the fields whose rules depend on themselves, and those at the end of a longer chain of
+    /// Returns the fields with rules that depend on themselves, and those at the end of a longer chain of
     /// rules than [`LONGEST_CHAIN`].
     pub(super) fn tangled(&self) -> (Vec<usize>, Vec<usize>) {
         let needs: Vec<Vec<usize>> = (0..self.fields.len())
@@ -65,7 +65,7 @@ impl<'a> RuleSet<'a> {
         }
 
         // Fields that depend on nothing go first, then those that depend on these only, and so on.
-        // What remains is a circle, or depends on one.
+        // Each remaining field is part of a circle, or depends on one.
         let (depths, remaining) = peeled(&needs, &users, vec![true; needs.len()]);
         let (_, circles) = peeled(&users, &needs, remaining);
         let all = 0..needs.len();

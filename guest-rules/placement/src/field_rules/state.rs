@@ -1,4 +1,4 @@
-//! What the rules mean for the entries so far.
+//! Effects of the rules on the entries so far.
 
 use std::collections::HashMap;
 

@@ -130,7 +130,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
         }
     }
 
-    /// Spreads the replacement over the glyphs in order, so that each part of it keeps a position.
+    /// Spreads the replacement over the glyphs in order, so each part of it keeps a position.
     /// If it equals the text of the glyphs, they keep their exact text.
     fn replace_text(&mut self, glyphs: Range<usize>, replacement: &str) {
         let page = &mut self.page;

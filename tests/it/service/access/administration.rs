@@ -111,7 +111,7 @@ async fn an_admin_manages_the_keys_of_the_organization() {
     );
 }
 
-/// A key can do what its scopes permit, so that roles with fewer permissions give none.
+/// A key can do what its scopes permit, so roles with fewer permissions give none.
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_are_given_by_owners_and_admins() {
     let app = TestApp::start().await;

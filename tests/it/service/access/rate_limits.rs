@@ -104,7 +104,7 @@ async fn nodes_share_a_rate_limit_window() {
     assert!((40..=44).contains(&served), "{served} of 60 were served");
 }
 
-/// Concurrent requests on one node lease once together, so that it does not take the whole
+/// Concurrent requests on one node lease once together, so it does not take the whole
 /// limit.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_burst_at_one_node_does_not_take_the_other_nodes_share() {

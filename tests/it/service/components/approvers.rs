@@ -17,7 +17,7 @@ const CHANGES: &str = "/component-changes";
 enum Guard {
     /// Needs the approvals of the policy: it decides who signs in, and so who approves, releases, transfers or reads.
     Approvals,
-    /// Gives nobody a power: texts, looks, defaults of new envelopes, or pages that may show a widget to someone with a
+    /// Gives no one power: texts, looks, defaults of new envelopes, or pages that may show a widget to someone with a
     /// token.
     Powerless,
 }
@@ -45,7 +45,7 @@ fn insecure(config: &mut Config) {
     config.providers.allow_insecure = true;
 }
 
-/// An organization whose changes need one approval, with two owners whom the operator knows.
+/// An organization that requires one approval for changes, with two owners known to the operator.
 struct Governed {
     app: TestApp,
     olga: String,
@@ -182,7 +182,7 @@ async fn one_owner_names_no_issuer_alone() {
     let shown = app.get_with_bearer(olga, "/organization").await.data(200);
     assert_eq!(shown["single_sign_on"]["client_id"], CLIENT);
 
-    // Two people named it, so nobody let its users in alone.
+    // Two people set it, so neither of them let its users in alone.
     assert_eq!(shown["single_sign_on"]["set_by"], Value::Null);
 
     governed
@@ -235,7 +235,7 @@ async fn people_of_one_chain_of_invitations_do_not_approve_for_each_other() {
         .agree(json!({ "action": "policy", "policy": {} }))
         .await;
 
-    // A request that one person applies alone lets somebody in like an invitation.
+    // A request that one person applies alone lets a user in like an invitation.
     governed
         .alone(json!({ "action": "invite_user", "email": "ada@oak.example", "role": "admin" }))
         .await;

@@ -231,7 +231,7 @@ async fn a_bundle_that_proves_nothing_is_refused_by_name() {
         .data(201);
 }
 
-/// Whoever has the manifest of another component with its bundle has no signature of this one.
+/// The manifest of another component with its bundle is no signature of this component.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_manifest_is_that_of_the_component() {
     let [bytes, other] = ["one", "other"].map(|note| variant(Slot::Compliance, note));
@@ -293,7 +293,7 @@ async fn a_publisher_answers_for_its_slots() {
     assert_eq!(by_counsel.data(201)["signed_by"], "counsel");
 }
 
-/// Where no signature is needed, provenance is kept, and names whom nobody has trusted.
+/// Where no signature is needed, provenance is kept, even from an identity that is not trusted.
 #[tokio::test(flavor = "multi_thread")]
 async fn provenance_is_kept_where_no_signature_is_needed() {
     let bytes = variant(Slot::Compliance, "with provenance");
@@ -317,7 +317,7 @@ async fn provenance_is_kept_where_no_signature_is_needed() {
 /// States are signed with keys, and with bundles of people who have no key of their own.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_state_is_signed_with_bundles() {
-    // The state names components, whose hash is known only after the upload.
+    // The state names components by their hash, which is known only after the upload.
     let first = TestApp::start().await;
     let officer = first.token("compliance");
     let component = rules(&first, &officer, "1.0.0").await;

@@ -299,7 +299,7 @@ async fn a_change_takes_effect_after_the_approval_of_others_on_postgresql() {
     .await;
 }
 
-/// Attempts to make a change without the approval of others, and what each is answered. The table is that of
+/// Attempts to make a change without the approval of others, and the answer to each. The table is that of
 /// docs/components.md.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_way_around_an_approval_is_refused_by_name() {

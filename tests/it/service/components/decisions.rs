@@ -642,8 +642,8 @@ async fn an_export_is_replayed_without_the_server() {
     }
 }
 
-/// Twenty kills at any moment of an export: the next run goes on, and the file is that of an export without
-/// kills.
+/// Twenty kills at any moment of an export: the next run continues, and the file equals that of an export
+/// without kills.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_export_survives_kills() {
     let app = TestApp::start().await;

@@ -150,7 +150,7 @@ async fn later_versions_keep_vectors(app: TestApp) {
     let reasons = upload(&app, "4.0.0", &stale).await.unwrap_err();
     assert!(reasons[0].contains("true and not false"), "{reasons:?}");
 
-    // Another name begins anew.
+    // Another name starts from scratch.
     let other = app
         .upload_component(
             app.web_admin(),

@@ -145,8 +145,8 @@ async fn a_new_link_to_a_paper_original_ends_the_one_before() {
     downloaded(&app, &id).await;
 }
 
-/// After a crash during a download nobody knows how much arrived. The link is in use for as long as it
-/// would have lived.
+/// After a crash during a download the node does not know how much arrived. The link counts as in use
+/// for its whole lifetime.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_download_that_a_crash_ended_is_repeated_an_hour_later() {
     let app = TestApp::start().await;

@@ -76,7 +76,7 @@ async fn both_sides_of_a_sale_prove_it_offline() {
     let (app, [lender, funder], records, transfer) = sold().await;
     let key = app.ledger_key().await;
 
-    // What the buyer does afterwards is not the seller's business.
+    // The seller does not see later acts of the buyer.
     funder
         .act(&app, &records[0], "release", release_form())
         .await

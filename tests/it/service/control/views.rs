@@ -162,7 +162,7 @@ async fn a_watermarked_copy_leads_to_its_holder() {
     let pages = text.matches('\u{c}').count();
     assert_eq!(visible_and_hidden, 4 * pages, "{text}");
 
-    // Whoever finds the file learns from us whose it is, if they have a part in the record.
+    // A party to the record that finds the file can look up who got it.
     let found = trace(&app, &app.key, &answer.bytes).await.data(200);
     assert_eq!(found["copy_id"], copy_id.as_str());
     assert_eq!(found["party"]["organization_id"], lender.org.as_str());

@@ -1,4 +1,4 @@
-//! What a request costs in commits on the disk.
+//! Cost of a request in commits on the disk.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -14,7 +14,7 @@ async fn a_create_makes_at_most_two_commits() {
     let template = app.contract_template().await;
     app.stop_working();
 
-    // What the worker had begun ends first.
+    // The work that the worker has begun ends first.
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     let mut paper = envelope_body(&Value::Null);
     paper.as_object_mut().unwrap().remove("template_id");

@@ -245,7 +245,7 @@ async fn codes_are_limited_in_number_and_time() {
         429
     );
 
-    // Every mail had the same code, so that a stranger who asks for codes ends none. It is outdated
+    // Every mail had the same code, so a stranger who asks for codes ends none. It is outdated
     // ten minutes after the last mail.
     let outdated = app.as_of(Duration::from_secs(20 * 60)).await;
     let answer = enter(&outdated, &url, &first).await;

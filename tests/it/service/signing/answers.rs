@@ -694,7 +694,7 @@ async fn an_envelope_with_rules_is_completed_by_what_the_form_accepts() {
         .await;
 }
 
-/// Without scripts, what was entered is saved before the file is chosen on a page of its own.
+/// Without scripts, the form saves the entries before the signer chooses the file on a separate page.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_is_attached_without_scripts_and_without_losing_entries() {
     let app = TestApp::start().await;

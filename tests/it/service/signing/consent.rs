@@ -493,7 +493,7 @@ async fn settings_of_the_disclosure_are_checked() {
             json!({ "require_access_demonstration": "yes" }),
             "require_access_demonstration",
         ),
-        // A version names one text for ever.
+        // A version names one text forever.
         (
             json!({ "consent": text("Kein Papier.") }),
             "version 1 has another text",

@@ -71,7 +71,7 @@ async fn an_embed_token_has_the_specified_claims_and_opens_only_its_widget() {
     let expired = submit(&later, "/embed/sign", token).await;
     assert_eq!(expired.status, 401);
 
-    // An expired token still tells whose page it is; a forged one tells nothing.
+    // The page for an expired token still names the organization; that for a forged one does not.
     assert!(
         expired.text().contains("Oak &amp; Pine"),
         "{}",

@@ -940,7 +940,7 @@ async fn after_signing_a_page_names_who_is_missing_and_leads_back_to_the_sender(
     assert!(signed.contains("You can close this page"), "{signed}");
 }
 
-/// The pages are read when the template is made, so that its first signer does not wait for that.
+/// The pages are read when the template is made, so its first signer does not wait for that.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_form_knows_its_pages_without_reading_the_document() {
     let app = TestApp::start().await;

@@ -11,7 +11,7 @@ use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, form, pdf};
 
 const ROLES: [&str; 3] = ["Buyer", "Co-buyer", "Lender"];
 
-/// Starts a service whose envelopes stay completed.
+/// Starts a service that leaves envelopes completed.
 async fn service() -> TestApp {
     let settings = OrgSettings {
         auto_vault: false,
@@ -155,7 +155,7 @@ async fn signers_of_one_group_sign_in_any_order_before_the_next_group() {
     form::sign(&app, &link(&app, &id, "Buyer").await).await;
     let mails = app.wait_for_mails(3).await;
 
-    // Nobody of the first group is asked twice.
+    // The service asks no signer of the first group twice.
     let asked = addressees(&mails, "asks you to sign");
     assert_eq!(
         asked,

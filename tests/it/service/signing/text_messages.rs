@@ -156,7 +156,7 @@ async fn a_signer_can_be_invited_both_ways() {
     let link = |text: &str| text.split("/sign/").nth(1).unwrap()[..20].to_owned();
     assert!(mail.contains("/sign/"), "{mail}");
 
-    // Each has a link of its own: one that leaks says where.
+    // Each has its own link, so a leaked link identifies its channel.
     assert_ne!(link(&text), link(&mail.replace("=\r\n", "")));
 }
 

@@ -267,7 +267,7 @@ async fn no_word_of_the_custody_record_and_the_marks_is_left_in_english() {
     let id = app.vaulted_envelope().await;
     let copy = pdf::text(&app.copy(&id).await);
 
-    // The English words of a mark are for everybody.
+    // Every reader gets the English words of a mark.
     assert!(
         copy.contains("Non-authoritative copy · Ñöñ-áûţĥöŕîţáţîṽé çöþý · env_"),
         "{copy}"

@@ -59,7 +59,7 @@ async fn concurrent_vault_ins_on_two_nodes_make_one_authoritative_copy() {
         one.wait_for(id, "completed").await;
         let path = format!("/partner/envelopes/{id}/vault-in-signed");
 
-        // Alternate between the nodes, so that both compete for every step.
+        // Alternate between the nodes, so both compete for every step.
         let calls = (0..20).map(|call| [&one, &two][call % 2].post_as(&two.key, &path, json!({})));
         for answer in futures::future::join_all(calls).await {
             assert_eq!(answer.data(200)["status"], "vaulted");

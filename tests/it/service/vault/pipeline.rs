@@ -100,7 +100,7 @@ async fn a_store_failure_is_reported_and_retried_at_the_failed_step() {
 
             let done = STEPS.iter().position(|(_, known)| *known == step).unwrap();
 
-            // `confirm` comes first; what follows `fetch` is stored side by side.
+            // `confirm` comes first; the steps after `fetch` are stored in parallel.
             let recorded = 1 + done.min(1);
             assert_eq!(app.count("vault_step").await, recorded as i64, "{step}");
 
