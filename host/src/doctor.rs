@@ -8,8 +8,8 @@ use serde::Serialize;
 use crate::config::EMBEDDED;
 use crate::disk;
 use crate::domain::component::Slot;
+use crate::service::log;
 use crate::service::vault::Vault;
-use crate::service::vault::log;
 use crate::service::{App, Core};
 
 /// Result of checking one dependency.

@@ -29,10 +29,10 @@ use crate::service::access::rate_limit::RateLimits;
 use crate::service::access::windows::{AcceptedCredentials, LocalWindows};
 use crate::service::access::{AccessState, KeyUsage, KnownKeys, LOOKUPS_OF_STRANGERS};
 use crate::service::components::{ActivationFollower, ComponentManager, load_on_demand, refresh};
-use crate::service::control::guard as fingerprints;
-use crate::service::envelopes::uploads;
+use crate::service::documents;
+use crate::service::log::LogSequencer;
+use crate::service::permits::guard as fingerprints;
 use crate::service::vault::copies::CopyCache;
-use crate::service::vault::log::LogSequencer;
 use crate::service::vault::{EnvelopeLocks, Vault, timekeeping};
 use crate::service::{Core, ServiceState};
 use crate::store::{Store, StoreError};
@@ -275,7 +275,7 @@ pub async fn start_with_lookup(
         cipher,
         log_signer: Arc::new(log_signer),
         fingerprint_key,
-        document_memory: FairQueue::new(uploads::IN_MEMORY),
+        document_memory: FairQueue::new(documents::IN_MEMORY),
         signature_roots,
         bundles,
         http,

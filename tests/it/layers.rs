@@ -3,14 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Returns the modules and their allowed imports, in the order of the table.
-fn allowed() -> Vec<(String, BTreeSet<String>)> {
+/// Returns the modules and their allowed imports, in the order of the table below a heading.
+fn allowed(heading: &str) -> Vec<(String, BTreeSet<String>)> {
     let text = std::fs::read_to_string(root().join("../ARCHITECTURE.md")).unwrap();
-    let section = text
-        .split("\n## Layers\n")
-        .nth(1)
-        .expect("a section Layers");
-    let section = section.split("\n## ").next().unwrap();
+    let section = text.split(&format!("\n{heading}\n")).nth(1);
+    let section = section.expect("a section with a table");
+    let section = section.split("\n##").next().unwrap();
     let rows = section.lines().filter_map(|line| {
         let mut cells = line.strip_prefix("| `")?.split('|').map(str::trim);
         let module = cells.next()?.trim_matches('`').to_owned();
@@ -122,9 +120,44 @@ fn actual() -> BTreeMap<String, BTreeSet<String>> {
 
 #[test]
 fn a_module_imports_exactly_the_modules_in_the_table_of_layers() {
-    let allowed = allowed();
-    let listed: BTreeMap<_, _> = allowed.iter().cloned().collect();
+    let listed: BTreeMap<_, _> = allowed("## Layers").into_iter().collect();
     assert_eq!(listed, actual());
+}
+
+/// Returns the areas of `service` with their imports, without `mod.rs` and `app.rs`, which are above them.
+fn areas() -> BTreeMap<String, BTreeSet<String>> {
+    let source = root().join("src/service");
+    let mut files = Vec::new();
+    sources(&source, &mut files);
+    let area = |file: &PathBuf| {
+        let path = file.strip_prefix(&source).unwrap();
+        let name = path.iter().next().unwrap().to_str().unwrap();
+        name.trim_end_matches(".rs").to_owned()
+    };
+    files.retain(|file| !["mod", "app"].contains(&area(file).as_str()));
+    let names: BTreeSet<String> = files.iter().map(area).collect();
+
+    let mut areas: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for file in &files {
+        let text = std::fs::read_to_string(file).unwrap();
+        // The areas as if they were the modules of a crate.
+        let text = text
+            .replace("crate::service::", "service::")
+            .replace("crate::", "")
+            .replace("service::", "crate::");
+        let mut found = imports(&text);
+        found.retain(|import| names.contains(import));
+        found.remove(&area(file));
+        areas.entry(area(file)).or_default().extend(found);
+    }
+
+    areas
+}
+
+#[test]
+fn an_area_of_the_service_imports_exactly_the_areas_in_its_table() {
+    let listed: BTreeMap<_, _> = allowed("### Areas of `service`").into_iter().collect();
+    assert_eq!(listed, areas());
 }
 
 /// Code below the HTTP layer does not use types of axum.
@@ -144,12 +177,14 @@ fn axum_is_used_only_in_http_and_at_start_up() {
 }
 
 #[test]
-fn the_table_of_layers_points_down_only() {
-    let mut above = BTreeSet::new();
-    for (module, imports) in allowed() {
-        let upward: Vec<_> = imports.intersection(&above).collect();
-        assert!(upward.is_empty(), "{module} imports {upward:?} from above");
-        above.insert(module);
+fn the_tables_of_layers_and_areas_point_down_only() {
+    for heading in ["## Layers", "### Areas of `service`"] {
+        let mut above = BTreeSet::new();
+        for (module, imports) in allowed(heading) {
+            let upward: Vec<_> = imports.intersection(&above).collect();
+            assert!(upward.is_empty(), "{module} imports {upward:?} from above");
+            above.insert(module);
+        }
     }
 }
 

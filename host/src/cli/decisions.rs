@@ -20,7 +20,7 @@ use crate::domain::id::OrgId;
 use crate::domain::ledger::LedgerEntry;
 use crate::evidence::decisions::ExportLine;
 use crate::service::components::decisions::{self, ExportFormat, ExportOptions, ExportPage};
-use crate::service::vault::log;
+use crate::service::log;
 use crate::start;
 
 /// Decisions that are read at once.
@@ -87,7 +87,7 @@ async fn export(
     let app = start::start(config).await?;
     // The latest decisions belong to the export.
     decisions::record(&app, &wanted.org).await?;
-    log::catch_up(&app, &app.vault).await?;
+    log::catch_up(&app, &app.vault.log).await?;
     let mut options = ExportOptions {
         format: wanted.format,
         after: wanted.after,

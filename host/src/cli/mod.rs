@@ -42,7 +42,7 @@ use crate::components::compiler::{self, COMMAND as COMPILE};
 use crate::config::{self, Config, LogFormat, parse_duration};
 use crate::domain::id::OrgId;
 use crate::domain::organization::Role;
-use crate::service::vault::log;
+use crate::service::log;
 use crate::start;
 use crate::traces::TraceExporter;
 use crate::{doctor, server};
@@ -278,7 +278,7 @@ async fn look(config: Config, output: &CommandOutput) -> Result<ExitCode, Failur
     tokio::task::spawn_blocking(move || components.load_documents()).await?;
 
     // A running server has checked the log at its start.
-    let _ = log::check(&app, &app.vault).await;
+    let _ = log::check(&app, &app.vault.log).await;
     let checks = doctor::checks(&app).await;
     let lines: Vec<String> = checks
         .iter()

@@ -11,8 +11,9 @@ use serde_json::json;
 use super::Failure;
 use super::output::CommandOutput;
 use crate::config::Config;
+use crate::service::log;
 use crate::service::vault::integrity::{self, IntegrityCheck};
-use crate::service::vault::{log, orphans};
+use crate::service::vault::orphans;
 use crate::start;
 
 /// Maximum wait for documents that other processes have claimed, in tenths of a second.

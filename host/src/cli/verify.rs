@@ -12,7 +12,8 @@ use crate::components::compiler::ComponentCompiler;
 use crate::config::Config;
 use crate::domain::id::EnvelopeId;
 use crate::evidence::{Bundle, TrustedLogs, VerificationReport};
-use crate::service::vault::{custody, log};
+use crate::service::log;
+use crate::service::vault::custody;
 use crate::service::{Caller, envelopes};
 use crate::start;
 use crate::store::organizations;
@@ -81,7 +82,7 @@ async fn verify_envelope(
 ) -> Result<VerificationReport, Failure> {
     let app = start::start(config).await?;
     // Without a running server, for example after a restore, this process extends the log.
-    if let Err(error) = log::catch_up(&app, &app.vault).await {
+    if let Err(error) = log::catch_up(&app, &app.vault.log).await {
         tracing::warn!(%error, "the log could not be extended");
     }
 

@@ -19,8 +19,8 @@ use crate::service::control::invitations::InvitationView;
 use crate::service::control::keys::PartyKeyView;
 use crate::service::control::pledges::PledgeView;
 use crate::service::control::transfers::TransferView;
-use crate::service::control::views::ViewView;
 use crate::service::control::{PartyView, ReleaseRequestView};
+use crate::service::inspection::views::ViewView;
 
 /// Adds the webhooks to the document.
 pub fn add(api: &mut OpenApi) {

@@ -10,8 +10,9 @@ use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, StoredFile
 use crate::domain::id::CustomerId;
 use crate::fair_queue::WorkOwner;
 use crate::mail::{address as mail_address, is_address};
+use crate::service::documents::{DocumentUpload, check_readable};
 use crate::service::envelopes::dispatch;
-use crate::service::envelopes::uploads::{self, AttachedFile, DocumentUpload};
+use crate::service::envelopes::uploads::{self, AttachedFile};
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::{Caller, Core, ServiceError};
@@ -340,7 +341,7 @@ pub async fn file_document(
 
     // No item: the envelope does not exist yet.
     let owner = WorkOwner::new(&caller.org, "");
-    let checked = uploads::check_readable(core, &caller.org, &owner, file_type, &upload).await?;
+    let checked = check_readable(core, &caller.org, &owner, file_type, &upload).await?;
     let now = core.clock.now();
     let name = match &upload.file_name {
         Some(name) => name.clone(),
@@ -360,7 +361,7 @@ pub async fn file_document(
     envelope
         .metadata
         .insert("document_source".into(), "upload".into());
-    let organization = dispatch::organization(core, &caller.org).await?;
+    let organization = organizations::read(core, &caller.org).await?;
     let jurisdiction = organization.settings.chattel_paper_jurisdiction.as_ref();
     envelope.set_jurisdiction(jurisdiction);
 

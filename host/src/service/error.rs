@@ -18,9 +18,7 @@ use crate::domain::id::{EnvelopeId, ReleaseId};
 use crate::files::FilesError;
 use crate::room::form::FormError;
 use crate::sealing::SealError;
-use crate::service::components::changes::ChangeProblem;
-use crate::service::control::guard::{ControlConflict, FoundConflict};
-use crate::service::control::statements::StatementProblem;
+use crate::service::problems::{ChangeProblem, ControlConflict, FoundConflict, StatementProblem};
 use crate::store::StoreError;
 
 const KBA_REQUIRED: &str =
@@ -322,4 +320,17 @@ impl From<crate::components::rules::documents::DocumentError> for ServiceError {
             DocumentError::Encrypted => Self::unreadable(NEEDS_PASSWORD),
         }
     }
+}
+
+/// Reason why a callback was rejected.
+#[derive(Debug, thiserror::Error)]
+pub enum CallbackError {
+    /// The plugin could not verify the callback.
+    #[error("the callback could not be verified: {0}")]
+    Unverified(String),
+    /// Verified, but not understood.
+    #[error("the callback is malformed: {0}")]
+    Malformed(String),
+    #[error(transparent)]
+    Service(#[from] ServiceError),
 }

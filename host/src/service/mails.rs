@@ -21,7 +21,8 @@ use crate::domain::job::{
     MailUndelivered, MailWithdrawal, TextAccessCode, TextInvitation, TextReminder,
 };
 use crate::mail::bounces::BounceMailbox;
-use crate::service::envelopes::{invited_now, signer_view};
+
+use crate::service::signers::{invited_now, signer_view};
 use crate::service::{Core, ServiceError, events};
 use crate::store::{StoreError, WriteTransaction, envelopes, jobs, ledger, organizations, signers};
 

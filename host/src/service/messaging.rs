@@ -9,7 +9,8 @@ use crate::domain::component::Slot;
 use crate::domain::envelope::{Envelope, Signer, SignerNotice};
 use crate::domain::event::EventType;
 use crate::domain::id::OrgId;
-use crate::service::{Core, ServiceError, envelopes as envelope_service, events};
+use crate::service::signers::contact_view;
+use crate::service::{Core, ServiceError, events};
 use crate::store::signers;
 
 /// Subject of a text message.
@@ -93,7 +94,7 @@ pub async fn report(
 ) -> Result<(), ServiceError> {
     let now = core.clock.now();
     let data = json!({
-        "signer": envelope_service::contact_view(signer),
+        "signer": contact_view(signer),
         "message": about.as_str(),
         "reason": why,
         "at": now,

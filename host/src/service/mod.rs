@@ -1,44 +1,44 @@
 //! Operations that callers can request, one file per use case. Contains neither HTTP
 //! handlers nor SQL.
-//!
-//! | Area | Holds |
-//! |---|---|
-//! | `access` | keys, tokens, issuers, and their rate limits |
-//! | `envelopes` | creating, sending, moving and evaluating contracts |
-//! | `templates` | templates, packages, the field builder, pages |
-//! | `signing` | signers: links, visits, callbacks, reminders, their providers |
-//! | `kba` | identity questions in front of a document |
-//! | `messaging` | text messages to signers |
-//! | `payments` | requesting payments and reconciling their status |
-//! | `bulk` | one document for many clients |
-//! | `vault` | vaulting and releasing, ledgers, the log, integrity checks of stored bytes |
-//! | `control` | who decides about a vaulted record: designation, consents |
-//! | `webhooks` | endpoints and deliveries |
-//! | `test_mode` | test data: its inbox, simulated signers, its time |
-//! | `components` | rules and plugins that are replaced at run time, and their shadows |
+//! ARCHITECTURE.md, "Areas of `service`", lists the areas: each imports only those below it. `app.rs` wires their
+//! state.
 
 pub mod access;
 mod app;
+pub mod builder;
 pub mod bulk;
+pub mod component_owner;
 pub mod components;
 pub mod control;
 pub mod customers;
+pub mod documents;
+pub mod envelope_locks;
 pub mod envelopes;
 pub mod error;
 pub mod events;
+pub mod fields;
 pub mod gauges;
 pub mod idempotency;
+pub mod inspection;
 pub mod installation;
 pub mod kba;
+pub mod log;
+pub mod lookup;
 pub mod mails;
 pub mod messaging;
 pub mod organizations;
+pub mod passcodes;
 pub mod payments;
+pub mod permits;
+pub mod problems;
+pub mod providers;
 pub mod request_log;
+pub mod signers;
 pub mod signing;
 pub mod templates;
 pub mod test_mode;
 pub mod vault;
+pub mod vaulting;
 pub mod webhooks;
 
 pub use app::{App, Core, ServiceState, kind_of};

@@ -6,10 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::access::credentials;
-use super::access::single_sign_on::{ChangeSingleSignOn, secret_context};
-use super::components::changes;
-use super::{Caller, Core, ServiceError, ValidationIssue};
 use crate::domain::brand::{BrandColor, BrandLogo};
 use crate::domain::change::FieldPatch;
 use crate::domain::clock::Timestamp;
@@ -23,6 +19,10 @@ use crate::domain::organization::{
     ActiveContent, OrgSettings, Organization, PageOrigin, PaymentSettings, Role, SingleSignOn,
 };
 use crate::domain::party_name;
+use crate::service::access::credentials;
+use crate::service::access::single_sign_on::{ChangeSingleSignOn, secret_context};
+use crate::service::permits::four_eyes;
+use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{StoreError, WriteTransaction, organizations};
 
 /// Most origins of one list.
@@ -329,7 +329,7 @@ pub async fn change(
     let mut tx = core.store.begin().await?;
     // This lock comes before that of the organization, in the same order as in a change request.
     if !matches!(sign_on, FieldPatch::Keep) {
-        changes::permit_sign_on(core, &mut tx, org).await?;
+        four_eyes::permit_sign_on(core, &mut tx, org).await?;
     }
 
     organizations::lock(&mut tx, org).await?;

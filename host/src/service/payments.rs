@@ -22,10 +22,11 @@ use crate::domain::event::EventType;
 use crate::domain::id::OrgId;
 use crate::domain::organization::FIRST_PAYER;
 use crate::sandbox;
+use crate::service::error::CallbackError;
 use crate::service::events;
-use crate::service::signing::CallbackError;
-use crate::service::vault::vault_in;
-use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
+use crate::service::lookup;
+use crate::service::vaulting;
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::payments::EnvelopePayment;
 use crate::store::row::OwnedEnvelope;
 use crate::store::{customers, envelopes, ledger, organizations, payments, signers};
@@ -158,7 +159,7 @@ pub async fn collect(
     caller: &Caller,
     id: &str,
 ) -> Result<PaymentIntent, ServiceError> {
-    let envelope = envelope_service::get(core, caller, id).await?;
+    let envelope = lookup::envelope(core, caller, id).await?;
     match due(core, &envelope).await? {
         Some(due) => begun(core, &due).await,
         None => Ok(PaymentIntent::default()),
@@ -397,7 +398,7 @@ async fn settle(
     let organization = organizations::get(&mut tx, &payment.org).await?;
     let standing = organization.is_some_and(|organization| organization.settings.auto_vault);
     if envelope.status == EnvelopeStatus::Completed && envelope.is_vaulted_unattended(standing) {
-        vault_in::queue(&mut tx, &envelope, None, now).await?;
+        vaulting::queue(&mut tx, &envelope, None, now).await?;
     }
 
     tx.commit().await?;

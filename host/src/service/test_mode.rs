@@ -19,12 +19,13 @@ use crate::domain::test_mode::TestMessage;
 use crate::room::attachments::ReceivedFile;
 use crate::room::form::{FormError, RequestOrigin, SigningForm};
 use crate::service::envelopes::consumer::SIMULATED;
-use crate::service::envelopes::{expiry, invited_now};
+use crate::service::envelopes::expiry;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::kba::IdentitySubmission;
+use crate::service::lookup;
+use crate::service::signers::invited_now;
 use crate::service::{
-    Caller, Core, ServiceError, ValidationIssue, envelopes as envelope_service, kba, organizations,
-    payments, signing,
+    Caller, Core, ServiceError, ValidationIssue, kba, organizations, payments, signing,
 };
 use crate::store::room::{GivenConsent, RoomField};
 use crate::store::signers;
@@ -260,7 +261,7 @@ pub async fn decline(
         .map_err(|error| refused(&envelope, error))?;
 
     signing::reconcile(core, &envelope).await?;
-    let envelope = envelope_service::get(core, caller, id).await?;
+    let envelope = lookup::envelope(core, caller, id).await?;
     Ok(outcome(envelope, vec![signer.email]))
 }
 
@@ -278,7 +279,7 @@ async fn waiting(
     caller: &Caller,
     id: &str,
 ) -> Result<(Envelope, Vec<Signer>), ServiceError> {
-    let envelope = envelope_service::get(core, caller, id).await?;
+    let envelope = lookup::envelope(core, caller, id).await?;
     only_test(caller)?;
     let mut waiting = Vec::new();
     if envelope.status.is_out_for_signing() {

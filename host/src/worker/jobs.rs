@@ -28,8 +28,9 @@ use crate::files::FilesError;
 use crate::mail::EnvelopeMailKind;
 use crate::metrics::JobLabels;
 use crate::room;
-use crate::service::control::{releases, similar, transfers};
+use crate::service::control::{similar, transfers};
 use crate::service::envelopes::{dispatch, expiry, lifecycle};
+use crate::service::inspection;
 use crate::service::messaging::TextMessageKind;
 use crate::service::vault::certify_anew;
 use crate::service::vault::orphans;
@@ -341,7 +342,7 @@ impl RunnableJob for DeleteObject {
 
 impl RunnableJob for ReleaseRecord {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
-        releases::make(app, &job.org, &self.release).await?;
+        inspection::releases::make(app, &job.org, &self.release).await?;
         Ok(NextStep::Done)
     }
 }

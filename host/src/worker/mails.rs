@@ -19,8 +19,10 @@ use crate::mail::letters::{
 use crate::mail::message::{MessageDraft, PdfAttachment};
 use crate::mail::{EnvelopeMailKind, MailError};
 use crate::service::access::sessions;
-use crate::service::control::{invitations, views as inspected};
-use crate::service::signing::{access_codes, links};
+use crate::service::control::invitations;
+use crate::service::inspection::views as inspected;
+use crate::service::providers::links;
+use crate::service::signing::access_codes;
 use crate::service::vault::{completion, copies};
 use crate::service::{App, ServiceError, mails, test_mode};
 use crate::store::jobs::ClaimedJob;

@@ -21,7 +21,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use self::node::NodeRun;
-use crate::service::vault::{log, timekeeping};
+use crate::service::log;
+use crate::service::vault::timekeeping;
 use crate::service::{App, components};
 use crate::store;
 

@@ -13,7 +13,7 @@ use crate::domain::organization::Organization;
 use crate::domain::priority::PriorityClass;
 use crate::service::components::{changes, decisions, instance_log};
 use crate::service::control::transfers;
-use crate::service::envelopes::expiry;
+use crate::service::signing::expiry;
 use crate::service::signing::provider_poll;
 use crate::service::vault::{integrity, orphans};
 use crate::service::webhooks::deliveries;

@@ -30,6 +30,10 @@ pub struct LedgerEntry {
     pub hash: String,
 }
 
+/// Ledger action of a certificate after the first. Its details are those of `compliance.evaluated`, with
+/// the hash of the certificate.
+pub const CERTIFIED: &str = "compliance.certified";
+
 /// Chain of the installation's component ledger.
 pub const INSTALLATION: &str = "installation";
 

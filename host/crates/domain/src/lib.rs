@@ -193,6 +193,7 @@ pub mod passkey;
 pub mod prefill;
 pub mod priority;
 pub mod publisher;
+pub mod release;
 pub mod request_log;
 pub mod signature;
 pub mod similarity;

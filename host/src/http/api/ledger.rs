@@ -14,7 +14,7 @@ use crate::http::error::HttpError;
 use crate::http::middleware::extract::ValidQuery;
 use crate::http::middleware::limits::LedgerReader;
 use crate::http::reply::{DataReply, Found};
-use crate::service::vault::log;
+use crate::service::log;
 use crate::service::{App, ServiceError, installation};
 
 /// Query of `GET /ledger/head`.

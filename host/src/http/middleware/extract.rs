@@ -32,7 +32,7 @@ use crate::http::openapi;
 use crate::http::reply::schema_and_example;
 use crate::mail::address::{self, AddressProblem};
 use crate::mail::is_address;
-use crate::service::envelopes::uploads::{DocumentUpload, UPLOAD_LIMIT};
+use crate::service::documents::{DocumentUpload, UPLOAD_LIMIT};
 use crate::service::{App, ServiceError, ValidationIssue};
 
 /// Size limit of a JSON body: 1 MiB.

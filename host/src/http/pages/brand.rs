@@ -33,7 +33,7 @@ async fn brand(app: &App, org: &str, request: Request) -> Result<OrganizationBra
     // No credential guards the brand, so requests count by address only.
     limits::admit(app, LimitedCredential::Address, "", &parts)?;
     let org = OrgId::parse(org).ok_or(ServiceError::NotFound("Organization"))?;
-    let organization = dispatch::organization(app, &org).await?;
+    let organization = organizations::read(app, &org).await?;
     Ok(organization.settings.brand)
 }
 

@@ -28,7 +28,7 @@ use crate::http::middleware::limits::CredentialLookup;
 use crate::http::reply;
 use crate::room::form::Problems;
 use crate::service::access::windows::LimitedCredential;
-use crate::service::templates::builder::{
+use crate::service::builder::{
     self, BuilderTemplate, FieldBuilderSession, FormPreview, PreviewFields, SaveFields,
 };
 use crate::service::templates::pages::{self, WIDTHS};

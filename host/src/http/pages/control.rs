@@ -18,7 +18,7 @@ use crate::http::error::HttpError;
 use crate::http::middleware::limits;
 use crate::service::App;
 use crate::service::access::windows::LimitedCredential;
-use crate::service::control::obligor::{self, ShownStatement};
+use crate::service::inspection::obligor::{self, ShownStatement};
 use crate::service::vault::custody_sheet::step_key;
 use crate::texts::Texts;
 

@@ -15,7 +15,7 @@ use crate::service::kba::{
     self, IdentityGate, IdentityInput, IdentityNotice, IdentityPage, IdentityPrompt,
     IdentityQuestion, IdentitySubmission,
 };
-use crate::service::signing::links::MAIL_LIFE;
+use crate::service::providers::links::MAIL_LIFE;
 use crate::service::{App, ServiceError};
 use crate::texts::Texts;
 use crate::traces;

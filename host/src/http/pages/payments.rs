@@ -159,7 +159,7 @@ impl FromRequestParts<App> for SandboxVisit {
         app.sandbox(Slot::Payment, Some(&intent.org))
             .map_err(|_| unknown())?;
 
-        let organization = dispatch::organization(app, &intent.org).await;
+        let organization = organizations::read(app, &intent.org).await;
         let organization = organization.map_err(|_| unknown())?;
         let query = Query::<ReturnQuery>::from_request_parts(parts, app).await;
         // With the slash, because the URL of our host is also the beginning of `host.example.evil`.

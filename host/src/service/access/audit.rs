@@ -8,7 +8,7 @@ use super::credentials::CredentialChain;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
 use crate::domain::ledger::LedgerChain as _;
-use crate::service::components::ComponentOwner;
+use crate::service::component_owner::ComponentOwner;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::ledger::{self, LedgerPosition};
 

@@ -26,7 +26,7 @@ use crate::domain::token::{LinkToken, random};
 use crate::domain::user::{Passkey, User, UserStatus};
 use crate::room::form::RequestOrigin;
 use crate::service::access::sessions::SignedIn;
-use crate::service::control::views::{is_link, link_code};
+use crate::service::permits::link_codes::{is_link, link_code};
 use crate::service::{Core, ServiceError};
 use crate::store::{
     StoreError, WriteTransaction, organizations, party_keys, passkeys as rows, users,

@@ -13,7 +13,7 @@ use crate::domain::organization::Organization;
 use crate::domain::token::LinkToken;
 use crate::domain::user::{Session, SignInLink, User, UserStatus};
 use crate::room::form::RequestOrigin;
-use crate::service::control::views::{is_link, link_code};
+use crate::service::permits::link_codes::{is_link, link_code};
 use crate::service::{Core, ServiceError};
 use crate::store::{WriteTransaction, organizations, users as rows};
 

@@ -13,7 +13,7 @@ use crate::domain::job::MailSignIn;
 use crate::domain::organization::Role;
 use crate::domain::user::{IssuerIdentity, SignInLink, User, UserStatus};
 use crate::mail::address as mail_address;
-use crate::service::components::changes;
+use crate::service::permits::four_eyes;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{
     StoreError, WriteTransaction, component_changes, components, jobs, organizations, passkeys,
@@ -140,7 +140,7 @@ pub async fn invite(
     let mut tx = core.store.begin().await?;
     // Where the policy requires approvals, one person must not make a reviewer. The operator may.
     if manager.role.is_some() {
-        changes::permit_role(core, &mut tx, &manager.caller.org, new.role).await?;
+        four_eyes::permit_role(core, &mut tx, &manager.caller.org, new.role).await?;
     }
 
     let by = manager.caller.actor.clone();
@@ -293,7 +293,7 @@ pub async fn change(
     manager.is_other(&user)?;
     manager.may_give(change.role)?;
     if manager.role.is_some() && change.role != user.role {
-        changes::permit_role(core, &mut tx, org, change.role).await?;
+        four_eyes::permit_role(core, &mut tx, org, change.role).await?;
     }
 
     let user = change_in(&mut tx, manager, &user.id, change.role, core.clock.now()).await?;

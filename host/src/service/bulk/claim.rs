@@ -39,7 +39,7 @@ pub(super) async fn claim(
     limit: i64,
 ) -> Result<Vec<ClaimedItem>, ServiceError> {
     // Read before the transaction begins, to keep the time of its locks short.
-    let organization = dispatch::organization(core, &batch.org).await?;
+    let organization = organizations::read(core, &batch.org).await?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let items = bulk::claim(&mut tx, batch, now, LEASE, limit).await?;

@@ -25,7 +25,7 @@ use crate::domain::job::{NextStep, WithdrawSubmission};
 use crate::faults;
 use crate::service::bulk::BulkState;
 use crate::service::envelopes::{self, dispatch, lifecycle};
-use crate::service::signing::provider::{SigningProvider, provider};
+use crate::service::providers::{SigningProvider, provider};
 use crate::service::{Core, ServiceError, kba};
 use crate::store::{
     StoreError, WriteTransaction, bulk, envelopes as envelope_store, signers as signer_store,

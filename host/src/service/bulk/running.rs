@@ -8,7 +8,7 @@ use crate::domain::job::{SendBatch, VoidBatch};
 use crate::domain::template::Template;
 use crate::service::envelopes::{dispatch, lifecycle, warnings};
 use crate::service::idempotency::ResponseRecorder;
-use crate::service::signing::provider::provider;
+use crate::service::providers::provider;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue, kba};
 use crate::store::{StoreError, WriteTransaction, bulk, jobs, templates};
 
@@ -164,7 +164,7 @@ async fn check_signatures(
     batch: &Batch,
     master: &Template,
 ) -> Result<(), ServiceError> {
-    let organization = dispatch::organization(core, &batch.org).await?;
+    let organization = organizations::read(core, &batch.org).await?;
     if !organization.settings.refuse_unsigned_roles {
         return Ok(());
     }

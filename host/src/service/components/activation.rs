@@ -22,7 +22,7 @@ use crate::domain::component::{
 use crate::domain::component_change::ProviderProbe;
 use crate::domain::component_state::DesiredView;
 use crate::domain::id::{ActivationId, ChangeId, ComponentId};
-use crate::service::signing::provider_instance::InstanceConfig;
+use crate::service::providers::instance::InstanceConfig;
 use crate::service::{Core, ServiceError, ValidationIssue};
 use crate::store::{WriteTransaction, components};
 

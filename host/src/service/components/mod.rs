@@ -31,6 +31,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::component::{Component, ComponentIdentity, ConformanceResult, Slot};
 use crate::domain::id::{ComponentId, OrgId};
 use crate::domain::ledger::{INSTALLATION, LedgerChain, LedgerEntry, NewEntry};
+pub use crate::service::component_owner::ComponentOwner;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::{WriteTransaction, components, ledger};
 
@@ -59,49 +60,6 @@ pub async fn load_on_demand(
     identity: &ComponentIdentity,
 ) -> Result<(), ComponentError> {
     loading::on_demand(core, management, slot, identity).await
-}
-
-/// Owner of the components being changed, with the actor who changes them.
-#[derive(Clone, Debug)]
-pub struct ComponentOwner {
-    /// None for the installation.
-    pub org: Option<OrgId>,
-    /// Actor name for the ledger.
-    pub actor: String,
-}
-
-impl From<&Caller> for ComponentOwner {
-    fn from(caller: &Caller) -> Self {
-        Self {
-            org: Some(caller.org.clone()),
-            actor: caller.actor.clone(),
-        }
-    }
-}
-
-impl ComponentOwner {
-    /// Returns the installation as owner, changed by the operator.
-    pub fn installation() -> Self {
-        Self {
-            org: None,
-            actor: "operator".into(),
-        }
-    }
-
-    /// Returns an organization as owner, for reads by the service itself.
-    pub fn of(org: OrgId) -> Self {
-        Self {
-            org: Some(org),
-            actor: "system".into(),
-        }
-    }
-}
-
-/// Identifies the owner's component ledger.
-impl LedgerChain for ComponentOwner {
-    fn chain(&self) -> &str {
-        self.org.as_ref().map_or(INSTALLATION, OrgId::as_str)
-    }
 }
 
 /// A component.

@@ -10,7 +10,7 @@ use crate::components::providers::{
 };
 use crate::domain::component::{InstanceReference, Slot};
 use crate::domain::component_change::ProviderProbe;
-use crate::service::signing::provider_instance::InstanceConfig;
+use crate::service::providers::instance::InstanceConfig;
 use crate::service::{Core, ServiceError};
 
 /// Id of an object that no service knows, of letters that plugins pass on.

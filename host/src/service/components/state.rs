@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sqlx::AnyConnection;
 
 use super::activation::{self, ActivationRequest, ChangeConsent};
-use super::changes::{self, ChangeOfficer, ChangeProblem, NewChange, ProposedChange};
+use super::changes::{self, ChangeOfficer, NewChange, ProposedChange};
 use super::following::default_component;
 use super::{ComponentManager, ComponentOwner, record};
 use crate::config::SecretText;
@@ -26,7 +26,8 @@ use crate::domain::component_state::{
 use crate::domain::hash::sha256;
 use crate::domain::id::{ActivationId, OrgId};
 use crate::publishers;
-use crate::service::signing::provider_instance::InstanceConfig;
+use crate::service::problems::ChangeProblem;
+use crate::service::providers::instance::InstanceConfig;
 use crate::service::{Core, ServiceError, ValidationIssue};
 use crate::store::component_state::{SignedBy, StateSignature, StoredState};
 use crate::store::{

@@ -12,12 +12,13 @@ use super::probe::{REASON, settings_of};
 use super::{ComponentManager, ComponentOwner, following, named, record};
 use crate::components::providers::{ProviderError, SigningPre};
 use crate::domain::component::{InstanceReference, Slot};
-use crate::domain::id::RequestId;
+use crate::domain::id::{RequestId, TemplateId};
 use crate::fair_queue::WorkOwner;
-use crate::service::envelopes::uploads::admit;
-use crate::service::signing::provider_instance::InstanceConfig;
-use crate::service::templates::{self, provider_fields};
+use crate::service::documents::admit;
+use crate::service::fields::provider_fields;
+use crate::service::providers::instance::InstanceConfig;
 use crate::service::{Caller, Core, ServiceError};
+use crate::store::templates;
 
 /// Body of `POST /component-slots/{slot}/try`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -98,7 +99,12 @@ pub async fn try_out(
     };
     let checked = activation::check(core, &owner, slot, activation).await?;
 
-    let template = templates::get(core, caller, &request.template_id).await?;
+    let unknown = || ServiceError::NotFound("Template");
+    let id = TemplateId::parse(&request.template_id).ok_or_else(unknown)?;
+    let mut connection = core.store.read().await?;
+    let template = templates::get(&mut connection, &caller.org, &id).await?;
+    let template = template.ok_or_else(unknown)?;
+    drop(connection);
     let document = template.document.as_ref();
     let document =
         document.ok_or_else(|| ServiceError::Conflict("Template has no document".into()))?;

@@ -57,7 +57,7 @@ pub async fn designate(
 }
 
 /// Parses the organization that a member of a request names.
-pub(super) async fn known_party(
+pub(in crate::service) async fn known_party(
     core: &Core,
     caller: &Caller,
     member: &str,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::AnyConnection;
 
-use super::{PartyNames, PartyView};
+use super::{PartyNames, PartyView, control_view};
 use crate::domain::clock::Timestamp;
 use crate::domain::control::ControlRecord;
 use crate::domain::envelope::Envelope;
@@ -229,7 +229,7 @@ impl DisputedRecords {
             };
 
             let control = control::of_envelope(tx, &envelope).await?;
-            let mut data = json!(names.control(tx, &control).await?);
+            let mut data = json!(control_view(&mut names, tx, &control).await?);
             data["reference"] = json!(dispute.reference);
             data["step"] = step.into();
             data["suspension"] = json!(dispute.suspension.as_ref().map(SuspensionView::from));

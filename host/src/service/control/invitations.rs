@@ -7,7 +7,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::views::{addressee_issues, is_link, link_code};
 use crate::domain::clock::Timestamp;
 use crate::domain::control::{JoinedParty, PartyInvitation};
 use crate::domain::event::{Event, EventType};
@@ -18,6 +17,7 @@ use crate::domain::party_name;
 use crate::domain::token::ApiKey;
 use crate::service::access::credentials;
 use crate::service::idempotency::ResponseRecorder;
+use crate::service::permits::link_codes::{is_link, link_code};
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{api_keys, deliveries, events, jobs, organizations, party_invitations as rows};
 
@@ -320,4 +320,35 @@ pub async fn join(core: &Core, id: &InvitationId) -> Result<Option<Membership>, 
     deliveries::fan_out(&mut tx, &event).await?;
     tx.commit().await?;
     Ok(Some(Membership { org, key }))
+}
+
+/// Returns the problems with the name and the address of the person who gets a link. The schema of the
+/// body has limited their lengths.
+pub(in crate::service) fn addressee_issues(name: &str, email: &str) -> Vec<ValidationIssue> {
+    let mut issues = Vec::new();
+    // The name is part of the mail, where further lines could pass for our own text.
+    if let Err(problem) = party_name::normalized(name) {
+        let expected = "one line that is not empty";
+        let message = format!("The link is sent to this name, and {problem}");
+        issues.push(ValidationIssue::new(
+            "out_of_range",
+            &["name"],
+            expected,
+            name,
+            message,
+        ));
+    }
+
+    if !is_address(email) {
+        let (expected, message) = ("an e-mail address", "The link goes to this address");
+        issues.push(ValidationIssue::new(
+            "invalid_email",
+            &["email"],
+            expected,
+            email,
+            message,
+        ));
+    }
+
+    issues
 }

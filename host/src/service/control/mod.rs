@@ -5,21 +5,15 @@
 //! applies only to the state that it was decided on.
 
 mod acts;
-pub mod chain;
 pub mod disputes;
-pub mod guard;
-pub mod inspection;
 pub mod invitations;
 pub mod keys;
-pub mod obligor;
 pub mod pledges;
-pub mod pools;
 pub mod releases;
 pub mod similar;
 pub mod statements;
 pub mod tape;
 pub mod transfers;
-pub mod views;
 
 use std::collections::HashMap;
 
@@ -37,28 +31,23 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus, PaymentStatus, SignerSta
 use crate::domain::event::EventType;
 use crate::domain::id::{DecisionId, EnvelopeId, OrgId, PledgeId, ReleaseId, TransferId};
 use crate::domain::job::CertifyAnew;
+use crate::domain::release::ReleaseMedium;
 use crate::domain::statement::SignedStatement;
 use crate::service::components::shadow;
 use crate::service::events;
-use crate::service::vault::vault_out::ReleaseMedium;
+use crate::service::permits::guard;
+pub use crate::service::permits::{PartyNames, PartyView};
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::control::{self as rows, ControlDecision, RecordFilter};
 use crate::store::downloads::LinkedFile;
 use crate::store::row::OwnedEnvelope;
 use crate::store::{
-    StoreError, WriteTransaction, downloads, envelopes, integrity, jobs, organizations, signers,
+    StoreError, WriteTransaction, downloads, envelopes, integrity, jobs, signers,
     transfers as transfers_rows,
 };
 
 pub use acts::{DesignateForm, accept, decline, designate};
 use statements::ExpectedStatement;
-
-/// Organization that takes part in a record.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct PartyView {
-    pub organization_id: OrgId,
-    pub name: String,
-}
 
 /// Who controls a record, as in answers and events.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -178,16 +167,16 @@ pub struct ReasonForm {
 }
 
 /// A record with the row of its envelope locked.
-struct LockedRecord {
+pub(in crate::service) struct LockedRecord {
     envelope: Envelope,
     control: ControlRecord,
 }
 
 /// Permission for an act, with its facts.
-struct PermittedAct(ControlDecision);
+pub(in crate::service) struct PermittedAct(ControlDecision);
 
 /// Who acts.
-enum Actor<'a> {
+pub(in crate::service) enum Actor<'a> {
     Party(&'a OrgId),
     /// A person with a view.
     Viewer,
@@ -196,7 +185,7 @@ enum Actor<'a> {
 }
 
 /// Who asks for an act, and with what.
-struct Request<'a> {
+pub(in crate::service) struct Request<'a> {
     act: Act,
     actor: Actor<'a>,
     /// The party that the act names.
@@ -227,62 +216,35 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Names of organizations that were read already.
-#[derive(Default)]
-struct PartyNames(HashMap<OrgId, String>);
+/// Returns who controls a record, with names.
+pub(in crate::service) async fn control_view(
+    names: &mut PartyNames,
+    connection: &mut AnyConnection,
+    control: &ControlRecord,
+) -> Result<ControlView, StoreError> {
+    let named = match &control.named {
+        Some(named) => Some(names.party(connection, named).await?),
+        None => None,
+    };
+    // One column holds both: a record is never designated and offered at the same time.
+    let (designee, buyer) = match control.transfer {
+        None => (named, None),
+        Some(_) => (None, named),
+    };
 
-impl PartyNames {
-    async fn party(
-        &mut self,
-        connection: &mut AnyConnection,
-        org: &OrgId,
-    ) -> Result<PartyView, StoreError> {
-        // The steps of a transfer ask for the same two parties for each of up to 10,000 records.
-        let name = match self.0.get(org) {
-            Some(name) => name.clone(),
-            None => {
-                let found = organizations::get(connection, org).await?;
-                let name = found.map(|found| found.name).unwrap_or_default();
-                self.0.insert(org.clone(), name.clone());
-                name
-            }
-        };
-
-        Ok(PartyView {
-            organization_id: org.clone(),
-            name,
-        })
-    }
-
-    async fn control(
-        &mut self,
-        connection: &mut AnyConnection,
-        control: &ControlRecord,
-    ) -> Result<ControlView, StoreError> {
-        let named = match &control.named {
-            Some(named) => Some(self.party(connection, named).await?),
-            None => None,
-        };
-        // One column holds both: a record is never designated and offered at the same time.
-        let (designee, buyer) = match control.transfer {
-            None => (named, None),
-            Some(_) => (None, named),
-        };
-
-        let pledgee = match control.pledgee() {
-            Some(pledgee) => Some(self.party(connection, pledgee).await?),
-            None => None,
-        };
-        Ok(ControlView {
-            pledgee,
-            originator: self.party(connection, &control.org).await?,
-            controller: self.party(connection, &control.controller).await?,
-            designee,
-            buyer,
-            stage: control.stage,
-            epoch: control.epoch,
-        })
-    }
+    let pledgee = match control.pledgee() {
+        Some(pledgee) => Some(names.party(connection, pledgee).await?),
+        None => None,
+    };
+    Ok(ControlView {
+        pledgee,
+        originator: names.party(connection, &control.org).await?,
+        controller: names.party(connection, &control.controller).await?,
+        designee,
+        buyer,
+        stage: control.stage,
+        epoch: control.epoch,
+    })
 }
 
 /// Lists records in which the caller's organization has a part, newest first.
@@ -324,7 +286,7 @@ pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<RecordView, S
 
 /// Returns the originator of a record, if the caller's organization is another party of it; otherwise the
 /// caller's own organization, which may have the envelope.
-async fn originator(
+pub(in crate::service) async fn originator(
     connection: &mut AnyConnection,
     caller: &Caller,
     id: &EnvelopeId,
@@ -334,7 +296,7 @@ async fn originator(
 }
 
 /// Returns the envelope of a record in which the caller's organization has a part.
-async fn envelope_of(
+pub(in crate::service) async fn envelope_of(
     core: &Core,
     caller: &Caller,
     id: &EnvelopeId,
@@ -346,7 +308,7 @@ async fn envelope_of(
 }
 
 /// Locks a record in which the caller's organization has a part.
-async fn lock(
+pub(in crate::service) async fn lock(
     tx: &mut WriteTransaction,
     caller: &Caller,
     id: &str,
@@ -368,7 +330,7 @@ async fn lock(
 
 /// Asks the rules whether an act is allowed now. Those of the controller's organization decide, and the
 /// built-in ones: an originator's own rules must not bind the party that bought its record.
-async fn permit(
+pub(in crate::service) async fn permit(
     core: &Core,
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -426,7 +388,7 @@ async fn permit(
     }
 }
 
-fn stage(stage: ControlStage) -> Stage {
+pub(in crate::service) fn stage(stage: ControlStage) -> Stage {
     match stage {
         ControlStage::Originated => Stage::Originated,
         ControlStage::Designated => Stage::Designated,
@@ -438,7 +400,7 @@ fn stage(stage: ControlStage) -> Stage {
 }
 
 /// Returns the parts that a party has in a record.
-fn parts(control: &ControlRecord, party: &OrgId) -> Vec<Party> {
+pub(in crate::service) fn parts(control: &ControlRecord, party: &OrgId) -> Vec<Party> {
     let mut parts = Vec::new();
     if control.org == *party {
         parts.push(Party::Originator);
@@ -464,7 +426,7 @@ fn parts(control: &ControlRecord, party: &OrgId) -> Vec<Party> {
 }
 
 /// Returns what keeps a record from changing hands.
-async fn obstacles(
+pub(in crate::service) async fn obstacles(
     connection: &mut AnyConnection,
     envelope: &Envelope,
 ) -> Result<Vec<Obstacle>, StoreError> {
@@ -498,7 +460,7 @@ async fn obstacles(
 }
 
 /// An act that was permitted, as it is recorded.
-struct ActDone<'a> {
+pub(in crate::service) struct ActDone<'a> {
     caller: &'a Caller,
     event: EventType,
     /// Members of the ledger entry and the events, beside those of [`ControlView`].
@@ -522,7 +484,7 @@ impl<'a> ActDone<'a> {
 }
 
 /// Stores the next state of a record with its decision, ledger entry and events.
-async fn settle(
+pub(in crate::service) async fn settle(
     core: &Core,
     tx: &mut WriteTransaction,
     names: &mut PartyNames,
@@ -559,7 +521,7 @@ async fn settle(
         jobs::insert(tx, &envelope.org, &job, Some(&key), now).await?;
     }
 
-    let view = names.control(tx, &next).await?;
+    let view = control_view(names, tx, &next).await?;
     let mut data = json!(view);
     if let (Value::Object(data), Value::Object(details)) = (&mut data, done.details) {
         data.extend(details);
@@ -602,7 +564,7 @@ async fn settle(
 }
 
 /// Writes an event about a record to the outboxes of its parties.
-async fn emit_to_all(
+pub(in crate::service) async fn emit_to_all(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
     mut parties: Vec<&OrgId>,
@@ -622,7 +584,7 @@ async fn emit_to_all(
 }
 
 /// Returns the statement about an act with a record, for a party that signs.
-fn statement<'a>(
+pub(in crate::service) fn statement<'a>(
     record: &'a LockedRecord,
     caller: &'a Caller,
     act: EventType,
@@ -637,7 +599,7 @@ fn statement<'a>(
     }
 }
 
-async fn record_view(
+pub(in crate::service) async fn record_view(
     connection: &mut AnyConnection,
     names: &mut PartyNames,
     envelope: &Envelope,
@@ -657,7 +619,7 @@ async fn record_view(
         compliance_score: envelope.record.compliance_score,
         chattel_paper_jurisdiction: envelope.jurisdiction().map(str::to_owned),
         metadata: envelope.own_metadata().cloned().unwrap_or_default(),
-        control: names.control(connection, control).await?,
+        control: control_view(names, connection, control).await?,
         changed_at: control.changed_at,
         controlled_since: control.controlled_since,
         release: release.as_ref().map(ReleaseRequestView::from),
@@ -667,7 +629,7 @@ async fn record_view(
 }
 
 /// Refuses to show a record that is not in the vault yet.
-fn not_vaulted() -> ServiceError {
+pub(in crate::service) fn not_vaulted() -> ServiceError {
     ServiceError::ControlRefused(Refusal {
         reason: RefusalReason::NotVaulted,
         message: "No copy of the record is in the vault".into(),
@@ -676,7 +638,7 @@ fn not_vaulted() -> ServiceError {
 }
 
 /// Refuses an act that comes too early or too late.
-fn out_of_order(message: &str) -> ServiceError {
+pub(in crate::service) fn out_of_order(message: &str) -> ServiceError {
     ServiceError::ControlRefused(Refusal {
         reason: RefusalReason::OutOfOrder,
         message: message.into(),

@@ -183,7 +183,7 @@ pub async fn release(
     Ok(view)
 }
 
-pub(super) async fn view(
+pub(in crate::service) async fn view(
     tx: &mut WriteTransaction,
     names: &mut PartyNames,
     pledge: &Pledge,

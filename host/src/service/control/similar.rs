@@ -7,7 +7,7 @@ use serde_json::json;
 use sqlx::AnyConnection;
 
 use super::transfers::unknown;
-use super::{PartyNames, emit_to_all, guard};
+use super::{PartyNames, control_view, emit_to_all, guard};
 use crate::domain::clock::Timestamp;
 use crate::domain::control::{ControlRecord, ControlStage};
 use crate::domain::envelope::Envelope;
@@ -17,7 +17,7 @@ use crate::domain::job::CompareRecords;
 use crate::domain::similarity::{self, Signature};
 use crate::domain::transfer::RecordState;
 use crate::fair_queue::WorkOwner;
-use crate::service::envelopes::uploads::admit;
+use crate::service::documents::admit;
 use crate::service::events;
 use crate::service::{Core, ServiceError};
 use crate::store::row::OwnedEnvelope;
@@ -49,7 +49,7 @@ impl From<&FoundSimilar> for SimilarView {
 }
 
 /// Queues the comparison of a record that was offered, passed on or pledged.
-pub(super) async fn queue(
+pub(in crate::service) async fn queue(
     tx: &mut WriteTransaction,
     record: &ControlRecord,
     now: Timestamp,
@@ -231,7 +231,7 @@ async fn report(
         }
 
         let control = control::of_envelope(&mut tx, &envelope).await?;
-        let mut data = json!(names.control(&mut tx, &control).await?);
+        let mut data = json!(control_view(&mut names, &mut tx, &control).await?);
         data["reference"] = json!(reference);
         data["similarity"] = json!(similarity_of(percent));
         data["since"] = json!(since);

@@ -13,14 +13,15 @@ use crate::domain::id::OrgId;
 use crate::domain::statement::{PartyPublicKey, SignedStatement, SignerName, Statement};
 use crate::domain::token::random;
 use crate::service::access::passkeys;
-use crate::service::vault::log;
+use crate::service::log;
+use crate::service::problems::StatementProblem;
 use crate::service::{Core, ServiceError};
 use crate::store::{StoreError, WriteTransaction, party_keys};
 
 /// Time that a draft gives the party to sign.
 const DRAFT_LIFE: Duration = Duration::from_secs(3600);
 /// Longest time between `issued_at` and `expires_at`.
-pub(super) const LONGEST_LIFE: Duration = Duration::from_secs(24 * 3600);
+pub(in crate::service) const LONGEST_LIFE: Duration = Duration::from_secs(24 * 3600);
 /// How far a party's clock may be ahead.
 const AHEAD: Duration = Duration::from_secs(300);
 
@@ -39,50 +40,6 @@ pub struct ExpectedStatement<'a> {
     pub subject: &'a str,
     pub epoch: Option<i64>,
     pub content: Value,
-}
-
-/// Reason why an act is not accepted without another statement.
-#[derive(Debug, thiserror::Error)]
-pub enum StatementProblem {
-    /// A signature is needed. Carries the statement to sign, and the member to send it in.
-    #[error("Sign this statement and repeat the request with it in `{member}`")]
-    Missing {
-        draft: Box<Statement>,
-        member: &'static str,
-    },
-    #[error("{0}")]
-    Invalid(String),
-    #[error("This key was revoked")]
-    Revoked,
-    /// Carries the member that differs.
-    #[error("`{0}` of the statement does not fit this act")]
-    Mismatch(&'static str),
-    #[error("Another act with the record came first; sign a statement with its present epoch")]
-    Outdated,
-    #[error("The statement is not valid at this time")]
-    Expired,
-    #[error("The nonce of the statement was used before")]
-    Replayed,
-}
-
-impl StatementProblem {
-    /// Returns the code of the problem, as in errors of the API.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Missing { .. } => "control_signature_required",
-            Self::Invalid(_) => "invalid_signature",
-            Self::Revoked => "signing_key_revoked",
-            Self::Mismatch(_) => "statement_mismatch",
-            Self::Outdated => "statement_outdated",
-            Self::Expired => "statement_expired",
-            Self::Replayed => "statement_replayed",
-        }
-    }
-
-    /// Whether the statement itself is at fault, and not the state of the record.
-    pub fn is_semantic(&self) -> bool {
-        matches!(self, Self::Invalid(_) | Self::Mismatch(_))
-    }
 }
 
 /// Requires a signed statement of a party that has registered a key, and verifies it. Returns it as the

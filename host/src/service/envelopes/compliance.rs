@@ -15,7 +15,8 @@ use crate::domain::envelope::{AuthoritativeCopy, Envelope, EnvelopeStatus};
 use crate::domain::event::EventType;
 use crate::service::components::{self, ComponentManager, shadow};
 use crate::service::envelopes::facts;
-use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
+use crate::service::lookup;
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::ledger;
 
 /// Result of a compliance evaluation.
@@ -59,7 +60,7 @@ pub async fn evaluate(
     id: &str,
     as_of: Option<RulesAsOf>,
 ) -> Result<(Envelope, ComplianceView), ServiceError> {
-    let envelope = envelope_service::get(core, caller, id).await?;
+    let envelope = lookup::envelope(core, caller, id).await?;
     let mut connection = core.store.read().await?;
     let facts = facts::compliance_facts(&mut connection, &envelope, core.clock.now()).await?;
     let at_release = match as_of {
@@ -172,7 +173,7 @@ async fn in_force_at_release(
 
 /// Returns the stored certificate, byte for byte.
 pub async fn certificate(core: &Core, caller: &Caller, id: &str) -> Result<Bytes, ServiceError> {
-    let envelope = envelope_service::get(core, caller, id).await?;
+    let envelope = lookup::envelope(core, caller, id).await?;
     let file = envelope
         .record
         .certificate

@@ -12,7 +12,7 @@ use crate::domain::id::EnvelopeId;
 use crate::domain::job::VaultEnvelope;
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
-use crate::service::vault::vault_in;
+use crate::service::vaulting;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{envelopes, jobs, vault};
 
@@ -106,7 +106,7 @@ pub async fn of_envelope(
 
     // Completed before the consent: nothing else would start the vaulting.
     if terms.is_some() && consented.status == EnvelopeStatus::Completed {
-        vault_in::queue(&mut tx, &consented, None, now).await?;
+        vaulting::queue(&mut tx, &consented, None, now).await?;
     }
 
     // Withdrawal cancels automatic vaulting, but not vaulting that a caller requested.

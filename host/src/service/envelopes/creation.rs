@@ -17,16 +17,16 @@ use crate::domain::jurisdiction::Jurisdiction;
 use crate::domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
 use crate::domain::template::{DocumentRepair, Template};
 use crate::domain::warning::Warning;
-use crate::service::control::guard;
 use crate::service::envelopes::dispatch::{self, SendingOptions};
 use crate::service::envelopes::lifecycle::{self, LifecycleDecision};
 use crate::service::envelopes::paper_original::PaperStatement;
 use crate::service::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
-use crate::service::envelopes::warnings;
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
-use crate::service::signing::links;
-use crate::service::signing::provider::{SigningProvider, provider};
+use crate::service::permits::guard;
+use crate::service::providers::links;
+use crate::service::providers::{SigningProvider, provider};
+use crate::service::templates::warnings;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue, kba, messaging};
 use crate::store::fingerprints::{self, Fingerprint};
 use crate::store::{customers, envelopes, payments, signers};
@@ -149,7 +149,7 @@ pub async fn create(
         _ => None,
     };
     let now = core.clock.now();
-    let organization = dispatch::organization(core, &caller.org).await?;
+    let organization = organizations::read(core, &caller.org).await?;
     let mut envelope = draft(
         caller,
         &request,
@@ -479,7 +479,7 @@ async fn save(
         sign_url = Some(links::make(core, &mut tx, &envelope, first, links::EMBED_LIFE).await?);
     }
 
-    let mut warnings = warnings::of_envelope(request, envelope.kind, customer.is_new);
+    let mut warnings = warnings_about(request, envelope.kind, customer.is_new);
     warnings.extend(unsigned);
     let created = CreatedEnvelope {
         envelope,
@@ -491,4 +491,47 @@ async fn save(
     answer.commit(tx, &created).await?;
 
     Ok(created)
+}
+
+/// Warns about facts a new envelope lacks for compliance, and about members without effect.
+fn warnings_about(request: &CreateEnvelope, kind: EnvelopeKind, new: bool) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let named = request.secured_party.as_ref();
+    if named.is_none_or(|party| party.name.trim().is_empty()) {
+        let message = "Without the name of a secured party, check 8 of the compliance will fail";
+        let path = ["secured_party", "name"];
+        // Names the object if it is missing as a whole, and otherwise the member.
+        let path = &path[..1 + usize::from(named.is_some())];
+        warnings.push(Warning::new("secured_party_missing", path, message));
+    }
+
+    if new {
+        let message = format!(
+            "No customer had {} before: one was created",
+            request.customer_email
+        );
+        warnings.push(Warning::new(
+            "unknown_customer",
+            &["customer_email"],
+            message,
+        ));
+    }
+
+    if kind == EnvelopeKind::Paper {
+        // These members would be dropped without a word, because a paper envelope has no signers here.
+        let unused = [
+            ("template_id", request.template_id.is_some()),
+            ("prefilled_data", request.prefilled_data.is_some()),
+            ("signers", request.signers.is_some()),
+            ("recipients", request.recipients.is_some()),
+            ("allow_delegation", request.allow_delegation.is_some()),
+        ];
+
+        for (member, _) in unused.into_iter().filter(|(_, given)| *given) {
+            let message = format!("{member} has no effect on a paper envelope");
+            warnings.push(Warning::new("member_without_effect", &[member], message));
+        }
+    }
+
+    warnings
 }

@@ -25,9 +25,11 @@ use crate::domain::template::Template;
 use crate::room::fitting::{FieldEntry, Misfitting};
 use crate::room::unsent;
 use crate::service::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
-use crate::service::envelopes::{invited_now, signer_view, warnings};
+use crate::service::signers::{invited_now, signer_view};
+
 use crate::service::events;
-use crate::service::signing::provider::{SigningProvider, provider};
+use crate::service::providers::{SigningProvider, provider};
+use crate::service::templates::{answers::unfit, warnings};
 use crate::service::{
     Caller, Core, ServiceError, ValidationIssue, mails, messaging, templates as template_service,
 };
@@ -242,7 +244,7 @@ pub async fn check_fit(
     let room = core.room();
     let pages = room.page_facts(&template.org, document).await?;
     // The form of dates decides how long they are.
-    let dates = organization(core, &template.org)
+    let dates = organizations::read(core, &template.org)
         .await?
         .settings
         .dates
@@ -260,35 +262,6 @@ pub async fn check_fit(
     } else {
         Err(ServiceError::Invalid(issues))
     }
-}
-
-/// Returns the issue of a value that cannot be written.
-pub fn unfit(path: &[&str], misfit: &Misfitting) -> ValidationIssue {
-    let name = &misfit.field;
-    match &misfit.why {
-        Misfit::TooLong(room) => ValidationIssue::new(
-            "too_big",
-            path,
-            format!("a text of about {room} characters, or `overflow` of the field"),
-            "a longer text",
-            format!("Field {name} has room for about {room} characters"),
-        ),
-        Misfit::NotDrawable(characters) => ValidationIssue::new(
-            "invalid_value",
-            path,
-            "characters that can be printed",
-            characters.as_str(),
-            format!("No typeface has these characters of field {name}: {characters}"),
-        ),
-    }
-}
-
-/// Returns the caller's organization.
-pub async fn organization(core: &Core, org: &OrgId) -> Result<Organization, ServiceError> {
-    let mut connection = core.store.read().await?;
-    organizations::get(&mut connection, org)
-        .await?
-        .ok_or(ServiceError::NotFound("Organization"))
 }
 
 /// Returns a template of the caller's organization that is ready to be sent.

@@ -10,8 +10,8 @@ use crate::fair_queue::WorkOwner;
 use crate::files::FilesError;
 use crate::room::attachments::{AttachedFile, FILE_MIB, ReceivedFile, SignersFile};
 use crate::room::form::FormError;
+use crate::service::documents::{DocumentUpload, admit};
 use crate::service::envelopes::parties::room_submission;
-use crate::service::envelopes::uploads::{DocumentUpload, admit};
 use crate::service::{App, Core, ServiceError};
 use crate::store::{room, templates};
 

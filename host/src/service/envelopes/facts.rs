@@ -13,8 +13,8 @@ use crate::domain::envelope::{
 use crate::domain::event::EventType;
 use crate::domain::identity::{KbaSession, KbaStatus};
 use crate::domain::ledger::LedgerEntry;
-use crate::service::control::chain;
 use crate::service::envelopes::{consumer, people};
+use crate::service::permits::chain;
 use crate::store::{StoreError, kba, ledger, payments, signers};
 use crate::texts::Texts;
 

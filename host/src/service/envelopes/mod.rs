@@ -6,7 +6,6 @@ pub mod consumer;
 pub mod creation;
 pub mod dispatch;
 pub mod documents;
-pub mod expiry;
 pub mod facts;
 pub mod lifecycle;
 pub mod paper_original;
@@ -14,7 +13,6 @@ pub mod parties;
 pub mod people;
 pub mod sending;
 pub mod uploads;
-pub mod warnings;
 
 use std::collections::BTreeMap;
 
@@ -25,55 +23,16 @@ use crate::domain::envelope::{Envelope, Recipient, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::domain::id::EnvelopeId;
 use crate::domain::organization::ApiKeyRecord;
-use crate::service::control::inspection;
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
-use crate::service::signing::links;
-use crate::service::signing::provider::provider;
+use crate::service::permits;
+use crate::service::providers::links;
+use crate::service::providers::provider;
 use crate::service::{Caller, Core, ServiceError, mails};
 use crate::store::search::{self, EnvelopeSearch, FoundEnvelope};
 use crate::store::{StoreError, WriteTransaction, counts, envelopes, signers};
 
-/// Returns the signers who can sign now: all who have not signed, and with signing order only those of
-/// the earliest turn among them.
-pub fn invited_now<'a>(
-    envelope: &Envelope,
-    signers: &'a [Signer],
-) -> impl Iterator<Item = &'a Signer> + Clone {
-    let open = signers
-        .iter()
-        .filter(|signer| signer.status != SignerStatus::Completed);
-    let ordered = envelope.sending.preserve_signing_order;
-    let turn = open.clone().map(|signer| signer.turn).min();
-    open.filter(move |signer| !ordered || Some(signer.turn) == turn)
-}
-
-/// Formats a signer for events and the ledger: `{signer_id, position, email, name, role}`, with the
-/// position from 1. Readers join by the id, because two signers may share an e-mail address.
-pub fn signer_view(signer: &Signer) -> Value {
-    json!({
-        "signer_id": signer.id, "position": signer.position + 1,
-        "email": signer.email, "name": signer.name, "role": signer.role,
-    })
-}
-
-/// Like [`signer_view`], with the telephone if there is one: where it belongs to what happened.
-pub fn contact_view(signer: &Signer) -> Value {
-    let mut view = signer_view(signer);
-    if let Some(phone) = &signer.phone {
-        view["phone"] = json!(phone);
-    }
-    view
-}
-
-/// Returns an envelope of the caller's organization.
-pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<Envelope, ServiceError> {
-    let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Envelope"))?;
-    let mut connection = core.store.read().await?;
-    envelopes::get(&mut connection, &caller.org, &id)
-        .await?
-        .ok_or(ServiceError::NotFound("Envelope"))
-}
+pub use crate::service::lookup::envelope as get;
 
 /// Returns an envelope for a cached API key, and whether that key is still valid.
 pub async fn get_with_key(
@@ -262,7 +221,7 @@ pub async fn signing_links(
     let (envelope, _) = lifecycle::lock_for(core, &mut tx, &caller.org, &id, fetch).await?;
 
     // The page of a signer has the copy.
-    inspection::permit_copy(&mut tx, caller, &envelope).await?;
+    permits::copies::permit_copy(&mut tx, caller, &envelope).await?;
     let mut fetched = Vec::new();
     for signer in signers::list(&mut tx, &envelope.org, &envelope.id).await? {
         let url = links::make(core, &mut tx, &envelope, &signer, links::EMBED_LIFE).await?;

@@ -8,9 +8,8 @@ use serde_json::json;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, PaperOriginal, PaperOriginalState};
 use crate::service::idempotency::ResponseRecorder;
-use crate::service::{
-    Caller, Core, ServiceError, ValidationIssue, envelopes as envelope_service, events,
-};
+use crate::service::lookup;
+use crate::service::{Caller, Core, ServiceError, ValidationIssue, events};
 use crate::store::envelopes;
 
 /// Ledger action of a statement.
@@ -86,7 +85,7 @@ pub async fn state(
     statement: PaperStatement,
     answer: &ResponseRecorder<Envelope>,
 ) -> Result<Envelope, ServiceError> {
-    let id = envelope_service::get(core, caller, id).await?.id;
+    let id = lookup::envelope(core, caller, id).await?.id;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     // Under the lock, vault-in reads either the statement of before or this one.

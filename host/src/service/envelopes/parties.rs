@@ -16,7 +16,7 @@ use crate::domain::identity;
 use crate::domain::locale::Locale;
 use crate::domain::template::Template;
 use crate::room::changes::SubmitterPlace;
-use crate::service::signing::access_codes::seal_passcode;
+use crate::service::passcodes::seal_passcode;
 use crate::service::templates::answers;
 use crate::service::{Core, ServiceError, ValidationIssue};
 use crate::store::WriteTransaction;

@@ -12,20 +12,22 @@ use crate::config::SecretText;
 use crate::domain::envelope::{Envelope, Recipient, SentDocument, Signer};
 use crate::domain::template::Template;
 use crate::domain::warning::Warning;
+use crate::service::envelope_locks::EnvelopeLocks;
 use crate::service::envelopes::creation::CreatedEnvelope;
 use crate::service::envelopes::dispatch::{self, SendingOptions};
 use crate::service::envelopes::lifecycle;
 use crate::service::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
-use crate::service::envelopes::warnings;
 use crate::service::idempotency::ResponseRecorder;
-use crate::service::signing::access_codes::open_passcode;
-use crate::service::signing::links;
-use crate::service::signing::provider::{SigningProvider, provider};
-use crate::service::templates::builder::{document_of, document_to_send};
+use crate::service::lookup;
+use crate::service::passcodes::open_passcode;
+use crate::service::providers::links;
+use crate::service::providers::{SigningProvider, provider};
+use crate::service::signers::signer_view;
+use crate::service::templates::built::{document_of, document_to_send};
 use crate::service::templates::pages::PageCache;
 use crate::service::templates::selection::{SelectedTemplates, TemplateSelection};
-use crate::service::vault::Vault;
-use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service, kba};
+use crate::service::templates::warnings;
+use crate::service::{Caller, Core, ServiceError, kba};
 use crate::store::{customers, envelopes, payments, signers, templates};
 
 /// Body of `POST /envelopes/{id}/send`.
@@ -64,7 +66,7 @@ pub struct SendEnvelope {
 /// Sends an envelope.
 pub async fn send(
     core: &Core,
-    vault: &Vault,
+    locks: &EnvelopeLocks,
     pages: &Arc<PageCache>,
     caller: &Caller,
     id: &str,
@@ -72,15 +74,15 @@ pub async fn send(
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
     request.selection.check()?;
-    let id = envelope_service::get(core, caller, id).await?.id;
+    let id = lookup::envelope(core, caller, id).await?.id;
     let selected = request.selection.read(core, caller).await?;
 
     // Serializes sends in this process, so that two of them do not create two submissions.
-    let lock = vault.locks.of(&id);
+    let lock = locks.of(&id);
     let _one_at_a_time = lock.lock().await;
 
     // Read again under the lock: another caller may have changed or sent it meanwhile.
-    let envelope = envelope_service::get(core, caller, id.as_str()).await?;
+    let envelope = lookup::envelope(core, caller, id.as_str()).await?;
 
     // Ask the rules before anything is rendered or sent to the provider.
     let mut asked = envelope.clone();
@@ -134,7 +136,7 @@ pub async fn send(
 
     kba::check_step(core, &caller.org, sent.sending.kba_required).await?;
     note_source(&mut sent, selected.as_ref());
-    let named: Vec<Value> = signers.iter().map(envelope_service::signer_view).collect();
+    let named: Vec<Value> = signers.iter().map(signer_view).collect();
     let what = json!([
         template.provider_template,
         template.content(),
@@ -196,7 +198,7 @@ async fn planned(
     preserve_signing_order: bool,
     prefilled: Option<&Map<String, Value>>,
 ) -> Result<(Vec<Signer>, Vec<Recipient>), ServiceError> {
-    let organization = dispatch::organization(core, &envelope.org).await?;
+    let organization = organizations::read(core, &envelope.org).await?;
     let mut connection = core.store.read().await?;
     let kept = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
     let others = signers::recipients(&mut connection, &envelope.org, &envelope.id).await?;

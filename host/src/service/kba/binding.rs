@@ -8,7 +8,8 @@ use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::token::LinkToken;
 use crate::room::form::RequestOrigin;
 use crate::service::events;
-use crate::service::{Core, ServiceError, envelopes as envelope_service};
+use crate::service::signers::signer_view;
+use crate::service::{Core, ServiceError};
 use crate::store::{envelopes, kba};
 
 /// Ledger action for an unknown browser.
@@ -55,7 +56,7 @@ pub async fn recognise(
 
     if browser.rebound_at.is_some() {
         let details = json!({
-            "signer": envelope_service::signer_view(signer),
+            "signer": signer_view(signer),
             "ip_address": origin.ip,
             "user_agent": origin.user_agent,
         });

@@ -36,7 +36,8 @@ use crate::domain::id::OrgId;
 use crate::domain::identity::{KbaSession, KbaStatus};
 use crate::domain::ledger::LedgerEntry;
 use crate::sandbox;
-use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
+use crate::service::lookup;
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::{StoreError, api_keys, kba, ledger};
 
 /// Checks that an identity provider is available before a document that needs one is sent.
@@ -157,7 +158,7 @@ pub async fn results(
     caller: &Caller,
     id: &str,
 ) -> Result<Vec<KbaResult>, ServiceError> {
-    let envelope = envelope_service::get(core, caller, id).await?;
+    let envelope = lookup::envelope(core, caller, id).await?;
     let mut connection = core.store.read().await?;
     let sessions = kba::list(&mut connection, &envelope.org, &envelope.id).await?;
 

@@ -8,7 +8,8 @@ use crate::domain::event::EventType;
 use crate::domain::identity::{KbaSession, KbaStatus};
 use crate::sandbox;
 use crate::service::events;
-use crate::service::{Core, ServiceError, envelopes as envelope_service};
+use crate::service::signers::signer_view;
+use crate::service::{Core, ServiceError};
 use crate::store::{envelopes, kba};
 
 /// Price of a signer's first pass in a calendar month (specification, "Limits").
@@ -42,7 +43,7 @@ pub(super) async fn record(
 
     // A session that ended without a result states nothing about the signer.
     if is_result(status) {
-        let who = envelope_service::signer_view(signer);
+        let who = signer_view(signer);
         let mut details = json!({
             "kba_id": session.id,
             "signer": who,

@@ -16,8 +16,10 @@ use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::token::{LinkToken, random};
 use crate::room::form::RequestOrigin;
-use crate::service::signing::links;
-use crate::service::{Core, ServiceError, envelopes as envelope_service, events, mails};
+use crate::service::passcodes::{CONFIRMED, open_passcode};
+use crate::service::providers::links;
+use crate::service::signers::contact_view;
+use crate::service::{Core, ServiceError, events, mails};
 use crate::store::WriteTransaction;
 use crate::store::access_codes::{self, CodeState, NetworkFailures};
 
@@ -41,9 +43,6 @@ const LOCKS: [Duration; 3] = [
 ];
 /// Time for which a browser is not asked again.
 pub const PASS_LIFE: Duration = Duration::from_secs(12 * 3600);
-
-/// Ledger action for a right code.
-pub const CONFIRMED: &str = "signer.access_confirmed";
 
 /// What a signer sees in front of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,21 +84,6 @@ struct AccessPass {
     position: i64,
     email: String,
     until: Timestamp,
-}
-
-/// Returns the context that binds the ciphertext of a passcode to its organization.
-pub fn passcode_context(org: &str) -> String {
-    format!("passcode {org}")
-}
-
-/// Encrypts a passcode for the database.
-pub fn seal_passcode(cipher: &AtRestCipher, org: &OrgId, passcode: &str) -> String {
-    cipher.encrypt(passcode, &passcode_context(org.as_str()))
-}
-
-/// Decrypts a stored passcode.
-pub fn open_passcode(cipher: &AtRestCipher, org: &OrgId, sealed: &str) -> Option<String> {
-    cipher.open(sealed, &passcode_context(org.as_str()))
 }
 
 fn code_context(envelope: &Envelope) -> String {
@@ -298,7 +282,7 @@ pub async fn check(
     };
 
     let details = json!({
-        "signer": envelope_service::contact_view(signer),
+        "signer": contact_view(signer),
         "method": signer.access,
         "ip_address": origin.ip,
         "at": now,

@@ -14,10 +14,10 @@ use crate::room::changes::SubmitterCorrection;
 use crate::room::form::FormError;
 use crate::service::envelopes::parties::{self, room_submission};
 use crate::service::idempotency::ResponseRecorder;
+use crate::service::lookup;
+use crate::service::signers::{contact_view, invited_now};
 use crate::service::signing::access_codes;
-use crate::service::{
-    Caller, Core, ServiceError, ValidationIssue, envelopes as envelope_service, events, kba, mails,
-};
+use crate::service::{Caller, Core, ServiceError, ValidationIssue, events, kba, mails};
 use crate::store::{self, WriteTransaction, envelopes, signers};
 
 /// Maximum length of a name, in characters.
@@ -67,7 +67,7 @@ pub async fn correct(
     request: CorrectSigner,
     answer: &ResponseRecorder<Signer>,
 ) -> Result<Signer, ServiceError> {
-    let id = envelope_service::get(core, caller, id).await?.id;
+    let id = lookup::envelope(core, caller, id).await?.id;
     let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
@@ -228,7 +228,7 @@ async fn change_signer(
     store::provider_poll::looked(tx, envelope, false, now).await?;
     record(tx, envelope, before, &after, change.reason, actor, now).await?;
     let all = signers::list(tx, &envelope.org, &envelope.id).await?;
-    let mut turn = envelope_service::invited_now(envelope, &all);
+    let mut turn = invited_now(envelope, &all);
     if turn.any(|now| now.position == after.position) {
         mails::invite(tx, envelope, &after, now).await?;
     }
@@ -247,8 +247,8 @@ async fn record(
     now: Timestamp,
 ) -> Result<(), ServiceError> {
     let data = json!({
-        "signer": envelope_service::contact_view(after),
-        "previous": envelope_service::contact_view(before),
+        "signer": contact_view(after),
+        "previous": contact_view(before),
         "reason": reason,
         "at": now,
     });

@@ -14,10 +14,11 @@ use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::organization::{Organization, Scope};
 use crate::service::access::jwt::{self, ExpiringClaims};
 use crate::service::access::{AccessState, BeginningCredential};
-use crate::service::envelopes::{invited_now, lifecycle};
+use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
-use crate::service::signing::links;
+use crate::service::providers::links;
+use crate::service::signers::invited_now;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{envelopes, organizations, signers};
 

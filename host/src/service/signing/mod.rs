@@ -9,9 +9,7 @@ pub mod callbacks;
 pub mod completed_fields;
 pub mod corrections;
 pub mod embed;
-pub mod links;
-pub mod provider;
-pub mod provider_instance;
+pub mod expiry;
 pub mod provider_poll;
 pub mod reencryption;
 pub mod reminders;
@@ -32,10 +30,12 @@ use crate::domain::field::{Field, is_signature};
 use crate::domain::id::SignerId;
 use crate::domain::template::Template;
 use crate::service::envelopes::{consumer, expiry, lifecycle};
+use crate::service::error::CallbackError;
 use crate::service::events;
+use crate::service::signers::{invited_now, signer_view};
 use crate::service::signing::completed_fields::completed_fields;
-use crate::service::vault::vault_in;
-use crate::service::{Core, ServiceError, envelopes as envelope_service, kba, mails};
+use crate::service::vaulting;
+use crate::service::{Core, ServiceError, kba, mails};
 use crate::store::{
     self, StoreError, WriteTransaction, envelopes, ledger, organizations, signers, templates,
 };
@@ -45,19 +45,6 @@ const ARCHIVED_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Number of attempts when concurrent reads of the provider conflict.
 const LOOKS: usize = 3;
-
-/// Reason why a callback was rejected.
-#[derive(Debug, thiserror::Error)]
-pub enum CallbackError {
-    /// The plugin could not verify the callback.
-    #[error("the callback could not be verified: {0}")]
-    Unverified(String),
-    /// Verified, but not understood.
-    #[error("the callback is malformed: {0}")]
-    Malformed(String),
-    #[error(transparent)]
-    Service(#[from] ServiceError),
-}
 
 /// Handles a provider's callback.
 pub async fn callback(
@@ -188,7 +175,7 @@ pub async fn destination(
         return Ok(LinkDestination::Closed);
     }
 
-    let mut turn = envelope_service::invited_now(&envelope, &signers);
+    let mut turn = invited_now(&envelope, &signers);
     if let Some(first) = turn.clone().next()
         && !turn.any(|now| now.position == signer.position)
     {
@@ -281,7 +268,7 @@ async fn apply(
     }
 
     let mut signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
-    let turn_before: Vec<i64> = envelope_service::invited_now(&envelope, &signers)
+    let turn_before: Vec<i64> = invited_now(&envelope, &signers)
         .map(|signer| signer.position)
         .collect();
 
@@ -317,7 +304,7 @@ async fn apply(
         note_archived(core, &mut tx, &envelope, since, now).await?;
     } else {
         // Invites signers at the beginning of their turn. A replaced signer is invited, too.
-        for signer in envelope_service::invited_now(&envelope, &signers) {
+        for signer in invited_now(&envelope, &signers) {
             let next = !turn_before.contains(&signer.position);
             if next || new_to_it.contains(&signer.position) {
                 mails::invite(&mut tx, &envelope, signer, now).await?;
@@ -350,7 +337,7 @@ async fn note_delegation(
     }
 
     tracing::warn!(envelope = %envelope.id, role = signer.role, "signer was replaced at the provider");
-    let previous = envelope_service::signer_view(signer);
+    let previous = signer_view(signer);
     // Another person gets another id: earlier entries must not be joined to them.
     signer.id = SignerId::new();
     signer.email.clone_from(&seen.email);
@@ -361,7 +348,7 @@ async fn note_delegation(
 
     let details = json!({
         "role": signer.role, "from": previous["email"], "to": signer.email,
-        "signer": envelope_service::signer_view(signer), "previous": previous,
+        "signer": signer_view(signer), "previous": previous,
     });
     events::record(tx, envelope, "provider", "signer.delegated", details, now).await?;
 
@@ -470,7 +457,7 @@ async fn follow(
     for (status, event_type) in steps {
         let reached = progress(status) > progress(before) && progress(status) <= progress(after);
         if reached && after != SignerStatus::Declined {
-            let data = json!({ "signer": envelope_service::signer_view(signer), "at": now });
+            let data = json!({ "signer": signer_view(signer), "at": now });
             let actor = format!("signer:{}", signer.email);
             let mut details = data.clone();
             if status == SignerStatus::Completed {
@@ -671,7 +658,7 @@ async fn decline(
 ) -> Result<(), ServiceError> {
     advance(core, tx, envelope, EnvelopeTrigger::Decline, now).await?;
     let data = json!({
-        "signer": envelope_service::signer_view(signer),
+        "signer": signer_view(signer),
         "reason": signer.decline_reason,
     });
     let actor = format!("signer:{}", signer.email);
@@ -691,7 +678,7 @@ async fn complete(
     let (fields, fields_truncated) = completed_fields(submission, signers);
     let data = json!({
         "completed_at": now,
-        "signers": signers.iter().map(envelope_service::signer_view).collect::<Vec<_>>(),
+        "signers": signers.iter().map(signer_view).collect::<Vec<_>>(),
         "fields": fields,
         "fields_truncated": fields_truncated,
     });
@@ -707,7 +694,7 @@ async fn complete(
     let standing = organization.is_some_and(|organization| organization.settings.auto_vault);
     if envelope.is_vaulted_unattended(standing) {
         // The mails wait a moment for the vaulted copy, which has its hash in the ledger.
-        vault_in::queue(tx, envelope, None, now).await?;
+        vaulting::queue(tx, envelope, None, now).await?;
         tell_at = now + mails::VAULT_HEAD_START;
     }
 

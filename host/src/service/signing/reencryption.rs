@@ -5,9 +5,9 @@
 use crate::domain::at_rest::AtRestCipher;
 use crate::service::ServiceError;
 use crate::service::access::single_sign_on::secret_context;
-use crate::service::control::guard::KEY_CONTEXT;
-use crate::service::signing::access_codes::passcode_context;
-use crate::service::signing::provider_instance::InstanceConfig;
+use crate::service::passcodes::passcode_context;
+use crate::service::permits::guard::KEY_CONTEXT;
+use crate::service::providers::instance::InstanceConfig;
 use crate::store::{Store, sealed};
 
 /// Re-encrypts secrets of older key generations. Returns their number.

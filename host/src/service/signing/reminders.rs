@@ -10,9 +10,9 @@ use crate::domain::event::EventType;
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
-use crate::service::{
-    Caller, Core, ServiceError, ValidationIssue, envelopes as envelope_service, mails,
-};
+use crate::service::lookup;
+use crate::service::signers::invited_now;
+use crate::service::{Caller, Core, ServiceError, ValidationIssue, mails};
 use crate::store::signers;
 
 /// Body of `POST /partner/envelopes/:id/remind`.
@@ -42,7 +42,7 @@ pub async fn remind(
     request: RemindRequest,
     answer: &ResponseRecorder<RemindedSigners>,
 ) -> Result<RemindedSigners, ServiceError> {
-    let id = envelope_service::get(core, caller, id).await?.id;
+    let id = lookup::envelope(core, caller, id).await?.id;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let remind = EnvelopeTrigger::Remind;
@@ -73,7 +73,7 @@ fn chosen<'a>(
     signers: &'a [Signer],
     email: Option<&str>,
 ) -> Result<Vec<&'a Signer>, ServiceError> {
-    let turn: Vec<&Signer> = envelope_service::invited_now(envelope, signers).collect();
+    let turn: Vec<&Signer> = invited_now(envelope, signers).collect();
     let Some(email) = email else {
         return Ok(turn);
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
 use crate::domain::organization::{Organization, PaymentSettings};
 use crate::domain::token::LinkToken;
-use crate::service::envelopes::invited_now;
+use crate::service::signers::invited_now;
 use crate::service::{Core, ServiceError, mails, payments};
 use crate::store::{envelopes, organizations, signers};
 

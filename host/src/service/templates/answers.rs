@@ -14,7 +14,6 @@ use crate::domain::id::OrgId;
 use crate::domain::warning::Warning;
 use crate::room::fitting::FieldEntry;
 use crate::room::{ruled_field, unsent};
-use crate::service::envelopes::dispatch::{organization, unfit};
 use crate::service::{Core, ServiceError, ValidationIssue};
 
 /// Maximum number of fields of a template that take files.
@@ -136,6 +135,27 @@ async fn hidden_signatures(
     }))
 }
 
+/// Returns the issue of a value that cannot be written.
+pub fn unfit(path: &[&str], misfit: &Misfitting) -> ValidationIssue {
+    let name = &misfit.field;
+    match &misfit.why {
+        Misfit::TooLong(room) => ValidationIssue::new(
+            "too_big",
+            path,
+            format!("a text of about {room} characters, or `overflow` of the field"),
+            "a longer text",
+            format!("Field {name} has room for about {room} characters"),
+        ),
+        Misfit::NotDrawable(characters) => ValidationIssue::new(
+            "invalid_value",
+            path,
+            "characters that can be printed",
+            characters.as_str(),
+            format!("No typeface has these characters of field {name}: {characters}"),
+        ),
+    }
+}
+
 /// Returns an issue for each default that cannot be written into its field. The first `known` fields were accepted
 /// before.
 async fn unfit_defaults(
@@ -161,7 +181,7 @@ async fn unfit_defaults(
         .iter()
         .map(|(_, field, value)| FieldEntry { field, value })
         .collect();
-    let dates = organization(core, org).await?.settings.dates.format;
+    let dates = organizations::read(core, org).await?.settings.dates.format;
     let misfits = core
         .room()
         .misfits(org, &pages, &entries, (None, dates))

@@ -12,7 +12,7 @@ use crate::domain::id::{OrgId, TemplateId};
 use crate::domain::template::{MadeFor, Origin, Template};
 use crate::fair_queue::WorkOwner;
 use crate::files::StorageArea as FileArea;
-use crate::service::envelopes::uploads::{UPLOAD_LIMIT, admit, picture};
+use crate::service::documents::{UPLOAD_LIMIT, admit, picture};
 use crate::service::templates::pages::PageCache;
 use crate::service::templates::{answers, from_tags, pages};
 use crate::service::{Caller, Core, ServiceError};

@@ -1,12 +1,13 @@
 //! Templates: a PDF, its fields, and a counterpart at the signing provider.
 
 pub mod answers;
-pub mod builder;
+pub mod built;
 pub mod composition;
 mod exact_anchors;
 pub mod packages;
 pub mod pages;
 pub mod selection;
+pub mod warnings;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -29,12 +30,10 @@ use crate::domain::warning::Warning;
 use crate::fair_queue::{QueueTurn, WorkOwner};
 use crate::files::StorageArea as FileArea;
 use crate::service::components::shadow;
-use crate::service::envelopes::uploads::{
-    DocumentUpload, admit, check_signable, read_whole, settled,
-};
-use crate::service::envelopes::warnings;
+use crate::service::documents::{DocumentUpload, admit, check_signable, read_whole, settled};
+use crate::service::fields::{area, placement_area, provider_fields, resolved};
 use crate::service::idempotency::ResponseRecorder;
-use crate::service::signing::provider::provider;
+use crate::service::providers::provider;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::decisions::{self, PlacementDecision};
 use crate::store::{StoreError, WriteTransaction, jobs, templates};
@@ -821,41 +820,6 @@ pub(super) fn placement_request(field: &RequestedField) -> placement::FieldReque
     }
 }
 
-pub(super) fn placement_area(area: &Area) -> placement::Area {
-    placement::Area {
-        page: area.page,
-        x: area.x,
-        y: area.y,
-        w: area.w,
-        h: area.h,
-    }
-}
-
-pub(super) fn area(area: placement::Area) -> Area {
-    Area {
-        page: area.page,
-        x: area.x,
-        y: area.y,
-        w: area.w,
-        h: area.h,
-    }
-}
-
-pub(super) fn resolved(field: placement::ResolvedField) -> Field {
-    Field {
-        name: field.name,
-        field_type: field.field_type,
-        role: field.role,
-        required: field.required,
-        readonly: field.readonly,
-        default_value: field.default_value,
-        options: field.options,
-        areas: field.areas.into_iter().map(area).collect(),
-        anchor_match: field.anchor_match.map(area),
-        rules: FieldRules::from_attributes(&field.attributes),
-    }
-}
-
 fn place_error(error: placement::PlaceError) -> ServiceError {
     match error {
         placement::PlaceError::Unreadable(error) => error.into(),
@@ -878,31 +842,4 @@ pub(super) fn placement_issue(issue: placement::Issue) -> ValidationIssue {
         issue.received,
         issue.message,
     )
-}
-
-pub(in crate::service) fn provider_fields(fields: &[Field]) -> Vec<provider::Field> {
-    fields
-        .iter()
-        .map(|field| provider::Field {
-            name: field.name.clone(),
-            field_type: field.field_type.clone(),
-            role: field.role.clone(),
-            required: field.required,
-            readonly: field.readonly,
-            default_value: field.default_value.clone(),
-            options: field.options.clone(),
-            areas: field
-                .areas
-                .iter()
-                .map(|area| provider::Area {
-                    page: area.page,
-                    x: area.x,
-                    y: area.y,
-                    w: area.w,
-                    h: area.h,
-                })
-                .collect(),
-            attributes: field.rules.attributes(),
-        })
-        .collect()
 }

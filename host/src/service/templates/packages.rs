@@ -14,11 +14,12 @@ use crate::domain::package::Package;
 use crate::domain::template::{MadeFor, Origin, SourceFormat, Template};
 use crate::fair_queue::WorkOwner;
 use crate::files::StorageArea as FileArea;
-use crate::service::envelopes::uploads::admit;
+use crate::service::documents::admit;
+use crate::service::fields::provider_fields;
 use crate::service::idempotency::ResponseRecorder;
-use crate::service::signing::provider::provider;
+use crate::service::providers::provider;
 use crate::service::templates::composition::found;
-use crate::service::templates::{provider_fields, synced};
+use crate::service::templates::synced;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{StoreError, packages, templates};
 

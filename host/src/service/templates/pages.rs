@@ -19,8 +19,8 @@ use crate::domain::template::Template;
 use crate::fair_queue::WorkOwner;
 use crate::files::StoredObjectKey;
 use crate::room::shown::ShownDocument;
-use crate::service::envelopes::uploads::admit;
-use crate::service::templates::placement_area;
+use crate::service::documents::admit;
+use crate::service::fields::placement_area;
 use crate::service::{Core, ServiceError};
 use crate::store::{StoreError, WriteTransaction, page_facts};
 

@@ -7,17 +7,14 @@ use crate::domain::component::{EvidenceParticipant, Slot};
 use crate::domain::control::ControlRecord;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, StoredFile};
 use crate::domain::id::{EnvelopeId, OrgId};
-use crate::domain::ledger::LedgerEntry;
+use crate::domain::ledger::{CERTIFIED, LedgerEntry};
 use crate::files::StorageArea;
 use crate::service::envelopes::facts;
-use crate::service::vault::log::check_clock;
+use crate::service::log::check_clock;
 use crate::service::vault::vault_in::{deciding_rules, issuer, rules_owner};
 use crate::service::{Core, ServiceError, events};
 use crate::store::{control, envelopes, ledger, vault};
 
-/// Ledger action of a certificate after the first. Its details are those of `compliance.evaluated`, with
-/// the hash of the certificate.
-pub const CERTIFIED: &str = "compliance.certified";
 /// Prefix of the attributes about how the evidence was made at vault-in.
 const PROVENANCE: &str = "provenance.";
 

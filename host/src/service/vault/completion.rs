@@ -20,7 +20,7 @@ use crate::fair_queue::WorkOwner;
 use crate::room::signature::{SignatureValue, component_style};
 use crate::service::envelopes::consumer::{self, SignersConsent};
 use crate::service::envelopes::{parties, people};
-use crate::service::signing::access_codes;
+use crate::service::passcodes;
 use crate::service::vault::consent_words::ConsentWriter;
 use crate::service::vault::copies::CopyForm;
 use crate::service::vault::paper;
@@ -362,7 +362,7 @@ impl CertificateSource<'_> {
 
         // A code that was never entered proves nothing, so it has no row.
         let entered = self.entries.iter().find(|entry| {
-            entry.action == access_codes::CONFIRMED && people::is_about(entry, signer)
+            entry.action == passcodes::CONFIRMED && people::is_about(entry, signer)
         })?;
         let moment = self.moment(entered.at);
         let phone = entered.details["signer"]["phone"].as_str();
@@ -531,7 +531,7 @@ mod tests {
                 sequence: 1,
                 at: at(),
                 actor: "signer:ann@example.com".into(),
-                action: access_codes::CONFIRMED.into(),
+                action: passcodes::CONFIRMED.into(),
                 details: json!({ "signer": { "signer_id": signer.id, "phone": "+15551234567" } }),
                 previous_hash: String::new(),
                 hash: String::new(),

@@ -14,6 +14,7 @@ use crate::components::{known_compliance, known_digests};
 use crate::domain::component::EvidenceParticipant;
 use crate::domain::envelope::{Envelope, StoredFile};
 use crate::domain::event::EventType;
+use crate::domain::ledger::CERTIFIED;
 use crate::domain::ledger::LedgerChain as _;
 use crate::evidence::formats::{
     AUTHORITATIVE, CERTIFICATE, COMPONENT_LEDGER, COMPONENTS, COPY, CUSTODY_RECORD, ComponentEntry,
@@ -24,10 +25,11 @@ use crate::files::{FilesError, SpooledFile};
 use crate::service::components::{self, ComponentManager, ComponentOwner};
 use crate::service::control::releases;
 use crate::service::envelopes::consumer::CONSUMER_CONSENT;
+use crate::service::log;
+use crate::service::lookup;
 use crate::service::vault::Vault;
-use crate::service::vault::certify_anew::CERTIFIED;
-use crate::service::vault::{evidence_copy, log};
-use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
+use crate::service::vault::evidence_copy;
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::{disclosures, ledger};
 
 /// Interval and limit of waiting for the newest entries to be placed in the log.
@@ -44,7 +46,7 @@ pub async fn ledger(
     caller: &Caller,
     id: &str,
 ) -> Result<CustodyLedger, ServiceError> {
-    let envelope = envelope_service::get(core, caller, id).await?;
+    let envelope = lookup::envelope(core, caller, id).await?;
     ledger_of(core, vault, &envelope).await
 }
 
@@ -164,7 +166,7 @@ pub async fn bundle(
 /// Returns a released envelope with a bundle that the caller may have: one of its own organization, or one that it
 /// controls.
 pub async fn exportable(core: &Core, caller: &Caller, id: &str) -> Result<Envelope, ServiceError> {
-    let envelope = match envelope_service::get(core, caller, id).await {
+    let envelope = match lookup::envelope(core, caller, id).await {
         // `get` finds records of the caller's organization only. The controller is often another
         // organization.
         Err(ServiceError::NotFound(_)) => releases::controlled(core, caller, id).await?,
@@ -260,7 +262,7 @@ pub async fn evidence(
     caller: &Caller,
     id: &str,
 ) -> Result<Bundle, ServiceError> {
-    let envelope = envelope_service::get(core, caller, id).await?;
+    let envelope = lookup::envelope(core, caller, id).await?;
     let in_vault = envelope.record.authoritative.archived().is_none();
     let mut read = Vec::new();
     for (name, content) in files(core, vault, &envelope, AUTHORITATIVE).await? {

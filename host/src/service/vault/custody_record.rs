@@ -15,9 +15,10 @@ use crate::fair_queue::WorkOwner;
 use crate::service::components::ComponentManager;
 use crate::service::envelopes::compliance::{self, ComplianceView};
 use crate::service::envelopes::consumer;
+use crate::service::lookup;
 use crate::service::vault::custody_sheet::{RecordPeople, RecordWriter, signing_party};
 use crate::service::vault::vault_in::{issuer, notes};
-use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::{ledger, signers, vault};
 
 /// Returns the custody record as a PDF: the stored one, or the final one of a released envelope. Equal
@@ -32,7 +33,7 @@ pub async fn custody_record(
     caller: &Caller,
     id: &str,
 ) -> Result<Bytes, ServiceError> {
-    let envelope = envelope_service::get(core, caller, id).await?;
+    let envelope = lookup::envelope(core, caller, id).await?;
     let not_vaulted = || ServiceError::Conflict("Envelope is not vaulted".into());
     let stored = &envelope.record.custody_record;
     let stored = stored.as_ref().ok_or_else(not_vaulted)?;

@@ -15,10 +15,10 @@ use crate::domain::signature::{
 use crate::evidence::statement::ControlStatement;
 use crate::service::envelopes::consumer::SignersConsent;
 use crate::service::envelopes::people;
+use crate::service::log;
 use crate::service::vault::consent_words::ConsentWriter;
 use crate::service::vault::copies::CopyForm;
 use crate::service::vault::history::in_words;
-use crate::service::vault::log;
 use crate::texts::Texts;
 
 /// File name of the certificate in the custody record.

@@ -12,12 +12,14 @@ use crate::domain::event::EventType;
 use crate::domain::token::LinkToken;
 use crate::evidence::formats;
 use crate::files::{FilesError, Pieces};
-use crate::service::control::{inspection, releases};
+use crate::service::control::releases;
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
+use crate::service::lookup;
+use crate::service::permits;
 use crate::service::vault::copies::OutgoingCopy;
 use crate::service::vault::paper;
-use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::downloads::{self, DownloadLink, LinkedFile};
 use crate::store::{StoreError, envelopes};
 
@@ -68,14 +70,14 @@ async fn issue_for(
     trigger: EnvelopeTrigger,
     file: LinkedFile,
 ) -> Result<IssuedLink, ServiceError> {
-    let envelope = envelope_service::get(core, caller, id).await?;
+    let envelope = lookup::envelope(core, caller, id).await?;
     let mut tx = core.store.begin().await?;
     let (envelope, _) =
         lifecycle::lock_for(core, &mut tx, &envelope.org, &envelope.id, trigger).await?;
     if file == LinkedFile::Authoritative {
         releases::permit_retrieval(core, &mut tx, caller, &envelope).await?;
     } else {
-        inspection::permit_copy(&mut tx, caller, &envelope).await?;
+        permits::copies::permit_copy(&mut tx, caller, &envelope).await?;
     }
 
     // Link and ledger entry commit together: no link leads out of the vault without an entry.

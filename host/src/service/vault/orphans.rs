@@ -8,8 +8,8 @@ use futures::TryStreamExt as _;
 use crate::domain::clock::Timestamp;
 use crate::domain::job::{DeleteObject, JobPayload as _};
 use crate::files::{PROBES, StorageArea, StoredObjectKey};
+use crate::service::log;
 use crate::service::vault::Vault;
-use crate::service::vault::log;
 use crate::service::{Core, ServiceError};
 use crate::store::{StoreError, chores, objects};
 

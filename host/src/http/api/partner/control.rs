@@ -20,21 +20,21 @@ use crate::http::reply::{
 };
 use crate::service::App;
 use crate::service::control::disputes::{self, DisputeForm, DisputeView};
-use crate::service::control::inspection::{self, CopyView, InspectionView};
 use crate::service::control::invitations::{self, InvitationForm, InvitationView};
 use crate::service::control::keys::{self, PartyKeyView, RegisterKeyForm};
-use crate::service::control::obligor::{self, StatementForm, StatementView};
 use crate::service::control::pledges::{self, PledgeForm, PledgeView};
-use crate::service::control::pools;
-use crate::service::control::releases::ControllerReleaseForm;
 use crate::service::control::statements::SignedForm;
 use crate::service::control::tape::{self, TapeFormat, TapeOptions};
 use crate::service::control::transfers::{ProposeForm, RecordsPage, TransferDetails, TransferView};
-use crate::service::control::views::{self, ViewForm, ViewView};
 use crate::service::control::{
     self, DesignateForm, ReasonForm, RecordView, ReleaseRequestView, releases,
     transfers as transfer_service,
 };
+use crate::service::inspection::obligor::{self, StatementForm, StatementView};
+use crate::service::inspection::pools;
+use crate::service::inspection::releases::{self as controller_releases, ControllerReleaseForm};
+use crate::service::inspection::views::{self, ViewForm, ViewView};
+use crate::service::inspection::{self, CopyView, InspectionView};
 use crate::service::vault::vault_out::ReleaseLinks;
 use crate::store::control::{ListedPart, RecordFilter};
 
@@ -152,7 +152,7 @@ pub async fn release<C: Authorized>(
 ) -> Result<Found<ReleaseView>, HttpError> {
     let show = |release: &ReleaseLinks| ReleaseView::from(release);
     once.answer(&app, user.caller(), show, |app, caller, _| async move {
-        releases::release(&app, &caller, &id, form).await
+        controller_releases::release(&app, &caller, &id, form).await
     })
     .await
 }

@@ -249,7 +249,7 @@ pub async fn completion_certificate<C: Authorized>(
     partner: C,
     ResourceId(id): ResourceId,
 ) -> Result<FileReply<Pdf>, HttpError> {
-    let envelope = envelope_service::get(&app, partner.caller(), &id).await?;
+    let envelope = lookup::envelope(&app, partner.caller(), &id).await?;
     let pdf = completion::certificate(&app, &envelope, None).await?;
     FileReply::of_bytes(&app, &format!("{id}-completion.pdf"), &pdf).await
 }

@@ -25,11 +25,11 @@ use crate::http::middleware::extract::{ResourceId, ValidJson};
 use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{Created, DataReply, FileReply, Found, Zip};
 use crate::service::App;
+use crate::service::builder::{self, IssuedSession, StartSession};
 use crate::service::components::shadow::{self, ReplayedDecision};
 use crate::service::envelopes::consent::{self, EnvelopeConsent, VaultConsent};
 use crate::service::envelopes::sending::{self, SendEnvelope};
 use crate::service::envelopes::{self, creation};
-use crate::service::templates::builder::{self, IssuedSession, StartSession};
 use crate::service::vault::{custody, vault_in};
 
 /// Envelope as its own organization sees it.
@@ -106,7 +106,16 @@ pub async fn send(
 ) -> Result<Found<EnvelopeView>, HttpError> {
     let show = |created: &creation::CreatedEnvelope| EnvelopeView::from(created);
     once.answer(&app, &caller, show, |app, caller, answer| async move {
-        sending::send(&app, &app.vault, &app.pages, &caller, &id, request, &answer).await
+        sending::send(
+            &app,
+            &app.vault.locks,
+            &app.pages,
+            &caller,
+            &id,
+            request,
+            &answer,
+        )
+        .await
     })
     .await
 }

@@ -23,6 +23,7 @@ use crate::http::pages::look::PageLook;
 use crate::service::access::passkeys;
 use crate::service::control::statements::StatementProblem;
 use crate::service::control::{self, keys, pledges, releases, transfers};
+use crate::service::inspection;
 use crate::service::{App, Caller, ServiceError};
 use crate::texts::Texts;
 
@@ -189,7 +190,7 @@ async fn perform(
             releases::refuse(app, caller, id, valid(body)?, &unrecorded()).await?;
         }
         ControlAct::Release => {
-            let links = releases::release(app, caller, id, valid(body)?).await?;
+            let links = inspection::releases::release(app, caller, id, valid(body)?).await?;
             let files = [
                 links.authoritative,
                 links.copy,

@@ -20,9 +20,7 @@ use crate::domain::template::{SourceFormat, Template};
 use crate::http::error::HttpError;
 use crate::http::middleware::extract::valid;
 use crate::http::pages::builder::{preview_look, preview_page};
-use crate::service::templates::builder::{
-    self, FieldBuilderSession, PreviewFields, StartSession, start,
-};
+use crate::service::builder::{self, FieldBuilderSession, PreviewFields, StartSession, start};
 use crate::service::templates::pages::{self, WIDTHS};
 use crate::service::templates::{self, ChangeTemplate, CreateTemplate};
 use crate::service::{App, ServiceError};

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::super::activation::{self, CheckedActivation, RollBack};
 use super::super::{ComponentManager, ComponentOwner, following, get, record};
 use super::people;
-use super::policy::{policy_of, put_policy};
+use super::policy::put_policy;
 use super::requests::base;
 use super::{
     ChangeOfficer, ChangeProblem, ChangeView, approvals, find, find_in, hours, still_open,
@@ -19,6 +19,7 @@ use crate::domain::component_change::{
     ChangePolicy, ChangeState, ComponentChange, RequestedChange,
 };
 use crate::domain::id::ActivationId;
+use crate::service::permits::four_eyes::policy_of;
 use crate::service::{Core, ServiceError};
 use crate::store::{WriteTransaction, component_changes as rows, components};
 

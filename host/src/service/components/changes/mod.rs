@@ -26,12 +26,14 @@ use crate::domain::component_change::{
 use crate::domain::id::{ActivationId, ChangeId, OrgId, TokenId};
 use crate::domain::organization::Role;
 use crate::domain::user::IssuerIdentity;
-use crate::service::signing::provider_instance::InstanceConfig;
+use crate::service::permits::four_eyes::policy_of;
+use crate::service::problems::ChangeProblem;
+use crate::service::providers::instance::InstanceConfig;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::{StoreError, component_changes as rows, components};
 
 pub use making::apply;
-pub(in crate::service) use people::{permit_role, permit_second, permit_sign_on};
+pub(in crate::service) use people::permit_second;
 pub(super) use policy::permit_alone;
 pub use policy::{policy, set_by_operator, set_policy};
 pub use requests::{NewChange, ProposedChange, compare, create};
@@ -39,67 +41,6 @@ pub use reviews::{NewReview, review, withdraw};
 
 /// Change requests among which the waiting ones are looked for.
 const LATEST: i64 = 100;
-
-/// Reason why a change of components is not made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ChangeProblem {
-    #[error("This change needs the approval of others: POST /component-changes requests it")]
-    ApprovalRequired,
-    #[error(
-        "The installation's components are changed by a signed state: `holdfast components apply`"
-    )]
-    StateRequired,
-    #[error("{given} of {required} signatures are given by keys that sign states")]
-    SignaturesMissing { given: usize, required: usize },
-    #[error("{given} of {required} approvals are given")]
-    ApprovalsMissing { given: usize, required: usize },
-    #[error("A second person must approve an emergency change first")]
-    SecondPersonMissing,
-    #[error("You requested this change; another person reviews it")]
-    RequesterReviews,
-    #[error("You uploaded this component; another person reviews it")]
-    UploaderReviews,
-    #[error(
-        "You, and the requester or another reviewer, are in one chain of invitations; another person reviews it"
-    )]
-    InviteeReviews,
-    #[error(
-        "The sign-in of your organization changed: confirm with a passkey or a mailed link before you approve"
-    )]
-    IdentityUnconfirmed,
-    #[error("The policy does not let your role review changes")]
-    RoleReviews,
-    #[error("This change request is {}", .0.as_str())]
-    Closed(ChangeState),
-    #[error("Another change was made since this one was requested; request it again")]
-    BaseMoved,
-    #[error("The component is not the one that was requested")]
-    ComponentChanged,
-    #[error("The comparison on past records is missing or too old; make it again")]
-    ShadowStale,
-}
-
-impl ChangeProblem {
-    /// Returns the code of the error response.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::ApprovalRequired => "approval_required",
-            Self::StateRequired => "state_required",
-            Self::SignaturesMissing { .. } => "signatures_missing",
-            Self::ApprovalsMissing { .. } => "approvals_missing",
-            Self::SecondPersonMissing => "second_person_missing",
-            Self::RequesterReviews => "requester_reviews",
-            Self::UploaderReviews => "uploader_reviews",
-            Self::InviteeReviews => "invitee_reviews",
-            Self::IdentityUnconfirmed => "identity_unconfirmed",
-            Self::RoleReviews => "role_reviews",
-            Self::Closed(_) => "change_closed",
-            Self::BaseMoved => "base_moved",
-            Self::ComponentChanged => "component_changed",
-            Self::ShadowStale => "shadow_stale",
-        }
-    }
-}
 
 /// User who requests, reviews or applies changes.
 pub struct ChangeOfficer {
@@ -245,7 +186,7 @@ pub async fn view(core: &Core, change: ComponentChange) -> Result<ChangeView, Se
     let mut connection = core.store.read().await?;
     let reviews = rows::reviews(&mut connection, &change.org, &change.id).await?;
     // By the present policy: an approval of a role that no longer reviews does not count.
-    let policy = policy::policy_of(core, &mut connection, &change.org).await?;
+    let policy = policy_of(core, &mut connection, &change.org).await?;
     let uploader = uploader(&mut connection, &change).await?;
     drop(connection);
     let approvals = approvals(&change, &reviews, &policy, uploader.as_deref()).len();

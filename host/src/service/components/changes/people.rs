@@ -3,7 +3,6 @@
 
 use sqlx::AnyConnection;
 
-use super::policy::policy_of;
 use super::{ChangeOfficer, ChangeProblem, same_account};
 use crate::domain::clock::Timestamp;
 use crate::domain::component_change::{ComponentChange, RequestedChange, SecretChange};
@@ -16,38 +15,6 @@ use crate::service::{Core, ServiceError, organizations};
 use crate::store::{
     WriteTransaction, components, organizations as organization_rows, tokens, users as rows,
 };
-
-/// Refuses a role that reviews changes where the policy requires approvals: one person would make a reviewer. Locks the
-/// changes of components.
-pub async fn permit_role(
-    core: &Core,
-    tx: &mut WriteTransaction,
-    org: &OrgId,
-    role: Role,
-) -> Result<(), ServiceError> {
-    // The lock of all changes: an approval is not counted while a reviewer is being made.
-    components::lock_changes(tx).await?;
-    let policy = policy_of(core, tx, org).await?;
-    if policy.reviews_required > 0 && policy.lets_review(role) {
-        Err(ChangeProblem::ApprovalRequired.into())
-    } else {
-        Ok(())
-    }
-}
-
-/// Refuses to let one person change the sign-in where the policy requires approvals. Locks the changes of
-/// components.
-pub async fn permit_sign_on(
-    core: &Core,
-    tx: &mut WriteTransaction,
-    org: &OrgId,
-) -> Result<(), ServiceError> {
-    components::lock_changes(tx).await?;
-    match policy_of(core, tx, org).await?.reviews_required {
-        0 => Ok(()),
-        _ => Err(ChangeProblem::ApprovalRequired.into()),
-    }
-}
 
 impl ChangeOfficer {
     fn manager(&self) -> UserManager<'_> {

@@ -10,6 +10,7 @@ use crate::domain::component_change::ChangePolicy;
 use crate::domain::id::{ChangeId, OrgId};
 use crate::domain::ledger::NewEntry;
 use crate::publishers;
+use crate::service::permits::four_eyes::policy_of;
 use crate::service::{Core, ServiceError, ValidationIssue};
 use crate::store::{StoreError, WriteTransaction, components, ledger, organizations};
 
@@ -17,22 +18,6 @@ use crate::store::{StoreError, WriteTransaction, components, ledger, organizatio
 pub async fn policy(core: &Core, org: &OrgId) -> Result<ChangePolicy, ServiceError> {
     let mut connection = core.store.read().await?;
     policy_of(core, &mut connection, org).await
-}
-
-pub(super) async fn policy_of(
-    core: &Core,
-    connection: &mut AnyConnection,
-    org: &OrgId,
-) -> Result<ChangePolicy, ServiceError> {
-    let organization = organizations::get(connection, org).await?;
-    let own = organization.map(|organization| organization.settings.component_changes);
-    let own = own.unwrap_or_default();
-    Ok(ChangePolicy {
-        reviews_required: own
-            .reviews_required
-            .max(core.config.components.reviews_required),
-        ..own
-    })
 }
 
 /// Refuses a change without approvals where the policy requires some.

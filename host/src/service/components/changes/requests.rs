@@ -25,7 +25,7 @@ use crate::domain::id::{ActivationId, ChangeId, OrgId};
 use crate::domain::organization::Role;
 use crate::service::access::single_sign_on::ChangeSingleSignOn;
 use crate::service::access::users::NewUser;
-use crate::service::signing::provider_instance::InstanceConfig;
+use crate::service::providers::instance::InstanceConfig;
 use crate::service::{Core, ServiceError, ValidationIssue};
 use crate::store::{StoreError, component_changes as rows, components};
 

@@ -6,13 +6,13 @@ use serde_json::json;
 
 use super::super::record;
 use super::people::{InvitationTree, check_access};
-use super::policy::policy_of;
 use super::{
     ChangeOfficer, ChangeProblem, ChangeView, approvals, find, find_in, state_at, still_open,
     uploader, view,
 };
 use crate::domain::component_change::{ChangeReview, ChangeState, ComponentChange, Verdict};
 use crate::domain::organization::Role;
+use crate::service::permits::four_eyes::policy_of;
 use crate::service::{Core, ServiceError, ValidationIssue};
 use crate::store::{component_changes as rows, components};
 

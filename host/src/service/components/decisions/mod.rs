@@ -16,7 +16,7 @@ use crate::domain::id::{EnvelopeId, OrgId, TemplateId};
 use crate::domain::ledger::{LedgerEntry, NewEntry};
 use crate::evidence::decisions::{BlockLine, ExportLine, HeadLine};
 use crate::files::{FilesError, SpooledFile};
-use crate::service::vault::log;
+use crate::service::log;
 use crate::service::{Core, ServiceError};
 use crate::store::decision_blocks::{self, RecordedDecision};
 use crate::store::{StoreError, chores, ledger, log as places, organizations};

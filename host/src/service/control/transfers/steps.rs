@@ -14,10 +14,10 @@ use crate::domain::transfer::{
     TransferRecord, TransferState, TransferStep,
 };
 use crate::faults;
-use crate::service::control::guard::FoundConflict;
 use crate::service::control::{
     ActDone, Actor, PartyNames, Request, guard, lock, permit, refusal_code, settle,
 };
+use crate::service::problems::FoundConflict;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::downloads::LinkedFile;
 use crate::store::{StoreError, WriteTransaction, deliveries, downloads, events, jobs, transfers};

@@ -30,9 +30,10 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::{EnvelopeId, IntentId, OrgId};
 use crate::domain::job::VaultEnvelope;
 use crate::service::envelopes::lifecycle;
-use crate::service::vault::log::check_clock;
+use crate::service::log::check_clock;
+use crate::service::lookup;
 use crate::service::vault::{Vault, copies};
-use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::vault::{VaultFailure, VaultIntent};
 use crate::store::{StoreError, WriteTransaction, jobs, ledger, log, vault};
 pub use participants::{deciding_rules, rules_owner};
@@ -76,7 +77,7 @@ pub async fn vault_in(
     id: &str,
     entrance: VaultInEndpoint,
 ) -> Result<Envelope, ServiceError> {
-    let id = envelope_service::get(core, caller, id).await?.id;
+    let id = lookup::envelope(core, caller, id).await?.id;
     run(core, vault, caller, &id, entrance, None).await
 }
 
@@ -88,7 +89,7 @@ pub async fn go_on(
     id: &EnvelopeId,
     intent: &IntentId,
 ) -> Result<(), ServiceError> {
-    let envelope = envelope_service::get(core, caller, id.as_str()).await?;
+    let envelope = lookup::envelope(core, caller, id.as_str()).await?;
     let entrance = if envelope.is_upload() {
         VaultInEndpoint::Upload
     } else {
@@ -109,7 +110,7 @@ async fn run(
     let lock = vault.locks.of(id);
     let _one_at_a_time = lock.lock().await;
     let Some((envelope, intent)) = intend(core, caller, id, entrance, only).await? else {
-        return envelope_service::get(core, caller, id.as_str()).await;
+        return lookup::envelope(core, caller, id.as_str()).await;
     };
 
     let mut pipeline = VaultInPipeline::new(core, vault, &envelope, &intent);
@@ -124,7 +125,7 @@ async fn run(
         }
     }
 
-    let envelope = envelope_service::get(core, caller, id.as_str()).await?;
+    let envelope = lookup::envelope(core, caller, id.as_str()).await?;
     // A conflict means only that another change was first. The status shows whether that was a vaulting.
     if matches!(
         envelope.status,
@@ -186,21 +187,6 @@ async fn intend(
     tx.commit().await?;
 
     Ok(Some((envelope, intent)))
-}
-
-/// Queues vaulting of an envelope at `run_at`: resumes `intent`, or starts from a signed
-/// envelope. A waiting job for the envelope is reused.
-pub async fn queue(
-    tx: &mut WriteTransaction,
-    envelope: &Envelope,
-    intent: Option<&IntentId>,
-    run_at: Timestamp,
-) -> Result<(), StoreError> {
-    let job = VaultEnvelope {
-        envelope: envelope.id.clone(),
-        intent: intent.cloned(),
-    };
-    jobs::insert_or_revive(tx, &envelope.org, &job, envelope.id.as_str(), run_at).await
 }
 
 /// Returns why the envelope's pipeline stopped, if it did.

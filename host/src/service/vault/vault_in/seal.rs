@@ -20,10 +20,11 @@ use crate::domain::hash::sha256;
 use crate::files::{HashedBytes, StorageArea, UnstoredFile};
 use crate::sealing::{SIGNATURE_BYTES, UnstampedSeal};
 use crate::service::ServiceError;
-use crate::service::envelopes::uploads::picture;
-use crate::service::vault::copies::{self, CopyFile, CopyForm, MarkedCopy};
+use crate::service::documents::marks::{self, MarkedCopy};
+use crate::service::documents::picture;
+use crate::service::log;
+use crate::service::vault::copies::{self, CopyFile, CopyForm};
 use crate::service::vault::custody_sheet::PICTURE;
-use crate::service::vault::log;
 
 const PDF: &str = "application/pdf";
 
@@ -137,7 +138,7 @@ impl VaultInPipeline<'_> {
         } = executed;
         let length = executed.len();
 
-        let whole = copies::joined(executed, &update);
+        let whole = marks::joined(executed, &update);
         let (whole, seal, time) = match place {
             None => (whole, None, TrustedTime::NotAsked),
             Some(place) => {
@@ -235,7 +236,7 @@ impl VaultInPipeline<'_> {
         };
 
         let update = &made.authoritative.appended;
-        let (pdf, read) = copies::read_back(reader, pdf, update).await?;
+        let (pdf, read) = marks::read_back(reader, pdf, update).await?;
         // The separate steps can rewrite a document if the reader rejects its update.
         if read.is_err() {
             return Ok(None);
@@ -260,7 +261,7 @@ impl VaultInPipeline<'_> {
     ) -> Result<Option<(Bytes, NonAuthoritativeCopy, CopyForm)>, ServiceError> {
         let (built_in, reader) = (&self.rules.embedded_documents, &self.rules.placement);
         let length = pdf.len();
-        let marked = copies::joined(pdf, &update);
+        let marked = marks::joined(pdf, &update);
         let CopyFile { bytes, form } =
             copies::as_file_of_its_own(built_in, reader, marked.clone()).await?;
         if form == CopyForm::NewFile {
@@ -271,7 +272,7 @@ impl VaultInPipeline<'_> {
 
         // The failed rewriting frees its memory before the document is joined again.
         drop(bytes);
-        let (pdf, read) = copies::read_back(reader, marked.slice(..length), &update).await?;
+        let (pdf, read) = marks::read_back(reader, marked.slice(..length), &update).await?;
         let copy = NonAuthoritativeCopy::Update(update);
         Ok(read.is_ok().then_some((pdf, copy, form)))
     }
@@ -290,7 +291,7 @@ impl VaultInPipeline<'_> {
                 .await??;
 
             // The reader checks the document before it is signed.
-            let (given_back, read) = copies::read_back(reader, pdf, &space.appended).await?;
+            let (given_back, read) = marks::read_back(reader, pdf, &space.appended).await?;
             read?;
             pdf = given_back;
             let place = place_of(&space);
@@ -413,7 +414,7 @@ impl VaultInPipeline<'_> {
         pdf: Bytes,
     ) -> Result<MarkedCopy, ServiceError> {
         let request = self.mark_request(documents::CopyKind::Authoritative);
-        copies::mark(documents, reader, pdf, request).await
+        marks::mark(documents, reader, pdf, request).await
     }
 
     /// Returns the recorded time stamp if it covers this signature, otherwise a new one.

@@ -1,5 +1,8 @@
 //! A signing provider for the duration of one unit of work.
 
+pub mod instance;
+pub mod links;
+
 use std::sync::Arc;
 
 use bytes::Bytes;

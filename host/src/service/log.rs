@@ -23,8 +23,7 @@ use crate::faults;
 use crate::files::FilesError;
 use crate::sealing::SealError;
 use crate::service::access::credentials;
-use crate::service::components::ComponentOwner;
-use crate::service::vault::Vault;
+use crate::service::component_owner::ComponentOwner;
 use crate::service::{App, Core, ServiceError};
 use crate::store::{log, vault};
 
@@ -75,13 +74,13 @@ pub async fn run(app: App, stop: CancellationToken) {
     }
 
     // The node starts all the same. After a fork, `distrust` makes `/readyz` and a metric report it.
-    if let Err(error) = check(&app, &app.vault).await {
+    if let Err(error) = check(&app, &app.vault.log).await {
         tracing::error!(%error, "log could not be checked against its published checkpoints");
     }
 
     let mut clock_checked: Option<Instant> = None;
     while !stop.is_cancelled() {
-        let full = match sequence(&app, &app.vault).await {
+        let full = match sequence(&app, &app.vault.log).await {
             Ok(sequenced) => sequenced == BATCH as usize,
             Err(error) => {
                 tracing::error!(%error, "log could not be extended");
@@ -108,14 +107,14 @@ pub async fn run(app: App, stop: CancellationToken) {
     }
 
     // Entries written while the last requests were answered.
-    if let Err(error) = sequence(&app, &app.vault).await {
+    if let Err(error) = sequence(&app, &app.vault.log).await {
         tracing::error!(%error, "log could not be extended at shutdown");
     }
 }
 
 /// Places up to 256 pending entries in the log and signs the new head. Returns their
 /// number: zero while another node holds the lease.
-pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError> {
+pub async fn sequence(core: &Core, sequencer: &LogSequencer) -> Result<usize, ServiceError> {
     // Most rounds find nothing to do. This read spares them the lease, which is a write.
     let mut connection = core.store.read().await?;
     let head = log::head(&mut connection).await?;
@@ -126,9 +125,9 @@ pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError>
     // Nothing to place. Publish the head anyway if that failed, or the process died, after its
     // commit.
     if idle {
-        let head = head.filter(|head| head.size != vault.log.kept.load(Ordering::Relaxed));
+        let head = head.filter(|head| head.size != sequencer.kept.load(Ordering::Relaxed));
         if let Some((size, Some(note))) = head.map(|head| (head.size, head.checkpoint)) {
-            keep(core, vault, size, note).await?;
+            keep(core, sequencer, size, note).await?;
         }
         return Ok(0);
     }
@@ -138,7 +137,7 @@ pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError>
     let lease_until = now + LEASE;
 
     // Also locks the log's row until the commit.
-    let lease = log::lease(&mut tx, &origin(core), &vault.log.holder, now, lease_until).await?;
+    let lease = log::lease(&mut tx, &origin(core), &sequencer.holder, now, lease_until).await?;
     let Some(head) = lease else {
         return Ok(0);
     };
@@ -187,17 +186,17 @@ pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError>
     faults::pass("sequenced");
 
     // After the commit: the database must know every published head.
-    keep(core, vault, size, note).await?;
+    keep(core, sequencer, size, note).await?;
     Ok(batch.len())
 }
 
 /// Waits until every entry written so far is placed, and places entries if no other node
 /// does. Gives up after a deadline; proofs then show which entries are missing.
-pub async fn catch_up(core: &Core, vault: &Vault) -> Result<(), ServiceError> {
+pub async fn catch_up(core: &Core, sequencer: &LogSequencer) -> Result<(), ServiceError> {
     // Twice the lease, so that the lease of a node that died can expire.
     let deadline = tokio::time::Instant::now() + LEASE * 2;
     loop {
-        let sequenced = sequence(core, vault).await?;
+        let sequenced = sequence(core, sequencer).await?;
         let mut connection = core.store.read().await?;
         let waiting = log::any_pending(&mut connection).await?;
         drop(connection);
@@ -214,19 +213,24 @@ pub async fn catch_up(core: &Core, vault: &Vault) -> Result<(), ServiceError> {
 
 /// Publishes a checkpoint as an object that is never overwritten. An existing checkpoint of
 /// the same size with another content means that the log was truncated or rewritten.
-async fn keep(core: &Core, vault: &Vault, size: u64, note: String) -> Result<(), ServiceError> {
+async fn keep(
+    core: &Core,
+    sequencer: &LogSequencer,
+    size: u64,
+    note: String,
+) -> Result<(), ServiceError> {
     match core
         .files
         .keep(&checkpoint_name(size), note.into_bytes().into())
         .await
     {
         Ok(()) => {
-            vault.log.kept.store(size, Ordering::Relaxed);
+            sequencer.kept.store(size, Ordering::Relaxed);
             Ok(())
         }
         Err(FilesError::Tampered { .. }) => {
             let why = format!("another head of {size} entries was published before");
-            Err(distrust(core, vault, why))
+            Err(distrust(core, sequencer, why))
         }
         Err(error) => Err(error.into()),
     }
@@ -234,10 +238,10 @@ async fn keep(core: &Core, vault: &Vault, size: u64, note: String) -> Result<(),
 
 /// Compares the head with the published checkpoints. A database restored to an earlier
 /// state, or connected to the wrong object store, is behind them.
-pub async fn check(core: &Core, vault: &Vault) -> Result<(), ServiceError> {
+pub async fn check(core: &Core, sequencer: &LogSequencer) -> Result<(), ServiceError> {
     if ahead_of_database(core).await? {
         let why = "the log was published with more entries than the database has";
-        return Err(distrust(core, vault, why.to_owned()));
+        return Err(distrust(core, sequencer, why.to_owned()));
     }
 
     let mut connection = core.store.read().await?;
@@ -245,7 +249,7 @@ pub async fn check(core: &Core, vault: &Vault) -> Result<(), ServiceError> {
     drop(connection);
 
     match head.map(|head| (head.size, head.checkpoint)) {
-        Some((size, Some(note))) => keep(core, vault, size, note).await,
+        Some((size, Some(note))) => keep(core, sequencer, size, note).await,
         _ => Ok(()),
     }
 }
@@ -275,13 +279,13 @@ async fn size(core: &Core) -> Result<u64, ServiceError> {
 }
 
 /// Marks the log as untrusted for the rest of the process.
-fn distrust(core: &Core, vault: &Vault, why: String) -> ServiceError {
+fn distrust(core: &Core, sequencer: &LogSequencer, why: String) -> ServiceError {
     tracing::error!(
         why,
         "log is forked or truncated and can no longer be trusted"
     );
     core.metrics.ledger_forks.inc();
-    ServiceError::Internal(vault.log.distrust.get_or_init(|| why).clone())
+    ServiceError::Internal(sequencer.distrust.get_or_init(|| why).clone())
 }
 
 /// Checks that the clock of this node is not behind the entries of the log.
@@ -334,8 +338,8 @@ pub async fn confirm_clock(core: &Core) -> Result<Duration, ServiceError> {
 }
 
 /// Returns the log's size, or an error if this process found the log untrustworthy.
-pub async fn trusted(core: &Core, vault: &Vault) -> Result<String, ServiceError> {
-    if let Some(why) = vault.log.distrust.get() {
+pub async fn trusted(core: &Core, sequencer: &LogSequencer) -> Result<String, ServiceError> {
+    if let Some(why) = sequencer.distrust.get() {
         return Err(ServiceError::Internal(why.clone()));
     }
 

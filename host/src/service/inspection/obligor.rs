@@ -6,10 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::statements;
-use super::{
-    LockedRecord, PartyNames, emit_to_all, envelope_of, lock, not_vaulted, statement, views,
-};
+use super::views;
 use crate::components::rules::control::{Refusal, RefusalReason};
 use crate::domain::control::ControlStage;
 use crate::domain::envelope::Envelope;
@@ -24,10 +21,16 @@ use crate::evidence::statement::{
     StatedSigner, chain, entries_of_chain,
 };
 use crate::fair_queue::WorkOwner;
+use crate::service::control::statements;
+use crate::service::control::{
+    LockedRecord, PartyNames, control_view, emit_to_all, envelope_of, lock, not_vaulted, statement,
+};
 use crate::service::envelopes::facts;
 use crate::service::idempotency::ResponseRecorder;
+use crate::service::log;
+use crate::service::permits::link_codes::{is_link, link_code};
 use crate::service::vault::custody_sheet::RecordWriter;
-use crate::service::vault::{Vault, copies, custody, log, vault_in};
+use crate::service::vault::{Vault, copies, custody, vault_in};
 use crate::service::{Caller, Core, ServiceError, ValidationIssue, events, test_mode};
 use crate::store::control_statements::{self as rows, StoredStatement};
 use crate::store::{control, envelopes, ledger, organizations, signers};
@@ -124,7 +127,7 @@ pub async fn issue(
     rows::insert(&mut tx, &stored).await?;
 
     let mut names = PartyNames::default();
-    let mut data = json!(names.control(&mut tx, control).await?);
+    let mut data = json!(control_view(&mut names, &mut tx, control).await?);
     data["party"] = json!(names.party(&mut tx, &caller.org).await?);
     data["statement_id"] = json!(statement_id);
     data["sha256"] = json!(sha256);
@@ -279,7 +282,7 @@ async fn statement_of(
 
 /// Returns the link of a statement.
 fn url(core: &Core, id: &ControlStatementId) -> Result<String, ServiceError> {
-    let code = views::link_code(core, "statement", id.as_str())?;
+    let code = link_code(core, "statement", id.as_str())?;
     Ok(format!("{}/control/{id}/{code}", core.config.public_url()))
 }
 
@@ -349,7 +352,7 @@ pub async fn find(
         return Ok(None);
     };
     // Before the database is read: a guessed link costs a hash and no query.
-    if !views::is_link(core, "statement", id.as_str(), given)? {
+    if !is_link(core, "statement", id.as_str(), given)? {
         return Ok(None);
     }
 

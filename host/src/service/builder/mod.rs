@@ -4,7 +4,7 @@
 mod form_fields;
 mod start;
 
-pub use start::{IssuedSession, StartSession, document_of, document_to_send, start};
+pub use start::{IssuedSession, StartSession, start};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,10 +24,10 @@ use crate::files::StorageArea as FileArea;
 use crate::room::form::{SavedForm, SigningForm};
 use crate::service::access::jwt::{self, ExpiringClaims};
 use crate::service::access::{AccessState, BeginningCredential};
-use crate::service::envelopes::dispatch;
-use crate::service::envelopes::uploads::{
+use crate::service::documents::{
     DocumentUpload, SettledUpload, check_signable, read_whole, settled,
 };
+use crate::service::envelopes::dispatch;
 use crate::service::templates::pages::PageCache;
 use crate::service::templates::{answers, pages, reserved_names};
 use crate::service::{Core, ServiceError, ValidationIssue, templates as template_service};
@@ -168,7 +168,7 @@ pub async fn organization(
     core: &Core,
     session: &FieldBuilderSession,
 ) -> Result<Organization, ServiceError> {
-    dispatch::organization(core, &session.template.org).await
+    organizations::read(core, &session.template.org).await
 }
 
 /// Returns the template with its pages.

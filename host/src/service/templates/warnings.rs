@@ -6,12 +6,12 @@ use bytes::Bytes;
 
 use crate::components::Placement as PlacementRules;
 use crate::components::rules::placement;
-use crate::domain::envelope::{EnvelopeKind, Signer, SignerKind};
+use crate::domain::envelope::{Signer, SignerKind};
 use crate::domain::field::{Area, Field, FieldRules};
 use crate::domain::template::Template;
 use crate::domain::warning::Warning;
-use crate::service::envelopes::creation::CreateEnvelope;
-use crate::service::templates::{FieldPlacement, RequestedField, area, placement_request};
+use crate::service::fields::area;
+use crate::service::templates::{FieldPlacement, RequestedField, placement_request};
 
 /// Limit of searches for other occurrences per request, because each reads the document.
 const SEARCHES: usize = 10;
@@ -195,49 +195,6 @@ pub fn of_tags(tags: &[placement::ResolvedField]) -> Vec<Warning> {
                 tag.name, tag.role
             );
             warnings.push(Warning::new("tag_without_role", &["file"], message));
-        }
-    }
-
-    warnings
-}
-
-/// Warns about facts a new envelope lacks for compliance, and about members without effect.
-pub fn of_envelope(request: &CreateEnvelope, kind: EnvelopeKind, new: bool) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    let named = request.secured_party.as_ref();
-    if named.is_none_or(|party| party.name.trim().is_empty()) {
-        let message = "Without the name of a secured party, check 8 of the compliance will fail";
-        let path = ["secured_party", "name"];
-        // Names the object if it is missing as a whole, and otherwise the member.
-        let path = &path[..1 + usize::from(named.is_some())];
-        warnings.push(Warning::new("secured_party_missing", path, message));
-    }
-
-    if new {
-        let message = format!(
-            "No customer had {} before: one was created",
-            request.customer_email
-        );
-        warnings.push(Warning::new(
-            "unknown_customer",
-            &["customer_email"],
-            message,
-        ));
-    }
-
-    if kind == EnvelopeKind::Paper {
-        // These members would be dropped without a word, because a paper envelope has no signers here.
-        let unused = [
-            ("template_id", request.template_id.is_some()),
-            ("prefilled_data", request.prefilled_data.is_some()),
-            ("signers", request.signers.is_some()),
-            ("recipients", request.recipients.is_some()),
-            ("allow_delegation", request.allow_delegation.is_some()),
-        ];
-
-        for (member, _) in unused.into_iter().filter(|(_, given)| *given) {
-            let message = format!("{member} has no effect on a paper envelope");
-            warnings.push(Warning::new("member_without_effect", &[member], message));
         }
     }
 

@@ -1,6 +1,11 @@
 //! Looks at a record, by its parties and by people with a view. Each is an entry of the custody ledger
 //! and an event for all parties.
 
+pub mod obligor;
+pub mod pools;
+pub mod releases;
+pub mod views;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,13 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 use sqlx::AnyConnection;
 
-use super::pledges::{self, PledgeView};
-use super::similar::SimilarView;
-use super::views::{self, ViewView};
-use super::{
-    Actor, LockedRecord, PartyNames, PartyView, PermittedAct, RecordView, Request, emit_to_all,
-    envelope_of, lock, not_vaulted, permit, record_view,
-};
+use self::views::ViewView;
 use crate::components::rules::control::Act;
 use crate::components::rules::copies::SignatureHandling;
 use crate::components::rules::watermarks::WatermarkRequest;
@@ -29,8 +28,14 @@ use crate::evidence::formats::CustodyLedger;
 use crate::fair_queue::WorkOwner;
 use crate::files::FilesError;
 use crate::service::components::ComponentManager;
+use crate::service::control::pledges::{self, PledgeView};
+use crate::service::control::similar::SimilarView;
+use crate::service::control::{
+    Actor, LockedRecord, PartyNames, PartyView, PermittedAct, RecordView, Request, control_view,
+    emit_to_all, envelope_of, lock, not_vaulted, permit, record_view,
+};
+use crate::service::documents::{DocumentUpload, admit};
 use crate::service::envelopes::compliance::ComplianceView;
-use crate::service::envelopes::uploads::{DocumentUpload, admit};
 use crate::service::vault::custody_sheet::RecordWriter;
 use crate::service::vault::{Vault, copies, custody, overview};
 use crate::service::{Caller, Core, ServiceError, ValidationIssue, events};
@@ -256,7 +261,7 @@ pub(super) async fn note(
     let PermittedAct(decision) = permit(core, tx, envelope, control, ask).await?;
     let now = core.clock.now();
     let mut names = PartyNames::default();
-    let mut data = json!(names.control(tx, control).await?);
+    let mut data = json!(control_view(&mut names, tx, control).await?);
     data["party"] = json!(names.party(tx, party).await?);
     data["look"] = json!(look);
     data["purpose"] = json!(purpose);
@@ -296,21 +301,6 @@ pub(super) fn checked(purpose: &str) -> Result<&str, ServiceError> {
         purpose,
         "State why the record is looked at",
     )]))
-}
-
-/// Permits a copy without a watermark to the originator, which may have given it up in a sale.
-pub async fn permit_copy(
-    connection: &mut AnyConnection,
-    caller: &Caller,
-    envelope: &Envelope,
-) -> Result<(), ServiceError> {
-    let sold = transfers::sold_by(connection, &caller.org, &envelope.id).await?;
-    // The originator gave its copy up in the sale, and can get control back, which ends this.
-    match sold.map(|sold| sold.copy) {
-        None | Some(SellerCopy::Kept) => Ok(()),
-        Some(SellerCopy::Marked) => Err(ServiceError::CopyMarked(envelope.id.clone())),
-        Some(SellerCopy::Removed) => Err(ServiceError::CopyRemoved),
-    }
 }
 
 /// Makes a watermarked copy for a party of the record, or for one that sold it and kept its copy.

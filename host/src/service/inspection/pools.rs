@@ -6,8 +6,6 @@ use bytes::Bytes;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::PartyNames;
-use super::transfers::{check_settled, is_party, unknown};
 use crate::domain::control::ControlRecord;
 use crate::domain::event::EventType;
 use crate::domain::id::TransferId;
@@ -15,7 +13,10 @@ use crate::domain::ledger::LedgerEntry;
 use crate::domain::transfer::{RecordState, Transfer, TransferRecord};
 use crate::evidence::pool::{POOL, PoolList, PoolRecordFile, PooledRecord, record_file};
 use crate::files::{FilesError, SpooledFile};
-use crate::service::vault::{Vault, log};
+use crate::service::control::PartyNames;
+use crate::service::control::transfers::{check_settled, is_party, unknown};
+use crate::service::log;
+use crate::service::vault::Vault;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::{control as rows, ledger, transfers};
 

@@ -16,6 +16,7 @@ use crate::domain::job::ArchiveSubmission;
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
+use crate::service::lookup;
 use crate::service::{
     Caller, Core, ServiceError, ValidationIssue, envelopes as envelope_service, signing,
 };
@@ -48,7 +49,7 @@ pub async fn extend(
     request: ExtendExpiry,
     answer: &ResponseRecorder<Envelope>,
 ) -> Result<Envelope, ServiceError> {
-    let id = envelope_service::get(core, caller, id).await?.id;
+    let id = lookup::envelope(core, caller, id).await?.id;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
@@ -205,6 +206,6 @@ pub async fn end(
 /// Archives the submission of an expired envelope at its provider.
 pub async fn archive(core: &Core, org: &OrgId, id: &EnvelopeId) -> Result<(), ServiceError> {
     let caller = Caller::system(org.clone());
-    let envelope = envelope_service::get(core, &caller, id.as_str()).await?;
+    let envelope = lookup::envelope(core, &caller, id.as_str()).await?;
     envelope_service::archive_submission(core, &envelope).await
 }

@@ -3,24 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
-use super::inspection::{self, Visitor, checked};
-use super::statements::{self, SignedForm};
-use super::{
-    ActDone, ControlView, LockedRecord, PartyNames, Request, guard, lock, permit, settle, statement,
-};
+use super::{self as inspection, Visitor, checked};
 use crate::components::rules::control::Act;
 use crate::domain::clock::Timestamp;
 use crate::domain::control::{ControlRecord, Look, View, ViewAccess};
 use crate::domain::envelope::Envelope;
 use crate::domain::event::EventType;
-use crate::domain::hash::hmac_sha256;
 use crate::domain::id::{EnvelopeId, ViewId};
 use crate::domain::job::MailView;
 use crate::domain::organization::Organization;
@@ -29,7 +21,14 @@ use crate::domain::statement::SignedStatement;
 use crate::faults;
 use crate::mail::is_address;
 use crate::service::components::ComponentManager;
+use crate::service::control::invitations::addressee_issues;
+use crate::service::control::statements::{self, SignedForm};
+use crate::service::control::{
+    ActDone, ControlView, LockedRecord, PartyNames, Request, control_view, guard, lock,
+    not_vaulted, out_of_order, permit, settle, statement,
+};
 use crate::service::idempotency::ResponseRecorder;
+use crate::service::permits::link_codes::{is_link, link_code};
 use crate::service::vault::overview::{self, RecordOverview};
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{WriteTransaction, control as rows, envelopes, jobs, organizations, views};
@@ -119,7 +118,7 @@ pub async fn grant(
 
     // People see only the non-authoritative copy.
     if record.envelope.record.copy.is_none() {
-        return Err(super::not_vaulted());
+        return Err(not_vaulted());
     }
 
     let access = form.access.unwrap_or(ViewAccess::View);
@@ -166,37 +165,6 @@ pub async fn grant(
     faults::pass("view");
 
     Ok(shown)
-}
-
-/// Returns the problems with the name and the address of the person who gets a link. The schema of the
-/// body has limited their lengths.
-pub(super) fn addressee_issues(name: &str, email: &str) -> Vec<ValidationIssue> {
-    let mut issues = Vec::new();
-    // The name is part of the mail, where further lines could pass for our own text.
-    if let Err(problem) = party_name::normalized(name) {
-        let expected = "one line that is not empty";
-        let message = format!("The link is sent to this name, and {problem}");
-        issues.push(ValidationIssue::new(
-            "out_of_range",
-            &["name"],
-            expected,
-            name,
-            message,
-        ));
-    }
-
-    if !is_address(email) {
-        let (expected, message) = ("an e-mail address", "The link goes to this address");
-        issues.push(ValidationIssue::new(
-            "invalid_email",
-            &["email"],
-            expected,
-            email,
-            message,
-        ));
-    }
-
-    issues
 }
 
 fn check(form: &ViewForm, now: Timestamp) -> Result<(), ServiceError> {
@@ -246,7 +214,7 @@ pub async fn revoke(
     // Again, under the lock.
     let view = views::get(&mut tx, &id).await?.ok_or_else(unknown)?;
     if view.revoked_at.is_some() {
-        return Err(super::out_of_order("The view was revoked"));
+        return Err(out_of_order("The view was revoked"));
     }
 
     let event = EventType::ControlViewRevoked;
@@ -269,29 +237,6 @@ pub async fn revoke(
     faults::pass("view");
 
     Ok(shown)
-}
-
-/// Returns the last part of a link. It is a keyed hash of the linked object, and is not stored.
-pub(in crate::service) fn link_code(
-    core: &Core,
-    kind: &str,
-    id: &str,
-) -> Result<String, ServiceError> {
-    let key = guard::key(core)?;
-    let code = hmac_sha256(key, &[kind.as_bytes(), b"\n", id.as_bytes()]);
-    Ok(URL_SAFE_NO_PAD.encode(code))
-}
-
-/// Whether `given` is the last part of a link.
-pub(in crate::service) fn is_link(
-    core: &Core,
-    kind: &str,
-    id: &str,
-    given: &str,
-) -> Result<bool, ServiceError> {
-    // Compared by hashes: the time that it takes must not tell how much of a guess is right.
-    let right = link_code(core, kind, id)?;
-    Ok(Sha256::digest(right) == Sha256::digest(given))
 }
 
 /// Returns the link of a view.
@@ -402,9 +347,7 @@ pub async fn shown(
 
     let mut connection = core.store.read().await?;
     let control = rows::of_envelope(&mut connection, &envelope).await?;
-    let shown = PartyNames::default()
-        .control(&mut connection, &control)
-        .await?;
+    let shown = control_view(&mut PartyNames::default(), &mut connection, &control).await?;
     drop(connection);
 
     Ok(Some(ShownRecord {

@@ -18,6 +18,7 @@ use crate::domain::hash::hmac_sha256;
 use crate::domain::id::{DisputeId, OrgId};
 use crate::domain::token::random;
 use crate::service::events;
+use crate::service::problems::{ControlConflict, FoundConflict};
 use crate::service::{Core, ServiceError, ValidationIssue};
 use crate::store::fingerprints::{self as rows, DOCUMENT, Fingerprint, OtherRecord, SIGNED_HERE};
 use crate::store::row::OwnedEnvelope;
@@ -32,15 +33,8 @@ const CLAIM_PERIOD: Duration = Duration::from_secs(30 * 86_400);
 /// Key of the fingerprints.
 pub type FingerprintKey = [u8; 32];
 
-/// An act that was refused because there is another record.
-#[derive(Debug)]
-pub struct FoundConflict {
-    record: OwnedEnvelope,
-    other: OtherRecord,
-}
-
 /// Reports the claims that a record's act has outranked, once. May run twice.
-pub(super) async fn report_outranked(
+pub(in crate::service) async fn report_outranked(
     core: &Core,
     envelope: &Envelope,
     control: &ControlRecord,
@@ -78,15 +72,6 @@ pub(super) async fn report_outranked(
     Ok(())
 }
 
-/// Answer to a refused act.
-#[derive(Clone, Debug)]
-pub struct ControlConflict {
-    /// Since when another party controls such a record.
-    pub since: Timestamp,
-    /// Reference that both sides can take to a dispute.
-    pub reference: DisputeId,
-}
-
 /// Returns the key of the fingerprints, which stays the same when the master key is replaced. Generates
 /// it at the first start. `None` if no master key of this node opens it.
 pub async fn load_key(
@@ -115,7 +100,7 @@ pub async fn load_key(
     Ok(bytes.and_then(|bytes| bytes.try_into().ok()))
 }
 
-pub(super) fn key(core: &Core) -> Result<&FingerprintKey, ServiceError> {
+pub(in crate::service) fn key(core: &Core) -> Result<&FingerprintKey, ServiceError> {
     let key = core.fingerprint_key.as_ref();
     key.ok_or_else(|| ServiceError::Internal("the key of the fingerprints is unreadable".into()))
 }

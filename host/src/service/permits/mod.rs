@@ -1,0 +1,10 @@
+//! Checks that acts of several areas make first. They read and decide, and know no act.
+
+pub mod chain;
+pub mod copies;
+pub mod four_eyes;
+pub mod guard;
+pub mod link_codes;
+mod names;
+
+pub use names::{PartyNames, PartyView};

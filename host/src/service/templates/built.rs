@@ -1,0 +1,180 @@
+//! Documents that are made for one envelope, of templates, an upload or nothing.
+
+use std::sync::Arc;
+
+use crate::domain::envelope::Envelope;
+use crate::domain::template::{MadeFor, Origin, Template};
+use crate::service::templates::check_fixed;
+use crate::service::templates::composition::{self, NewComposition, made_before};
+use crate::service::templates::pages::PageCache;
+use crate::service::templates::selection::SelectedTemplates;
+use crate::service::{Caller, Core, ServiceError};
+
+/// Returns the template that was built for an envelope from this source, if any.
+async fn built(
+    core: &Core,
+    envelope: &Envelope,
+    source: String,
+) -> Result<(MadeFor, Option<Template>), ServiceError> {
+    let made_for = MadeFor {
+        owner: envelope.id.to_string(),
+        source,
+    };
+    let before = made_before(core, &envelope.org, &made_for).await?;
+    Ok((made_for, before))
+}
+
+/// Returns the document to send. A document edited in the builder takes precedence; otherwise it is
+/// composed of the templates' current content.
+pub async fn document_to_send(
+    core: &Core,
+    pages: &Arc<PageCache>,
+    caller: &Caller,
+    envelope: &Envelope,
+    selected: &SelectedTemplates,
+) -> Result<Template, ServiceError> {
+    let (_, before) = built(core, envelope, selected.source()).await?;
+    if let Some(before) = before {
+        return Ok(before);
+    }
+
+    // A template that was edited meanwhile has another hash, and so another document.
+    let source = format!("{} as of {}", selected.source(), selected.content());
+    let (made_for, before) = built(core, envelope, source).await?;
+    if let Some(before) = before {
+        return Ok(before);
+    }
+
+    let kba_required = selected.kba_required();
+    selected
+        .compose(core, pages, caller, None, kba_required, Some(made_for))
+        .await
+}
+
+/// Returns the template of an envelope's document; creates it if none exists for this source.
+pub async fn document_of(
+    core: &Core,
+    pages: &Arc<PageCache>,
+    caller: &Caller,
+    envelope: &Envelope,
+    selected: Option<&SelectedTemplates>,
+    name: Option<String>,
+    kba_required: Option<bool>,
+) -> Result<Template, ServiceError> {
+    let source = match (selected, &envelope.upload) {
+        (Some(selected), _) => selected.source(),
+        // The hash is part of the name: another file gets another document.
+        (None, Some(upload)) => format!("upload {}", upload.sha256),
+        (None, None) => "new".into(),
+    };
+    let (made_for, before) = built(core, envelope, source).await?;
+    if let Some(before) = before {
+        check_fixed(before.kba_required, kba_required)?;
+        return Ok(before);
+    }
+
+    if let Some(selected) = selected {
+        let kba_required = selected.kba_required() || kba_required.unwrap_or_default();
+        let made_for = Some(made_for);
+        return selected
+            .compose(core, pages, caller, name, kba_required, made_for)
+            .await;
+    }
+
+    // A setting of the previous file also applies to this one.
+    check_kept(envelope.sending.kba_required, kba_required)?;
+    let new = NewComposition {
+        name: name.unwrap_or_else(|| envelope.name.clone()),
+        kba_required: kba_required.unwrap_or(envelope.sending.kba_required),
+        origin: Origin::Document,
+        made_for: Some(made_for),
+    };
+    match &envelope.upload {
+        Some(upload) => composition::of_upload(core, caller, upload, new).await,
+        None => composition::empty(core, caller, new).await,
+    }
+}
+
+/// Attaching another file cannot switch off identity verification.
+fn check_kept(is: bool, wanted: Option<bool>) -> Result<(), ServiceError> {
+    check_fixed(is, wanted.filter(|wanted| !wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn refusal(request: Value) -> Option<String> {
+        let request: StartSession = serde_json::from_value(request).unwrap();
+        request.check().err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_conflict_of_builder_options_has_its_own_message() {
+        for (request, expected) in [
+            (
+                json!({ "batch_id": "b", "envelope_id": "e" }),
+                "batch_id cannot be combined with envelope_id",
+            ),
+            (
+                json!({ "batch_id": "b", "package_id": "p", "package_template_ids": ["a"] }),
+                "package_template_ids cannot be used on a batch",
+            ),
+            (
+                json!({ "package_id": "p", "package_template_ids": [] }),
+                "package_template_ids needs at least one template",
+            ),
+            (
+                json!({ "package_template_ids": ["a"] }),
+                "package_template_ids needs package_id",
+            ),
+            (
+                json!({ "batch_id": "b", "template_ids": ["a", "b"] }),
+                "template_ids cannot be used on a batch",
+            ),
+            (
+                json!({ "template_id": "t", "template_ids": ["a", "b"] }),
+                "template_ids cannot be combined with template_id or package_id",
+            ),
+            (
+                json!({ "package_id": "p", "template_ids": ["a", "b"] }),
+                "template_ids cannot be combined with template_id or package_id",
+            ),
+            (
+                json!({ "template_ids": ["a", "b", "a"] }),
+                "template_ids names a template twice",
+            ),
+            (
+                json!({ "template_ids": ["a"] }),
+                "template_ids needs 2 to 20 templates",
+            ),
+            (
+                json!({ "template_id": "t", "package_id": "p" }),
+                "template_id cannot be combined with package_id",
+            ),
+            (
+                json!({ "template_id": "t", "kba_required": false }),
+                "kba_required cannot be combined with template_id or package_id",
+            ),
+            (
+                json!({ "package_id": "p", "kba_required": true }),
+                "kba_required cannot be combined with template_id or package_id",
+            ),
+        ] {
+            assert_eq!(
+                refusal(request.clone()).as_deref(),
+                Some(expected),
+                "{request}"
+            );
+        }
+
+        assert!(refusal(json!({})).is_some());
+        assert_eq!(
+            refusal(json!({ "template_name": "New", "kba_required": true })),
+            None
+        );
+        assert_eq!(refusal(json!({ "template_ids": ["a", "b"] })), None);
+    }
+}
