@@ -588,7 +588,7 @@ pub fn scans(pages: usize, bytes: usize) -> Vec<u8> {
              /Resources<</XObject<</P {picture} 0 R>>>>>>"
         );
         object(&mut pdf, &[head.as_bytes()]);
-        let drawn = b"<</Length 27>> stream\nq 612 0 0 792 0 0 cm /P Do Q\nendstream";
+        let drawn = b"<</Length 28>> stream\nq 612 0 0 792 0 0 cm /P Do Q\nendstream";
         object(&mut pdf, &[drawn]);
 
         let noise: Vec<u8> = std::iter::repeat_with(|| {
