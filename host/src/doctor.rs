@@ -140,7 +140,7 @@ fn seal(core: &Core, vault: &Vault) -> Result<String, String> {
 }
 
 async fn ledger(core: &Core, vault: &Vault) -> Result<String, String> {
-    log::trusted(core, vault)
+    log::trusted(core, &vault.log)
         .await
         .map_err(|error| error.to_string())
 }

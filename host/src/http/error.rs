@@ -10,9 +10,8 @@ use crate::components::rules::control;
 use crate::components::rules::lifecycle::RefusalReason;
 use crate::components::{CallFailure, ComponentError};
 use crate::sealing::SealError;
-use crate::service::components::changes::ChangeProblem;
 use crate::service::control::refusal_code;
-use crate::service::control::statements::StatementProblem;
+use crate::service::problems::{ChangeProblem, StatementProblem};
 use crate::service::{ServiceError, kind_of};
 use crate::store::StoreError;
 

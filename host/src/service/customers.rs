@@ -15,6 +15,7 @@ use crate::service::envelopes::dispatch;
 use crate::service::envelopes::uploads::{self, AttachedFile};
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
+use crate::service::organizations;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::customers::{self, CustomerRow};
 use crate::store::envelopes;

@@ -19,11 +19,11 @@ use crate::domain::test_mode::TestMessage;
 use crate::room::attachments::ReceivedFile;
 use crate::room::form::{FormError, RequestOrigin, SigningForm};
 use crate::service::envelopes::consumer::SIMULATED;
-use crate::service::envelopes::expiry;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::kba::IdentitySubmission;
 use crate::service::lookup;
 use crate::service::signers::invited_now;
+use crate::service::signing::expiry;
 use crate::service::{
     Caller, Core, ServiceError, ValidationIssue, kba, organizations, payments, signing,
 };

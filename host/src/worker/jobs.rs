@@ -29,9 +29,11 @@ use crate::mail::EnvelopeMailKind;
 use crate::metrics::JobLabels;
 use crate::room;
 use crate::service::control::{similar, transfers};
-use crate::service::envelopes::{dispatch, expiry, lifecycle};
+use crate::service::envelopes::{dispatch, lifecycle};
+use crate::service::error::CallbackError;
 use crate::service::inspection;
 use crate::service::messaging::TextMessageKind;
+use crate::service::signing::expiry;
 use crate::service::vault::certify_anew;
 use crate::service::vault::orphans;
 use crate::service::vault::vault_in::{self, VaultInEndpoint};
@@ -204,7 +206,7 @@ enum JobError {
     #[error(transparent)]
     Service(#[from] ServiceError),
     #[error(transparent)]
-    Callback(#[from] signing::CallbackError),
+    Callback(#[from] CallbackError),
     #[error(transparent)]
     Execute(#[from] room::execute::ExecuteError),
     #[error("mail: {0}")]

@@ -19,8 +19,9 @@ use crate::http::middleware::extract::{InstancePath, JSON_LIMIT, read_limited};
 use crate::http::middleware::limits;
 use crate::http::openapi;
 use crate::http::reply::{DataReply, Found};
+use crate::service::error::CallbackError;
+use crate::service::signing;
 use crate::service::signing::callbacks::CallbackRejection;
-use crate::service::signing::{self, CallbackError};
 use crate::service::{App, ServiceError, payments};
 
 /// Raw headers and body of a request, for a plugin to verify and parse.

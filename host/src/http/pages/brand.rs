@@ -13,6 +13,7 @@ use crate::http::error::HttpError;
 use crate::http::middleware::limits;
 use crate::service::access::windows::LimitedCredential;
 use crate::service::envelopes::dispatch;
+use crate::service::organizations;
 use crate::service::{App, ServiceError};
 
 const PATH: &str = "/assets/brand";

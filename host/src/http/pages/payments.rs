@@ -17,6 +17,7 @@ use crate::domain::component::Slot;
 use crate::domain::organization::Organization;
 use crate::http::error::HttpError;
 use crate::service::envelopes::dispatch;
+use crate::service::organizations;
 use crate::service::payments;
 use crate::service::{App, ServiceError};
 use crate::store::sandbox::SandboxIntent;

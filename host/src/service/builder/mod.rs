@@ -28,6 +28,7 @@ use crate::service::documents::{
     DocumentUpload, SettledUpload, check_signable, read_whole, settled,
 };
 use crate::service::envelopes::dispatch;
+use crate::service::organizations as organization_service;
 use crate::service::templates::pages::PageCache;
 use crate::service::templates::{answers, pages, reserved_names};
 use crate::service::{Core, ServiceError, ValidationIssue, templates as template_service};
@@ -168,7 +169,7 @@ pub async fn organization(
     core: &Core,
     session: &FieldBuilderSession,
 ) -> Result<Organization, ServiceError> {
-    organizations::read(core, &session.template.org).await
+    organization_service::read(core, &session.template.org).await
 }
 
 /// Returns the template with its pages.

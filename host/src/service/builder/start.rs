@@ -18,6 +18,7 @@ use crate::service::access::{AccessState, BeginningCredential};
 use crate::service::envelopes::creation::check_return_url;
 use crate::service::envelopes::dispatch;
 use crate::service::lookup;
+use crate::service::organizations;
 use crate::service::templates::built::document_of;
 use crate::service::templates::composition::{self, NewComposition, made_before};
 use crate::service::templates::pages::PageCache;

@@ -15,6 +15,7 @@ use crate::domain::organization::Organization;
 use crate::domain::prefill;
 use crate::service::envelopes::{dispatch, lifecycle};
 use crate::service::events;
+use crate::service::organizations;
 use crate::service::{Core, ServiceError};
 use crate::store::customers::CustomerRow;
 use crate::store::{

@@ -26,6 +26,7 @@ use crate::faults;
 use crate::service::bulk::BulkState;
 use crate::service::envelopes::{self, dispatch, lifecycle};
 use crate::service::providers::{SigningProvider, provider};
+use crate::service::signers::signer_view;
 use crate::service::{Core, ServiceError, kba};
 use crate::store::{
     StoreError, WriteTransaction, bulk, envelopes as envelope_store, signers as signer_store,
@@ -226,7 +227,7 @@ async fn submit(
     })?;
     // The digest covers people and values. A client that was corrected since gets
     // a new submission, not the old one.
-    let named: Vec<Value> = signers.iter().map(envelopes::signer_view).collect();
+    let named: Vec<Value> = signers.iter().map(signer_view).collect();
     let what = json!([named, values, envelope.sending.preserve_signing_order]);
 
     let role = master.roles.first().cloned().unwrap_or_default();

@@ -6,9 +6,11 @@ use crate::domain::bulk::{Batch, BatchStatus, ItemStatus, SubmittedMaster};
 use crate::domain::clock::Timestamp;
 use crate::domain::job::{SendBatch, VoidBatch};
 use crate::domain::template::Template;
-use crate::service::envelopes::{dispatch, lifecycle, warnings};
+use crate::service::envelopes::{dispatch, lifecycle};
 use crate::service::idempotency::ResponseRecorder;
+use crate::service::organizations;
 use crate::service::providers::provider;
+use crate::service::templates::warnings;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue, kba};
 use crate::store::{StoreError, WriteTransaction, bulk, jobs, templates};
 

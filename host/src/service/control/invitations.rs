@@ -15,6 +15,7 @@ use crate::domain::job::MailPartyInvitation;
 use crate::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
 use crate::domain::party_name;
 use crate::domain::token::ApiKey;
+use crate::mail::is_address;
 use crate::service::access::credentials;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::permits::link_codes::{is_link, link_code};

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::statements::{self, ExpectedStatement, SignedForm, StatementProblem};
+use super::statements::{self, ExpectedStatement, SignedForm};
 use crate::domain::clock::Timestamp;
 use crate::domain::control::{PartyKey, PartyKeyRequest};
 use crate::domain::event::{Event, EventType};
@@ -15,6 +15,7 @@ use crate::domain::statement::{PartyPublicKey, SignedStatement};
 use crate::domain::user::Passkey;
 use crate::service::access::credentials;
 use crate::service::idempotency::ResponseRecorder;
+use crate::service::problems::StatementProblem;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{StoreError, WriteTransaction, deliveries, events, party_keys, passkeys};
 

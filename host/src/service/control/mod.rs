@@ -36,7 +36,7 @@ use crate::domain::statement::SignedStatement;
 use crate::service::components::shadow;
 use crate::service::events;
 use crate::service::permits::guard;
-pub use crate::service::permits::{PartyNames, PartyView};
+pub use crate::service::permits::{ControlView, PartyNames, PartyView, control_view};
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::control::{self as rows, ControlDecision, RecordFilter};
 use crate::store::downloads::LinkedFile;
@@ -48,24 +48,6 @@ use crate::store::{
 
 pub use acts::{DesignateForm, accept, decline, designate};
 use statements::ExpectedStatement;
-
-/// Who controls a record, as in answers and events.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct ControlView {
-    /// Created the record.
-    pub originator: PartyView,
-    /// Decides about the authoritative copy.
-    pub controller: PartyView,
-    /// Was offered control by the originator and has not answered.
-    pub designee: Option<PartyView>,
-    /// Was offered control by the controller in a transfer.
-    pub buyer: Option<PartyView>,
-    /// Has a pledge of the record, which does not change hands until the pledgee releases it.
-    pub pledgee: Option<PartyView>,
-    pub stage: ControlStage,
-    /// Number of acts so far.
-    pub epoch: i64,
-}
 
 /// A release that waits for the controller's consent, or was agreed to.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -168,12 +150,12 @@ pub struct ReasonForm {
 
 /// A record with the row of its envelope locked.
 pub(in crate::service) struct LockedRecord {
-    envelope: Envelope,
-    control: ControlRecord,
+    pub(in crate::service) envelope: Envelope,
+    pub(in crate::service) control: ControlRecord,
 }
 
 /// Permission for an act, with its facts.
-pub(in crate::service) struct PermittedAct(ControlDecision);
+pub(in crate::service) struct PermittedAct(pub(in crate::service) ControlDecision);
 
 /// Who acts.
 pub(in crate::service) enum Actor<'a> {
@@ -186,25 +168,25 @@ pub(in crate::service) enum Actor<'a> {
 
 /// Who asks for an act, and with what.
 pub(in crate::service) struct Request<'a> {
-    act: Act,
-    actor: Actor<'a>,
+    pub(in crate::service) act: Act,
+    pub(in crate::service) actor: Actor<'a>,
     /// The party that the act names.
-    named: Option<&'a OrgId>,
+    pub(in crate::service) named: Option<&'a OrgId>,
     /// Parties that consented to this act.
-    consents: Vec<Party>,
+    pub(in crate::service) consents: Vec<Party>,
     /// Whether the release that the act answers waits for an answer. `None` for other acts, for which a
     /// release in progress counts.
-    answers_release: Option<bool>,
+    pub(in crate::service) answers_release: Option<bool>,
     /// Whether the time of the offer is over.
-    is_expired: bool,
+    pub(in crate::service) is_expired: bool,
 }
 
 impl<'a> Request<'a> {
-    fn of(act: Act, caller: &'a Caller) -> Self {
+    pub(in crate::service) fn of(act: Act, caller: &'a Caller) -> Self {
         Self::by(act, Actor::Party(&caller.org))
     }
 
-    fn by(act: Act, actor: Actor<'a>) -> Self {
+    pub(in crate::service) fn by(act: Act, actor: Actor<'a>) -> Self {
         Self {
             act,
             actor,
@@ -214,37 +196,6 @@ impl<'a> Request<'a> {
             is_expired: false,
         }
     }
-}
-
-/// Returns who controls a record, with names.
-pub(in crate::service) async fn control_view(
-    names: &mut PartyNames,
-    connection: &mut AnyConnection,
-    control: &ControlRecord,
-) -> Result<ControlView, StoreError> {
-    let named = match &control.named {
-        Some(named) => Some(names.party(connection, named).await?),
-        None => None,
-    };
-    // One column holds both: a record is never designated and offered at the same time.
-    let (designee, buyer) = match control.transfer {
-        None => (named, None),
-        Some(_) => (None, named),
-    };
-
-    let pledgee = match control.pledgee() {
-        Some(pledgee) => Some(names.party(connection, pledgee).await?),
-        None => None,
-    };
-    Ok(ControlView {
-        pledgee,
-        originator: names.party(connection, &control.org).await?,
-        controller: names.party(connection, &control.controller).await?,
-        designee,
-        buyer,
-        stage: control.stage,
-        epoch: control.epoch,
-    })
 }
 
 /// Lists records in which the caller's organization has a part, newest first.
@@ -461,18 +412,18 @@ pub(in crate::service) async fn obstacles(
 
 /// An act that was permitted, as it is recorded.
 pub(in crate::service) struct ActDone<'a> {
-    caller: &'a Caller,
-    event: EventType,
+    pub(in crate::service) caller: &'a Caller,
+    pub(in crate::service) event: EventType,
     /// Members of the ledger entry and the events, beside those of [`ControlView`].
-    details: Value,
+    pub(in crate::service) details: Value,
     /// The party's signed statement.
-    signed: Option<Value>,
+    pub(in crate::service) signed: Option<Value>,
     /// Whether the parties get an event of this record; those of a transfer get one of all its records.
-    emits: bool,
+    pub(in crate::service) emits: bool,
 }
 
 impl<'a> ActDone<'a> {
-    fn new(caller: &'a Caller, event: EventType, details: Value) -> Self {
+    pub(in crate::service) fn new(caller: &'a Caller, event: EventType, details: Value) -> Self {
         Self {
             caller,
             event,

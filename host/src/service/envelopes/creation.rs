@@ -23,6 +23,7 @@ use crate::service::envelopes::paper_original::PaperStatement;
 use crate::service::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
+use crate::service::organizations;
 use crate::service::permits::guard;
 use crate::service::providers::links;
 use crate::service::providers::{SigningProvider, provider};

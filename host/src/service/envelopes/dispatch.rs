@@ -25,6 +25,7 @@ use crate::domain::template::Template;
 use crate::room::fitting::{FieldEntry, Misfitting};
 use crate::room::unsent;
 use crate::service::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
+use crate::service::organizations as organization_service;
 use crate::service::signers::{invited_now, signer_view};
 
 use crate::service::events;
@@ -244,7 +245,7 @@ pub async fn check_fit(
     let room = core.room();
     let pages = room.page_facts(&template.org, document).await?;
     // The form of dates decides how long they are.
-    let dates = organizations::read(core, &template.org)
+    let dates = organization_service::read(core, &template.org)
         .await?
         .settings
         .dates

@@ -19,6 +19,7 @@ use crate::service::envelopes::lifecycle;
 use crate::service::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::lookup;
+use crate::service::organizations;
 use crate::service::passcodes::open_passcode;
 use crate::service::providers::links;
 use crate::service::providers::{SigningProvider, provider};

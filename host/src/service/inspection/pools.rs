@@ -47,7 +47,7 @@ pub async fn proofs(
     drop(connection);
 
     // The newest entries belong to the pool.
-    log::catch_up(core, vault).await?;
+    log::catch_up(core, &vault.log).await?;
     let list = list(core, &transfer, &offered).await?;
     // All files show the log at this size, so that one signed head proves them all.
     let size = log::size_of(&list.log.checkpoint).unwrap_or_default();

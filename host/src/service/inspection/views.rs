@@ -24,8 +24,8 @@ use crate::service::components::ComponentManager;
 use crate::service::control::invitations::addressee_issues;
 use crate::service::control::statements::{self, SignedForm};
 use crate::service::control::{
-    ActDone, ControlView, LockedRecord, PartyNames, Request, control_view, guard, lock,
-    not_vaulted, out_of_order, permit, settle, statement,
+    ActDone, ControlView, LockedRecord, PartyNames, Request, control_view, lock, not_vaulted,
+    out_of_order, permit, settle, statement,
 };
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::permits::link_codes::{is_link, link_code};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::PartyNames;
+use super::{PartyNames, control_view};
 use crate::domain::at_rest::AtRestCipher;
 use crate::domain::clock::Timestamp;
 use crate::domain::collateral::Collateral;
@@ -306,7 +306,7 @@ pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict
         }
 
         let control = control::of_envelope(&mut tx, &envelope).await?;
-        let mut data = json!(names.control(&mut tx, &control).await?);
+        let mut data = json!(control_view(&mut names, &mut tx, &control).await?);
         data["reference"] = json!(reference);
         data["kind"] = json!(other.kind);
         data["since"] = json!(other.since);

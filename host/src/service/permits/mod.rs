@@ -7,4 +7,4 @@ pub mod guard;
 pub mod link_codes;
 mod names;
 
-pub use names::{PartyNames, PartyView};
+pub use names::{ControlView, PartyNames, PartyView, control_view};

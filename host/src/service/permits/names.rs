@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::AnyConnection;
 
+use crate::domain::control::{ControlRecord, ControlStage};
 use crate::domain::id::OrgId;
 use crate::store::{StoreError, organizations};
 
@@ -43,4 +44,53 @@ impl PartyNames {
             name,
         })
     }
+}
+
+/// Who controls a record, as in answers and events.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ControlView {
+    /// Created the record.
+    pub originator: PartyView,
+    /// Decides about the authoritative copy.
+    pub controller: PartyView,
+    /// Was offered control by the originator and has not answered.
+    pub designee: Option<PartyView>,
+    /// Was offered control by the controller in a transfer.
+    pub buyer: Option<PartyView>,
+    /// Has a pledge of the record, which does not change hands until the pledgee releases it.
+    pub pledgee: Option<PartyView>,
+    pub stage: ControlStage,
+    /// Number of acts so far.
+    pub epoch: i64,
+}
+
+/// Returns who controls a record, with names.
+pub async fn control_view(
+    names: &mut PartyNames,
+    connection: &mut AnyConnection,
+    control: &ControlRecord,
+) -> Result<ControlView, StoreError> {
+    let named = match &control.named {
+        Some(named) => Some(names.party(connection, named).await?),
+        None => None,
+    };
+    // One column holds both: a record is never designated and offered at the same time.
+    let (designee, buyer) = match control.transfer {
+        None => (named, None),
+        Some(_) => (None, named),
+    };
+
+    let pledgee = match control.pledgee() {
+        Some(pledgee) => Some(names.party(connection, pledgee).await?),
+        None => None,
+    };
+    Ok(ControlView {
+        pledgee,
+        originator: names.party(connection, &control.org).await?,
+        controller: names.party(connection, &control.controller).await?,
+        designee,
+        buyer,
+        stage: control.stage,
+        epoch: control.epoch,
+    })
 }

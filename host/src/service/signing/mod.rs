@@ -29,9 +29,10 @@ use crate::domain::event::EventType;
 use crate::domain::field::{Field, is_signature};
 use crate::domain::id::SignerId;
 use crate::domain::template::Template;
-use crate::service::envelopes::{consumer, expiry, lifecycle};
+use crate::service::envelopes::{consumer, lifecycle};
 use crate::service::error::CallbackError;
 use crate::service::events;
+use crate::service::providers::provider;
 use crate::service::signers::{invited_now, signer_view};
 use crate::service::signing::completed_fields::completed_fields;
 use crate::service::vaulting;
@@ -122,7 +123,7 @@ async fn look(core: &Core, envelope: &Envelope) -> Result<Option<SubmissionRead>
     let mut connection = core.store.read().await?;
     let before = store::provider_poll::looked_at(&mut connection, envelope).await?;
     drop(connection);
-    let signing = provider::provider(core, &envelope.org, instance)?;
+    let signing = provider(core, &envelope.org, instance)?;
     let submission = signing.read_submission(submission).await?;
     Ok(Some(SubmissionRead { submission, before }))
 }

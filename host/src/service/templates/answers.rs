@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::placement_issue;
 use crate::components::rules::document_values::FlowingField;
+use crate::components::rules::document_values::Misfit;
 use crate::components::rules::documents::{Area, FieldValue, FilledField};
 use crate::components::rules::handwriting::WrittenField;
 use crate::config::EMBEDDED;
@@ -12,8 +13,9 @@ use crate::domain::entry;
 use crate::domain::field::{ATTACHMENT, Field, FieldRules, FieldType};
 use crate::domain::id::OrgId;
 use crate::domain::warning::Warning;
-use crate::room::fitting::FieldEntry;
+use crate::room::fitting::{FieldEntry, Misfitting};
 use crate::room::{ruled_field, unsent};
+use crate::service::organizations;
 use crate::service::{Core, ServiceError, ValidationIssue};
 
 /// Maximum number of fields of a template that take files.
@@ -21,7 +23,7 @@ const ATTACHMENTS: usize = 10;
 
 /// Refuses rules that could not be applied, and files in a document that cannot get an appendix. The first `known` fields were accepted before; indexes of issues count from
 /// the first new one.
-pub(super) async fn check(
+pub(in crate::service) async fn check(
     core: &Core,
     (org, provider): (&OrgId, &str),
     pdf: &Bytes,
@@ -258,7 +260,7 @@ fn only_conditional(fields: &[Field]) -> Vec<usize> {
 }
 
 /// Returns an issue for each choice without options.
-pub(super) fn options(fields: &[Field]) -> Vec<ValidationIssue> {
+pub(in crate::service) fn options(fields: &[Field]) -> Vec<ValidationIssue> {
     // A choice without options could never be filled in.
     let is_choice = |field: &Field| matches!(field.field_type.as_str(), "select" | "radio");
     let is_blank = |option: &String| option.trim().is_empty();
@@ -315,7 +317,7 @@ async fn appendix(
 
 /// Removes the rules that cannot be applied from fields of tags, with a warning for each: other
 /// products give the same attributes other meanings, and their documents are not refused.
-pub(super) async fn drop_unusable(
+pub(in crate::service) async fn drop_unusable(
     core: &Core,
     (org, provider): (&OrgId, &str),
     fields: &mut [Field],

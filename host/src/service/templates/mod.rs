@@ -510,7 +510,7 @@ pub async fn change(
 
 /// Refuses a change of identity verification, which is fixed when a document is begun
 /// (specification, "KBA rules").
-pub(super) fn check_fixed(is: bool, wanted: Option<bool>) -> Result<(), ServiceError> {
+pub(in crate::service) fn check_fixed(is: bool, wanted: Option<bool>) -> Result<(), ServiceError> {
     match wanted {
         Some(wanted) if wanted != is => Err(ServiceError::Conflict(
             "kba_required cannot be changed once a document is begun".into(),
@@ -530,7 +530,7 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<Template, 
 }
 
 /// Deletes a template here and schedules its archiving at the provider.
-pub(super) async fn remove(
+pub(in crate::service) async fn remove(
     tx: &mut WriteTransaction,
     template: &Template,
     now: Timestamp,
@@ -687,12 +687,12 @@ const RESERVED_NAMES: [&str; 8] = [
     "delegate-phone",
 ];
 
-pub(super) fn is_reserved(name: &str) -> bool {
+pub(in crate::service) fn is_reserved(name: &str) -> bool {
     RESERVED_NAMES.contains(&name)
 }
 
 /// Returns an issue for each field with the name of one of the form's own controls.
-pub(super) fn reserved_names(fields: &[Field]) -> Vec<ValidationIssue> {
+pub(in crate::service) fn reserved_names(fields: &[Field]) -> Vec<ValidationIssue> {
     let reserved = fields
         .iter()
         .enumerate()
@@ -721,15 +721,15 @@ fn unreserved(fields: Vec<Field>) -> Result<Vec<Field>, ServiceError> {
 }
 
 /// Document without its tags, with the fields that they defined.
-pub(super) struct TaggedDocument {
-    pub(super) fields: Vec<Field>,
-    pub(super) pdf: Bytes,
-    pub(super) warnings: Vec<Warning>,
-    pub(super) placed: PlacementDecision,
+pub(in crate::service) struct TaggedDocument {
+    pub(in crate::service) fields: Vec<Field>,
+    pub(in crate::service) pdf: Bytes,
+    pub(in crate::service) warnings: Vec<Warning>,
+    pub(in crate::service) placed: PlacementDecision,
 }
 
 /// Creates fields from `{{…}}` tags. A document without tags has no fields.
-pub(super) async fn from_tags(
+pub(in crate::service) async fn from_tags(
     core: &Core,
     rules: &PlacementRules,
     (org, provider): (&OrgId, &str),
@@ -784,7 +784,7 @@ fn conflicting_types(existing: &[Field], added: &[Field]) -> Vec<ValidationIssue
         .collect()
 }
 
-pub(super) fn placement_request(field: &RequestedField) -> placement::FieldRequest {
+pub(in crate::service) fn placement_request(field: &RequestedField) -> placement::FieldRequest {
     let position = match &field.placement {
         FieldPlacement::Absolute { areas } => {
             placement::Position::Absolute(areas.iter().map(placement_area).collect())
@@ -829,7 +829,7 @@ fn place_error(error: placement::PlaceError) -> ServiceError {
     }
 }
 
-pub(super) fn placement_issue(issue: placement::Issue) -> ValidationIssue {
+pub(in crate::service) fn placement_issue(issue: placement::Issue) -> ValidationIssue {
     let index = issue.field_index.to_string();
     let path: Vec<&str> = ["fields", index.as_str()]
         .into_iter()

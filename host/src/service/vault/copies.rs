@@ -23,7 +23,7 @@ use crate::domain::organization::RecordWording;
 use crate::fair_queue::WorkOwner;
 use crate::files::{FilesError, Pieces, SpoolWriter, SpooledFile};
 use crate::service::documents::admit;
-use crate::service::documents::marks::{joined, read_back};
+use crate::service::documents::marks::{MarkedCopy, joined, mark, read_back};
 use crate::service::providers::provider;
 use crate::service::vault::Vault;
 use crate::service::vault::custody_sheet::mark_words;

@@ -77,7 +77,7 @@ async fn ledger_of(
 
         // Zero means that another node holds the sequencer's lease. Otherwise this node has placed
         // entries, and reads again at once.
-        if log::sequence(core, vault).await? == 0 {
+        if log::sequence(core, &vault.log).await? == 0 {
             waits += 1;
             tokio::time::sleep(PLACE_WAIT).await;
         }

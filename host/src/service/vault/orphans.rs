@@ -31,7 +31,7 @@ pub async fn sweep_when_due(core: &Core, vault: &Vault) -> Result<(), ServiceErr
 pub async fn sweep(core: &Core, vault: &Vault) -> Result<u64, ServiceError> {
     // A restored database, or the wrong one, does not know all objects that are in use:
     // deleting by its rows would lose documents.
-    log::check(core, vault).await?;
+    log::check(core, &vault.log).await?;
     let before = core.clock.now() - AGE;
     let mut removed = core.files.remove_cut_off_writes(before).await?;
 

@@ -24,8 +24,9 @@ use crate::http::reply::{
 };
 use crate::service::control::transfers::metadata_filter;
 use crate::service::envelopes::paper_original::{self, PaperStatement};
-use crate::service::envelopes::{self, creation, documents, expiry, uploads};
+use crate::service::envelopes::{self, creation, documents, uploads};
 use crate::service::signing::corrections::{self, CorrectSigner};
+use crate::service::signing::expiry;
 use crate::service::signing::reminders::{self, RemindRequest, RemindedSigners};
 use crate::service::{App, Caller};
 use crate::store::envelopes::EnvelopeFilter;

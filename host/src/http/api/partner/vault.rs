@@ -19,6 +19,7 @@ use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{DataReply, FileReply, Found, Pdf, Zip};
 use crate::service::envelopes as envelope_service;
 use crate::service::envelopes::compliance::{self, ComplianceView, RulesAsOf};
+use crate::service::lookup;
 use crate::service::vault::downloads::{self, IssuedLink, LIFE};
 use crate::service::vault::vault_in::{self, VaultInEndpoint};
 use crate::service::vault::vault_out::{self, ReleaseForm, ReleaseLinks};

@@ -21,9 +21,9 @@ use crate::http::error::HttpError;
 use crate::http::middleware::extract::valid;
 use crate::http::pages::look::PageLook;
 use crate::service::access::passkeys;
-use crate::service::control::statements::StatementProblem;
 use crate::service::control::{self, keys, pledges, releases, transfers};
 use crate::service::inspection;
+use crate::service::problems::StatementProblem;
 use crate::service::{App, Caller, ServiceError};
 use crate::texts::Texts;
 

@@ -12,7 +12,8 @@ use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::organization::{Permission, Role};
 use crate::domain::user::UserStatus;
 use crate::service::access::users::{self, ChangeUser, NewUser, UserManager, UserView};
-use crate::service::components::changes::{ChangeProblem, ProposedChange};
+use crate::service::components::changes::ProposedChange;
+use crate::service::problems::ChangeProblem;
 use crate::service::{App, ServiceError};
 
 /// Lists the users, with a form to invite another.

@@ -417,12 +417,12 @@ pub async fn get(
     })
 }
 
-pub(super) fn unknown() -> ServiceError {
+pub(in crate::service) fn unknown() -> ServiceError {
     ServiceError::NotFound("Transfer")
 }
 
 /// Refuses a transfer with a step in progress, and one that ended without a sale.
-pub(super) fn check_settled(transfer: &Transfer) -> Result<(), ServiceError> {
+pub(in crate::service) fn check_settled(transfer: &Transfer) -> Result<(), ServiceError> {
     let settled = [
         TransferState::Proposed,
         TransferState::Accepted,
@@ -436,7 +436,7 @@ pub(super) fn check_settled(transfer: &Transfer) -> Result<(), ServiceError> {
     }
 }
 
-pub(super) fn is_party(transfer: &Transfer, org: &OrgId) -> bool {
+pub(in crate::service) fn is_party(transfer: &Transfer, org: &OrgId) -> bool {
     // The buyer does not know of an offer before the job has proposed its records.
     transfer.seller == *org || transfer.buyer == *org && transfer.offered_at.is_some()
 }

@@ -33,6 +33,7 @@ use crate::service::envelopes::lifecycle;
 use crate::service::log::check_clock;
 use crate::service::lookup;
 use crate::service::vault::{Vault, copies};
+use crate::service::vaulting;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::vault::{VaultFailure, VaultIntent};
 use crate::store::{StoreError, WriteTransaction, jobs, ledger, log, vault};
@@ -183,7 +184,7 @@ async fn intend(
     }
 
     // Due only after this process's time to finish; settling removes the job.
-    queue(&mut tx, &envelope, Some(&intent.id), now + jobs::LEASE).await?;
+    vaulting::queue(&mut tx, &envelope, Some(&intent.id), now + jobs::LEASE).await?;
     tx.commit().await?;
 
     Ok(Some((envelope, intent)))
