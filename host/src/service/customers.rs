@@ -11,7 +11,6 @@ use crate::domain::id::CustomerId;
 use crate::fair_queue::WorkOwner;
 use crate::mail::{address as mail_address, is_address};
 use crate::service::documents::{DocumentUpload, check_readable};
-use crate::service::envelopes::dispatch;
 use crate::service::envelopes::uploads::{self, AttachedFile};
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;

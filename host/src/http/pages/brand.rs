@@ -12,7 +12,6 @@ use crate::domain::id::OrgId;
 use crate::http::error::HttpError;
 use crate::http::middleware::limits;
 use crate::service::access::windows::LimitedCredential;
-use crate::service::envelopes::dispatch;
 use crate::service::organizations;
 use crate::service::{App, ServiceError};
 

@@ -16,7 +16,6 @@ use super::visit::SignerVisit;
 use crate::domain::component::Slot;
 use crate::domain::organization::Organization;
 use crate::http::error::HttpError;
-use crate::service::envelopes::dispatch;
 use crate::service::organizations;
 use crate::service::payments;
 use crate::service::{App, ServiceError};

@@ -27,7 +27,6 @@ use crate::service::access::{AccessState, BeginningCredential};
 use crate::service::documents::{
     DocumentUpload, SettledUpload, check_signable, read_whole, settled,
 };
-use crate::service::envelopes::dispatch;
 use crate::service::organizations as organization_service;
 use crate::service::templates::pages::PageCache;
 use crate::service::templates::{answers, pages, reserved_names};

@@ -16,14 +16,13 @@ use crate::domain::template::{MadeFor, Origin, Template};
 use crate::service::access::jwt;
 use crate::service::access::{AccessState, BeginningCredential};
 use crate::service::envelopes::creation::check_return_url;
-use crate::service::envelopes::dispatch;
 use crate::service::lookup;
 use crate::service::organizations;
 use crate::service::templates::built::document_of;
 use crate::service::templates::composition::{self, NewComposition, made_before};
 use crate::service::templates::pages::PageCache;
 use crate::service::templates::selection::{SelectedTemplates, TemplateSelection};
-use crate::service::templates::{check_fixed, synced};
+use crate::service::templates::synced;
 use crate::service::{Caller, Core, ServiceError, bulk};
 use crate::store::{StoreError, envelopes, templates};
 

@@ -13,7 +13,7 @@ use crate::domain::envelope::{
 };
 use crate::domain::organization::Organization;
 use crate::domain::prefill;
-use crate::service::envelopes::{dispatch, lifecycle};
+use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::organizations;
 use crate::service::{Core, ServiceError};

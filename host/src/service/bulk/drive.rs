@@ -24,7 +24,7 @@ use crate::domain::id::{BatchId, OrgId};
 use crate::domain::job::{NextStep, WithdrawSubmission};
 use crate::faults;
 use crate::service::bulk::BulkState;
-use crate::service::envelopes::{self, dispatch, lifecycle};
+use crate::service::envelopes::{dispatch, lifecycle};
 use crate::service::providers::{SigningProvider, provider};
 use crate::service::signers::signer_view;
 use crate::service::{Core, ServiceError, kba};

@@ -30,9 +30,9 @@ use crate::components::compiler::ComponentCompiler;
 use crate::domain::clock::Timestamp;
 use crate::domain::component::{Component, ComponentIdentity, ConformanceResult, Slot};
 use crate::domain::id::{ComponentId, OrgId};
-use crate::domain::ledger::{INSTALLATION, LedgerChain, LedgerEntry, NewEntry};
+use crate::domain::ledger::{LedgerEntry, NewEntry};
 pub use crate::service::component_owner::ComponentOwner;
-use crate::service::{Caller, Core, ServiceError};
+use crate::service::{Core, ServiceError};
 use crate::store::{WriteTransaction, components, ledger};
 
 pub use activation::{

@@ -15,8 +15,6 @@ pub mod statements;
 pub mod tape;
 pub mod transfers;
 
-use std::collections::HashMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

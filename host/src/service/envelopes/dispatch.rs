@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::components::providers::{ProviderError, signing as asked};
-use crate::components::rules::document_values::Misfit;
 use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::dates::DAY_OF_SIGNING;
@@ -20,9 +19,9 @@ use crate::domain::field::Field;
 use crate::domain::hash::sha256;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::job::{NextStep, WithdrawSubmission};
-use crate::domain::organization::{FIRST_PAYER, Organization};
+use crate::domain::organization::FIRST_PAYER;
 use crate::domain::template::Template;
-use crate::room::fitting::{FieldEntry, Misfitting};
+use crate::room::fitting::FieldEntry;
 use crate::room::unsent;
 use crate::service::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
 use crate::service::organizations as organization_service;
@@ -34,7 +33,7 @@ use crate::service::templates::{answers::unfit, warnings};
 use crate::service::{
     Caller, Core, ServiceError, ValidationIssue, mails, messaging, templates as template_service,
 };
-use crate::store::{StoreError, WriteTransaction, envelopes, jobs, organizations};
+use crate::store::{StoreError, WriteTransaction, envelopes, jobs};
 
 /// The caller's choice of signers, values and payer.
 pub struct SendingOptions<'a> {

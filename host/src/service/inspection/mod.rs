@@ -12,7 +12,6 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
-use sqlx::AnyConnection;
 
 use self::views::ViewView;
 use crate::components::rules::control::Act;

@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::views;
 use crate::components::rules::control::{Refusal, RefusalReason};
 use crate::domain::control::ControlStage;
 use crate::domain::envelope::Envelope;

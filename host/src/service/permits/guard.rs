@@ -15,12 +15,12 @@ use crate::domain::control::ControlRecord;
 use crate::domain::envelope::Envelope;
 use crate::domain::event::EventType;
 use crate::domain::hash::hmac_sha256;
-use crate::domain::id::{DisputeId, OrgId};
+use crate::domain::id::OrgId;
 use crate::domain::token::random;
 use crate::service::events;
 use crate::service::problems::{ControlConflict, FoundConflict};
 use crate::service::{Core, ServiceError, ValidationIssue};
-use crate::store::fingerprints::{self as rows, DOCUMENT, Fingerprint, OtherRecord, SIGNED_HERE};
+use crate::store::fingerprints::{self as rows, DOCUMENT, Fingerprint, SIGNED_HERE};
 use crate::store::row::OwnedEnvelope;
 use crate::store::{Store, StoreError, WriteTransaction, control, disputes, envelopes, ledger};
 

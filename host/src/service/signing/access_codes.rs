@@ -9,11 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::at_rest::AtRestCipher;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, Signer, SignerAccess};
 use crate::domain::event::EventType;
-use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::id::EnvelopeId;
 use crate::domain::token::{LinkToken, random};
 use crate::room::form::RequestOrigin;
 use crate::service::passcodes::{CONFIRMED, open_passcode};

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::components::Placement as PlacementRules;
-use crate::components::providers::{ProviderError, signing as provider};
+use crate::components::providers::ProviderError;
 use crate::components::rules::placement;
 use crate::domain::clock::Timestamp;
 use crate::domain::field::{Area, Field, FieldRules, FieldType};

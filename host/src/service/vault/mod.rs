@@ -19,10 +19,6 @@ pub mod timekeeping;
 pub mod vault_in;
 pub mod vault_out;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-
-use crate::domain::id::EnvelopeId;
 use crate::sealing::{SealingKey, TimestampAuthority};
 pub use crate::service::envelope_locks::EnvelopeLocks;
 use crate::service::log::LogSequencer;

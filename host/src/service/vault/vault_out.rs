@@ -1,7 +1,5 @@
 //! Vault-out: the authoritative copy leaves the vault for good.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::components::rules::lifecycle::EnvelopeTrigger;

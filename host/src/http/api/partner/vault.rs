@@ -17,7 +17,6 @@ use crate::http::middleware::caller::{Authorized, PartnerCaller, VaultRead, Vaul
 use crate::http::middleware::extract::{ResourceId, ValidJson, ValidQuery};
 use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{DataReply, FileReply, Found, Pdf, Zip};
-use crate::service::envelopes as envelope_service;
 use crate::service::envelopes::compliance::{self, ComplianceView, RulesAsOf};
 use crate::service::lookup;
 use crate::service::vault::downloads::{self, IssuedLink, LIFE};

@@ -12,9 +12,7 @@ use crate::domain::user::{IssuerIdentity, User, UserStatus};
 use crate::service::access::single_sign_on::{ChangeSingleSignOn, CheckedSignOn, secret_context};
 use crate::service::access::users::{self, NewUser, UserManager, address};
 use crate::service::{Core, ServiceError, organizations};
-use crate::store::{
-    WriteTransaction, components, organizations as organization_rows, tokens, users as rows,
-};
+use crate::store::{WriteTransaction, organizations as organization_rows, tokens, users as rows};
 
 impl ChangeOfficer {
     fn manager(&self) -> UserManager<'_> {
