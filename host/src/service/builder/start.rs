@@ -348,3 +348,82 @@ fn check_unsent(envelope: &Envelope) -> Result<(), ServiceError> {
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn refusal(request: Value) -> Option<String> {
+        let request: StartSession = serde_json::from_value(request).unwrap();
+        request.check().err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_conflict_of_builder_options_has_its_own_message() {
+        for (request, expected) in [
+            (
+                json!({ "batch_id": "b", "envelope_id": "e" }),
+                "batch_id cannot be combined with envelope_id",
+            ),
+            (
+                json!({ "batch_id": "b", "package_id": "p", "package_template_ids": ["a"] }),
+                "package_template_ids cannot be used on a batch",
+            ),
+            (
+                json!({ "package_id": "p", "package_template_ids": [] }),
+                "package_template_ids needs at least one template",
+            ),
+            (
+                json!({ "package_template_ids": ["a"] }),
+                "package_template_ids needs package_id",
+            ),
+            (
+                json!({ "batch_id": "b", "template_ids": ["a", "b"] }),
+                "template_ids cannot be used on a batch",
+            ),
+            (
+                json!({ "template_id": "t", "template_ids": ["a", "b"] }),
+                "template_ids cannot be combined with template_id or package_id",
+            ),
+            (
+                json!({ "package_id": "p", "template_ids": ["a", "b"] }),
+                "template_ids cannot be combined with template_id or package_id",
+            ),
+            (
+                json!({ "template_ids": ["a", "b", "a"] }),
+                "template_ids names a template twice",
+            ),
+            (
+                json!({ "template_ids": ["a"] }),
+                "template_ids needs 2 to 20 templates",
+            ),
+            (
+                json!({ "template_id": "t", "package_id": "p" }),
+                "template_id cannot be combined with package_id",
+            ),
+            (
+                json!({ "template_id": "t", "kba_required": false }),
+                "kba_required cannot be combined with template_id or package_id",
+            ),
+            (
+                json!({ "package_id": "p", "kba_required": true }),
+                "kba_required cannot be combined with template_id or package_id",
+            ),
+        ] {
+            assert_eq!(
+                refusal(request.clone()).as_deref(),
+                Some(expected),
+                "{request}"
+            );
+        }
+
+        assert!(refusal(json!({})).is_some());
+        assert_eq!(
+            refusal(json!({ "template_name": "New", "kba_required": true })),
+            None
+        );
+        assert_eq!(refusal(json!({ "template_ids": ["a", "b"] })), None);
+    }
+}
