@@ -155,8 +155,8 @@ async fn made(
 
 /// Refuses unknown and missing arguments. Everything else is checked by the API.
 fn check(tool: &ToolDefinition, arguments: &JsonObject) -> Result<(), RefusedCall> {
-    let known = |name: &&String| !tool.arguments.contains_key(name.as_str());
-    if let Some(name) = arguments.keys().find(known) {
+    let is_unknown = |name: &&String| !tool.arguments.contains_key(name.as_str());
+    if let Some(name) = arguments.keys().find(is_unknown) {
         let text = format!("{} has no argument {name}", tool.name);
         return Err(refused(text, "unknown_argument"));
     }

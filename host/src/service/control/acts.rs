@@ -46,14 +46,14 @@ pub async fn designate(
         ..Request::of(Act::Designate, caller)
     };
 
-    let next = |control: ControlRecord| control.designated(to.clone());
-    let done = ActDone::new(caller, EventType::ControlDesignated, json!({}));
-    let says = Says {
+    let act = PerformedAct {
+        ask,
+        next: |control: ControlRecord| control.designated(to.clone()),
+        done: ActDone::new(caller, EventType::ControlDesignated, json!({})),
         content: json!({ "controller": to }),
         signed: form.signed.as_ref(),
     };
-
-    perform(core, id, ask, next, done, says, answer).await
+    perform(core, id, act, answer).await
 }
 
 /// Parses the organization that a member of a request names.
@@ -93,13 +93,14 @@ pub async fn accept(
     form: SignedForm,
     answer: &ResponseRecorder<RecordView>,
 ) -> Result<RecordView, ServiceError> {
-    let ask = Request::of(Act::Accept, caller);
-    let done = ActDone::new(caller, EventType::ControlAccepted, json!({}));
-    let says = Says {
+    let act = PerformedAct {
+        ask: Request::of(Act::Accept, caller),
+        next: ControlRecord::passed_on,
+        done: ActDone::new(caller, EventType::ControlAccepted, json!({})),
         content: json!({}),
         signed: form.signed.as_ref(),
     };
-    perform(core, id, ask, ControlRecord::passed_on, done, says, answer).await
+    perform(core, id, act, answer).await
 }
 
 /// Refuses the offered control, or withdraws the designation as the originator.
@@ -110,23 +111,28 @@ pub async fn decline(
     form: ReasonForm,
     answer: &ResponseRecorder<RecordView>,
 ) -> Result<RecordView, ServiceError> {
-    let ask = Request::of(Act::Decline, caller);
-    let done = ActDone::new(
-        caller,
-        EventType::ControlDeclined,
-        json!({ "reason": form.reason }),
-    );
-    let says = Says {
-        content: json!({ "reason": form.reason }),
+    let reason = json!({ "reason": form.reason });
+    let act = PerformedAct {
+        ask: Request::of(Act::Decline, caller),
+        next: ControlRecord::kept,
+        done: ActDone::new(caller, EventType::ControlDeclined, reason.clone()),
+        content: reason,
         signed: form.signed.as_ref(),
     };
-
-    perform(core, id, ask, ControlRecord::kept, done, says, answer).await
+    perform(core, id, act, answer).await
 }
 
-/// Particulars of an act, and the signed statement of its party.
-struct Says<'a> {
+/// An act of a party, and the change that it makes.
+struct PerformedAct<'a, F> {
+    /// Question to the rules.
+    ask: Request<'a>,
+    /// Returns the control after the act.
+    next: F,
+    /// What is recorded.
+    done: ActDone<'a>,
+    /// Particulars that a signed statement has to name.
     content: Value,
+    /// The statement of a party that signs its acts.
     signed: Option<&'a SignedStatement>,
 }
 
@@ -134,22 +140,25 @@ struct Says<'a> {
 async fn perform(
     core: &Core,
     id: &str,
-    ask: Request<'_>,
-    next: impl FnOnce(ControlRecord) -> ControlRecord,
-    done: ActDone<'_>,
-    says: Says<'_>,
+    act: PerformedAct<'_, impl FnOnce(ControlRecord) -> ControlRecord>,
     answer: &ResponseRecorder<RecordView>,
 ) -> Result<RecordView, ServiceError> {
+    let PerformedAct {
+        ask,
+        next,
+        done,
+        mut content,
+        signed,
+    } = act;
     let mut tx = core.store.begin().await?;
     let record = lock(&mut tx, done.caller, id).await?;
     let permitted = permit(core, &mut tx, &record.envelope, &record.control, ask).await?;
     // With the hash, the party signs which document it means, and not only which record.
-    let mut content = says.content;
     let file = record.envelope.record.authoritative.file();
     content["document_hash"] = json!(file.map(|file| &file.sha256));
     let expected = statement(&record, done.caller, done.event, content);
     let done = ActDone {
-        signed: statements::require(core, &mut tx, &expected, says.signed).await?,
+        signed: statements::require(core, &mut tx, &expected, signed).await?,
         ..done
     };
 

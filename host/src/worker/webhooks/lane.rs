@@ -152,7 +152,7 @@ impl EndpointLane {
     }
 
     /// Requests a read, because deliveries were committed.
-    pub fn stir(&mut self) {
+    pub fn note_commit(&mut self) {
         self.looking = match self.looking {
             QueueRead::Underway { .. } => QueueRead::Underway { again: true },
             _ => QueueRead::Wanted,
@@ -161,7 +161,7 @@ impl EndpointLane {
 
     /// Returns the number of rows to read, if a read is due. Deliveries that are already known come
     /// first among them.
-    pub fn look(&mut self) -> Option<i64> {
+    pub fn next_read(&mut self) -> Option<i64> {
         // Reads begin while a quarter is left, so that a fast receiver does not wait for the database.
         let wanted = self.looking == QueueRead::Wanted && self.queue.len() <= self.batch / 4;
         if !wanted || self.suspended || Instant::now() < self.look_not_before {
@@ -370,7 +370,7 @@ impl EndpointLane {
     pub fn wake(&mut self, now: Timestamp) -> bool {
         if self.next_due.is_some_and(|due| due <= now) {
             self.next_due = None;
-            self.stir();
+            self.note_commit();
             return true;
         }
         self.looking == QueueRead::Wanted

@@ -59,9 +59,14 @@ pub async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
         tracing::error!(%error, "endpoint leases of an earlier run could not be released");
     }
 
-    let (told, hear) = mpsc::unbounded_channel();
-    let (verdicts, to_record) = mpsc::unbounded_channel();
-    let recorder = tokio::spawn(record(app.clone(), to_record, told.clone(), stop.clone()));
+    let (reports, incoming) = mpsc::unbounded_channel();
+    let (results, to_record) = mpsc::unbounded_channel();
+    let recorder = tokio::spawn(record(
+        app.clone(),
+        to_record,
+        reports.clone(),
+        stop.clone(),
+    ));
     let dispatcher = WebhookDispatcher {
         node: node.run.clone(),
         lanes: HashMap::new(),
@@ -77,13 +82,13 @@ pub async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
         renewing: false,
         renew_again: false,
         renewed_at: Instant::now(),
-        told,
-        verdicts,
+        reports,
+        results,
         app,
     };
 
     // The dispatcher drops its sender at the end. The recorder then stores the last results and ends, too.
-    dispatcher.run(hear, stop).await;
+    dispatcher.run(incoming, stop).await;
     if let Err(error) = recorder.await {
         tracing::error!(%error, "delivery recorder failed");
     }
@@ -101,7 +106,7 @@ enum DispatcherEvent {
         renewed: Result<Vec<EndpointLease>, StoreError>,
         asked: Instant,
     },
-    Looked {
+    BatchRead {
         at: OwnedEndpoint,
         epoch: i64,
         limit: i64,
@@ -143,12 +148,16 @@ struct WebhookDispatcher {
     /// Whether settings have changed since the renewal in progress began.
     renew_again: bool,
     renewed_at: Instant,
-    told: UnboundedSender<DispatcherEvent>,
-    verdicts: UnboundedSender<AttemptResult>,
+    reports: UnboundedSender<DispatcherEvent>,
+    results: UnboundedSender<AttemptResult>,
 }
 
 impl WebhookDispatcher {
-    async fn run(mut self, mut hear: UnboundedReceiver<DispatcherEvent>, stop: CancellationToken) {
+    async fn run(
+        mut self,
+        mut incoming: UnboundedReceiver<DispatcherEvent>,
+        stop: CancellationToken,
+    ) {
         // The loop borrows the store, and the handlers below need the dispatcher mutably.
         let app = self.app.clone();
         let mut ticks = tokio::time::interval(TICK);
@@ -162,16 +171,16 @@ impl WebhookDispatcher {
                     for (endpoint, touch) in fresh {
                         // An endpoint leased by another node is left to that node.
                         if touch.here || self.lanes.contains_key(&endpoint) {
-                            self.stir(endpoint, touch.changed);
+                            self.note_commit(endpoint, touch.changed);
                         }
                     }
                 }
-                Some(happened) = hear.recv() => {
-                    self.hear(happened);
+                Some(event) = incoming.recv() => {
+                    self.apply(event);
                     // All reports first, so that one round sees the state after them
                     // instead of one round for each.
-                    while let Ok(happened) = hear.try_recv() {
-                        self.hear(happened);
+                    while let Ok(event) = incoming.try_recv() {
+                        self.apply(event);
                     }
                 }
                 _ = ticks.tick() => self.tick(stopping),
@@ -179,7 +188,7 @@ impl WebhookDispatcher {
 
             // When stopping, no attempt begins any more, and those in progress are waited for and recorded.
             if !stop.is_cancelled() {
-                self.go_round();
+                self.serve_ready_lanes();
             } else if self.lanes.values().all(EndpointLane::is_quiet) && self.taking.is_empty() {
                 break;
             }
@@ -191,10 +200,10 @@ impl WebhookDispatcher {
     }
 
     /// Handles a commit for an endpoint: new deliveries, or changed settings.
-    fn stir(&mut self, endpoint: OwnedEndpoint, changed: bool) {
+    fn note_commit(&mut self, endpoint: OwnedEndpoint, changed: bool) {
         match self.lanes.get_mut(&endpoint) {
             Some(lane) => {
-                lane.stir();
+                lane.note_commit();
                 if changed {
                     // The receiver may have moved or lost its secret, so nothing more goes to the old one.
                     lane.suspend();
@@ -224,13 +233,13 @@ impl WebhookDispatcher {
             return;
         }
 
-        let (app, node, told) = (self.app.clone(), self.node.clone(), self.told.clone());
+        let (app, node, reports) = (self.app.clone(), self.node.clone(), self.reports.clone());
         tokio::spawn(async move {
             // Measured before the request, so the lease never ends later for this node than in the database.
             let (asked, now) = (Instant::now(), app.clock.now());
             let taken = webhooks::take(&app.store, &endpoint, &node, now, now + LEASE).await;
             let taken = taken.map(|held| held.map(Box::new));
-            let _ = told.send(DispatcherEvent::Taken {
+            let _ = reports.send(DispatcherEvent::Taken {
                 endpoint,
                 taken,
                 asked,
@@ -246,11 +255,11 @@ impl WebhookDispatcher {
         self.renewing = true;
         // Set when the renewal begins: a slow database must not get one request after the other.
         self.renewed_at = Instant::now();
-        let (app, node, told) = (self.app.clone(), self.node.clone(), self.told.clone());
+        let (app, node, reports) = (self.app.clone(), self.node.clone(), self.reports.clone());
         tokio::spawn(async move {
             let (asked, now) = (Instant::now(), app.clock.now());
             let renewed = webhooks::renew(&app.store, &node, now, now + LEASE).await;
-            let _ = told.send(DispatcherEvent::Renewed { renewed, asked });
+            let _ = reports.send(DispatcherEvent::Renewed { renewed, asked });
         });
     }
 
@@ -274,7 +283,7 @@ impl WebhookDispatcher {
             self.sweep(now);
             // Notifications from other nodes may have been lost.
             if self.app.store.dialect() == SqlDialect::Postgres {
-                self.lanes.values_mut().for_each(EndpointLane::stir);
+                self.lanes.values_mut().for_each(EndpointLane::note_commit);
             }
         }
 
@@ -301,13 +310,13 @@ impl WebhookDispatcher {
     fn sweep(&mut self, now: Timestamp) {
         self.sweeping = true;
         self.swept_at = Some(Instant::now());
-        let (app, told) = (self.app.clone(), self.told.clone());
+        let (app, reports) = (self.app.clone(), self.reports.clone());
         tokio::spawn(async move {
             let found = async {
                 let mut connection = app.store.read().await?;
                 webhooks::with_work(&mut connection, now, SLOTS as i64).await
             };
-            let _ = told.send(DispatcherEvent::Swept(found.await));
+            let _ = reports.send(DispatcherEvent::Swept(found.await));
         });
     }
 
@@ -328,8 +337,8 @@ impl WebhookDispatcher {
         });
     }
 
-    fn hear(&mut self, happened: DispatcherEvent) {
-        match happened {
+    fn apply(&mut self, event: DispatcherEvent) {
+        match event {
             DispatcherEvent::Swept(found) => {
                 self.sweeping = false;
                 for endpoint in found.unwrap_or_else(|error| {
@@ -360,7 +369,7 @@ impl WebhookDispatcher {
                     Err(error) => tracing::error!(%error, "endpoint leases could not be renewed"),
                 }
             }
-            DispatcherEvent::Looked {
+            DispatcherEvent::BatchRead {
                 at,
                 epoch,
                 limit,
@@ -377,8 +386,8 @@ impl WebhookDispatcher {
                 }
             }
             DispatcherEvent::Attempted(attempted) => self.attempted(*attempted),
-            DispatcherEvent::Recorded(verdicts) => {
-                for verdict in verdicts {
+            DispatcherEvent::Recorded(results) => {
+                for verdict in results {
                     let settlement = &verdict.settlement;
                     if let Some(lane) = self.lane(&settlement.at, settlement.epoch) {
                         lane.settled(settlement, verdict.envelope.as_ref());
@@ -499,7 +508,7 @@ impl WebhookDispatcher {
         };
         app.metrics.webhook_attempts.get_or_create(&labels).inc();
 
-        let _ = self.verdicts.send(verdict);
+        let _ = self.results.send(verdict);
         self.make_ready(at);
     }
 
@@ -510,7 +519,7 @@ impl WebhookDispatcher {
     }
 
     /// Starts everything that is possible, one attempt per endpoint in turn.
-    fn go_round(&mut self) {
+    fn serve_ready_lanes(&mut self) {
         let now = self.app.clock.now();
         while let Some(endpoint) = self.ready.pop_front() {
             self.waiting.remove(&endpoint);
@@ -519,9 +528,15 @@ impl WebhookDispatcher {
             };
 
             // Before the limits, because a read takes no slot and its result is there when one becomes free.
-            if let Some(limit) = lane.look() {
+            if let Some(limit) = lane.next_read() {
                 let (epoch, endpoint) = (lane.epoch, endpoint.clone());
-                look(self.app.clone(), self.told.clone(), endpoint, epoch, limit);
+                read_batch(
+                    self.app.clone(),
+                    self.reports.clone(),
+                    endpoint,
+                    epoch,
+                    limit,
+                );
             }
 
             let of_organization = self.in_flight.get(&endpoint.org).copied().unwrap_or(0);
@@ -537,7 +552,7 @@ impl WebhookDispatcher {
             self.all_in_flight += 1;
             *self.in_flight.entry(endpoint.org.clone()).or_default() += 1;
             let (target, epoch) = (lane.target.clone(), lane.epoch);
-            let (app, told, at) = (self.app.clone(), self.told.clone(), endpoint.clone());
+            let (app, reports, at) = (self.app.clone(), self.reports.clone(), endpoint.clone());
 
             // At the end of the line: one attempt per turn is fair to the other endpoints.
             self.make_ready(endpoint);
@@ -555,7 +570,7 @@ impl WebhookDispatcher {
                 let outcome = AssertUnwindSafe(attempt).catch_unwind().await;
                 let outcome =
                     outcome.unwrap_or_else(|_| AttemptOutcome::nothing("the attempt broke off"));
-                let _ = told.send(DispatcherEvent::Attempted(Box::new(FinishedAttempt {
+                let _ = reports.send(DispatcherEvent::Attempted(Box::new(FinishedAttempt {
                     at,
                     epoch,
                     target,
@@ -568,9 +583,9 @@ impl WebhookDispatcher {
     }
 }
 
-fn look(
+fn read_batch(
     app: App,
-    told: UnboundedSender<DispatcherEvent>,
+    reports: UnboundedSender<DispatcherEvent>,
     at: OwnedEndpoint,
     epoch: i64,
     limit: i64,
@@ -582,7 +597,7 @@ fn look(
             deliveries::next(&mut connection, &at, limit).await
         };
         let found = found.await;
-        let _ = told.send(DispatcherEvent::Looked {
+        let _ = reports.send(DispatcherEvent::BatchRead {
             at,
             epoch,
             limit,

@@ -23,7 +23,7 @@ const LAST_TRIES: u32 = 10;
 pub(super) async fn record(
     app: App,
     mut verdicts: UnboundedReceiver<AttemptResult>,
-    told: UnboundedSender<DispatcherEvent>,
+    reports: UnboundedSender<DispatcherEvent>,
     stop: CancellationToken,
 ) {
     let mut batch = Vec::with_capacity(BATCH);
@@ -51,7 +51,7 @@ pub(super) async fn record(
         }
 
         let recorded = DispatcherEvent::Recorded(std::mem::take(&mut batch));
-        if told.send(recorded).is_err() {
+        if reports.send(recorded).is_err() {
             return;
         }
     }

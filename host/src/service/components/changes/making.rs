@@ -51,7 +51,7 @@ pub async fn apply(
     let mut change = find_in(&mut tx, org, id).await?;
     still_open(&change, now)?;
 
-    if let Err(problem) = unchanged(core, &mut tx, &change, component.as_ref(), now).await? {
+    if let Some(problem) = moved(core, &mut tx, &change, component.as_ref(), now).await? {
         // Committed although the caller gets an error: the approvals were about another base, and are worth
         // nothing any more.
         let state = ChangeState::Outdated;
@@ -94,20 +94,20 @@ pub async fn apply(
     view(core, find(core, org, id).await?).await
 }
 
-/// Whether everything that was approved is still as it was.
-async fn unchanged(
+/// Returns what is no longer as it was approved, if anything is.
+async fn moved(
     core: &Core,
     tx: &mut WriteTransaction,
     change: &ComponentChange,
     component: Option<&Component>,
     now: Timestamp,
-) -> Result<Result<(), ChangeProblem>, ServiceError> {
+) -> Result<Option<ChangeProblem>, ServiceError> {
     let (org, content) = (&change.org, &change.content);
+    let base_moved = |is_same: bool| (!is_same).then_some(ChangeProblem::BaseMoved);
     let instance = match &content.change {
         // A policy has no activations. Its base is the policy that it replaces.
         RequestedChange::Policy { previous, .. } => {
-            let same = policy_of(core, tx, org).await? == *previous;
-            return Ok(same.then_some(()).ok_or(ChangeProblem::BaseMoved));
+            return Ok(base_moved(policy_of(core, tx, org).await? == *previous));
         }
         RequestedChange::Activate { slot, instance, .. }
         | RequestedChange::RollBack { slot, instance, .. } => activation::instance_of(
@@ -117,8 +117,7 @@ async fn unchanged(
             instance.as_deref(),
         )?,
         access => {
-            let same = people::is_unchanged(tx, org, access).await?;
-            return Ok(same.then_some(()).ok_or(ChangeProblem::BaseMoved));
+            return Ok(base_moved(people::is_unchanged(tx, org, access).await?));
         }
     };
 
@@ -126,12 +125,11 @@ async fn unchanged(
         (&content.change, component)
         && is.identity != *was
     {
-        return Ok(Err(ChangeProblem::ComponentChanged));
+        return Ok(Some(ChangeProblem::ComponentChanged));
     }
 
     let base = base(tx, org, &content.change, &instance, now).await?;
-    let same = base.digest == content.base_digest;
-    Ok(same.then_some(()).ok_or(ChangeProblem::BaseMoved))
+    Ok(base_moved(base.digest == content.base_digest))
 }
 
 /// Returns who approved a change, if that is enough.

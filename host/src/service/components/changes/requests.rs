@@ -474,7 +474,8 @@ pub async fn compare(
     components::lock_changes(&mut tx).await?;
     // Again under the lock: a reviewer may have closed the request meanwhile.
     let mut change = find_in(&mut tx, org, id).await?;
-    still_open(&change, now)?;
+    // A comparison takes a minute or more, in which the request may expire.
+    still_open(&change, core.clock.now())?;
     change.content.comparison = Some(comparison.clone());
     rows::set_content(&mut tx, &change).await?;
 
