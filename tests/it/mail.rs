@@ -358,7 +358,7 @@ async fn a_permanently_refused_mail_is_set_aside_without_delaying_others() {
 
 /// Returns the outcome of the newest mail to the first signer.
 async fn notice(app: &TestApp, id: &str) -> Value {
-    let people = app.get(&format!("/partner/envelopes/{id}/people")).await;
+    let people = app.get(&format!("/partner/envelopes/{id}/signers")).await;
     people.data(200)["signers"][0]["notice"].clone()
 }
 

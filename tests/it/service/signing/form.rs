@@ -141,8 +141,7 @@ async fn the_day_of_signing_is_set_by_the_host_in_the_organizations_format() {
     let page = form::open(&app, url).await.text();
 
     // The setting of later documents: this one stays as its signer sees it.
-    let dotted = json!({ "dates": { "format": "dotted", "time_zone": "Pacific/Kiritimati" } });
-    app.patch("/organization", dotted).await.data(200);
+    app.set_organization(&[r#"dates={"format":"dotted","time_zone":"Pacific/Kiritimati"}"#]);
 
     // This zone is 14 hours before UTC.
     let today = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(14);
