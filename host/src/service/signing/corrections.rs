@@ -211,6 +211,8 @@ async fn change_signer(
     // Checks, consents and entries of the earlier person must not count for this one.
     if is_another_person {
         after.id = SignerId::new();
+        // The outcome of mails to the earlier person.
+        after.notice = None;
         after.status = SignerStatus::Pending;
         // The sender's statement was about the person before.
         after.consumer = None;

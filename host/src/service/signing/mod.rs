@@ -353,9 +353,10 @@ async fn note_delegation(
     });
     events::record(tx, envelope, "provider", "signer.delegated", details, now).await?;
 
-    // Neither the telephone nor an identity check of the previous signer is the new one's.
+    // The telephone, the outcome of mails and an identity check are the previous signer's.
     signer.phone = None;
     signer.consumer = None;
+    signer.notice = None;
     signer.challenged = kba::is_challenged(tx, envelope, &signer.email).await?;
     signers::update(tx, envelope, signer).await?;
 
