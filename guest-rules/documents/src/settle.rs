@@ -6,8 +6,10 @@ use holdfast_reader::{FlateState, PdfDocument};
 use lopdf::{Dictionary, Document, Object};
 
 use crate::error::{Result, unreadable};
-use crate::read_back::{READS_DIFFERENTLY, ShownPages};
-use crate::source::{LEFT_OUT, SourceDocument, dictionary, is_signed, refusal, resolve_in};
+use crate::read_back::ShownPages;
+use crate::source::{
+    LEFT_OUT, SourceDocument, damaged_data, dictionary, is_signed, refusal, resolve_in,
+};
 use crate::table::{ENCRYPTED, ObjectTable, StreamData};
 use crate::target::OverlayTarget;
 use crate::{RepairedDocument, SettledDocument, SourceWarning};
@@ -105,9 +107,7 @@ fn refuse_damaged_data(document: &Document) -> Result<()> {
             .any(|kind| is_named(&stream.dict, b"Type", kind));
         let is_read = layers > 0 && !is_aside && !stream.dict.has(LEFT_OUT);
         if is_read && FlateState::of(&stream.content, layers) == FlateState::Damaged {
-            return Err(unreadable(format!(
-                "{READS_DIFFERENTLY}: the compressed data of object {number} are damaged"
-            )));
+            return Err(damaged_data(*number));
         }
     }
 

@@ -29,7 +29,8 @@ pub struct FileSurvey {
     pub is_stream: bool,
     /// Highest object number that a section lists.
     pub highest_number: u32,
-    /// Numbers of the objects that the sections place in the file. Not all of them, if the sections are not sound.
+    /// Numbers of the objects that the sections place in the file. If the sections are not sound, also of those that
+    /// begin somewhere in it.
     pub placed: HashSet<u32>,
     /// Numbers that are listed as in use without a place. Some readers search the file for such an object, others
     /// take it for none.
@@ -57,6 +58,11 @@ pub fn survey(data: &[u8]) -> FileSurvey {
     };
 
     let is_sound = walk.follow_chain().is_some();
+    if !is_sound {
+        // Readers then search the file, and each decides for itself whether a damaged object is one.
+        walk.placed.extend(headers(data));
+    }
+
     let start = newest_section(data);
 
     // A trailer after a table that cannot be followed still names the file and its information.
@@ -250,7 +256,9 @@ impl<'a> XrefWalk<'a> {
         if !self.listed.insert(number) {
             return Some(());
         }
-        if offset == 0 {
+        // PDFium takes an object beyond the end for none, as one at 0. Others search the file for it.
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        if offset == 0 || offset >= self.data.len() {
             self.unplaced.insert(number);
             return Some(());
         }
@@ -259,7 +267,7 @@ impl<'a> XrefWalk<'a> {
         // This is noted first, because every early return below means that the object is not there.
         self.misplaced = Some(number);
 
-        let mut cursor = ByteCursor::at(self.data, usize::try_from(offset).ok()?);
+        let mut cursor = ByteCursor::at(self.data, offset);
         let is_here = cursor.number()? == u64::from(number) && cursor.number()? == generation;
         if !is_here || !cursor.keyword(b"obj") {
             return None;
@@ -268,6 +276,36 @@ impl<'a> XrefWalk<'a> {
         self.misplaced = None;
         Some(())
     }
+}
+
+/// Returns the numbers of all objects that begin in the file.
+fn headers(data: &[u8]) -> HashSet<u32> {
+    let before = |at: usize, is_wanted: fn(u8) -> bool| {
+        let part = data.get(..at).unwrap_or_default();
+        at - part
+            .iter()
+            .rev()
+            .take_while(|byte| is_wanted(**byte))
+            .count()
+    };
+    let is_digit = |byte: u8| byte.is_ascii_digit();
+    let number_before = |keyword: usize| {
+        let generation_end = before(keyword, is_space);
+        let generation = before(generation_end, is_digit);
+        let number_end = before(generation, is_space);
+        let number = before(number_end, is_digit);
+        if generation == generation_end || number_end == generation {
+            return None;
+        }
+        std::str::from_utf8(data.get(number..number_end)?)
+            .ok()?
+            .parse()
+            .ok()
+    };
+
+    let windows = data.windows(b"obj".len()).enumerate();
+    let keywords = windows.filter(|(_, window)| *window == b"obj");
+    keywords.filter_map(|(at, _)| number_before(at)).collect()
 }
 
 /// Returns how often an object of this number begins in the file.
