@@ -6,10 +6,9 @@ use holdfast_reader::{FlateState, PdfDocument};
 use lopdf::{Dictionary, Document, Object};
 
 use crate::error::{Result, unreadable};
-use crate::read_back::ShownPages;
-use crate::source::{
-    LEFT_OUT, SourceDocument, damaged_data, dictionary, is_signed, refusal, resolve_in,
-};
+use crate::read_back::{READS_DIFFERENTLY, ShownPages};
+use crate::source::{LEFT_OUT, SourceDocument, dictionary, is_signed, refusal, resolve_in};
+use crate::table::is_picture_or_typeface;
 use crate::table::{ENCRYPTED, ObjectTable, StreamData};
 use crate::target::OverlayTarget;
 use crate::{RepairedDocument, SettledDocument, SourceWarning};
@@ -46,7 +45,13 @@ pub fn settle(pdf: Vec<u8>) -> Result<SettledDocument> {
 
     // The warnings are about the repaired objects, because these are what the signer gets.
     warnings.extend(active_content(&source.document));
-    refuse_damaged_data(&source.document)?;
+    if source.repair.is_some() {
+        // Of a file that was cut or damaged, the pictures and typefaces are examined as well.
+        let whole = SourceDocument::open_whole(&source.bytes)?;
+        refuse_damaged_data(&whole.document, true)?;
+    } else {
+        refuse_damaged_data(&source.document, false)?;
+    }
 
     // The limits of the reader hold for all later steps.
     ShownPages::of(&source.bytes)?;
@@ -86,9 +91,9 @@ pub fn unlock(pdf: Vec<u8>, password: &str) -> Result<Vec<u8>> {
     Ok(written)
 }
 
-/// Refuses compressed data that cannot be decoded: each reader shows another part of them. The data of pictures
-/// and typefaces are not among those that are read here.
-fn refuse_damaged_data(document: &Document) -> Result<()> {
+/// Refuses compressed data that cannot be decoded: each reader shows another part of them. In a repaired document
+/// also pictures and typefaces that end early, which readers replace, each in its own way.
+fn refuse_damaged_data(document: &Document, is_repaired: bool) -> Result<()> {
     for ((number, _), object) in &document.objects {
         let Object::Stream(stream) = object else {
             continue;
@@ -106,8 +111,19 @@ fn refuse_damaged_data(document: &Document) -> Result<()> {
             .iter()
             .any(|kind| is_named(&stream.dict, b"Type", kind));
         let is_read = layers > 0 && !is_aside && !stream.dict.has(LEFT_OUT);
-        if is_read && FlateState::of(&stream.content, layers) == FlateState::Damaged {
-            return Err(damaged_data(*number));
+        if !is_read {
+            continue;
+        }
+
+        let is_refused = match FlateState::of(&stream.content, layers) {
+            FlateState::Whole => false,
+            FlateState::Cut => is_repaired && is_picture_or_typeface(&stream.dict),
+            FlateState::Damaged => true,
+        };
+        if is_refused {
+            return Err(unreadable(format!(
+                "{READS_DIFFERENTLY}: the compressed data of object {number} are damaged"
+            )));
         }
     }
 

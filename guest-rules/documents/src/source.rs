@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hayro_syntax::object::{Array, Dict, Name, Rect};
 use hayro_syntax::page::Page;
-use holdfast_reader::{ContentEnding, FlateState, PdfDocument, ReadError};
+use holdfast_reader::{ContentEnding, PdfDocument, ReadError};
 use lopdf::{Dictionary, Document, Object, ObjectId};
 use memchr::memmem;
 
@@ -12,7 +12,7 @@ use crate::DocumentError;
 use crate::error::{Result, over_limit, unreadable};
 use crate::geometry::PageGeometry;
 use crate::look::compare_same;
-use crate::read_back::{READS_DIFFERENTLY, ShownPages, differs};
+use crate::read_back::{ShownPages, differs};
 use crate::table::{DAMAGED_TREE, ENCRYPTED, ObjectTable, StreamData};
 use crate::target::OverlayTarget;
 
@@ -110,7 +110,6 @@ impl SourceDocument {
             StreamData::All => table,
             StreamData::WithoutBulk => ObjectTable::read(&reader, StreamData::All)?,
         };
-        refuse_cut_bulk(&table.document)?;
         let repair = table.repairs.join("; ");
 
         let shown = ShownPages::of(pdf)?.arranged(&table.shown_as, &table.without_size);
@@ -159,40 +158,6 @@ impl SourceDocument {
             "it is signed, and its structure is damaged: repairing it would break the signatures"
         })
     }
-}
-
-/// Refuses compressed pictures and typefaces that end early. Readers replace them, each in its own way.
-fn refuse_cut_bulk(document: &Document) -> Result<()> {
-    for ((number, _), object) in &document.objects {
-        let Object::Stream(stream) = object else {
-            continue;
-        };
-        let entry = |key: &[u8]| stream.dict.get(key).and_then(Object::as_name).ok();
-        let is_picture = entry(b"Subtype") == Some(b"Image");
-        let is_typeface = stream.dict.has(b"Length1")
-            || matches!(
-                entry(b"Subtype"),
-                Some(b"Type1C" | b"CIDFontType0C" | b"OpenType")
-            );
-        let filters = stream.filters().unwrap_or_default();
-        let is_flate = |filter: &&&[u8]| matches!(**filter, b"FlateDecode" | b"Fl");
-        let layers = filters.iter().take_while(is_flate).count();
-        if (is_picture || is_typeface)
-            && layers > 0
-            && FlateState::of(&stream.content, layers) != FlateState::Whole
-        {
-            return Err(damaged_data(*number));
-        }
-    }
-
-    Ok(())
-}
-
-/// Refuses a document because of the compressed data of an object.
-pub(crate) fn damaged_data(number: u32) -> DocumentError {
-    unreadable(format!(
-        "{READS_DIFFERENTLY}: the compressed data of object {number} are damaged"
-    ))
 }
 
 fn source_pages(reader: &PdfDocument, ids: Vec<ObjectId>) -> Result<Vec<SourcePage>> {

@@ -346,9 +346,16 @@ fn number_of(number: Number) -> Object {
 /// Returns whether only a viewer needs the data of a stream.
 fn is_bulk(dict: &Dictionary, size: usize) -> bool {
     const SMALL: usize = 4 * 1024;
+    size > SMALL && is_picture_or_typeface(dict)
+}
+
+pub(crate) fn is_picture_or_typeface(dict: &Dictionary) -> bool {
     let subtype = dict.get(b"Subtype").and_then(Object::as_name).ok();
-    let is_typeface = dict.has(b"Length1") || subtype == Some(b"OpenType");
-    size > SMALL && (subtype == Some(b"Image") || is_typeface)
+    dict.has(b"Length1")
+        || matches!(
+            subtype,
+            Some(b"Image" | b"Type1C" | b"CIDFontType0C" | b"OpenType")
+        )
 }
 
 /// Removes `Crypt`, which the reader has applied.

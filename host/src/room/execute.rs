@@ -115,26 +115,32 @@ fn confirm_shown(
     submitters: &[RoomSubmitter],
     dates: DateFormat,
 ) -> Result<(), ExecuteError> {
-    for signer in submitters {
-        // Signatures of earlier releases recorded no digest.
-        let Some(shown) = &signer.shown_sha256 else {
-            continue;
+    // Signatures of earlier releases recorded no digest.
+    if submitters
+        .iter()
+        .any(|signer| signer.shown_sha256.is_none())
+    {
+        return Ok(());
+    }
+
+    // The digests give the order in which they signed. Times do not: the clocks of two nodes may differ.
+    let mut has_signed = vec![false; submitters.len()];
+    for _ in submitters {
+        let signers = || submitters.iter().zip(&has_signed);
+        let earlier = signers().filter(|(_, has_signed)| **has_signed);
+        let earlier = earlier.map(|(signer, _)| signer.clone()).collect();
+        let (file, fields) = (submission.file(), submission.fields.clone());
+        let shown = ShownDocument::new(file, fields, dates, earlier).version();
+
+        let next = signers().position(|(signer, has_signed)| {
+            !has_signed && signer.shown_sha256.as_ref() == Some(&shown)
+        });
+        let Some(next) = next else {
+            let left = signers().filter(|(_, has_signed)| !**has_signed);
+            let roles: Vec<&str> = left.map(|(signer, _)| signer.role.as_str()).collect();
+            return Err(ExecuteError::Changed(roles.join(" or ")));
         };
-
-        let others = || submitters.iter().filter(|other| other.id != signer.id);
-
-        // Of two who signed in the same millisecond it is unknown who was first.
-        if others().any(|other| other.completed_at == signer.completed_at) {
-            continue;
-        }
-
-        let earlier = others().filter(|other| other.completed_at < signer.completed_at);
-        let earlier: Vec<RoomSubmitter> = earlier.cloned().collect();
-        let fields = submission.fields.clone();
-        let document = ShownDocument::new(submission.file(), fields, dates, earlier);
-        if document.version() != *shown {
-            return Err(ExecuteError::Changed(signer.role.clone()));
-        }
+        has_signed[next] = true;
     }
 
     Ok(())
@@ -221,4 +227,63 @@ fn continuation(field: &RoomField, submitter: &RoomSubmitter) -> Option<Continua
         heading: format!("{} ({}, {})", field.name, submitter.name, submitter.role),
         reference: REFERENCE.to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::clock::Timestamp;
+    use crate::store::room::RoomSubmission;
+
+    fn signer(position: i64, role: &str, org: &OrgId) -> RoomSubmitter {
+        RoomSubmitter {
+            role: role.to_owned(),
+            ..RoomSubmitter::new(org, position + 1, 1, position)
+        }
+    }
+
+    /// Two signers of a document without fields; the clock of the second one's node is behind.
+    #[test]
+    fn the_order_of_signers_is_that_of_their_digests_and_not_of_their_clocks() {
+        let org = OrgId::new();
+        let submission = RoomSubmission {
+            id: 1,
+            org: org.clone(),
+            template: 1,
+            name: String::new(),
+            preserve_order: false,
+            document: ("key".to_owned(), "ab".repeat(32)),
+            fields: Vec::new(),
+            date_format: Some(DateFormat::default()),
+            signed: None,
+            created_at: Timestamp::from_millis(0),
+            completed_at: None,
+            archived_at: None,
+        };
+        let (mut first, mut second) = (signer(1, "Seller", &org), signer(0, "Buyer", &org));
+        let shown = |earlier: Vec<RoomSubmitter>| {
+            ShownDocument::new(
+                submission.file(),
+                Vec::new(),
+                DateFormat::default(),
+                earlier,
+            )
+            .version()
+        };
+        first.completed_at = Some(Timestamp::from_millis(2_000));
+        first.shown_sha256 = Some(shown(Vec::new()));
+        second.completed_at = Some(Timestamp::from_millis(1_000));
+        second.shown_sha256 = Some(shown(vec![first.clone()]));
+
+        let confirm =
+            |signers: &[RoomSubmitter]| confirm_shown(&submission, signers, DateFormat::default());
+        assert!(confirm(&[second.clone(), first.clone()]).is_ok());
+
+        second.shown_sha256 = Some("00".repeat(32));
+        let problem = confirm(&[second, first]).unwrap_err().to_string();
+        assert_eq!(
+            problem,
+            "the document is not the one that Buyer saw and signed"
+        );
+    }
 }

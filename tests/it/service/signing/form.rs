@@ -766,7 +766,10 @@ async fn a_document_that_differs_from_what_a_signer_saw_is_not_made() {
     }
 
     let failure = app.text_of(failure).await;
-    assert!(failure.contains("not the one that Buyer saw"), "{failure}");
+    assert!(
+        failure.contains("not the one that Buyer or Seller saw"),
+        "{failure}"
+    );
 
     let status = app.get(&format!("/partner/envelopes/{id}/status")).await;
     assert_ne!(status.data(200)["status"], "vaulted");
