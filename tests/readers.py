@@ -110,6 +110,27 @@ def widgets(path):
     return found
 
 
+@functools.cache
+def entries_of_viewers(path):
+    """Returns the characters of form entries, for each page, if the form asks viewers to draw them anew.
+
+    Each viewer then has letters of its own (ISO 32000-1, table 218), while the signer was shown those of the file.
+    """
+    try:
+        document = pymupdf.open(path)
+        asked = document.xref_get_key(document.pdf_catalog(), "AcroForm/NeedAppearances")
+        if asked != ("bool", "true"):
+            return {}
+        return {
+            page.number + 1: collections.Counter(
+                character for widget in page.widgets() for character in str(widget.field_value or "")
+            )
+            for page in document
+        }
+    except Exception:
+        return {}
+
+
 def near(ink):
     """Returns the ink and the pixels around it."""
     grown = ink.copy()
@@ -117,6 +138,14 @@ def near(ink):
         for step in (-2, -1, 1, 2):
             grown |= numpy.roll(ink, step, axis)
     return grown
+
+
+def inside(box, shape):
+    """Returns the pixels of a box of fractions, and those beside its edges."""
+    (height, width), (x0, y0, x1, y1) = shape, box
+    rows = slice(max(0, int(y0 * height) - 2), int(y1 * height) + 3)
+    columns = slice(max(0, int(x0 * width) - 2), int(x1 * width) + 3)
+    return rows, columns
 
 
 def compare(request):
@@ -147,11 +176,9 @@ def compare(request):
                     ink = (drawn != numpy.median(drawn, axis=(0, 1))).any(axis=2)
                     changed &= ~near(ink)
                 height, width = changed.shape
-                for number, x0, y0, x1, y1 in ignored:
+                for number, *box in ignored:
                     if number == page + 1:
-                        rows = slice(max(0, int(y0 * height) - 2), int(y1 * height) + 3)
-                        columns = slice(max(0, int(x0 * width) - 2), int(x1 * width) + 3)
-                        changed[rows, columns] = False
+                        changed[inside(box, changed.shape)] = False
                 if changed.any():
                     rows, columns = numpy.nonzero(changed)
                     place = [
@@ -201,11 +228,12 @@ def ink_of(reader, path):
     return found
 
 
-def missing_character(before, after):
-    """Returns a character that is not at its place any more."""
+def missing_character(before, after, entries):
+    """Returns a character that is not at its place any more. Those of `entries` may be anywhere on the page."""
     places = collections.Counter()
     for text, x, y in after:
         places[text, round(x), round(y)] += 1
+    missing = []
     for text, x, y in before:
         if not text.isspace() and text != "\0":
             near_by = [
@@ -213,9 +241,19 @@ def missing_character(before, after):
                 for across in (0, -1, 1) for down in (0, -1, 1)
             ]
             place = next((place for place in near_by if places[place]), None)
-            if not place:
-                return f"{text!r} at {x:.0f}, {y:.0f}"
-            places[place] -= 1
+            if place:
+                places[place] -= 1
+            else:
+                missing.append((text, x, y))
+
+    moved = collections.Counter()
+    for (text, _, _), count in places.items():
+        moved[text] += count
+    movable = moved & entries
+    for text, x, y in missing:
+        if not movable[text]:
+            return f"{text!r} at {x:.0f}, {y:.0f}"
+        movable[text] -= 1
     return None
 
 
@@ -224,8 +262,11 @@ def is_empty(page):
     return page is None or (not page.characters and bool((page.pixels == page.pixels.flat[0]).all()))
 
 
-def lost(before, after, inks, field):
-    """Describes what of the pages before is not on the pages after."""
+def lost(before, after, inks, field, boxes, entries):
+    """Describes what of the pages before is not on the pages after.
+
+    In the boxes of form fields the pixels are not compared, because readers draw fields differently from pages.
+    """
     if after is None:
         return ["cannot be read"]
     # A reader that believes a wrong number of pages makes up empty ones at the end.
@@ -257,6 +298,9 @@ def lost(before, after, inks, field):
             if not (changed & ink & ~own).any():
                 problems.append(f"the mark on page {number} is invisible")
             own |= ink
+        for page, *box in boxes:
+            if page == number:
+                own[inside(box, own.shape)] = True
         changed &= ~own
         if changed.any():
             rows, columns = numpy.nonzero(changed)
@@ -264,7 +308,7 @@ def lost(before, after, inks, field):
                 f"page {number}: {int(changed.sum())} pixels differ, from {columns.min()}, {rows.min()}"
                 f" to {columns.max()}, {rows.max()}"
             )
-        character = missing_character(one.characters, two.characters)
+        character = missing_character(one.characters, two.characters, entries.get(number, collections.Counter()))
         if character:
             problems.append(f"page {number}: character {character} is missing")
     return problems
@@ -302,6 +346,11 @@ def agree(one, two):
 def survives(request):
     before = {name: view(reader, request["before"]) for name, reader in READERS.items()}
     problems = {name: [] for name, pages in before.items() if pages}
+    try:
+        boxes = widgets(request["before"])
+    except Exception:
+        boxes = []
+    entries = entries_of_viewers(request["before"])
     written = []
     for change, path, mask in request["after"]:
         after = {name: view(reader, path) for name, reader in READERS.items()}
@@ -310,7 +359,7 @@ def survives(request):
         written.append(after)
         for name in problems:
             inks = ink_of(READERS[name], mask) if mask else None
-            found = lost(before[name], after[name], inks, request["field"])
+            found = lost(before[name], after[name], inks, request["field"], boxes, entries)
             problems[name] += [f"{change}: {name}: {problem}" for problem in found]
     return {
         "verdict": verdict(before, written, problems),
