@@ -17,11 +17,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::config::Config;
-use crate::domain::clock::{Clock, Timestamp};
-use crate::files::PROBES;
-use crate::store::installation::LAST_BACKUP;
-use crate::store::{Store, StoreError, chores};
+use holdfast_adapters::files::PROBES;
+use holdfast_base::config::Config;
+use holdfast_domain::clock::{Clock, Timestamp};
+use holdfast_store::installation::LAST_BACKUP;
+use holdfast_store::{Store, StoreError, chores};
 
 /// List of a backup's files. It is written last, so that an incomplete backup has none.
 const MANIFEST: &str = "manifest.json";

@@ -9,13 +9,15 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Config, HttpSettings};
-use crate::files::FilesError;
-use crate::service::components::instance_log;
-use crate::service::{App, access, components, request_log};
+use crate::allocator;
 use crate::start;
-use crate::store::idempotency;
-use crate::{allocator, http, worker};
+use crate::worker;
+use holdfast_adapters::files::FilesError;
+use holdfast_base::config::{Config, HttpSettings};
+use holdfast_http as http;
+use holdfast_service::components::instance_log;
+use holdfast_service::{App, access, components, request_log};
+use holdfast_store::idempotency;
 
 /// File descriptors reserved for the database, objects and providers.
 const OWN_FILES: usize = 256;

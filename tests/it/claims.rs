@@ -23,8 +23,11 @@ const SOURCES: [(&str, ClaimSource); 17] = [
     ("guest-rules/control/src", ClaimSource::Rust),
     ("guest-rules/lifecycle/src", ClaimSource::Rust),
     ("guest-rules/documents/src", ClaimSource::Rust),
-    ("host/src/service/vault", ClaimSource::Rust),
-    ("host/src/service/envelopes/consumer.rs", ClaimSource::Rust),
+    ("host/crates/service/src/vault", ClaimSource::Rust),
+    (
+        "host/crates/service/src/envelopes/consumer.rs",
+        ClaimSource::Rust,
+    ),
     ("host/crates/evidence/src", ClaimSource::Rust),
     ("host/crates/verify/src", ClaimSource::Rust),
     ("docs/evidence.md", ClaimSource::Document),

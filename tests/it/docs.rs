@@ -70,7 +70,7 @@ fn the_guide_to_errors_is_complete() {
     }
 
     let mut text = String::new();
-    for folder in ["host/src", "guest-rules"] {
+    for folder in ["host/src", "host/crates", "guest-rules"] {
         sources(&root().join(folder), &mut text);
     }
 

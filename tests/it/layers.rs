@@ -74,47 +74,70 @@ fn imports(text: &str) -> BTreeSet<String> {
     found
 }
 
+/// Crates whose files are modules of the table by themselves.
+const FOLDERS: [&str; 3] = ["", "base", "adapters"];
+/// Modules of the crate `service` that are below its areas or above them.
+const BESIDE_AREAS: [&str; 3] = ["doctor", "room", "sandbox"];
+
+/// Returns the module of a crate's file in the table of layers.
+fn module_of(crate_name: &str, path: &Path) -> String {
+    let first = path.iter().next().unwrap().to_str().unwrap();
+    let first = first.trim_end_matches(".rs");
+    let is_own =
+        FOLDERS.contains(&crate_name) || (crate_name == "service" && BESIDE_AREAS.contains(&first));
+    if is_own { first } else { crate_name }.to_owned()
+}
+
+/// Writes the paths of a crate's file as if all modules of the table were in one crate.
+fn as_one_crate(crate_name: &str, text: &str) -> String {
+    let mut text = text.to_owned();
+    if !FOLDERS.contains(&crate_name) {
+        for module in BESIDE_AREAS {
+            text = text.replace(&format!("crate::{module}"), &format!("holdfast_{module}"));
+        }
+        text = text.replace("crate::", &format!("holdfast_{crate_name}::"));
+    }
+    for module in BESIDE_AREAS {
+        text = text.replace(
+            &format!("holdfast_service::{module}"),
+            &format!("holdfast_{module}"),
+        );
+    }
+    for folder in &FOLDERS[1..] {
+        text = text.replace(&format!("holdfast_{folder}::"), "crate::");
+    }
+
+    text.replace("holdfast_", "crate::")
+}
+
 fn actual() -> BTreeMap<String, BTreeSet<String>> {
-    let source = root().join("src");
-    let mut files = Vec::new();
-    sources(&source, &mut files);
+    let crates = std::fs::read_dir(root().join("crates")).unwrap();
+    let mut sources_of: Vec<(String, PathBuf)> = vec![(String::new(), root().join("src"))];
+    for folder in crates {
+        let folder = folder.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        sources_of.push((name, folder.join("src")));
+    }
 
     let mut modules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for file in files {
-        let path = file.strip_prefix(&source).unwrap();
-        let module = path.iter().next().unwrap().to_str().unwrap();
-        let module = module.trim_end_matches(".rs").to_owned();
-        if ["lib", "main"].contains(&module.as_str()) {
-            continue;
-        }
-
-        let text = std::fs::read_to_string(&file).unwrap();
-        let mut imports = imports(&text);
-        imports.remove(&module);
-
-        modules.entry(module).or_default().extend(imports);
-    }
-
-    let crates = std::fs::read_dir(root().join("crates")).unwrap();
-    let crates: Vec<PathBuf> = crates.map(|folder| folder.unwrap().path()).collect();
-    let name = |folder: &PathBuf| folder.file_name().unwrap().to_str().unwrap().to_owned();
-    let names: BTreeSet<String> = crates.iter().map(name).collect();
-    for folder in &crates {
+    for (crate_name, source) in sources_of {
         let mut files = Vec::new();
-        sources(&folder.join("src"), &mut files);
-        let mut found: BTreeSet<String> = BTreeSet::new();
+        sources(&source, &mut files);
         for file in files {
-            let text = std::fs::read_to_string(file).unwrap();
-            found.extend(imports(
-                &text.replace("crate::", "").replace("holdfast_", "crate::"),
-            ));
+            let module = module_of(&crate_name, file.strip_prefix(&source).unwrap());
+            if ["lib", "main"].contains(&module.as_str()) {
+                continue;
+            }
+            let text = std::fs::read_to_string(&file).unwrap();
+            let found = imports(&as_one_crate(&crate_name, &text));
+            modules.entry(module).or_default().extend(found);
         }
-
-        found.retain(|import| names.contains(import));
-        found.remove(&name(folder));
-        modules.insert(name(folder), found);
     }
 
+    let names: BTreeSet<String> = modules.keys().cloned().collect();
+    for (module, imports) in &mut modules {
+        imports.retain(|import| names.contains(import) && import != module);
+    }
     modules
 }
 
@@ -124,9 +147,9 @@ fn a_module_imports_exactly_the_modules_in_the_table_of_layers() {
     assert_eq!(listed, actual());
 }
 
-/// Returns the areas of `service` with their imports, without `mod.rs` and `app.rs`, which are above them.
+/// Returns the areas of `service` with their imports, without `app.rs`, which is above them.
 fn areas() -> BTreeMap<String, BTreeSet<String>> {
-    let source = root().join("src/service");
+    let source = root().join("crates/service/src");
     let mut files = Vec::new();
     sources(&source, &mut files);
     let area = |file: &PathBuf| {
@@ -134,18 +157,15 @@ fn areas() -> BTreeMap<String, BTreeSet<String>> {
         let name = path.iter().next().unwrap().to_str().unwrap();
         name.trim_end_matches(".rs").to_owned()
     };
-    files.retain(|file| !["mod", "app"].contains(&area(file).as_str()));
+    files.retain(|file| {
+        let area = area(file);
+        !["lib", "app"].contains(&area.as_str()) && !BESIDE_AREAS.contains(&area.as_str())
+    });
     let names: BTreeSet<String> = files.iter().map(area).collect();
 
     let mut areas: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for file in &files {
-        let text = std::fs::read_to_string(file).unwrap();
-        // The areas as if they were the modules of a crate.
-        let text = text
-            .replace("crate::service::", "service::")
-            .replace("crate::", "")
-            .replace("service::", "crate::");
-        let mut found = imports(&text);
+        let mut found = imports(&std::fs::read_to_string(file).unwrap());
         found.retain(|import| names.contains(import));
         found.remove(&area(file));
         areas.entry(area(file)).or_default().extend(found);
@@ -163,17 +183,16 @@ fn an_area_of_the_service_imports_exactly_the_areas_in_its_table() {
 /// Code below the HTTP layer does not use types of axum.
 #[test]
 fn axum_is_used_only_in_http_and_at_start_up() {
-    let source = root().join("src");
     let mut files = Vec::new();
-    sources(&source, &mut files);
+    sources(root(), &mut files);
     let knows_axum = |file: &PathBuf| std::fs::read_to_string(file).unwrap().contains("axum::");
     let outside: Vec<_> = files
         .iter()
-        .map(|file| (file, file.strip_prefix(&source).unwrap()))
-        .filter(|(file, path)| !path.starts_with("http") && knows_axum(file))
+        .map(|file| (file, file.strip_prefix(root()).unwrap()))
+        .filter(|(file, path)| !path.starts_with("crates/http") && knows_axum(file))
         .map(|(_, path)| path.to_owned())
         .collect();
-    assert_eq!(outside, [PathBuf::from("server.rs")]);
+    assert_eq!(outside, [PathBuf::from("src/server.rs")]);
 }
 
 #[test]
@@ -374,7 +393,7 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "mod.rs",
+        "lib.rs",
         &[
             "select org_id from organization limit 1",
             "select cast(extract(epoch from clock_timestamp())",
@@ -412,7 +431,7 @@ fn table(statement: &str) -> Option<&str> {
 #[test]
 fn a_statement_on_tenant_data_names_its_bucket() {
     let mut files = Vec::new();
-    sources(&root().join("src/store"), &mut files);
+    sources(&root().join("crates/store/src"), &mut files);
     let mut unused: BTreeSet<(&str, &str)> = OVER_ALL_BUCKETS
         .iter()
         .flat_map(|(file, beginnings)| beginnings.iter().map(|beginning| (*file, *beginning)))

@@ -16,24 +16,24 @@ use super::registry::{self, FoundComponent};
 use super::rules::{self, DiffRules, PreparedComponent, TestRules, Workbench};
 use super::scaffold::{self, NewComponent};
 use super::{Failure, org_id};
-use crate::components::inspection::{self, AdmissionReason, InspectedComponent};
-use crate::components::script::FarEndScript;
-use crate::components::vectors::VectorSet;
-use crate::config::Config;
-use crate::disk;
-use crate::domain::clock::Timestamp;
-use crate::domain::component::{ConformanceResult, Slot};
-use crate::domain::envelope::EnvelopeKind;
-use crate::domain::id::{EnvelopeId, OrgId};
-use crate::files::{FilesError, SpoolWriter};
-use crate::service::components::attestations::{self, AttestationView};
-use crate::service::components::shadow::{self, ReplayRequest};
-use crate::service::components::{
+use crate::start;
+use holdfast_adapters::files::{FilesError, SpoolWriter};
+use holdfast_base::config::Config;
+use holdfast_base::disk;
+use holdfast_components::inspection::{self, AdmissionReason, InspectedComponent};
+use holdfast_components::script::FarEndScript;
+use holdfast_components::vectors::VectorSet;
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::component::{ConformanceResult, Slot};
+use holdfast_domain::envelope::EnvelopeKind;
+use holdfast_domain::id::{EnvelopeId, OrgId};
+use holdfast_service::components::attestations::{self, AttestationView};
+use holdfast_service::components::shadow::{self, ReplayRequest};
+use holdfast_service::components::{
     self, ActivationRequest, ComponentOwner, ComponentUpload, ComponentView, RollbackRequest,
 };
-use crate::service::{App, Caller, ServiceError};
-use crate::start;
-use crate::store::organizations;
+use holdfast_service::{App, Caller, ServiceError};
+use holdfast_store::organizations;
 
 #[derive(Subcommand)]
 pub enum ComponentCommand {

@@ -14,18 +14,18 @@ use super::Failure;
 use super::component::{self, told};
 use super::output::CommandOutput;
 use super::registry;
-use crate::config::{Config, SecretText};
-use crate::disk;
-use crate::domain::component_state::{
+use crate::start;
+use holdfast_base::config::{Config, SecretText};
+use holdfast_base::disk;
+use holdfast_domain::component_state::{
     DesiredComponent, DesiredState, DesiredStatus, SecretReference, signed_bytes,
 };
-use crate::domain::hash::sha256;
-use crate::domain::organization::Role;
-use crate::service::components::changes::ChangeOfficer;
-use crate::service::components::state::{self, SignedState, StateSecrets, StateView};
-use crate::service::components::{self, ComponentOwner};
-use crate::service::{App, Caller, ServiceError};
-use crate::start;
+use holdfast_domain::hash::sha256;
+use holdfast_domain::organization::Role;
+use holdfast_service::components::changes::ChangeOfficer;
+use holdfast_service::components::state::{self, SignedState, StateSecrets, StateView};
+use holdfast_service::components::{self, ComponentOwner};
+use holdfast_service::{App, Caller, ServiceError};
 
 #[derive(Subcommand)]
 pub enum ComponentsCommand {

@@ -14,14 +14,14 @@ use tempfile::NamedTempFile;
 use super::output::CommandOutput;
 use super::rules::Workbench;
 use super::{Failure, org_id};
-use crate::components::replay::{self, ExportReplay};
-use crate::config::Config;
-use crate::domain::id::OrgId;
-use crate::domain::ledger::LedgerEntry;
-use crate::evidence::decisions::ExportLine;
-use crate::service::components::decisions::{self, ExportFormat, ExportOptions, ExportPage};
-use crate::service::log;
 use crate::start;
+use holdfast_base::config::Config;
+use holdfast_components::replay::{self, ExportReplay};
+use holdfast_domain::id::OrgId;
+use holdfast_domain::ledger::LedgerEntry;
+use holdfast_evidence::decisions::ExportLine;
+use holdfast_service::components::decisions::{self, ExportFormat, ExportOptions, ExportPage};
+use holdfast_service::log;
 
 /// Decisions that are read at once.
 const PAGE: u64 = 10_000;

@@ -22,9 +22,9 @@ use serde_json::json;
 use super::Failure;
 use super::output::CommandOutput;
 use super::rules::read_vectors;
-use crate::components::{RulesBase, rules_template};
-use crate::domain::component::Slot;
-use crate::domain::jurisdiction::Jurisdiction;
+use holdfast_components::{RulesBase, rules_template};
+use holdfast_domain::component::Slot;
+use holdfast_domain::jurisdiction::Jurisdiction;
 
 /// Time for an evaluation that takes microseconds.
 const TRIAL: Duration = Duration::from_secs(5);

@@ -7,8 +7,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::{Value, json};
 
 use super::rules::asked;
-use crate::components::behaviour::{BehaviourDiff, BehaviourGroup, FunctionDiff};
-use crate::components::drawing;
+use holdfast_components::behaviour::{BehaviourDiff, BehaviourGroup, FunctionDiff};
+use holdfast_components::drawing;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#1b1b1f}\
 table{border-collapse:collapse;margin:.5rem 0}td,th{border:1px solid #c8c8d0;padding:.2rem .5rem;text-align:left;vertical-align:top}\

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 
 use super::output::CommandOutput;
 use super::{Failure, org_id, organizations};
-use crate::config::Config;
-use crate::domain::clock::Clock;
-use crate::domain::id::{KeyId, OrgId};
-use crate::domain::organization::{ApiKeyRecord, Scope};
-use crate::service::access::api_keys::{self, ApiKeyView, DEFAULT_RPM, IssuedKey};
 use crate::start;
-use crate::store::{WriteTransaction, api_keys as key_rows, organizations as organization_rows};
+use holdfast_base::config::Config;
+use holdfast_domain::clock::Clock;
+use holdfast_domain::id::{KeyId, OrgId};
+use holdfast_domain::organization::{ApiKeyRecord, Scope};
+use holdfast_service::access::api_keys::{self, ApiKeyView, DEFAULT_RPM, IssuedKey};
+use holdfast_store::{WriteTransaction, api_keys as key_rows, organizations as organization_rows};
 
 /// Actor of the entries in the credential ledger.
 const OPERATOR: &str = "operator";

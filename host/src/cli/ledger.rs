@@ -11,11 +11,11 @@ use url::Url;
 
 use super::Failure;
 use super::output::CommandOutput;
-use crate::domain::checkpoint::{Checkpoint, VerifierKey};
-use crate::domain::merkle::{self, Hash};
-use crate::domain::succession::BelievedKeys;
-use crate::evidence::formats::LogHead;
-use crate::tls;
+use holdfast_base::tls;
+use holdfast_domain::checkpoint::{Checkpoint, VerifierKey};
+use holdfast_domain::merkle::{self, Hash};
+use holdfast_domain::succession::BelievedKeys;
+use holdfast_evidence::formats::LogHead;
 
 /// Maximum response size in bytes, more than any head has.
 const ANSWER_LIMIT: usize = 1024 * 1024;

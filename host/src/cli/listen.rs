@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 
 use super::output::CommandOutput;
 use super::{Failure, termination};
-use crate::delivery::signature;
-use crate::domain::clock;
-use crate::domain::event::EventType;
-use crate::domain::hash::sha256;
-use crate::domain::id::EventId;
-use crate::domain::webhook::WebhookSecret;
-use crate::http::sample_event;
-use crate::service::webhooks::feed::EventView;
-use crate::tls;
+use holdfast_adapters::delivery::signature;
+use holdfast_base::tls;
+use holdfast_domain::clock;
+use holdfast_domain::event::EventType;
+use holdfast_domain::hash::sha256;
+use holdfast_domain::id::EventId;
+use holdfast_domain::webhook::WebhookSecret;
+use holdfast_http::sample_event;
+use holdfast_service::webhooks::feed::EventView;
 
 /// Seconds that a request for events waits for one.
 const WAIT: u64 = 20;

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::Failure;
 use super::output::CommandOutput;
-use crate::config::Config;
-use crate::service::mails::{self, BounceOutcome};
 use crate::start;
+use holdfast_base::config::Config;
+use holdfast_service::mails::{self, BounceOutcome};
 
 /// Maximum size of a returned mail in bytes: a status report with the mail and its attachments.
 const LARGEST: u64 = 40 * 1024 * 1024;

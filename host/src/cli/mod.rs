@@ -38,14 +38,15 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
 use crate::backup::{self, BackupManifest};
-use crate::components::compiler::{self, COMMAND as COMPILE};
-use crate::config::{self, Config, LogFormat, parse_duration};
-use crate::domain::id::OrgId;
-use crate::domain::organization::Role;
-use crate::service::log;
+use crate::server;
 use crate::start;
-use crate::traces::TraceExporter;
-use crate::{doctor, server};
+use holdfast_base::config::{self, Config, LogFormat, parse_duration};
+use holdfast_base::traces::TraceExporter;
+use holdfast_components::compiler::{self, COMMAND as COMPILE};
+use holdfast_domain::id::OrgId;
+use holdfast_domain::organization::Role;
+use holdfast_service::doctor;
+use holdfast_service::log;
 use log_lines::LogGuard;
 use output::CommandOutput;
 

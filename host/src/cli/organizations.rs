@@ -7,24 +7,24 @@ use serde_json::{Map, Value, json};
 
 use super::output::CommandOutput;
 use super::{Failure, org_id};
-use crate::config::Config;
-use crate::domain::brand::{BrandColor, BrandLogo, OrganizationBrand};
-use crate::domain::clock::Clock;
-use crate::domain::control::PartyKey;
-use crate::domain::id::OrgId;
-use crate::domain::ledger::LedgerEntry;
-use crate::domain::organization::{OrgSettings, Organization, PaymentSettings, Role};
-use crate::domain::party_name;
-use crate::mail::is_address;
-use crate::publishers;
-use crate::service::Caller;
-use crate::service::access::users::{self, NewUser, UserManager};
-use crate::service::access::{credentials, sessions};
-use crate::service::components::changes;
-use crate::service::control::{self, keys::PartyKeyView};
-use crate::service::organizations as settings;
 use crate::start;
-use crate::store::{Store, components, organizations, party_keys};
+use holdfast_adapters::mail::is_address;
+use holdfast_base::config::Config;
+use holdfast_base::publishers;
+use holdfast_domain::brand::{BrandColor, BrandLogo, OrganizationBrand};
+use holdfast_domain::clock::Clock;
+use holdfast_domain::control::PartyKey;
+use holdfast_domain::id::OrgId;
+use holdfast_domain::ledger::LedgerEntry;
+use holdfast_domain::organization::{OrgSettings, Organization, PaymentSettings, Role};
+use holdfast_domain::party_name;
+use holdfast_service::Caller;
+use holdfast_service::access::users::{self, NewUser, UserManager};
+use holdfast_service::access::{credentials, sessions};
+use holdfast_service::components::changes;
+use holdfast_service::control::{self, keys::PartyKeyView};
+use holdfast_service::organizations as settings;
+use holdfast_store::{Store, components, organizations, party_keys};
 
 #[derive(Subcommand)]
 pub enum OrganizationCommand {
@@ -350,7 +350,7 @@ fn changed(settings: &OrgSettings, changes: &[String]) -> Result<OrgSettings, Fa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::locale::Locale;
+    use holdfast_domain::locale::Locale;
 
     fn set(change: &str) -> Result<OrgSettings, String> {
         changed(&OrgSettings::default(), &[change.to_owned()]).map_err(|error| error.to_string())

@@ -8,13 +8,13 @@ use serde_json::json;
 
 use super::Failure;
 use super::output::CommandOutput;
-use crate::config::Config;
-use crate::delivery::registry::{Login, Registry, RegistryError, RegistryReference};
-use crate::disk;
-use crate::domain::clock::Clock;
-use crate::service::components::UPLOAD_LIMIT;
-use crate::service::components::attestations::OfferedBundles;
-use crate::tls;
+use holdfast_adapters::delivery::registry::{Login, Registry, RegistryError, RegistryReference};
+use holdfast_base::config::Config;
+use holdfast_base::disk;
+use holdfast_base::tls;
+use holdfast_domain::clock::Clock;
+use holdfast_service::components::UPLOAD_LIMIT;
+use holdfast_service::components::attestations::OfferedBundles;
 
 /// Component with its origin.
 pub struct FoundComponent {

@@ -5,15 +5,15 @@ use serde_json::json;
 
 use super::Failure;
 use super::output::CommandOutput;
-use crate::config::Config;
-use crate::domain::checkpoint::CheckpointSigner;
-use crate::domain::clock::Clock;
-use crate::domain::succession::KeySuccession;
-use crate::keys;
-use crate::service::access::credentials;
-use crate::service::signing::reencryption;
 use crate::start;
-use crate::store::log;
+use holdfast_base::config::Config;
+use holdfast_base::keys;
+use holdfast_domain::checkpoint::CheckpointSigner;
+use holdfast_domain::clock::Clock;
+use holdfast_domain::succession::KeySuccession;
+use holdfast_service::access::credentials;
+use holdfast_service::signing::reencryption;
+use holdfast_store::log;
 
 #[derive(Subcommand)]
 pub enum KeyRotationCommand {

@@ -13,18 +13,20 @@ use tempfile::TempDir;
 
 use super::output::CommandOutput;
 use super::{Failure, diff_page};
-use crate::components::behaviour::{self, BehaviourDiff, FunctionDiff, QuestionPlan, RulesProgram};
-use crate::components::branches::{self, Branch};
-use crate::components::compiler::{CompileError, ComponentCompiler};
-use crate::components::inspection::{AdmissionReason, InspectedComponent};
-use crate::components::vectors::{VectorFile, VectorSet};
-use crate::components::{ComponentArtifact, ComponentRegistry, built_in};
-use crate::config::Config;
-use crate::disk;
-use crate::domain::clock::Clock;
-use crate::domain::component::Slot;
-use crate::domain::token::random;
-use crate::tls;
+use holdfast_base::config::Config;
+use holdfast_base::disk;
+use holdfast_base::tls;
+use holdfast_components::behaviour::{
+    self, BehaviourDiff, FunctionDiff, QuestionPlan, RulesProgram,
+};
+use holdfast_components::branches::{self, Branch};
+use holdfast_components::compiler::{CompileError, ComponentCompiler};
+use holdfast_components::inspection::{AdmissionReason, InspectedComponent};
+use holdfast_components::vectors::{VectorFile, VectorSet};
+use holdfast_components::{ComponentArtifact, ComponentRegistry, built_in};
+use holdfast_domain::clock::Clock;
+use holdfast_domain::component::Slot;
+use holdfast_domain::token::random;
 
 /// Components in a temporary folder, checked and compiled like uploads.
 pub struct Workbench {

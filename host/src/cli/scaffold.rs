@@ -11,8 +11,8 @@ use toml::{Table, Value};
 
 use super::Failure;
 use super::output::CommandOutput;
-use crate::components::worlds;
-use crate::domain::component::Slot;
+use holdfast_components::worlds;
+use holdfast_domain::component::Slot;
 
 #[derive(Args)]
 pub struct NewComponent {

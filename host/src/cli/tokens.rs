@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use super::output::CommandOutput;
 use super::{Failure, duration, org_id, organizations, role};
-use crate::config::Config;
-use crate::domain::clock::{Clock, Timestamp};
-use crate::domain::id::{OrgId, TokenId};
-use crate::domain::organization::Role;
-use crate::keys::BEARER_TOKENS;
-use crate::service::access::{self, credentials};
 use crate::start;
-use crate::store::{Store, component_changes, components, tokens};
+use holdfast_base::config::Config;
+use holdfast_base::keys::BEARER_TOKENS;
+use holdfast_domain::clock::{Clock, Timestamp};
+use holdfast_domain::id::{OrgId, TokenId};
+use holdfast_domain::organization::Role;
+use holdfast_service::access::{self, credentials};
+use holdfast_store::{Store, component_changes, components, tokens};
 
 /// Action that records the issuing of a token in the organization's credential ledger.
 const ISSUED: &str = "token.issued";

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use super::output::CommandOutput;
 use super::{Failure, org_id};
-use crate::config::Config;
-use crate::domain::clock::Timestamp;
-use crate::domain::id::OrgId;
-use crate::domain::identity::KbaStatus;
 use crate::start;
-use crate::store::kba::{self, KbaUsage};
+use holdfast_base::config::Config;
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::id::OrgId;
+use holdfast_domain::identity::KbaStatus;
+use holdfast_store::kba::{self, KbaUsage};
 
 #[derive(Subcommand)]
 pub enum UsageCommand {

@@ -5,13 +5,13 @@ use serde_json::json;
 
 use super::output::CommandOutput;
 use super::{Failure, org_id, organizations, role};
-use crate::config::Config;
-use crate::domain::id::OrgId;
-use crate::domain::organization::Role;
-use crate::service::Caller;
-use crate::service::access::sessions;
-use crate::service::access::users::{self, ChangeUser, NewUser, UserManager, UserView};
 use crate::start;
+use holdfast_base::config::Config;
+use holdfast_domain::id::OrgId;
+use holdfast_domain::organization::Role;
+use holdfast_service::Caller;
+use holdfast_service::access::sessions;
+use holdfast_service::access::users::{self, ChangeUser, NewUser, UserManager, UserView};
 
 #[derive(Subcommand)]
 pub enum UserCommand {

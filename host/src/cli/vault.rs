@@ -10,11 +10,11 @@ use serde_json::json;
 
 use super::Failure;
 use super::output::CommandOutput;
-use crate::config::Config;
-use crate::service::log;
-use crate::service::vault::integrity::{self, IntegrityCheck};
-use crate::service::vault::orphans;
 use crate::start;
+use holdfast_base::config::Config;
+use holdfast_service::log;
+use holdfast_service::vault::integrity::{self, IntegrityCheck};
+use holdfast_service::vault::orphans;
 
 /// Maximum wait for documents that other processes have claimed, in tenths of a second.
 const OTHERS: u32 = 600;

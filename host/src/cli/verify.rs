@@ -3,20 +3,20 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::verify::{USAGE, VerifyArguments, text};
 use clap::Args;
+use holdfast_verify::{USAGE, VerifyArguments, text};
 
 use super::Failure;
 use super::output::CommandOutput;
-use crate::components::compiler::ComponentCompiler;
-use crate::config::Config;
-use crate::domain::id::EnvelopeId;
-use crate::evidence::{Bundle, TrustedLogs, VerificationReport};
-use crate::service::log;
-use crate::service::vault::custody;
-use crate::service::{Caller, envelopes};
 use crate::start;
-use crate::store::organizations;
+use holdfast_base::config::Config;
+use holdfast_components::compiler::ComponentCompiler;
+use holdfast_domain::id::EnvelopeId;
+use holdfast_evidence::{Bundle, TrustedLogs, VerificationReport};
+use holdfast_service::log;
+use holdfast_service::vault::custody;
+use holdfast_service::{Caller, envelopes};
+use holdfast_store::organizations;
 
 #[derive(Args)]
 pub struct VerifyTarget {

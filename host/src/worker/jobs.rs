@@ -12,9 +12,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::mails::{self, DeliveryError, EndpointMailKind};
 use super::text_messages;
-use crate::config::EMBEDDED;
-use crate::domain::envelope::KeptFile;
-use crate::domain::job::{
+use holdfast_adapters::files::FilesError;
+use holdfast_adapters::mail::EnvelopeMailKind;
+use holdfast_base::config::EMBEDDED;
+use holdfast_base::faults;
+use holdfast_base::metrics::JobLabels;
+use holdfast_base::traces;
+use holdfast_domain::envelope::KeptFile;
+use holdfast_domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CompareRecords, DeleteObject,
     ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode,
     MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
@@ -22,24 +27,19 @@ use crate::domain::job::{
     MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord, RetryPolicy, SendBatch, TextAccessCode,
     TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
-use crate::domain::priority::PriorityClass;
-use crate::faults;
-use crate::files::FilesError;
-use crate::mail::EnvelopeMailKind;
-use crate::metrics::JobLabels;
-use crate::room;
-use crate::service::control::{similar, transfers};
-use crate::service::envelopes::{dispatch, lifecycle};
-use crate::service::error::CallbackError;
-use crate::service::inspection;
-use crate::service::messaging::TextMessageKind;
-use crate::service::signing::expiry;
-use crate::service::vault::certify_anew;
-use crate::service::vault::orphans;
-use crate::service::vault::vault_in::{self, VaultInEndpoint};
-use crate::service::{App, Caller, ServiceError, bulk, payments, signing, templates};
-use crate::store::jobs::{self, ClaimedJob, LEASE, LeaseRenewal};
-use crate::traces;
+use holdfast_domain::priority::PriorityClass;
+use holdfast_service::control::{similar, transfers};
+use holdfast_service::envelopes::{dispatch, lifecycle};
+use holdfast_service::error::CallbackError;
+use holdfast_service::inspection;
+use holdfast_service::messaging::TextMessageKind;
+use holdfast_service::room;
+use holdfast_service::signing::expiry;
+use holdfast_service::vault::certify_anew;
+use holdfast_service::vault::orphans;
+use holdfast_service::vault::vault_in::{self, VaultInEndpoint};
+use holdfast_service::{App, Caller, ServiceError, bulk, payments, signing, templates};
+use holdfast_store::jobs::{self, ClaimedJob, LEASE, LeaseRenewal};
 
 const RENEWAL: Duration = Duration::from_secs(5);
 /// Maximum number of concurrent jobs, by queue.
@@ -500,8 +500,8 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::providers::ProviderError;
-    use crate::mail::MailError;
+    use holdfast_adapters::mail::MailError;
+    use holdfast_components::providers::ProviderError;
 
     const INVITE: &str = MailInvitation::NAME;
 

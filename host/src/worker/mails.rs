@@ -1,36 +1,38 @@
 //! Mails of due jobs: reads the records, writes the letter and sends it.
 
-use crate::components::providers::ProviderError;
-use crate::domain::control::{PartyInvitation, ReleaseState};
-use crate::domain::dates::DateSettings;
-use crate::domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
-use crate::domain::event::EventType;
-use crate::domain::hash::sha256;
-use crate::domain::id::{EndpointId, EnvelopeId, InvitationId, MessageId, OrgId, SignInId, ViewId};
-use crate::domain::job::{MailAddressee, MailReleaseRequest};
-use crate::domain::locale::Locale;
-use crate::domain::organization::Organization;
-use crate::domain::test_mode::{MessageChannel, TestMessage};
-use crate::domain::user::SignInLink;
-use crate::mail::layout::{self, MailBranding};
-use crate::mail::letters::{
+use holdfast_adapters::mail::layout::{self, MailBranding};
+use holdfast_adapters::mail::letters::{
     self, DeclineRecipient, LinkFacts, MailContent, OutcomeNotice, ReleaseFacts, ViewFacts,
 };
-use crate::mail::message::{MessageDraft, PdfAttachment};
-use crate::mail::{EnvelopeMailKind, MailError};
-use crate::service::access::sessions;
-use crate::service::control::invitations;
-use crate::service::inspection::views as inspected;
-use crate::service::providers::links;
-use crate::service::signing::access_codes;
-use crate::service::vault::{completion, copies};
-use crate::service::{App, ServiceError, mails, test_mode};
-use crate::store::jobs::ClaimedJob;
-use crate::store::{
+use holdfast_adapters::mail::message::{MessageDraft, PdfAttachment};
+use holdfast_adapters::mail::{EnvelopeMailKind, MailError};
+use holdfast_adapters::texts::Texts;
+use holdfast_components::providers::ProviderError;
+use holdfast_domain::control::{PartyInvitation, ReleaseState};
+use holdfast_domain::dates::DateSettings;
+use holdfast_domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
+use holdfast_domain::event::EventType;
+use holdfast_domain::hash::sha256;
+use holdfast_domain::id::{
+    EndpointId, EnvelopeId, InvitationId, MessageId, OrgId, SignInId, ViewId,
+};
+use holdfast_domain::job::{MailAddressee, MailReleaseRequest};
+use holdfast_domain::locale::Locale;
+use holdfast_domain::organization::Organization;
+use holdfast_domain::test_mode::{MessageChannel, TestMessage};
+use holdfast_domain::user::SignInLink;
+use holdfast_service::access::sessions;
+use holdfast_service::control::invitations;
+use holdfast_service::inspection::views as inspected;
+use holdfast_service::providers::links;
+use holdfast_service::signing::access_codes;
+use holdfast_service::vault::{completion, copies};
+use holdfast_service::{App, ServiceError, mails, test_mode};
+use holdfast_store::jobs::ClaimedJob;
+use holdfast_store::{
     StoreError, control, envelopes, ledger, organizations, party_invitations, signers, users,
     views, webhooks,
 };
-use crate::texts::Texts;
 
 /// Size limit of an attached copy in bytes. Many servers take mails of 10 MB, and base64 adds a
 /// third to a file.

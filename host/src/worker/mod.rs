@@ -21,10 +21,10 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use self::node::NodeRun;
-use crate::service::log;
-use crate::service::vault::timekeeping;
-use crate::service::{App, components};
-use crate::store;
+use holdfast_service::log;
+use holdfast_service::vault::timekeeping;
+use holdfast_service::{App, components};
+use holdfast_store as store;
 
 /// Runs all background tasks until `stop` is cancelled, then finishes the jobs in progress.
 pub async fn run(app: App, stop: CancellationToken) {

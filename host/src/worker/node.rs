@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
-use crate::domain::id::RequestId;
+use holdfast_domain::id::RequestId;
 
 /// Run of a node. `run` is `<node>/<run>`: the first half is stored in the data folder, the second
 /// is new for each run, so that a node with a copied data folder never mistakes another node's
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_node_keeps_its_name_and_each_run_has_a_new_id() {
-        let folder = crate::test_folder();
+        let folder = tempfile::tempdir().unwrap();
         let first = NodeRun::of(folder.path());
         let beside = NodeRun::of(folder.path());
         assert_eq!(beside.earlier_runs(), None, "the first is still there");
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_truncated_node_name_file_is_replaced() {
-        let folder = crate::test_folder();
+        let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("node"), "req_01jdk7").unwrap();
         let node = NodeRun::of(folder.path());
         let kept = std::fs::read_to_string(folder.path().join("node")).unwrap();

@@ -9,18 +9,18 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::node::NodeRun;
-use crate::domain::organization::Organization;
-use crate::domain::priority::PriorityClass;
-use crate::service::components::{changes, decisions, instance_log};
-use crate::service::control::transfers;
-use crate::service::signing::expiry;
-use crate::service::signing::provider_poll;
-use crate::service::vault::{integrity, orphans};
-use crate::service::webhooks::deliveries;
-use crate::service::{
+use holdfast_domain::organization::Organization;
+use holdfast_domain::priority::PriorityClass;
+use holdfast_service::components::{changes, decisions, instance_log};
+use holdfast_service::control::transfers;
+use holdfast_service::signing::expiry;
+use holdfast_service::signing::provider_poll;
+use holdfast_service::vault::{integrity, orphans};
+use holdfast_service::webhooks::deliveries;
+use holdfast_service::{
     App, ServiceError, access, idempotency, installation, kba, payments, request_log, test_mode,
 };
-use crate::store;
+use holdfast_store as store;
 
 /// Interval of periodic tasks, unless configured.
 const PERIOD: Duration = Duration::from_secs(10);

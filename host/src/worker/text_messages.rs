@@ -4,17 +4,17 @@ use serde::Deserialize as _;
 use sha2::{Digest as _, Sha256};
 
 use super::mails::{DeliveryError, MailSubject};
-use crate::components::providers::messaging::TextMessage;
-use crate::domain::id::MessageId;
-use crate::domain::job::{
+use holdfast_adapters::mail::wording::TextWording;
+use holdfast_components::providers::messaging::TextMessage;
+use holdfast_domain::id::MessageId;
+use holdfast_domain::job::{
     JobPayload as _, MailAddressee, TextAccessCode, TextInvitation, TextReminder,
 };
-use crate::domain::test_mode::{MessageChannel, TestMessage};
-use crate::mail::wording::TextWording;
-use crate::service::messaging::{self, SentText, TextMessageKind};
-use crate::service::signing::access_codes;
-use crate::service::{App, mails, test_mode};
-use crate::store::jobs::ClaimedJob;
+use holdfast_domain::test_mode::{MessageChannel, TestMessage};
+use holdfast_service::messaging::{self, SentText, TextMessageKind};
+use holdfast_service::signing::access_codes;
+use holdfast_service::{App, mails, test_mode};
+use holdfast_store::jobs::ClaimedJob;
 
 /// Sends the text message of a job, unless it is obsolete by now.
 pub(super) async fn deliver(

@@ -150,7 +150,10 @@ const WITHOUT_ROLE: &[(&str, &str)] = &[
 
 /// Returns the routes in the source of the console, as methods and paths.
 fn routes() -> BTreeSet<(String, String)> {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/pages/console/mod.rs");
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/crates/http/src/pages/console/mod.rs"
+    );
     let source = fs::read_to_string(file).unwrap();
     let mut found = BTreeSet::new();
     for route in source.split(".route(").skip(1) {

@@ -1,7 +1,7 @@
 //! A server that is killed repeatedly at any moment loses nothing and repeats nothing.
 //!
 //! Eight envelopes are in flight at a time. Each run of the server ends with SIGKILL: sent by
-//! itself at a named fault point (`host/src/faults.rs`), or from outside at a random time.
+//! itself at a named fault point (`host/crates/base/src/faults.rs`), or from outside at a random time.
 //! `HOLDFAST_KILLS` sets the number of kills for `make crash`; `make test` uses each fault point
 //! once.
 

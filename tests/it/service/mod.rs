@@ -1,4 +1,4 @@
-//! Use cases of the API, in the order of `host/src/service`.
+//! Use cases of the API, in the order of `host/crates/service/src`.
 
 mod access;
 pub mod bulk;

@@ -21,20 +21,21 @@ use project::Project;
 
 use super::output::CommandOutput;
 use super::{Failure, keep, termination};
-use crate::components::ComponentArtifact;
-use crate::components::inspection;
-use crate::components::script::PlayedFarEnd;
-use crate::config::{Config, DeploymentEnvironment};
-use crate::domain::clock::Clock;
-use crate::domain::component::Slot;
-use crate::domain::id::{KeyId, OrgId};
-use crate::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Role, Scope};
-use crate::keys::BEARER_TOKENS;
-use crate::service::access::users::{self, NewUser, UserManager};
-use crate::service::access::{self, api_keys, sessions};
-use crate::service::{App, Caller};
-use crate::store::organizations;
-use crate::{server, start};
+use crate::server;
+use crate::start;
+use holdfast_base::config::{Config, DeploymentEnvironment};
+use holdfast_base::keys::BEARER_TOKENS;
+use holdfast_components::ComponentArtifact;
+use holdfast_components::inspection;
+use holdfast_components::script::PlayedFarEnd;
+use holdfast_domain::clock::Clock;
+use holdfast_domain::component::Slot;
+use holdfast_domain::id::{KeyId, OrgId};
+use holdfast_domain::organization::{ApiKeyRecord, OrgSettings, Organization, Role, Scope};
+use holdfast_service::access::users::{self, NewUser, UserManager};
+use holdfast_service::access::{self, api_keys, sessions};
+use holdfast_service::{App, Caller};
+use holdfast_store::organizations;
 
 /// Folder of the data unless `--data` names one.
 const DATA: &str = ".holdfast-dev";

@@ -11,8 +11,8 @@ use tokio::process::Command;
 
 use super::DATA;
 use crate::cli::Failure;
-use crate::components::script::{FarEndScript, PlayedFarEnd};
-use crate::http::far_end;
+use holdfast_components::script::{FarEndScript, PlayedFarEnd};
+use holdfast_http::far_end;
 
 /// Folders and files that builds make or install.
 const MADE: [&str; 9] = [

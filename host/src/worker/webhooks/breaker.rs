@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::domain::clock::Timestamp;
+use holdfast_domain::clock::Timestamp;
 
 /// Consecutive failures that open the breaker.
 const FAILURES: u32 = 10;

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use super::breaker::{BreakerState, CircuitBreaker};
 use super::schedule;
-use crate::config::WebhookSettings;
-use crate::delivery::sender::{DeliveryTarget, PATIENCE};
-use crate::domain::clock::Timestamp;
-use crate::domain::id::{DeliveryId, EnvelopeId};
-use crate::domain::webhook::{AttemptOutcome, DeliveryStatus, DisableReason, EndpointHealth};
-use crate::store::deliveries::{AttemptSettlement, DeliveryAttempt, PendingDelivery};
-use crate::store::webhooks::{EndpointLease, OwnedEndpoint};
+use holdfast_adapters::delivery::sender::{DeliveryTarget, PATIENCE};
+use holdfast_base::config::WebhookSettings;
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::id::{DeliveryId, EnvelopeId};
+use holdfast_domain::webhook::{AttemptOutcome, DeliveryStatus, DisableReason, EndpointHealth};
+use holdfast_store::deliveries::{AttemptSettlement, DeliveryAttempt, PendingDelivery};
+use holdfast_store::webhooks::{EndpointLease, OwnedEndpoint};
 
 /// Maximum number of concurrent attempts at one endpoint.
 const AT_ONCE: usize = 8;

@@ -26,15 +26,15 @@ use tokio_util::sync::CancellationToken;
 use self::lane::{AttemptResult, EndpointLane};
 use self::recorder::record;
 use super::node::NodeRun;
-use crate::delivery::sender::{DeliveryPayload, DeliveryTarget};
-use crate::domain::clock::Timestamp;
-use crate::domain::id::OrgId;
-use crate::domain::webhook::{AttemptOutcome, DeliveryStatus};
-use crate::metrics::AttemptLabels;
-use crate::service::App;
-use crate::store::deliveries::{self, PendingDelivery};
-use crate::store::webhooks::{self, EndpointLease, OwnedEndpoint};
-use crate::store::{SqlDialect, StoreError};
+use holdfast_adapters::delivery::sender::{DeliveryPayload, DeliveryTarget};
+use holdfast_base::metrics::AttemptLabels;
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::id::OrgId;
+use holdfast_domain::webhook::{AttemptOutcome, DeliveryStatus};
+use holdfast_service::App;
+use holdfast_store::deliveries::{self, PendingDelivery};
+use holdfast_store::webhooks::{self, EndpointLease, OwnedEndpoint};
+use holdfast_store::{SqlDialect, StoreError};
 
 /// Maximum number of concurrent attempts, in total and for one organization.
 const SLOTS: usize = 512;

@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::DispatcherEvent;
 use super::lane::{AttemptResult, DisableRequest};
-use crate::service::{App, mails, webhooks as webhook_service};
-use crate::store::{StoreError, deliveries, webhooks};
+use holdfast_service::{App, mails, webhooks as webhook_service};
+use holdfast_store::{StoreError, deliveries, webhooks};
 
 /// Maximum number of results in one transaction.
 const BATCH: usize = 128;

@@ -35,15 +35,15 @@ pub fn wait_after(
 
 /// Returns a random number from 0 to 1.
 pub fn chance() -> f64 {
-    let bytes: [u8; 4] = crate::domain::token::random();
+    let bytes: [u8; 4] = holdfast_domain::token::random();
     f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::WebhookSettings;
-    use crate::domain::clock::Timestamp;
+    use holdfast_base::config::WebhookSettings;
+    use holdfast_domain::clock::Timestamp;
 
     const SECOND: Duration = Duration::from_secs(1);
 

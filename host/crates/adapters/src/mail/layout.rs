@@ -1,0 +1,219 @@
+//! Renders a letter as HTML and as text, in the organization's branding.
+//!
+//! Mail clients support little HTML: styles are inline, a table holds
+//! the button because some clients ignore the padding of a link, and
+//! no colour is set that would be unreadable on a dark background.
+
+use maud::{DOCTYPE, Markup, html};
+
+use super::letters::MailContent;
+use holdfast_domain::brand::{BrandColor, BrandLogo, OrganizationBrand};
+use holdfast_domain::organization::Organization;
+
+/// Product name, shown where an organization has no branding.
+const PRODUCT: &str = "holdfast";
+
+/// Branding of an organization's mails.
+pub struct MailBranding {
+    /// Display name of the sender.
+    pub sender: String,
+    /// Heading of the mail when there is no logo.
+    pub heading: String,
+    pub color: BrandColor,
+    pub logo: Option<BrandLogo>,
+}
+
+impl MailBranding {
+    pub fn of(organization: &Organization) -> Self {
+        let OrganizationBrand { name, color, logo } = organization.settings.brand.clone();
+        let branded = name.is_some() || color.is_some() || logo.is_some();
+        let sender = organization.display_name().to_owned();
+        Self {
+            heading: if branded {
+                sender.clone()
+            } else {
+                PRODUCT.to_owned()
+            },
+            sender,
+            color: color.unwrap_or(BrandColor::OURS),
+            logo,
+        }
+    }
+}
+
+/// Renders the plain-text part, with the same wording as the HTML.
+pub fn text(letter: &MailContent, look: &MailBranding) -> String {
+    let mut blocks = vec![greeting(letter)];
+    blocks.extend(letter.paragraphs.iter().cloned());
+    if let Some(button) = &letter.button {
+        let label = [("label", button.label.as_str())];
+        let label = letter.texts.with("mail-button", label);
+        blocks.push(format!("{label}\n{}", button.url));
+    }
+
+    blocks.extend(letter.notes.iter().cloned());
+    // The separator of a signature (RFC 3676, section 4.3), which mail programs fold away in replies.
+    blocks.push(format!("-- \n{}", look.heading));
+    blocks.join("\n\n") + "\n"
+}
+
+/// Renders the HTML part; `logo` is the `cid:` URL of the logo.
+pub fn html(letter: &MailContent, look: &MailBranding, logo: Option<&str>) -> String {
+    let frame = format!(
+        "max-width:560px;margin:0 auto;padding:24px 16px;border-top:4px solid {};\
+         font-family:system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif;\
+         font-size:16px;line-height:1.5",
+        look.color
+    );
+    let language = letter.texts.locale();
+    let page = html! {
+        (DOCTYPE)
+        html lang=(language.as_str()) dir=(language.direction()) {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="supported-color-schemes" content="light dark";
+                title { (letter.subject) }
+            }
+            body style="margin:0;padding:0;color-scheme:light dark" {
+                div style=(frame) {
+                    (head(look, logo))
+                    p { (greeting(letter)) }
+                    @for paragraph in &letter.paragraphs { p { (paragraph) } }
+                    @if let Some(button) = &letter.button {
+                        (self::button(&button.label, &button.url, &look.color))
+                    }
+                    @for note in &letter.notes {
+                        p style="font-size:13px;opacity:0.8" { (note) }
+                    }
+                }
+            }
+        }
+    };
+
+    page.into_string()
+}
+
+/// Renders the logo on white, as many logos are drawn for paper; without one, the name.
+fn head(look: &MailBranding, logo: Option<&str>) -> Markup {
+    html! {
+        @match logo {
+            Some(url) => img src=(url) alt=(look.heading)
+                style="display:block;max-height:56px;max-width:240px;background-color:#ffffff;padding:6px;border-radius:4px";,
+            None => p style="font-size:18px;font-weight:bold;margin:0" { (look.heading) },
+        }
+    }
+}
+
+/// Renders a button with the URL as text below it, so that recipients can check the target.
+fn button(label: &str, url: &str, color: &BrandColor) -> Markup {
+    let cell = format!("background-color:{color};border-radius:6px");
+    // The letters are black or white by the brand's colour, so that they can be read on it.
+    let link = format!(
+        "display:inline-block;padding:12px 20px;color:{};font-weight:bold;text-decoration:none",
+        color.text()
+    );
+    html! {
+        table role="presentation" cellpadding="0" cellspacing="0" border="0" {
+            tr { td bgcolor=(color) style=(cell) { a href=(url) style=(link) { (label) } } }
+        }
+        p style="font-size:13px;word-break:break-all" { (url) }
+    }
+}
+
+fn greeting(letter: &MailContent) -> String {
+    match &letter.to {
+        Some(name) => letter.texts.with("mail-hello", [("name", name.as_str())]),
+        None => letter.texts.text("mail-hello-nobody"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mail::letters::MailButton;
+    use crate::texts::Texts;
+    use holdfast_domain::clock::Timestamp;
+    use holdfast_domain::id::OrgId;
+    use holdfast_domain::organization::OrgSettings;
+
+    fn look(brand: OrganizationBrand) -> MailBranding {
+        MailBranding::of(&Organization {
+            id: OrgId::new(),
+            name: "Maple".into(),
+            settings: OrgSettings {
+                brand,
+                ..OrgSettings::default()
+            },
+            created_at: Timestamp::from_millis(0),
+        })
+    }
+
+    fn letter() -> MailContent {
+        MailContent {
+            texts: Texts::default(),
+            subject: "Sign".into(),
+            to: Some("<b>Ann</b>".into()),
+            paragraphs: vec!["Maple & Oak ask you.".into()],
+            button: Some(MailButton {
+                label: "Sign".into(),
+                url: "https://sign.example/abc".into(),
+            }),
+            notes: vec!["For you alone.".into()],
+        }
+    }
+
+    #[test]
+    fn a_mail_without_a_brand_shows_our_name_and_the_organization_as_sender() {
+        let plain = look(OrganizationBrand::default());
+        assert_eq!(
+            (plain.heading.as_str(), plain.sender.as_str()),
+            ("holdfast", "Maple")
+        );
+        assert_eq!(plain.color, BrandColor::OURS);
+
+        let colored = look(OrganizationBrand {
+            color: Some(BrandColor::try_from("#ffd000".to_owned()).unwrap()),
+            ..OrganizationBrand::default()
+        });
+        assert_eq!(colored.heading, "Maple");
+
+        let named = look(OrganizationBrand {
+            name: Some("Maple Motors".into()),
+            ..OrganizationBrand::default()
+        });
+        assert_eq!(named.sender, "Maple Motors");
+    }
+
+    #[test]
+    fn text_and_html_of_a_mail_agree_and_input_is_escaped() {
+        let (letter, look) = (letter(), look(OrganizationBrand::default()));
+        let text = text(&letter, &look);
+        let page = html(&letter, &look, None);
+        for words in [
+            "Maple & Oak ask you.",
+            "https://sign.example/abc",
+            "For you alone.",
+        ] {
+            assert!(text.contains(words), "{text}");
+            let escaped = words.replace('&', "&amp;");
+            assert!(page.contains(&escaped), "{page}");
+        }
+
+        assert!(!page.contains("<b>Ann"), "{page}");
+        assert!(!page.contains("<img"), "{page}");
+    }
+
+    #[test]
+    fn the_mail_button_has_the_brand_colour_and_readable_text() {
+        let yellow = look(OrganizationBrand {
+            color: Some(BrandColor::try_from("#ffd000".to_owned()).unwrap()),
+            ..OrganizationBrand::default()
+        });
+        let page = html(&letter(), &yellow, Some("cid:logo"));
+        assert!(page.contains("background-color:#ffd000"), "{page}");
+        assert!(page.contains("color:#000000"), "{page}");
+        assert!(page.contains("src=\"cid:logo\""), "{page}");
+    }
+}

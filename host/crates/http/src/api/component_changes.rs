@@ -1,0 +1,125 @@
+//! Change requests of components, and the policy of changes, for web-app users with the role `admin` or
+//! `compliance`. Providers and the policy are an admin's.
+
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::components::{ChangingOfficer, ComponentOfficer};
+use crate::error::HttpError;
+use crate::middleware::caller::may;
+use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
+use crate::reply::{Created, CursorReply, DataReply, Found};
+use holdfast_domain::component_change::ChangePolicy;
+use holdfast_domain::id::ChangeId;
+use holdfast_service::App;
+use holdfast_service::components::changes::{self, ChangeView, NewChange, NewReview};
+
+/// Refuses an officer who may not make this change. Reviewing it takes the policy's roles only.
+async fn may_change(app: &App, officer: &ChangingOfficer, id: &str) -> Result<(), HttpError> {
+    // The slot is known from the request only, so it is read before the role is checked.
+    let change = changes::find(app, &officer.caller.org, id).await?;
+    officer.may_change(change.content.change.slot())
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct ChangesQuery {
+    /// Last id of the page before.
+    starting_after: Option<ChangeId>,
+    /// 1 to 100; 20 when absent.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<i64>,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+    ValidQuery(query): ValidQuery<ChangesQuery>,
+) -> Result<CursorReply<ChangeView>, HttpError> {
+    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
+    let after = query.starting_after.as_ref();
+    let found = changes::list(&app, &officer.caller.org, after, limit + 1).await?;
+    Ok(CursorReply::new(found, limit))
+}
+
+/// Requests a change. It has no effect until it is applied.
+pub async fn create(
+    State(app): State<App>,
+    officer: ChangingOfficer,
+    ValidJson(new): ValidJson<NewChange>,
+) -> Result<Created<ChangeView>, HttpError> {
+    officer.may_change(new.change.slot())?;
+    let change = changes::create(&app, &app.management, &officer.into(), new).await?;
+    Ok(DataReply::new(&change))
+}
+
+pub async fn read(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+    ResourceId(id): ResourceId,
+) -> Result<Found<ChangeView>, HttpError> {
+    let change = changes::find(&app, &officer.caller.org, &id).await?;
+    Ok(DataReply::new(&changes::view(&app, change).await?))
+}
+
+/// Reviews a change request. Neither its requester nor the uploader of its component approves it; one
+/// refusal closes it. A later review by the same person replaces the one before.
+pub async fn review(
+    State(app): State<App>,
+    officer: ChangingOfficer,
+    ResourceId(id): ResourceId,
+    ValidJson(new): ValidJson<NewReview>,
+) -> Result<Found<ChangeView>, HttpError> {
+    let change = changes::review(&app, &officer.into(), &id, new).await?;
+    Ok(DataReply::new(&change))
+}
+
+/// Makes an approved change. If another change came first, all approvals are void and the request is
+/// closed.
+pub async fn apply(
+    State(app): State<App>,
+    officer: ChangingOfficer,
+    ResourceId(id): ResourceId,
+) -> Result<Found<ChangeView>, HttpError> {
+    may_change(&app, &officer, &id).await?;
+    let applied = changes::apply(&app, &app.management, &officer.into(), &id).await?;
+    Ok(DataReply::new(&applied))
+}
+
+pub async fn withdraw(
+    State(app): State<App>,
+    officer: ChangingOfficer,
+    ResourceId(id): ResourceId,
+) -> Result<Found<ChangeView>, HttpError> {
+    let change = changes::withdraw(&app, &officer.into(), &id).await?;
+    Ok(DataReply::new(&change))
+}
+
+/// Compares the candidate on past records again. Approvals that were given before are void.
+pub async fn compare(
+    State(app): State<App>,
+    officer: ChangingOfficer,
+    ResourceId(id): ResourceId,
+) -> Result<Found<ChangeView>, HttpError> {
+    may_change(&app, &officer, &id).await?;
+    let compared = changes::compare(&app, &app.management, &officer.into(), &id).await?;
+    Ok(DataReply::new(&compared))
+}
+
+pub async fn policy(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+) -> Result<Found<ChangePolicy>, HttpError> {
+    let policy = changes::policy(&app, &officer.caller.org).await?;
+    Ok(DataReply::new(&policy))
+}
+
+/// Sets the policy of changes. Where it requires approvals already, a change request changes it.
+pub async fn set_policy(
+    State(app): State<App>,
+    officer: ComponentOfficer<may::ChangeProviders>,
+    ValidJson(policy): ValidJson<ChangePolicy>,
+) -> Result<Found<ChangePolicy>, HttpError> {
+    let policy = changes::set_policy(&app, &officer.into(), policy).await?;
+    Ok(DataReply::new(&policy))
+}

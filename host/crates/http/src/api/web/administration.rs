@@ -1,0 +1,130 @@
+//! API keys, settings, and who did what, for users of an organization.
+
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::error::HttpError;
+use crate::middleware::caller::{WebCaller, may};
+use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
+use crate::middleware::once::IdempotencyKeyHeader;
+use crate::reply::{Created, CursorReply, DataReply, Found};
+use holdfast_domain::id::EnvelopeId;
+use holdfast_service::App;
+use holdfast_service::access::api_keys::{self, ApiKeyView, IssuedKey, KeyChange, NewKey};
+use holdfast_service::access::audit::{self, AuditEntry};
+use holdfast_service::organizations::{self, ChangeOrganization, OrganizationView};
+use holdfast_service::vault::integrity::{self, IntegrityFinding};
+
+pub async fn keys(
+    State(app): State<App>,
+    user: WebCaller<may::Integrate>,
+) -> Result<Found<Vec<ApiKeyView>>, HttpError> {
+    let keys = api_keys::list(&app, &user.caller.org).await?;
+    Ok(DataReply::new(&keys))
+}
+
+/// A key can do everything that its scopes permit, so that owners and admins give it. Developers see and end keys.
+pub async fn create_key(
+    State(app): State<App>,
+    user: WebCaller<may::Administer>,
+    once: IdempotencyKeyHeader,
+    ValidJson(new): ValidJson<NewKey>,
+) -> Result<Created<IssuedKey>, HttpError> {
+    once.run(&app, &user.caller, |app, caller, answer| async move {
+        api_keys::create(&app, &caller, new, &answer).await
+    })
+    .await
+}
+
+pub async fn change_key(
+    State(app): State<App>,
+    user: WebCaller<may::Administer>,
+    ResourceId(id): ResourceId,
+    ValidJson(change): ValidJson<KeyChange>,
+) -> Result<Found<ApiKeyView>, HttpError> {
+    let key = api_keys::change(&app, &user.caller, &id, change).await?;
+    Ok(DataReply::new(&key))
+}
+
+pub async fn rotate_key(
+    State(app): State<App>,
+    user: WebCaller<may::Administer>,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+) -> Result<Found<IssuedKey>, HttpError> {
+    once.run(&app, &user.caller, |app, caller, answer| async move {
+        api_keys::rotate(&app, &caller, &id, &answer).await
+    })
+    .await
+}
+
+pub async fn deactivate_key(
+    State(app): State<App>,
+    user: WebCaller<may::Integrate>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<ApiKeyView>, HttpError> {
+    let key = api_keys::deactivate(&app, &user.caller, &id).await?;
+    Ok(DataReply::new(&key))
+}
+
+pub async fn organization(
+    State(app): State<App>,
+    user: WebCaller<may::Administer>,
+) -> Result<Found<OrganizationView>, HttpError> {
+    let organization = organizations::get(&app, &user.caller).await?;
+    Ok(DataReply::new(&organization))
+}
+
+/// Payments, pinned components and the name are the operator's; the policy of changes has operations of its own.
+pub async fn change_organization(
+    State(app): State<App>,
+    user: WebCaller<may::Administer>,
+    ValidJson(change): ValidJson<ChangeOrganization>,
+) -> Result<Found<OrganizationView>, HttpError> {
+    let organization = organizations::change(&app, &user.caller, user.role, change).await?;
+    Ok(DataReply::new(&organization))
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct AuditQuery {
+    /// Last id of the page before.
+    starting_after: Option<String>,
+    /// 1 to 100; 50 when absent.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<i64>,
+}
+
+/// Returns the credential ledger (keys, tokens, settings) and the component ledger in one list. Acts on an envelope
+/// are in its own ledger.
+pub async fn audit_log(
+    State(app): State<App>,
+    user: WebCaller<may::Audit>,
+    ValidQuery(query): ValidQuery<AuditQuery>,
+) -> Result<CursorReply<AuditEntry>, HttpError> {
+    let (_, limit) = page_and_limit(None, query.limit, 50, 100)?;
+    let after = query.starting_after.as_deref();
+    let entries = audit::list(&app, &user.caller, after, limit + 1).await?;
+    Ok(CursorReply::new(entries, limit))
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct FindingsQuery {
+    /// Last envelope of the page before.
+    starting_after: Option<EnvelopeId>,
+    /// 1 to 100; 20 when absent.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<i64>,
+}
+
+/// Returns the envelopes with problems in the last integrity check. Each vaulted envelope is checked every week.
+pub async fn findings(
+    State(app): State<App>,
+    user: WebCaller<may::Audit>,
+    ValidQuery(query): ValidQuery<FindingsQuery>,
+) -> Result<CursorReply<IntegrityFinding>, HttpError> {
+    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
+    let after = query.starting_after.as_ref();
+    let found = integrity::findings(&app, &user.caller, after, limit + 1).await?;
+    Ok(CursorReply::new(found, limit))
+}

@@ -1,0 +1,258 @@
+//! Unknown names: members of a JSON body, parts of a form, query parameters. A misspelt name is
+//! refused, with the nearest known one as a suggestion.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, RwLock};
+
+use aide::generate::GenContext;
+use aide::openapi::{OpenApi, Parameter, PathItem, Paths, ReferenceOr};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::Response;
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value, json};
+
+use crate::error::HttpError;
+use holdfast_service::ValidationIssue;
+
+/// Minimum similarity of a suggestion, from 0 to 1.
+const ALIKE: f64 = 0.8;
+
+/// Returns the known name that was probably meant.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // Camel case is a likely mistake, and differs by separators and case only.
+    let plain = |name: &str| name.replace(['_', '-'], "").to_lowercase();
+    let wanted = plain(name);
+    known
+        .map(|known| (strsim::jaro_winkler(&wanted, &plain(known)), known))
+        .filter(|(alike, _)| *alike >= ALIKE)
+        .max_by(|left, right| left.0.total_cmp(&right.0))
+        .map(|(_, known)| known)
+}
+
+/// Returns a problem such as `Unknown member: templateId; did you mean template_id?`, of a name below `path`.
+pub fn issue(
+    what: &str,
+    name: &str,
+    mut path: Vec<Value>,
+    nearest: Option<&str>,
+) -> ValidationIssue {
+    path.push(name.into());
+    let code = match what {
+        "member" => "unknown_member",
+        "part" => "unknown_part",
+        _ => "unknown_parameter",
+    };
+    // The name is the caller's and can be of any length.
+    let name: String = name.chars().take(100).collect();
+    let message = match nearest {
+        Some(nearest) => format!("Unknown {what}: {name}; did you mean {nearest}?"),
+        None => format!("Unknown {what}: {name}"),
+    };
+
+    ValidationIssue {
+        code: code.into(),
+        expected: format!("a known {what}"),
+        received: name,
+        path,
+        message,
+        nearest: nearest.map(str::to_owned),
+    }
+}
+
+/// Returns a 400 for an unknown form part or query parameter.
+pub fn refusal(what: &str, name: &str, known: &[String]) -> HttpError {
+    let nearest = nearest(name, known.iter().map(String::as_str));
+    let issue = issue(what, name, Vec::new(), nearest);
+    HttpError::bad_request(issue.message.clone()).with_details(json!([issue]))
+}
+
+/// Closes every object of a schema to members that it does not list.
+pub fn close(schema: &mut Value) {
+    match schema {
+        Value::Array(schemas) => schemas.iter_mut().for_each(close),
+        Value::Object(members) => {
+            // A property may be named `properties`, so only an object with schemas counts.
+            if members.get("properties").is_some_and(Value::is_object) {
+                members
+                    .entry("additionalProperties")
+                    // Maps declare their additional members themselves and stay open.
+                    .or_insert(Value::Bool(false));
+            }
+
+            for (keyword, value) in members {
+                match keyword.as_str() {
+                    "properties" | "$defs" => {
+                        let schemas = value.as_object_mut().into_iter();
+                        schemas.flat_map(Map::values_mut).for_each(close);
+                    }
+                    // These keywords hold values, not schemas.
+                    "examples" | "default" | "const" | "enum" => {}
+                    _ => close(value),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Closes the documented schema of a request body, as [`close`] does for the validated one.
+pub fn close_documented(context: &mut GenContext, schema: &Schema) {
+    // Schemas can refer to each other in a circle.
+    let mut open = references(schema.as_value());
+    let mut seen = Vec::new();
+    while let Some(name) = open.pop() {
+        if seen.contains(&name) {
+            continue;
+        }
+
+        if let Some(definition) = context.schema.definitions_mut().get_mut(&name) {
+            close(definition);
+            open.extend(references(definition));
+        }
+
+        seen.push(name);
+    }
+}
+
+/// Returns the names of the definitions that a schema references.
+fn references(schema: &Value) -> Vec<String> {
+    match schema {
+        Value::Array(schemas) => schemas.iter().flat_map(references).collect(),
+        Value::Object(members) => {
+            let own = members.get("$ref").and_then(Value::as_str);
+            let own = own.and_then(|target| target.rsplit('/').next());
+            let below = members.values().flat_map(references);
+            own.map(str::to_owned).into_iter().chain(below).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the part names of a form.
+pub fn parts_of<T: JsonSchema>() -> Arc<[String]> {
+    static KNOWN: LazyLock<RwLock<HashMap<String, Arc<[String]>>>> = LazyLock::new(RwLock::default);
+
+    let id = T::schema_id().into_owned();
+    if let Ok(known) = KNOWN.read()
+        && let Some(names) = known.get(&id)
+    {
+        return names.clone();
+    }
+
+    let schema = schemars::schema_for!(T);
+    let members = schema.get("properties").and_then(Value::as_object);
+    let names: Arc<[String]> = members.into_iter().flat_map(Map::keys).cloned().collect();
+    if let Ok(mut known) = KNOWN.write() {
+        known.insert(id, names.clone());
+    }
+
+    names
+}
+
+/// Query parameters of every documented operation, by method and route.
+#[derive(Default)]
+pub struct QueryParameterIndex(HashMap<(String, String), Arc<[String]>>);
+
+impl QueryParameterIndex {
+    /// Collects them from the description of the routes below `prefix`.
+    pub fn of(document: &OpenApi, prefix: &str) -> Self {
+        let paths = document.paths.iter().flat_map(Paths::iter);
+        let operations = paths.flat_map(|(path, item)| {
+            let operations = item.as_item().into_iter().flat_map(PathItem::iter);
+            operations.map(move |(method, operation)| (path, method, operation))
+        });
+        let known = operations.map(|(path, method, operation)| {
+            let parameters = operation.parameters.iter().filter_map(ReferenceOr::as_item);
+            let names = parameters.filter_map(|parameter| match parameter {
+                Parameter::Query { parameter_data, .. } => Some(parameter_data.name.clone()),
+                _ => None,
+            });
+            let key = (method.to_uppercase(), format!("{prefix}{path}"));
+            (key, names.collect())
+        });
+
+        Self(known.collect())
+    }
+}
+
+/// Query parameters of the requested operation.
+#[derive(Clone)]
+struct KnownQuery(Arc<[String]>);
+
+/// Attaches the operation's query parameters to the request, for [`check_query`].
+pub async fn note_query(
+    State(queries): State<Arc<QueryParameterIndex>>,
+    route: Option<MatchedPath>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    // Most requests have no query, and need no look-up.
+    if let (Some(_), Some(route)) = (request.uri().query(), route) {
+        let key = (request.method().to_string(), route.as_str().to_owned());
+        if let Some(known) = queries.0.get(&key) {
+            request.extensions_mut().insert(KnownQuery(known.clone()));
+        }
+    }
+    next.run(request).await
+}
+
+/// Refuses a query parameter that the operation does not have. Runs after the credential was
+/// checked; operations without a credential (callbacks, downloads) accept any parameter.
+pub fn check_query(parts: &Parts) -> Result<(), HttpError> {
+    let (Some(KnownQuery(known)), Some(query)) =
+        (parts.extensions.get::<KnownQuery>(), parts.uri.query())
+    else {
+        return Ok(());
+    };
+
+    let mut names = url::form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name);
+    match names.find(|name| !known.iter().any(|known| known == name)) {
+        Some(name) => Err(refusal("query parameter", &name, known)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_found_despite_case_and_separators() {
+        let known = ["template_id", "customer_name", "fields_json", "required"];
+        for (name, expected) in [
+            ("templateId", Some("template_id")),
+            ("requird", Some("required")),
+            ("fields", Some("fields_json")),
+            ("colour", None),
+        ] {
+            assert_eq!(nearest(name, known.into_iter()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn schemas_are_closed_except_for_maps() {
+        let mut schema = json!({
+            "properties": {
+                "properties": { "type": "object", "properties": { "a": {} } },
+                "map": { "type": "object", "additionalProperties": true },
+            },
+            "examples": [{ "properties": {} }],
+        });
+        close(&mut schema);
+        assert_eq!(
+            schema,
+            json!({
+                "properties": {
+                    "properties": {
+                        "type": "object", "properties": { "a": {} }, "additionalProperties": false,
+                    },
+                    "map": { "type": "object", "additionalProperties": true },
+                },
+                "examples": [{ "properties": {} }],
+                "additionalProperties": false,
+            })
+        );
+    }
+}

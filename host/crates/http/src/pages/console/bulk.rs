@@ -1,0 +1,579 @@
+//! Bulk send: batches, their clients from a CSV file, live progress, and another try of failures.
+
+use axum::extract::{FromRequestParts as _, Path, Request, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+use schemars::JsonSchema;
+use serde_json::json;
+
+use super::PATH;
+use super::envelopes::unrecorded;
+use super::frame::{Place, export, failed};
+use super::live::LiveList;
+use super::sign_on::to_builder;
+use super::visitor::{ConsoleForm, Visitor};
+use crate::api::web::bulk::progress_stream;
+use crate::error::HttpError;
+use crate::middleware::extract::valid;
+use holdfast_adapters::texts::Texts;
+use holdfast_domain::bulk::{BatchStatus, DocumentSource, ItemStatus};
+use holdfast_domain::organization::Permission;
+use holdfast_service::builder::{StartSession, start};
+use holdfast_service::bulk::{
+    self, BatchOverview, BatchView, ChangeBatch, CreateBatch, SetClients,
+};
+use holdfast_service::envelopes::consent::VaultConsent;
+use holdfast_service::templates::packages;
+use holdfast_service::{App, Caller, ServiceError, customers, templates};
+
+/// Batches and choices of a page.
+const PAGE: i64 = 25;
+const CHOICE: i64 = 100;
+/// Most clients of a batch, as in the API.
+const CLIENTS: usize = 1_000;
+/// Rows of a preview, and most bytes of a table.
+const PREVIEW: usize = 5;
+const TABLE: u64 = 1024 * 1024;
+/// Items of a page; failures are shown first.
+const ITEMS: usize = 200;
+
+fn address(id: &impl std::fmt::Display) -> String {
+    format!("{PATH}/bulk/{id}")
+}
+
+/// Lists the batches, with a form for another one.
+pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::Send) {
+        return refused;
+    }
+
+    let read = async {
+        let (found, _) = bulk::list(&app, &visitor.caller, 1, PAGE).await?;
+        let (templates, _) = templates::list(&app, &visitor.caller, 1, CHOICE).await?;
+        let (packages, _) = packages::list(&app, &visitor.caller, 1, CHOICE).await?;
+        Ok((found, templates, packages))
+    };
+    let (found, templates, packages) = match read.await {
+        Ok(read) => read,
+        Err(error) => return failed(error),
+    };
+
+    let texts = visitor.texts;
+    // A template without fields would ask its clients for nothing, so the list leaves it out.
+    let body = html! {
+        section.card {
+            h2 { (texts.text("bulk-new")) }
+            form method="post" action={ (PATH) "/bulk" } {
+                (visitor.token())
+                div.field {
+                    label for="name" { (texts.text("rules-name")) }
+                    input id="name" name="name" required maxlength="500" autocomplete="off";
+                }
+                div.field {
+                    label for="source" { (texts.text("bulk-document")) }
+                    select id="source" name="source" required {
+                        optgroup label=(texts.text("console-templates")) {
+                            @for one in templates.iter().filter(|one| !one.fields.is_empty()) {
+                                option value=(one.id) { (one.name) }
+                            }
+                        }
+                        optgroup label=(texts.text("console-packages")) {
+                            @for one in &packages { option value=(one.package_id) { (one.name) } }
+                        }
+                    }
+                }
+                label.choice { input type="checkbox" name="add_me" value="yes"; " " (texts.text("bulk-add-me")) }
+                label.choice { input type="checkbox" name="vault" value="yes"; " " (texts.text("bulk-vault")) }
+                button type="submit" { (texts.text("bulk-new")) }
+            }
+        }
+        @if found.is_empty() { p { (texts.text("console-nothing")) } }
+        ul.rows {
+            @for batch in &found {
+                li {
+                    a href=(address(&batch.batch_id)) { (batch.name) }
+                    p.soft {
+                        span.tag { (status(texts, batch.status)) } " "
+                        (batch.sent_count) " / " (batch.total_count) " · " (visitor.moment(batch.created_at))
+                    }
+                }
+            }
+        }
+        (export(texts, "batches.csv"))
+    };
+
+    visitor.live_page(
+        Place::Send,
+        &LiveList::Batches,
+        &texts.text("console-bulk"),
+        body,
+    )
+}
+
+fn status(texts: Texts, status: BatchStatus) -> String {
+    texts.text(match status {
+        BatchStatus::Draft => "batch-draft",
+        BatchStatus::Ready => "batch-ready",
+        BatchStatus::Running => "batch-running",
+        BatchStatus::Completed => "batch-completed",
+        BatchStatus::Cancelled => "batch-cancelled",
+        BatchStatus::Failed => "batch-failed",
+    })
+}
+
+fn item_status(texts: Texts, status: ItemStatus) -> String {
+    texts.text(match status {
+        ItemStatus::Pending => "item-pending",
+        ItemStatus::Running => "item-running",
+        ItemStatus::Sent => "item-sent",
+        ItemStatus::Failed => "item-failed",
+        ItemStatus::Skipped => "item-skipped",
+        ItemStatus::Cancelled => "item-cancelled",
+    })
+}
+
+/// Makes a batch. A template is used as it is; the document of a package is put together in the builder.
+pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Send) {
+        return refused;
+    }
+
+    // One select offers templates and packages, so the prefix of the id decides between them.
+    let source = form.value("source");
+    let is_package = source.starts_with("pkg_");
+    let (kind, member) = if is_package {
+        (DocumentSource::Package, "source_package_id")
+    } else {
+        (DocumentSource::Template, "source_template_id")
+    };
+    let body = json!({
+        "name": form.value("name"), "document_source": kind, member: source,
+        "add_me_as_signer": form.value("add_me") == "yes",
+    });
+    let new = match valid::<CreateBatch>(body) {
+        Ok(new) => new,
+        Err(error) => return error.into_response(),
+    };
+    // Three calls in a row, each in its own transaction. If a later one fails, a draft remains, which
+    // the list shows and its page can delete.
+    let made = async {
+        let caller = &form.visitor.caller;
+        let batch = bulk::create(&app, caller, new, &unrecorded()).await?;
+        let id = batch.batch_id.as_str();
+        if !is_package {
+            let change = json!({ "master_template_id": source });
+            // The body is ours, so a refusal is a mistake of this program and not of the user.
+            let change = valid::<ChangeBatch>(change)
+                .map_err(|_| ServiceError::Internal("a change of a batch".into()))?;
+            bulk::change(&app, caller, id, change).await?;
+        }
+
+        if form.value("vault") == "yes" {
+            // Unattended vaulting needs an acceptance by a person, which is this tick.
+            let consent = VaultConsent {
+                auto_vault_enabled: true,
+                acknowledge_authoritative_copy: true,
+            };
+            bulk::consent(&app, caller, id, &consent, &unrecorded()).await?;
+        }
+
+        Ok(batch)
+    };
+    match made.await {
+        Ok(batch) => Redirect::to(&address(&batch.batch_id)).into_response(),
+        Err(error) => failed(error),
+    }
+}
+
+/// Shows one batch.
+pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::Send) {
+        return refused;
+    }
+    match bulk::overview(&app, &visitor.caller, &id).await {
+        Ok(found) => shown(&visitor, &found),
+        Err(error) => failed(error),
+    }
+}
+
+fn shown(visitor: &Visitor, found: &BatchOverview) -> Response {
+    let texts = visitor.texts;
+    let BatchOverview {
+        batch,
+        counts,
+        items,
+    } = found;
+    let act = |name: &str| format!("{}/{name}", address(&batch.batch_id));
+    let button = |name: &'static str, text: &'static str, kind: &'static str| {
+        html! {
+            form method="post" action=(act(name)) {
+                (visitor.token())
+                button class=(kind) type="submit" { (texts.text(text)) }
+            }
+        }
+    };
+
+    let is_open = matches!(batch.status, BatchStatus::Draft | BatchStatus::Ready);
+    // Failures first, because the list is cut and these need a person. The sort is stable, so the
+    // others stay in sending order.
+    let mut sorted: Vec<_> = items.iter().collect();
+    sorted.sort_by_key(|item| item.status != ItemStatus::Failed);
+    let numbers = [
+        ("pending", "item-pending", counts.pending),
+        ("running", "item-running", counts.running),
+        ("sent", "item-sent", counts.sent),
+        ("failed", "item-failed", counts.failed),
+        ("skipped", "item-skipped", counts.skipped),
+    ];
+
+    // Cancelled items count as done, as in the script of the page. The bar then reaches its end.
+    let done = batch.total_count - counts.pending - counts.running;
+    let body = html! {
+        section.card data-progress=[(batch.status == BatchStatus::Running).then(|| act("events"))] {
+            p { span.tag { (status(texts, batch.status)) } }
+            progress max=(batch.total_count.max(1)) value=(done) aria-label=(texts.text("bulk-progress")) {}
+            p.soft {
+                @for (name, text, number) in numbers {
+                    (texts.text(text)) ": " strong data-count=(name) { (number) } " "
+                }
+            }
+            div.actions {
+                @match batch.status {
+                    BatchStatus::Draft => {}
+                    BatchStatus::Ready => (button("submit", "bulk-submit", "")),
+                    BatchStatus::Running => (button("cancel", "bulk-cancel", "danger")),
+                    _ if counts.failed > 0 => (button("retry", "bulk-retry", "")),
+                    _ => {}
+                }
+                @if is_open && batch.source_package_id.is_some() { (button("edit", "template-edit", "quiet")) }
+                @if is_open { (button("delete", "bulk-delete", "quiet")) }
+            }
+        }
+        @if is_open { (clients_form(visitor, batch)) }
+        @if !sorted.is_empty() {
+            section.card {
+                h2 { (texts.text("bulk-clients")) }
+                p { a href=(act("clients.csv")) download { (texts.text("console-export")) } }
+                ul.rows {
+                    @for item in sorted.iter().take(ITEMS) {
+                        li {
+                            p {
+                                @match &item.envelope_id {
+                                    Some(envelope) => { a href={ (PATH) "/envelopes/" (envelope) } { (item.customer_name) } }
+                                    None => { strong { (item.customer_name) } }
+                                }
+                                " " span.tag.wrong[item.status == ItemStatus::Failed] { (item_status(texts, item.status)) }
+                            }
+                            @if let Some(email) = &item.email { p.soft { (email) } }
+                            @if let Some(error) = &item.error { p.soft { (error) } }
+                        }
+                    }
+                }
+            }
+        }
+    };
+
+    visitor.page(Place::Send, &batch.name, body)
+}
+
+fn clients_form(visitor: &Visitor, batch: &BatchView) -> Markup {
+    let texts = visitor.texts;
+    html! {
+        section.card {
+            h2 { (texts.text("bulk-choose-clients")) }
+            p.soft { (texts.text("bulk-csv-hint")) }
+            form method="post" action={ (address(&batch.batch_id)) "/table" } enctype="multipart/form-data" {
+                (visitor.token())
+                div.field {
+                    label for="file" { (texts.text("bulk-csv")) }
+                    input id="file" name="file" type="file" accept=".csv,text/csv" required;
+                }
+                button type="submit" { (texts.text("bulk-read")) }
+            }
+        }
+    }
+}
+
+/// Fields of the form with a table.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "names the parts of the form")]
+struct TableFields {
+    token: String,
+    file: String,
+}
+
+/// A table of clients.
+struct ClientTable {
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl ClientTable {
+    /// Reads a table with a head. Semicolons and tabs separate values, too, as some spreadsheets write them.
+    fn read(text: &str) -> Result<Self, HttpError> {
+        // Spreadsheets write a byte order mark before the first heading.
+        let text = text.trim_start_matches('\u{feff}');
+        let head = text.lines().next().unwrap_or_default();
+        let separators = [b',', b';', b'\t'];
+        // Only the heading is counted, because values may contain commas of their own.
+        let count = |one: &u8| head.bytes().filter(|byte| byte == one).count();
+        let separator = separators.into_iter().max_by_key(count).unwrap_or(b',');
+        let mut reader = csv::ReaderBuilder::new()
+            .delimiter(separator)
+            .trim(csv::Trim::All)
+            .from_reader(text.as_bytes());
+
+        let wrong = |error: csv::Error| HttpError::bad_request(format!("The table: {error}"));
+        let columns = reader.headers().map_err(wrong)?.iter().map(str::to_owned);
+        let columns: Vec<String> = columns.collect();
+
+        let mut rows = Vec::new();
+        // A file of a megabyte can have far more rows than a batch, so the limit ends the loop early.
+        for row in reader.records() {
+            rows.push(row.map_err(wrong)?.iter().map(str::to_owned).collect());
+            if rows.len() > CLIENTS {
+                let why = format!("A batch has at most {CLIENTS} clients");
+                return Err(HttpError::bad_request(why));
+            }
+        }
+
+        if rows.is_empty() {
+            Err(HttpError::bad_request("The table has no rows"))
+        } else {
+            Ok(Self { columns, rows })
+        }
+    }
+
+    /// Returns the column with one of these words in its head, or with an at sign in its values.
+    fn guessed(&self, words: &[&str]) -> usize {
+        let named = self.columns.iter().position(|column| {
+            let column = column.to_lowercase();
+            words.iter().any(|word| column.contains(word))
+        });
+        // A wrong guess does no harm, because the user confirms the columns in the form.
+        named.unwrap_or_default()
+    }
+
+    /// Returns name and address of each row, or the number of the first row that has none.
+    fn people(&self, name: usize, email: usize) -> Result<Vec<(String, String)>, usize> {
+        // Line 1 of the file is the heading.
+        let rows = self.rows.iter().zip(2..);
+        let people = rows.map(|(row, line)| {
+            let of = |column: usize| row.get(column).cloned().unwrap_or_default();
+            let (name, email) = (of(name), of(email));
+            if customers::is_person(&name, &email) {
+                Ok((name, email))
+            } else {
+                Err(line)
+            }
+        });
+
+        people.collect()
+    }
+}
+
+/// Shows what a table has, and asks which columns count.
+pub async fn table(State(app): State<App>, Path(id): Path<String>, request: Request) -> Response {
+    read_table(&app, &id, request)
+        .await
+        .unwrap_or_else(|answer| answer)
+}
+
+async fn read_table(app: &App, id: &str, request: Request) -> Result<Response, Response> {
+    // The session is checked before the body is read, so that a stranger uploads nothing.
+    let (mut parts, body) = request.into_parts();
+    let visitor = Visitor::from_request_parts(&mut parts, app).await?;
+    if let Some(refused) = visitor.refusal(Permission::Send) {
+        return Err(refused);
+    }
+
+    // An unknown batch is refused before the user chooses columns for it.
+    let batch = bulk::get(app, &visitor.caller, id).await.map_err(failed)?;
+    let request = Request::from_parts(parts, body);
+    let mut form = visitor.upload::<TableFields>(app, request).await?;
+    let file = form.file().map_err(IntoResponse::into_response)?.file;
+    if file.size() > TABLE {
+        let why = format!("The table is larger than {TABLE} bytes");
+        return Err(HttpError::bad_request(why).into_response());
+    }
+
+    // The upload is a file on disk, and reading it would block the thread of other requests.
+    let read = tokio::task::spawn_blocking(|| std::io::read_to_string(file.into_file()?));
+    let read = read
+        .await
+        .map_err(|error| failed(ServiceError::Internal(error.to_string())))?;
+    let not_text = |_| HttpError::bad_request("The table is not UTF-8 text").into_response();
+    let text = read.map_err(not_text)?;
+    let table = ClientTable::read(&text).map_err(IntoResponse::into_response)?;
+
+    // The next form carries the text itself. Nothing is stored until the user confirms the columns.
+    Ok(mapping(
+        &visitor,
+        &batch.id.to_string(),
+        &text,
+        &table,
+        None,
+    ))
+}
+
+fn mapping(
+    visitor: &Visitor,
+    id: &str,
+    text: &str,
+    table: &ClientTable,
+    wrong: Option<usize>,
+) -> Response {
+    let texts = visitor.texts;
+    // Headings in the languages of the console. Any other file starts with its first column.
+    let guesses = [
+        (
+            "name",
+            "rules-name",
+            table.guessed(&["name", "nombre", "nom", "nome", "姓名", "اسم"]),
+        ),
+        (
+            "email",
+            "sign-in-email",
+            table.guessed(&["mail", "correo", "邮", "بريد"]),
+        ),
+    ];
+
+    let body = html! {
+        @if let Some(line) = wrong {
+            p.alarm role="alert" { (texts.with("bulk-wrong-row", [("line", line)])) }
+        }
+        p { (texts.with("bulk-rows", [("count", table.rows.len())])) }
+        form.card method="post" action={ (address(&id)) "/clients" } {
+            (visitor.token())
+            @for (name, label, guess) in guesses {
+                div.field {
+                    label for=(name) { (texts.text(label)) }
+                    select id=(name) name=(name) {
+                        @for (at, column) in table.columns.iter().enumerate() {
+                            option value=(at) selected[at == guess] { (column) }
+                        }
+                    }
+                }
+            }
+            textarea name="table" hidden aria-hidden="true" tabindex="-1" { (text) }
+            button type="submit" { (texts.text("bulk-take")) }
+        }
+        div.scroll tabindex="0" role="region" aria-label=(texts.text("bulk-csv")) {
+            table {
+                thead { tr { @for column in &table.columns { th scope="col" { (column) } } } }
+                tbody {
+                    @for row in table.rows.iter().take(PREVIEW) {
+                        tr { @for value in row { td { (value) } } }
+                    }
+                }
+            }
+        }
+    };
+
+    visitor.page(Place::Send, &texts.text("bulk-choose-clients"), body)
+}
+
+/// Takes the clients of a table.
+pub async fn clients(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Send) {
+        return refused;
+    }
+
+    // Not trimmed like other values: the first cell of a table with tabs may be empty.
+    let text = form.values.get("table").map_or("", String::as_str);
+    let table = match ClientTable::read(text) {
+        Ok(table) => table,
+        Err(error) => return error.into_response(),
+    };
+    // Without a readable number no row has the column, and the first row is refused.
+    let column = |name: &str| form.value(name).parse().unwrap_or(usize::MAX);
+    let people = match table.people(column("name"), column("email")) {
+        Ok(people) => people,
+        Err(line) => return mapping(&form.visitor, &id, text, &table, Some(line)),
+    };
+
+    let caller = &form.visitor.caller;
+    let taken = async {
+        // Checked before customers are created: a wrong id of a batch must leave none behind.
+        bulk::get(&app, caller, &id).await?;
+        let ids = customers::of_people(&app, caller, &people).await?;
+        let clients = SetClients {
+            customer_ids: ids.iter().map(ToString::to_string).collect(),
+        };
+        bulk::set_clients(&app, caller, &id, clients, &unrecorded()).await
+    };
+    match taken.await {
+        Ok(_) => Redirect::to(&address(&id)).into_response(),
+        Err(error) => failed(error),
+    }
+}
+
+/// Submits, stops, repeats or deletes a batch.
+pub async fn act(
+    State(app): State<App>,
+    Path((id, act)): Path<(String, String)>,
+    form: ConsoleForm,
+) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Send) {
+        return refused;
+    }
+
+    let (core, caller, batch) = (app.clone(), form.visitor.caller.clone(), id.clone());
+
+    // Completes even if the browser goes away.
+    let done = tokio::spawn(async move { run(&core, &caller, &batch, &act).await });
+    match done.await {
+        Ok(Ok(Some(to))) => to_builder(&app, form.visitor.texts, &to),
+        Ok(Ok(None)) => Redirect::to(&address(&id)).into_response(),
+        Ok(Err(error)) => failed(error),
+        Err(error) => failed(ServiceError::Internal(error.to_string())),
+    }
+}
+
+/// Performs an act. Returns where it leads to, if that is not the batch.
+async fn run(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    act: &str,
+) -> Result<Option<String>, ServiceError> {
+    match act {
+        "submit" => bulk::submit(app, caller, id, &unrecorded())
+            .await
+            .map(|_| None),
+        "cancel" => bulk::cancel(app, caller, id, &unrecorded())
+            .await
+            .map(|_| None),
+        "retry" => bulk::retry(app, caller, id, &unrecorded())
+            .await
+            .map(|_| None),
+        "delete" => {
+            bulk::delete(app, caller, id).await?;
+            Ok(Some(format!("{}{PATH}/bulk", app.config.console_url())))
+        }
+        "edit" => {
+            // The builder may be on another host, so the way back is a whole URL.
+            let back = format!("{}{}", app.config.console_url(), address(&id));
+            let request = json!({ "batch_id": id, "return_url": back });
+            let request = valid::<StartSession>(request)
+                .map_err(|_| ServiceError::Internal("a session of the builder".into()))?;
+            let issued = start(app, &app.access, &app.pages, caller, &request).await?;
+            Ok(Some(issued.builder_url))
+        }
+        _ => Err(ServiceError::NotFound("Page")),
+    }
+}
+
+/// Streams the progress of a batch.
+pub async fn events(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::Send) {
+        return refused;
+    }
+    progress_stream(app, visitor.caller, id)
+        .await
+        .into_response()
+}

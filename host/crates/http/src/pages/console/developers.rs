@@ -1,0 +1,284 @@
+//! Keys and webhooks: receivers, deliveries with their content and attempts, and sending again.
+
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::PATH;
+use super::envelopes::unrecorded;
+use super::frame::{Place, export, failed};
+use super::live::LiveList;
+use super::visitor::{ConsoleForm, Visitor};
+use holdfast_adapters::texts::Texts;
+use holdfast_domain::organization::{KeyMode, Permission, Scope};
+use holdfast_domain::webhook::DeliveryStatus;
+use holdfast_service::App;
+use holdfast_service::access::api_keys;
+use holdfast_service::webhooks::{
+    self,
+    deliveries::{self, DeliveryView},
+};
+use holdfast_store::deliveries::DeliveryFilter;
+
+/// Deliveries of a page.
+const PAGE: i64 = 25;
+
+/// Shows keys and receivers.
+pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::Integrate) {
+        return refused;
+    }
+
+    let read = async {
+        let keys = api_keys::list(&app, &visitor.caller.org).await?;
+        let receivers = webhooks::list(&app, &visitor.caller, None).await?;
+        Ok((keys, receivers))
+    };
+    let (keys, receivers) = match read.await {
+        Ok(read) => read,
+        Err(error) => return failed(error),
+    };
+
+    let texts = visitor.texts;
+    // Below, an inactive receiver is not called failing, because no attempt is made any more.
+    let body = html! {
+        p { a href={ (PATH) "/requests" } { (texts.text("console-request-log")) } }
+        section.card {
+            h2 { (texts.text("console-receivers")) }
+            @if receivers.is_empty() { p.soft { (texts.text("console-nothing")) } }
+            ul.rows {
+                @for receiver in &receivers {
+                    li {
+                        a href={ (PATH) "/receivers/" (receiver.endpoint_id) } { (receiver.url) }
+                        p.soft {
+                            @match (receiver.is_active, receiver.failing_since) {
+                                (false, _) => span.tag.wrong { (texts.text("console-inactive")) },
+                                (true, Some(since)) => {
+                                    span.tag.wrong { (texts.text("console-failing")) } " " (visitor.moment(since))
+                                }
+                                (true, None) => span.tag { (texts.text("console-active")) },
+                            }
+                            @if let Some(description) = &receiver.description { " " (description) }
+                        }
+                    }
+                }
+            }
+            (export(texts, "receivers.csv"))
+        }
+        section.card {
+            h2 { (texts.text("console-keys")) }
+            @if keys.is_empty() { p.soft { (texts.text("console-nothing")) } }
+            ul.rows {
+                @for key in &keys {
+                    li {
+                        p {
+                            strong { (key.name.as_deref().unwrap_or(key.key_id.as_str())) } " "
+                            span.tag.wrong[!key.active] {
+                                @if key.active { (texts.text("console-active")) } @else { (texts.text("console-inactive")) }
+                            }
+                        }
+                        p.soft {
+                            @if key.mode == KeyMode::Test { span.tag { "TEST" } " " }
+                            code { (key.key_id) } " · " (scopes(&key.scopes))
+                        }
+                        @if let Some(at) = key.last_used_at {
+                            p.soft { (texts.text("console-last-used")) " " (visitor.moment(at)) }
+                        }
+                        (super::keys::acts(&visitor, key))
+                    }
+                }
+            }
+            (export(texts, "keys.csv"))
+        }
+    };
+
+    let body = html! {
+        (body)
+        @if visitor.may(Permission::Administer) { (super::keys::new_key(&visitor)) }
+    };
+    visitor.live_page(
+        Place::Developers,
+        &LiveList::Developers,
+        &texts.text("console-developers"),
+        body,
+    )
+}
+
+fn scopes(scopes: &[Scope]) -> String {
+    let scopes: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
+    scopes.join(", ")
+}
+
+#[derive(Deserialize)]
+pub struct DeliveriesQuery {
+    status: Option<String>,
+    page: Option<String>,
+}
+
+/// Shows the deliveries to a receiver, newest first. Unreadable conditions are ignored.
+pub async fn receiver(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    Query(query): Query<DeliveriesQuery>,
+) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::Integrate) {
+        return refused;
+    }
+
+    let status = query.status.as_deref().and_then(DeliveryStatus::parse);
+    // Bounds the offset that a hand-written address can ask for.
+    let page = query.page.as_deref().and_then(|page| page.parse().ok());
+    let page: i64 = page
+        .filter(|page| (1..=100_000).contains(page))
+        .unwrap_or(1);
+    let filter = DeliveryFilter {
+        status,
+        ..DeliveryFilter::default()
+    };
+    let found = deliveries::list(&app, &visitor.caller, &id, &filter, page, PAGE).await;
+    let (found, total) = match found {
+        Ok(found) => found,
+        Err(error) => return failed(error),
+    };
+
+    let texts = visitor.texts;
+    // The links keep the chosen status, or the second page would be one of another list.
+    let at = |page: i64| {
+        let status = status.map_or("", DeliveryStatus::as_str);
+        format!("{PATH}/receivers/{id}?status={status}&page={page}")
+    };
+    let body = html! {
+        form.search method="get" action={ (PATH) "/receivers/" (id) } {
+            div.field {
+                label for="status" { (texts.text("console-status")) }
+                select id="status" name="status" {
+                    option value="" { (texts.text("console-all-statuses")) }
+                    @for one in DeliveryStatus::ALL {
+                        option value=(one) selected[status == Some(*one)] { (delivery_status(texts, *one)) }
+                    }
+                }
+            }
+            button type="submit" { (texts.text("console-search")) }
+        }
+        @if found.is_empty() { p { (texts.text("console-nothing")) } } @else {
+            ul.rows {
+                @for delivery in &found { li { (row(&visitor, delivery)) } }
+            }
+        }
+        @if page > 1 { p { a href=(at(page - 1)) { (texts.text("console-newer")) } } }
+        @if page.saturating_mul(PAGE) < total { p { a href=(at(page + 1)) { (texts.text("console-earlier")) } } }
+        (export(texts, &format!("receivers/{id}/deliveries.csv")))
+    };
+
+    visitor.live_page(
+        Place::Developers,
+        &LiveList::Deliveries(id),
+        &texts.text("console-deliveries"),
+        body,
+    )
+}
+
+fn delivery_status(texts: Texts, status: DeliveryStatus) -> String {
+    texts.text(match status {
+        DeliveryStatus::Pending => "delivery-pending",
+        DeliveryStatus::Delivered => "delivery-delivered",
+        DeliveryStatus::Failed => "delivery-failed",
+    })
+}
+
+fn row(visitor: &Visitor, delivery: &DeliveryView) -> Markup {
+    html! {
+        a href={ (PATH) "/deliveries/" (delivery.delivery_id) } { (delivery.event_type) }
+        p.soft {
+            span.tag.wrong[delivery.status == DeliveryStatus::Failed] { (delivery_status(visitor.texts, delivery.status)) }
+            " " (visitor.moment(delivery.created_at))
+            @if let Some(error) = &delivery.error { " · " (error) }
+        }
+    }
+}
+
+/// Shows a delivery with its content and attempts.
+pub async fn delivery(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::Integrate) {
+        return refused;
+    }
+
+    let found = match deliveries::get(&app, &visitor.caller, &id).await {
+        Ok(found) => found,
+        Err(error) => return failed(error),
+    };
+    let (texts, view) = (visitor.texts, &found.delivery);
+    let body = html! {
+        p.soft {
+            span.tag { (delivery_status(texts, view.status)) } " " code { (view.delivery_id) } " · "
+            (visitor.moment(view.created_at))
+        }
+        p { a href={ (PATH) "/receivers/" (view.endpoint_id) } { (texts.text("console-deliveries")) } }
+        section.card {
+            h2 { (texts.text("console-attempts")) }
+            @if found.attempts.is_empty() { p.soft { (texts.text("console-nothing")) } }
+            ul.rows {
+                @for attempt in &found.attempts {
+                    li {
+                        p {
+                            strong { (attempt.attempt) } " " (visitor.moment(attempt.at)) " "
+                            @match attempt.response_code {
+                                Some(code) => span.tag { (code) },
+                                None => span.tag.wrong { (texts.text("console-no-answer")) },
+                            }
+                        }
+                        @if let Some(error) = &attempt.error { p.soft { (error) } }
+                        @if let Some(answer) = attempt.response_body.as_ref().filter(|answer| !answer.is_empty()) { pre tabindex="0" { (answer) } }
+                    }
+                }
+            }
+            form method="post" action={ (PATH) "/deliveries/" (view.delivery_id) "/redeliver" } {
+                (visitor.token())
+                button type="submit" { (texts.text("console-send-again")) }
+            }
+        }
+        section.card {
+            h2 { (texts.text("console-content")) }
+            @match &found.payload {
+                Some(payload) => pre tabindex="0" { (format!("{payload:#}")) },
+                None => p.soft { (texts.text("console-nothing")) },
+            }
+        }
+    };
+
+    // Single deliveries have no stream. An attempt changes the list of the receiver, which this page
+    // follows.
+    visitor.live_page(
+        Place::Developers,
+        &LiveList::Deliveries(view.endpoint_id.to_string()),
+        view.event_type.as_str(),
+        body,
+    )
+}
+
+/// Sends the event to its receiver again, as a new delivery, and shows that.
+pub async fn redeliver(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Integrate) {
+        return refused;
+    }
+
+    // A second press makes a second delivery. The receiver recognizes the event by its id, which stays
+    // the same.
+    let caller = &form.visitor.caller;
+    match deliveries::redeliver(&app, caller, &id, &unrecorded()).await {
+        Ok(sent) => {
+            Redirect::to(&format!("{PATH}/deliveries/{}", sent.delivery_id)).into_response()
+        }
+        Err(error) => failed(error),
+    }
+}

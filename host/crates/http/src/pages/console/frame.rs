@@ -1,0 +1,249 @@
+//! Frame of the pages with their navigation, and parts that several of them have.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use maud::{Markup, html};
+
+use super::PATH;
+use super::live::LiveList;
+use super::visitor::Visitor;
+use crate::error::HttpError;
+use crate::pages::look::PageLook;
+use holdfast_adapters::texts::Texts;
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::envelope::EnvelopeStatus;
+use holdfast_domain::organization::{Permission, Role};
+use holdfast_service::ServiceError;
+
+/// Page of the navigation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Home,
+    Envelopes,
+    Send,
+    Templates,
+    Vault,
+    Control,
+    Rules,
+    Developers,
+    Audit,
+    Users,
+    Settings,
+    Operator,
+    Sessions,
+}
+
+/// Returns the answer for an error of a service. Its page comes from the layer around all pages.
+pub fn failed(error: ServiceError) -> Response {
+    HttpError::from(error).into_response()
+}
+
+impl Visitor {
+    /// Renders a page.
+    pub fn page(&self, place: Place, title: &str, body: Markup) -> Response {
+        self.page_with_frames(place, title, body, None)
+    }
+
+    /// Renders a page that follows the changes of a list, if its visitor may read that.
+    pub fn live_page(&self, place: Place, list: &LiveList, title: &str, body: Markup) -> Response {
+        let stream = list.is_open_to(self).then(|| list.address());
+        let main = html! { main.console data-live=[stream] { h1 { (title) } (body) } };
+        self.look(place, title, main, None)
+    }
+
+    /// Renders a page with frames of another origin.
+    pub fn page_with_frames(
+        &self,
+        place: Place,
+        title: &str,
+        body: Markup,
+        frames: Option<String>,
+    ) -> Response {
+        self.look(
+            place,
+            title,
+            html! { main.console { h1 { (title) } (body) } },
+            frames,
+        )
+    }
+
+    fn look(&self, place: Place, title: &str, main: Markup, frames: Option<String>) -> Response {
+        let texts = self.texts;
+        // The navigation leaves out pages that would be refused. Each page checks the permission itself.
+        let places = [
+            (Place::Home, "", "console-home", true),
+            (
+                Place::Envelopes,
+                "/envelopes",
+                "console-envelopes",
+                self.may(Permission::ReadEnvelopes),
+            ),
+            (
+                Place::Send,
+                "/send",
+                "console-send",
+                self.may(Permission::Send),
+            ),
+            (
+                Place::Templates,
+                "/templates",
+                "console-templates",
+                self.may(Permission::ReadEnvelopes),
+            ),
+            (
+                Place::Vault,
+                "/vault",
+                "console-vault",
+                self.may(Permission::ReadEvidence),
+            ),
+            (
+                Place::Control,
+                "/control",
+                "console-control",
+                self.may(Permission::ReadControl),
+            ),
+            (
+                Place::Rules,
+                "/rules",
+                "console-rules",
+                self.may(Permission::ReadEvidence),
+            ),
+            (
+                Place::Developers,
+                "/developers",
+                "console-developers",
+                self.may(Permission::Integrate),
+            ),
+            (
+                Place::Audit,
+                "/audit",
+                "console-audit",
+                self.may(Permission::Audit),
+            ),
+            (
+                Place::Users,
+                "/users",
+                "console-users",
+                self.may(Permission::Administer),
+            ),
+            (
+                Place::Settings,
+                "/settings",
+                "console-settings",
+                self.may(Permission::Administer),
+            ),
+            (
+                Place::Operator,
+                "/operator",
+                "console-operator",
+                self.operates,
+            ),
+            (Place::Sessions, "/sessions", "console-sessions", true),
+        ];
+
+        let markup = html! {
+            header.top.console {
+                p.brand { (self.organization.display_name()) }
+                nav aria-label=(texts.text("console-navigation")) {
+                    @for (one, path, name, _) in places.into_iter().filter(|(.., shown)| *shown) {
+                        a href={ (PATH) (path) } aria-current=[(one == place).then_some("page")] {
+                            (texts.text(name))
+                        }
+                    }
+                }
+                form.leave method="post" action={ (PATH) "/sign-out" } {
+                    (self.token())
+                    span.who { (self.signed_in.user.email) }
+                    button.quiet type="submit" { (texts.text("console-sign-out")) }
+                }
+            }
+            (main)
+        };
+
+        let look = PageLook {
+            frames,
+            ..PageLook::plain(texts)
+        };
+        look.page(StatusCode::OK, title, None, "console", markup)
+    }
+
+    /// Renders the token that every form of the session has.
+    pub fn token(&self) -> Markup {
+        html! { input type="hidden" name="token" value=(self.signed_in.form_token); }
+    }
+
+    /// Renders a moment in the organization's form of dates.
+    pub fn moment(&self, at: Timestamp) -> Markup {
+        let text = self.texts.moment(&self.organization.settings.dates, at);
+        html! { time datetime=(at) { (text) } }
+    }
+}
+
+/// Renders the link to a list as CSV, by its address below the console's.
+pub fn export(texts: Texts, address: &str) -> Markup {
+    html! { p { a href={ (PATH) "/" (address) } download { (texts.text("console-export")) } } }
+}
+
+/// Returns a text as it stands in a query.
+pub fn encoded(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+/// Returns the query of a search, without empty conditions.
+pub fn query<'a>(conditions: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> String {
+    // Browsers send empty fields of a search as well. Links to its other pages stay short without them.
+    let given = conditions
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)));
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(given).finish()
+}
+
+/// Returns the name of a status.
+pub fn status(texts: Texts, status: EnvelopeStatus) -> String {
+    texts.text(match status {
+        EnvelopeStatus::Pending => "status-pending",
+        EnvelopeStatus::Uploaded => "status-uploaded",
+        EnvelopeStatus::Preparing => "status-preparing",
+        EnvelopeStatus::Sent => "status-sent",
+        EnvelopeStatus::Viewed => "status-viewed",
+        EnvelopeStatus::Completed => "status-completed",
+        EnvelopeStatus::Vaulted => "status-vaulted",
+        EnvelopeStatus::VaultedOut => "status-vaulted-out",
+        EnvelopeStatus::Declined => "status-declined",
+        EnvelopeStatus::Voided => "status-voided",
+        EnvelopeStatus::Expired => "status-expired",
+    })
+}
+
+/// Returns the name of a role.
+pub fn role(texts: Texts, role: Role) -> String {
+    texts.text(match role {
+        Role::Owner => "role-owner",
+        Role::Admin => "role-admin",
+        Role::Sender => "role-sender",
+        Role::Compliance => "role-compliance",
+        Role::Auditor => "role-auditor",
+        Role::Controller => "role-controller",
+        Role::Developer => "role-developer",
+        Role::Member => "role-member",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_status_has_a_word_of_its_own() {
+        for (of, word) in [
+            (EnvelopeStatus::Completed, "completed"),
+            (EnvelopeStatus::Vaulted, "in the vault"),
+            (EnvelopeStatus::VaultedOut, "released"),
+            (EnvelopeStatus::Declined, "declined"),
+            (EnvelopeStatus::Expired, "expired"),
+        ] {
+            assert_eq!(status(Texts::default(), of), word);
+        }
+    }
+}

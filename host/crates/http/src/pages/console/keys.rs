@@ -1,0 +1,163 @@
+//! API keys: making, replacing and ending them. A new key is shown once, with a call to try it.
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+use serde_json::{Map, Value, json};
+
+use super::PATH;
+use super::envelopes::unrecorded;
+use super::frame::failed;
+use super::visitor::{ConsoleForm, Visitor};
+use crate::middleware::extract::valid;
+use crate::pages::look::PageLook;
+use holdfast_adapters::texts::Texts;
+use holdfast_domain::organization::{Permission, Scope};
+use holdfast_service::App;
+use holdfast_service::access::api_keys::{self, ApiKeyView, IssuedKey, NewKey};
+
+fn page() -> String {
+    format!("{PATH}/developers")
+}
+
+/// Renders the form for a new key.
+pub fn new_key(visitor: &Visitor) -> Markup {
+    let texts = visitor.texts;
+    html! {
+        details.card {
+            summary { (texts.text("key-new")) }
+            form method="post" action={ (PATH) "/keys" } {
+                (visitor.token())
+                div.field {
+                    label for="name" { (texts.text("rules-name")) }
+                    input id="name" name="name" maxlength="100" autocomplete="off";
+                }
+                label.choice { input type="checkbox" name="test" value="yes"; " " (texts.text("key-test")) }
+                fieldset {
+                    legend { (texts.text("key-scopes")) }
+                    @for scope in Scope::ALL {
+                        label.choice {
+                            input type="checkbox" name={ "scope-" (scope) } value="yes";
+                            " " code { (scope) }
+                        }
+                    }
+                }
+                button type="submit" { (texts.text("key-new")) }
+            }
+        }
+    }
+}
+
+/// Renders what the user may do with a key.
+pub fn acts(visitor: &Visitor, key: &ApiKeyView) -> Markup {
+    let form = |act: &str, text: &'static str| {
+        html! {
+            form method="post" action={ (PATH) "/keys/" (key.key_id) "/" (act) } {
+                (visitor.token())
+                button.quiet type="submit" { (visitor.texts.text(text)) }
+            }
+        }
+    };
+
+    html! {
+        @if key.active {
+            @if visitor.may(Permission::Administer) { (form("rotate", "key-rotate")) }
+            (form("deactivate", "key-deactivate"))
+        }
+    }
+}
+
+/// Makes a key.
+pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Administer) {
+        return refused;
+    }
+    // A key works without its user, so a stolen cookie must not make one.
+    if let Err(asks) = form.confirmed(&app, &page()).await {
+        return asks;
+    }
+
+    let names = form.values.keys();
+    let scopes: Vec<&str> = names
+        .filter_map(|name| name.strip_prefix("scope-"))
+        .collect();
+    // An absent mode means `live`.
+    let mut body = Map::from_iter([("scopes".to_owned(), json!(scopes))]);
+    if !form.value("test").is_empty() {
+        body.insert("mode".into(), "test".into());
+    }
+
+    // A key without a name is shown by its id.
+    if !form.value("name").is_empty() {
+        body.insert("name".into(), form.value("name").into());
+    }
+
+    let new = match valid::<NewKey>(Value::Object(body)) {
+        Ok(new) => new,
+        Err(error) => return error.into_response(),
+    };
+    let made = api_keys::create(&app, &form.visitor.caller, new, &unrecorded()).await;
+    match made {
+        Ok(issued) => shown(&app, form.visitor.texts, &issued),
+        Err(error) => failed(error),
+    }
+}
+
+/// Replaces a key.
+pub async fn rotate(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Administer) {
+        return refused;
+    }
+    // The answer has the new key, so this needs the user and not only the cookie.
+    if let Err(asks) = form.confirmed(&app, &page()).await {
+        return asks;
+    }
+
+    match api_keys::rotate(&app, &form.visitor.caller, &id, &unrecorded()).await {
+        Ok(issued) => shown(&app, form.visitor.texts, &issued),
+        Err(error) => failed(error),
+    }
+}
+
+/// Ends a key.
+pub async fn deactivate(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> Response {
+    // Developers may end a key that has leaked. Only admins make and replace keys.
+    if let Some(refused) = form.visitor.refusal(Permission::Integrate) {
+        return refused;
+    }
+    if let Err(asks) = form.confirmed(&app, &page()).await {
+        return asks;
+    }
+
+    match api_keys::deactivate(&app, &form.visitor.caller, &id).await {
+        Ok(_) => Redirect::to(&page()).into_response(),
+        Err(error) => failed(error),
+    }
+}
+
+/// Shows a new key, this once.
+fn shown(app: &App, texts: Texts, issued: &IssuedKey) -> Response {
+    let call = format!(
+        "curl -H \"X-API-Key: {}\" {}/partner/envelopes",
+        issued.api_key,
+        app.config.base_url()
+    );
+    // The link to the reference has the key behind the `#`, which browsers do not send to servers.
+    let body = html! {
+        p { (texts.text("key-shown")) }
+        pre tabindex="0" { (issued.api_key) }
+        @if issued.key.scopes.contains(&Scope::EnvelopesRead) {
+            p { (texts.text("key-try")) }
+            pre tabindex="0" { (call) }
+        }
+        p { a href={ (app.config.public_url()) "/docs/api#key=" (issued.api_key) } target="_blank" rel="noreferrer" { (texts.text("key-docs")) } }
+        p { a href=(page()) { (texts.text("console-back")) } }
+    };
+
+    PageLook::plain(texts).notice(StatusCode::CREATED, &texts.text("key-new"), None, body)
+}

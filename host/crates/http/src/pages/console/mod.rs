@@ -1,0 +1,239 @@
+//! The console: pages for an organization's own people, signed in with a session.
+//!
+//! | File | Pages |
+//! |---|---|
+//! | `visitor` | who is signed in, and forms with their token |
+//! | `passkeys` | sign-in and confirmation with passkeys, and the own ones |
+//! | `sign_in` | sign-in by a mailed link, sign-out, open sessions |
+//! | `sign_on` | sign-in at the organization's issuer |
+//! | `frame` | frame with the navigation |
+//! | `live` | streams that open pages follow |
+//! | `home` | envelopes by state, findings |
+//! | `envelopes` | search, and acts on several |
+//! | `envelope` | one envelope, with its people and evidence |
+//! | `keys` | API keys: making, replacing and ending them |
+//! | `templates` | templates, their preview, and the way to the builder |
+//! | `sending` | people and values of an envelope |
+//! | `bulk` | bulk send |
+//! | `packages` | packages of templates |
+//! | `vault` | records in the vault |
+//! | `insight` | usage, the request log, and the installation for its operator |
+//! | `settings` | settings of the organization, with its sign-in |
+//! | `people` | users of the organization |
+//! | `control` | records under control, transfers, keys |
+//! | `control_acts` | acts of control, confirmed and signed |
+//! | `developers` | keys, receivers of webhooks, deliveries |
+//! | `rules` | slots, components and their comparison |
+//! | `effective` | calendar of effective dates |
+//! | `changes` | change requests of components |
+//! | `exports` | lists as CSV |
+//! | `audit` | who did what |
+//!
+//! Reading works without a script. Every form has the token of its session, and the session's cookie is sent with
+//! requests from these pages only (`SameSite=Strict`).
+
+mod audit;
+mod bulk;
+mod changes;
+mod control;
+mod control_acts;
+mod developers;
+mod effective;
+mod envelope;
+mod envelopes;
+mod exports;
+mod frame;
+mod home;
+mod insight;
+mod keys;
+mod live;
+mod packages;
+mod passkeys;
+mod people;
+mod rules;
+mod sending;
+mod settings;
+mod sign_in;
+mod sign_on;
+mod templates;
+mod vault;
+mod visitor;
+
+use axum::Router;
+use axum::routing::{get, post};
+
+use self::live::LiveList;
+use holdfast_service::App;
+
+/// Path below which the pages are.
+pub const PATH: &str = "/console";
+/// Path below which the sign-in links are.
+pub const ENTRANCE: &str = "/console/enter";
+
+/// Returns the routes; none where the console is switched off.
+pub fn routes(enabled: bool) -> Router<App> {
+    // Without routes, a switched-off console reads no cookie and answers like an unknown path.
+    if !enabled {
+        return Router::new();
+    }
+
+    let below = |rest: &str| format!("{PATH}{rest}");
+    let live = |list: LiveList| get(move |app, visitor| live::follow(app, visitor, list));
+    Router::new()
+        .route(PATH, get(home::show))
+        .route(&below("/sign-in"), get(sign_in::ask).post(sign_in::send))
+        .route(
+            &below("/enter/{link}/{code}"),
+            get(sign_in::offer).post(sign_in::enter),
+        )
+        .route(&below("/sign-in/passkey"), post(passkeys::sign_in))
+        .route(&below("/sso"), get(sign_on::choose))
+        .route(&below("/sso/callback"), get(sign_on::finish))
+        .route(
+            &below("/sso/{org}"),
+            get(sign_on::offer).post(sign_on::begin),
+        )
+        .route(&below("/confirm"), post(passkeys::confirm))
+        .route(&below("/passkeys"), post(passkeys::add))
+        .route(&below("/passkeys/{id}/remove"), post(passkeys::remove))
+        .route(&below("/sign-out"), post(sign_in::leave))
+        .route(&below("/sessions"), get(sign_in::sessions))
+        .route(&below("/sessions/{id}/end"), post(sign_in::end_session))
+        .route(&below("/envelopes"), get(envelopes::list))
+        .route(&below("/envelopes/{id}"), get(envelope::show))
+        .route(
+            &below("/envelopes/{id}/decisions"),
+            get(envelope::decisions),
+        )
+        // These only show something, but they issue credentials. A POST needs the token of the session.
+        .route(&below("/envelopes/{id}/links"), post(envelope::links))
+        .route(&below("/envelopes/{id}/embed"), post(envelope::embed))
+        .route(&below("/envelopes/{id}/files/{file}"), get(envelope::file))
+        .route(
+            &below("/envelopes/{id}/signers/{position}"),
+            post(envelope::correct),
+        )
+        .route(&below("/envelopes/{id}/remind"), post(envelope::remind))
+        .route(&below("/envelopes/{id}/void"), post(envelope::void))
+        .route(&below("/envelopes/{id}/verify"), post(envelope::verify))
+        .route(&below("/users"), get(people::list).post(people::invite))
+        .route(&below("/users/{id}/role"), post(people::change))
+        .route(&below("/users/{id}/invite"), post(people::invite_again))
+        .route(&below("/users/{id}/end"), post(people::end))
+        .route(&below("/send"), get(sending::choose))
+        .route(
+            &below("/send/{template}"),
+            get(sending::compose).post(sending::send),
+        )
+        .route(
+            &below("/templates"),
+            get(templates::list).post(templates::upload),
+        )
+        .route(&below("/bulk"), get(bulk::list).post(bulk::create))
+        .route(&below("/bulk/{id}"), get(bulk::show))
+        .route(&below("/bulk/{id}/events"), get(bulk::events))
+        .route(&below("/bulk/{id}/table"), post(bulk::table))
+        .route(&below("/bulk/{id}/clients"), post(bulk::clients))
+        // The router prefers the literal paths above, in any order of the calls.
+        .route(&below("/bulk/{id}/{act}"), post(bulk::act))
+        .route(
+            &below("/packages"),
+            get(packages::list).post(packages::create),
+        )
+        .route(&below("/packages/{id}"), post(packages::change))
+        .route(&below("/vault"), get(vault::list))
+        .route(&below("/vault.csv"), get(exports::vault))
+        .route(&below("/live"), live(LiveList::Envelopes))
+        .route(&below("/live/templates"), live(LiveList::Templates))
+        .route(&below("/live/packages"), live(LiveList::Packages))
+        .route(&below("/live/bulk"), live(LiveList::Batches))
+        .route(&below("/live/control"), live(LiveList::Control))
+        .route(&below("/live/control/keys"), live(LiveList::ControlKeys))
+        .route(&below("/live/transfers"), live(LiveList::Transfers))
+        .route(&below("/live/rules"), live(LiveList::Rules))
+        .route(&below("/live/developers"), live(LiveList::Developers))
+        .route(&below("/live/requests"), live(LiveList::Requests))
+        .route(&below("/live/audit"), live(LiveList::Audit))
+        .route(&below("/live/users"), live(LiveList::Users))
+        .route(&below("/live/sessions"), live(LiveList::Sessions))
+        .route(&below("/live/operator"), live(LiveList::Installation))
+        .route(&below("/receivers/{id}/live"), get(live::deliveries))
+        .route(&below("/envelopes/act"), post(envelopes::act_on_several))
+        .route(&below("/templates/{id}"), get(templates::show))
+        .route(
+            &below("/templates/{id}/pages/{page}"),
+            get(templates::picture),
+        )
+        .route(&below("/templates/{id}/preview"), get(templates::preview))
+        .route(&below("/templates/{id}/edit"), post(templates::edit))
+        .route(&below("/templates/{id}/rename"), post(templates::rename))
+        .route(&below("/templates/{id}/delete"), post(templates::delete))
+        .route(&below("/usage"), get(insight::usage))
+        .route(&below("/requests"), get(insight::requests))
+        .route(&below("/requests/{id}"), get(insight::request))
+        .route(&below("/operator"), get(insight::operator))
+        .route(&below("/settings"), get(settings::show))
+        .route(&below("/settings/{part}"), post(settings::save))
+        .route(&below("/developers"), get(developers::show))
+        .route(&below("/keys"), post(keys::create))
+        .route(&below("/keys/{id}/rotate"), post(keys::rotate))
+        .route(&below("/keys/{id}/deactivate"), post(keys::deactivate))
+        .route(&below("/receivers/{id}"), get(developers::receiver))
+        .route(&below("/deliveries/{id}"), get(developers::delivery))
+        .route(
+            &below("/deliveries/{id}/redeliver"),
+            post(developers::redeliver),
+        )
+        .route(&below("/control"), get(control::list))
+        .route(&below("/control/keys"), get(control::keys))
+        .route(&below("/control/records/{id}"), get(control::show))
+        .route(&below("/control/records/{id}/copy"), post(control::copy))
+        .route(&below("/control/{act}/{id}"), post(control_acts::act))
+        .route(&below("/transfers"), get(control::transfers))
+        .route(&below("/transfers/{id}"), get(control::transfer))
+        .route(&below("/transfers/{id}/tape.csv"), get(control::tape))
+        .route(&below("/rules"), get(rules::show))
+        .route(&below("/rules/{slot}"), get(rules::slot))
+        .route(
+            &below("/rules/{slot}/activate/{id}"),
+            post(changes::activate),
+        )
+        .route(
+            &below("/rules/{slot}/roll-back/{id}"),
+            post(changes::roll_back),
+        )
+        .route(&below("/components"), post(rules::upload))
+        .route(&below("/components/{id}"), get(rules::component))
+        .route(&below("/components/{id}/compare"), post(rules::compare))
+        .route(&below("/changes/{id}"), get(changes::show))
+        .route(&below("/changes/{id}/review"), post(changes::review))
+        .route(&below("/changes/{id}/{act}"), post(changes::act))
+        .route(&below("/audit"), get(audit::show))
+        .route(&below("/envelopes.csv"), get(exports::envelopes))
+        .route(&below("/audit.csv"), get(exports::audit))
+        .route(&below("/users.csv"), get(exports::users))
+        .route(&below("/templates.csv"), get(exports::templates))
+        .route(&below("/batches.csv"), get(exports::batches))
+        .route(&below("/bulk/{id}/clients.csv"), get(exports::clients))
+        .route(&below("/transfers.csv"), get(exports::transfers))
+        .route(&below("/packages.csv"), get(exports::packages))
+        .route(&below("/control.csv"), get(exports::records))
+        .route(&below("/control/keys.csv"), get(exports::control_keys))
+        .route(&below("/keys.csv"), get(exports::keys))
+        .route(&below("/receivers.csv"), get(exports::receivers))
+        .route(&below("/changes.csv"), get(exports::changes))
+        .route(&below("/activations.csv"), get(exports::activations))
+        .route(&below("/components.csv"), get(exports::components))
+        .route(&below("/sessions.csv"), get(exports::sessions))
+        .route(
+            &below("/operator/organizations.csv"),
+            get(exports::organizations),
+        )
+        .route(&below("/operator/nodes.csv"), get(exports::nodes))
+        .route(&below("/operator/jobs.csv"), get(exports::jobs))
+        .route(&below("/requests.csv"), get(exports::requests))
+        .route(
+            &below("/receivers/{id}/deliveries.csv"),
+            get(exports::deliveries),
+        )
+}

@@ -1,0 +1,576 @@
+//! Rules and providers: slots with their activations, components, comparisons, and change requests.
+
+use axum::extract::{FromRequestParts as _, Path, Query, Request, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::PATH;
+use super::changes::{generated_groups, past_groups};
+use super::effective;
+use super::frame::{Place, export, failed};
+use super::live::LiveList;
+use super::visitor::{ConsoleForm, Visitor};
+use crate::error::HttpError;
+use crate::middleware::limits;
+use holdfast_adapters::texts::Texts;
+use holdfast_domain::component::{ComponentIdentity, Slot};
+use holdfast_domain::component_change::{ChangeState, RequestedChange, Verdict};
+use holdfast_domain::organization::Permission;
+use holdfast_service::access::windows::LimitedCredential;
+use holdfast_service::components::attestations::{self, OfferedBundles};
+use holdfast_service::components::behaviour::{self, DiffRequest};
+use holdfast_service::components::changes::{self, ChangeView};
+use holdfast_service::components::live_shadow;
+use holdfast_service::components::shadow::{self, ReplayRequest};
+use holdfast_service::components::{
+    self, ActivationView, ComponentOwner, ComponentUpload, ComponentView, SlotView, UPLOAD_LIMIT,
+};
+use holdfast_service::{App, ServiceError};
+
+/// Change requests and components of a page.
+const CHANGES: i64 = 25;
+const COMPONENTS: i64 = 100;
+
+/// Whether the user may change a slot; the policy of changes has none.
+pub fn may_change(visitor: &Visitor, slot: Option<Slot>) -> bool {
+    // Changes of no slot are about the policy and about people. They take the permission that only
+    // owners and admins have.
+    visitor.may(if slot.is_some_and(|slot| !slot.is_provider()) {
+        Permission::ChangeRules
+    } else {
+        Permission::ChangeProviders
+    })
+}
+
+/// Renders a table that scrolls on a phone.
+pub fn scrolling(texts: Texts, columns: &[&'static str], rows: Markup) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(texts.text("rules-differences")) {
+            table {
+                thead { tr { @for column in columns { th scope="col" { (texts.text(column)) } } } }
+                tbody { (rows) }
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub struct RulesQuery {
+    month: Option<String>,
+}
+
+/// Shows slots, a month of effective dates, and change requests.
+pub async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(query): Query<RulesQuery>,
+) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
+        return refused;
+    }
+
+    let owner = ComponentOwner::from(&visitor.caller);
+    let read = async {
+        let slots = components::slots(&app, &app.management, &owner).await?;
+        let changes = changes::list(&app, &visitor.caller.org, None, CHANGES).await?;
+        let policy = changes::policy(&app, &visitor.caller.org).await?;
+        Ok((slots, changes, policy))
+    };
+    let (slots, changes, policy) = match read.await {
+        Ok(read) => read,
+        Err(error) => return failed(error),
+    };
+
+    let texts = visitor.texts;
+    let body = html! {
+        section.card {
+            h2 { (texts.text("console-in-force")) }
+            ul.rows {
+                @for slot in &slots { li { (slot_row(&visitor, slot)) } }
+            }
+            (export(texts, "components.csv"))
+        }
+        (effective::calendar(&visitor, query.month.as_deref(), &slots))
+        section.card {
+            h2 { (texts.text("console-requests")) }
+            p.soft { (texts.with("console-policy", [("count", i64::from(policy.reviews_required))])) }
+            @if changes.is_empty() { p.soft { (texts.text("console-nothing")) } }
+            ul.rows {
+                @for change in &changes { li { (change_row(&visitor, change)) } }
+            }
+            (export(texts, "changes.csv"))
+        }
+        @if visitor.may(Permission::ChangeRules) { (upload_form(&visitor)) }
+    };
+
+    visitor.live_page(
+        Place::Rules,
+        &LiveList::Rules,
+        &texts.text("console-rules"),
+        body,
+    )
+}
+
+fn upload_form(visitor: &Visitor) -> Markup {
+    let texts = visitor.texts;
+    html! {
+        details.card {
+            summary { (texts.text("rules-upload")) }
+            form method="post" action={ (PATH) "/components" } enctype="multipart/form-data" {
+                (visitor.token())
+                div.field {
+                    label for="file" { (texts.text("rules-file")) }
+                    input id="file" name="file" type="file" accept=".wasm,application/wasm" required;
+                }
+                div.field {
+                    label for="name" { (texts.text("rules-name")) }
+                    input id="name" name="name" required maxlength="64" pattern="[a-z0-9\\-]+";
+                }
+                div.field {
+                    label for="version" { (texts.text("rules-version")) }
+                    input id="version" name="version" required maxlength="64";
+                }
+                div.field {
+                    label for="signature" { (texts.text("rules-signature")) }
+                    input id="signature" name="signature" maxlength="200";
+                }
+                button type="submit" { (texts.text("rules-upload")) }
+            }
+        }
+    }
+}
+
+/// Shows a slot: its active component, history, candidates and live comparison.
+pub async fn slot(State(app): State<App>, visitor: Visitor, Path(slot): Path<String>) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
+        return refused;
+    }
+    let Some(slot) = Slot::parse(&slot) else {
+        return failed(ServiceError::NotFound("Slot"));
+    };
+
+    let owner = ComponentOwner::from(&visitor.caller);
+    let read = async {
+        let slots = components::slots(&app, &app.management, &owner).await?;
+        let (found, _) = components::list(&app, &owner, Some(slot), 1, COMPONENTS).await?;
+        // A slot that never had a candidate has no comparison, and that is no error of its page.
+        let live = live_shadow::view(&app, &owner, &visitor.caller.org, slot).await;
+        let live = match live {
+            Ok(live) => Some(live),
+            Err(ServiceError::NotFoundText(_)) => None,
+            Err(error) => return Err(error),
+        };
+
+        let shown = slots.into_iter().find(|one| one.slot == slot);
+        Ok((shown.ok_or(ServiceError::NotFound("Slot"))?, found, live))
+    };
+
+    let (shown, found, live) = match read.await {
+        Ok(read) => read,
+        Err(error) => return failed(error),
+    };
+    let texts = visitor.texts;
+    let body = html! {
+        section.card { (slot_row(&visitor, &shown)) }
+        @if let Some(live) = &live {
+            section.card {
+                h2 { (texts.text("rules-live")) }
+                p { (live.candidate.name) " " (live.candidate.version) }
+                p.soft {
+                    @let numbers = [("compared", live.compared), ("differing", live.differing)];
+                    (texts.with("console-compared", numbers)) " · " (visitor.moment(live.started_at))
+                }
+            }
+        }
+        section.card {
+            h2 { (texts.text("rules-components")) }
+            ul.rows {
+                @for one in &found {
+                    li {
+                        a href={ (PATH) "/components/" (one.component_id) } { (one.name) " " (one.version) }
+                        @if one.component_id == shown.active.component_id { " " span.tag { (texts.text("console-active")) } }
+                        p.soft { (one.uploaded_by) " · " (visitor.moment(one.created_at)) }
+                    }
+                }
+            }
+        }
+        section.card {
+            h2 { (texts.text("rules-history")) }
+            ul.rows {
+                @for one in &shown.history { li { (activation_row(&visitor, one)) } }
+            }
+        }
+    };
+
+    visitor.live_page(Place::Rules, &LiveList::Rules, slot.as_str(), body)
+}
+
+fn activation_row(visitor: &Visitor, one: &ActivationView) -> Markup {
+    let texts = visitor.texts;
+    html! {
+        a href={ (PATH) "/components/" (one.component_id) } { code { (one.component_id) } }
+        p.soft {
+            (texts.text("console-since")) " " (visitor.moment(one.effective_at)) " · " (one.activated_by)
+            @if let Some(instance) = &one.instance { " · " (instance) }
+            @if let Some(reason) = &one.reason { " · " (reason) }
+        }
+        @if let Some(at) = one.rolled_back_at {
+            p.soft { span.tag.wrong { (texts.text("rules-rolled-back")) } " " (visitor.moment(at)) }
+        } @else if may_change(visitor, Some(one.slot)) {
+            details {
+                summary { (texts.text("console-roll-back")) }
+                form method="post" action={ (PATH) "/rules/" (one.slot) "/roll-back/" (one.activation_id) } {
+                    (visitor.token())
+                    @if let Some(instance) = &one.instance { input type="hidden" name="instance" value=(instance); }
+                    (reason_field(texts, one.activation_id.as_str()))
+                    button type="submit" { (texts.text("rules-request-change")) }
+                }
+            }
+        }
+    }
+}
+
+fn reason_field(texts: Texts, of: &str) -> Markup {
+    html! {
+        div.field {
+            label for={ "reason-" (of) } { (texts.text("console-reason")) }
+            input id={ "reason-" (of) } name="reason" required maxlength="500";
+        }
+    }
+}
+
+/// Report of a comparison that the user asked for.
+enum ShownReport {
+    None,
+    Past(Box<shadow::ShadowReport>),
+    Generated(Box<holdfast_components::behaviour::BehaviourDiff>),
+}
+
+/// Shows a component.
+pub async fn component(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
+        return refused;
+    }
+    let page = component_page(&app, &visitor, &id, &ShownReport::None);
+    page.await.unwrap_or_else(failed)
+}
+
+async fn component_page(
+    app: &App,
+    visitor: &Visitor,
+    id: &str,
+    report: &ShownReport,
+) -> Result<Response, ServiceError> {
+    let owner = ComponentOwner::from(&visitor.caller);
+    let component = ComponentView::from(components::get(app, &owner, id).await?);
+    let said = attestations::list(app, &owner, id).await?;
+    let texts = visitor.texts;
+    let action = format!("{PATH}/components/{id}/compare");
+    // Facts can be generated neither for a provider nor for documents, so these have no comparison.
+    let body = html! {
+        section.card {
+            p { strong { (component.slot) } " " (component.version) }
+            p.soft { (component.uploaded_by) " · " (visitor.moment(component.created_at)) }
+            p.soft { "SHA-256 " code { (component.sha256) } }
+            @if let Some(publisher) = &component.signed_by { p { (texts.text("rules-signed-by")) " " (publisher) } }
+            @for one in &said {
+                p.soft {
+                    (one.publisher.as_deref().or(one.identity.as_deref()).unwrap_or("–"))
+                    @if let Some(kind) = &one.predicate_type { " · " (kind) }
+                }
+            }
+            @let run = [("count", component.conformance.vectors), ("own", component.conformance.own_vectors)];
+            p.soft { (texts.with("rules-vectors", run)) }
+            @if behaviour::can_generate(component.slot) {
+                @for (kind, text) in [("generated", "rules-compare-generated"), ("past", "rules-compare-past")] {
+                    form method="post" action=(action) {
+                        (visitor.token())
+                        input type="hidden" name="kind" value=(kind);
+                        button.quiet type="submit" { (texts.text(text)) }
+                    }
+                }
+            }
+        }
+        @match report {
+            ShownReport::None => {}
+            ShownReport::Past(report) => section.card {
+                h2 { (texts.text("rules-compare-past")) }
+                p { (named(&report.active)) " → " (component.name) " " (component.version) }
+                @let numbers = [("compared", report.compared), ("differing", report.differing)];
+                p.soft { (texts.with("console-compared", numbers)) }
+                (past_groups(texts, &report.groups))
+            },
+            ShownReport::Generated(diff) => section.card {
+                h2 { (texts.text("rules-compare-generated")) }
+                p { (named(&diff.before)) " → " (named(&diff.after)) }
+                @for function in &diff.functions {
+                    h3 { (function.function) }
+                    @let asked = function.stopped_after.unwrap_or(function.asked.all());
+                    p.soft { (texts.with("rules-asked", [("asked", asked), ("differing", function.differing)])) }
+                    (generated_groups(texts, &function.groups))
+                }
+            },
+        }
+        @if may_change(visitor, Some(component.slot)) { (activation_form(visitor, &component)) }
+    };
+
+    Ok(visitor.page(Place::Rules, &component.name, body))
+}
+
+fn named(identity: &ComponentIdentity) -> Markup {
+    html! { (identity.name) " " (identity.version) }
+}
+
+fn activation_form(visitor: &Visitor, component: &ComponentView) -> Markup {
+    let texts = visitor.texts;
+    // The API requires the source of rules, and the instance of a provider.
+    html! {
+        section.card {
+            h2 { (texts.text("rules-request-activation")) }
+            form method="post" action={ (PATH) "/rules/" (component.slot) "/activate/" (component.component_id) } {
+                (visitor.token())
+                (reason_field(texts, "activation"))
+                @if component.slot.is_provider() {
+                    div.field {
+                        label for="instance" { (texts.text("rules-instance")) }
+                        input id="instance" name="instance" required maxlength="64";
+                    }
+                } @else {
+                    div.field {
+                        label for="url" { (texts.text("rules-source-url")) }
+                        input id="url" name="url" type="url" required maxlength="500";
+                    }
+                    div.field {
+                        label for="commit" { (texts.text("rules-source-commit")) }
+                        input id="commit" name="commit" required maxlength="100";
+                    }
+                }
+                div.field {
+                    label for="effective_at" { (texts.text("rules-effective")) }
+                    input id="effective_at" name="effective_at" type="datetime-local";
+                }
+                @if !component.slot.is_provider() {
+                    label.choice { input type="checkbox" name="compare" value="yes" checked; " " (texts.text("rules-compare-first")) }
+                }
+                label.choice { input type="checkbox" name="emergency" value="yes"; " " (texts.text("rules-emergency")) }
+                button type="submit" { (texts.text("rules-request-change")) }
+            }
+        }
+    }
+}
+
+/// Compares a component with the active one, on past records or on generated facts.
+pub async fn compare(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> Response {
+    let visitor = &form.visitor;
+    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
+        return refused;
+    }
+
+    // A comparison changes nothing, so reading evidence is enough.
+    let (caller, management) = (&visitor.caller, &app.management);
+    let report = match form.value("kind") {
+        "past" => {
+            // No progress is shown, because a report ends after a minute.
+            let all = ReplayRequest::default();
+            let made = shadow::replay(&app, management, caller, &id, &all, |_| {}).await;
+            made.map(|report| ShownReport::Past(Box::new(report)))
+        }
+        _ => {
+            let usual = DiffRequest::default();
+            let made = behaviour::diff(&app, management, caller, &id, &usual).await;
+            made.map(|report| ShownReport::Generated(Box::new(report)))
+        }
+    };
+    match report {
+        Ok(report) => {
+            let page = component_page(&app, visitor, &id, &report);
+            page.await.unwrap_or_else(failed)
+        }
+        Err(error) => failed(error),
+    }
+}
+
+/// Fields of the upload.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "names the parts of the form")]
+struct UploadFields {
+    token: String,
+    file: String,
+    name: String,
+    version: String,
+    signature: String,
+}
+
+/// Takes a component, which changes nothing until it is activated.
+pub async fn upload(State(app): State<App>, request: Request) -> Response {
+    received(&app, request)
+        .await
+        .unwrap_or_else(|answer| answer)
+}
+
+async fn received(app: &App, request: Request) -> Result<Response, Response> {
+    let (mut parts, body) = request.into_parts();
+    let visitor = Visitor::from_request_parts(&mut parts, app).await?;
+    if let Some(refused) = visitor.refusal(Permission::ChangeRules) {
+        return Err(refused);
+    }
+
+    // Limit and place come before the body: a refused upload of 32 MiB is never read. The place is
+    // held until the function ends, because dropping it gives it back.
+    let owner = ComponentOwner::from(&visitor.caller);
+    let org = visitor.caller.org.as_str();
+    limits::admit(app, LimitedCredential::Uploads, org, &parts)
+        .map_err(IntoResponse::into_response)?;
+    let _place = components::place(app, &app.management, &owner).map_err(failed)?;
+    let request = Request::from_parts(parts, body);
+    let mut form = visitor.upload::<UploadFields>(app, request).await?;
+    let mut text = |name: &str| form.texts.remove(name).unwrap_or_default();
+    let (name, version, signature) = (text("name"), text("version"), text("signature"));
+
+    let file = form.file().map_err(IntoResponse::into_response)?.file;
+    // The same limit as for an upload over the API.
+    if file.size() > UPLOAD_LIMIT {
+        let why = format!("file is larger than {UPLOAD_LIMIT} bytes");
+        return Err(HttpError::bad_request(why).into_response());
+    }
+
+    let upload = ComponentUpload {
+        from: None,
+        name,
+        version,
+        signature: Some(signature).filter(|signature| !signature.is_empty()),
+        bundles: OfferedBundles::default(),
+        file,
+    };
+
+    // Only the inspection finds out the slot, so the service asks for the permission in between.
+    let may = |slot: Slot| {
+        if may_change(&visitor, Some(slot)) {
+            Ok(())
+        } else {
+            Err(HttpError::from(ServiceError::NotAllowed(
+                "Only owners and admins change providers",
+            )))
+        }
+    };
+
+    let added = components::upload(app, &app.management, &owner, upload, may).await;
+    let (component, _) = added.map_err(IntoResponse::into_response)?;
+    let page = format!("{PATH}/components/{}", component.component_id);
+    Ok(Redirect::to(&page).into_response())
+}
+
+fn slot_row(visitor: &Visitor, slot: &SlotView) -> Markup {
+    let now = visitor.now;
+    // Matched by the component, because a node keeps the previous one when it cannot load the newest.
+    let in_force = slot.history.iter().find(|one| {
+        one.rolled_back_at.is_none()
+            && one.effective_at <= now
+            && one.component_id == slot.active.component_id
+    });
+    let planned = slot
+        .history
+        .iter()
+        .filter(|one| one.rolled_back_at.is_none() && one.effective_at > now);
+
+    html! {
+        a href={ (PATH) "/rules/" (slot.slot) } { (slot.slot) }
+        p { a href={ (PATH) "/components/" (slot.active.component_id) } { (slot.active.name) " " (slot.active.version) } }
+        @if let Some(one) = in_force {
+            p.soft {
+                (visitor.texts.text("console-since")) " " (visitor.moment(one.effective_at)) " · " (one.activated_by)
+                @if let Some(reason) = &one.reason { " · " (reason) }
+            }
+        }
+        @for one in planned {
+            p.soft {
+                span.tag { (visitor.texts.text("console-planned")) } " " (visitor.moment(one.effective_at))
+                @if let Some(instance) = &one.instance { " · " (instance) }
+                @if let Some(reason) = &one.reason { " · " (reason) }
+            }
+        }
+        @for instance in &slot.instances {
+            p.soft { (instance.instance) ": " (instance.name) " " (instance.version) }
+        }
+        @if let Some(problem) = &slot.problem { p.problem { (problem) } }
+    }
+}
+
+pub fn change_row(visitor: &Visitor, change: &ChangeView) -> Markup {
+    let texts = visitor.texts;
+    let approvals = [
+        ("given", i64::try_from(change.approvals).unwrap_or(i64::MAX)),
+        (
+            "required",
+            i64::try_from(change.approvals_required).unwrap_or(i64::MAX),
+        ),
+    ];
+
+    html! {
+        p {
+            span.tag { (state(texts, change.state)) } " "
+            a href={ (PATH) "/changes/" (change.change_id) } {
+                @match &change.change {
+                    RequestedChange::Activate { slot, component, .. } => { (slot) ": " (component) }
+                    RequestedChange::RollBack { slot, .. } => { (slot) ": " (texts.text("console-roll-back")) }
+                    RequestedChange::Policy { .. } => { (texts.text("console-policy-change")) }
+                    RequestedChange::SingleSignOn { .. } => { (texts.text("sign-on-title")) }
+                    RequestedChange::InviteUser { email, role } => {
+                        (texts.text("console-invite")) ": " (email) ", " (super::frame::role(texts, *role))
+                    }
+                    RequestedChange::ChangeRole { email, role, .. } => {
+                        (texts.text("console-change-role")) ": " (email) ", " (super::frame::role(texts, *role))
+                    }
+                    RequestedChange::MoveIdentity { email, into_email, .. } => {
+                        (texts.text("console-move-account")) ": " (email)
+                        @if let Some(into) = into_email { " → " (into) }
+                    }
+                }
+            }
+        }
+        p { (change.reason) }
+        p.soft { (change.requested_by) " · " (visitor.moment(change.requested_at)) }
+        @if let Some(source) = &change.source { p.soft { (source.url) " · " code { (source.commit) } } }
+        p.soft { (texts.with("console-approvals", approvals)) }
+        @for review in &change.reviews {
+            p.soft {
+                span.tag.wrong[review.verdict == Verdict::Refuse || review.void.is_some()] { (verdict(texts, review.verdict)) }
+                " " (review.by)
+                @if let Some(comment) = &review.comment { ": " (comment) }
+            }
+        }
+        @if let Some(comparison) = &change.comparison {
+            @let numbers = [("compared", comparison.compared), ("differing", comparison.differing)];
+            p.soft { (texts.with("console-compared", numbers)) }
+        }
+    }
+}
+
+fn state(texts: Texts, state: ChangeState) -> String {
+    texts.text(match state {
+        ChangeState::Open => "change-open",
+        ChangeState::Applied => "change-applied",
+        ChangeState::Refused => "change-refused",
+        ChangeState::Withdrawn => "change-withdrawn",
+        ChangeState::Expired => "change-expired",
+        ChangeState::Outdated => "change-outdated",
+    })
+}
+
+fn verdict(texts: Texts, verdict: Verdict) -> String {
+    texts.text(match verdict {
+        Verdict::Approve => "review-approve",
+        Verdict::Refuse => "review-refuse",
+        Verdict::Comment => "review-comment",
+    })
+}

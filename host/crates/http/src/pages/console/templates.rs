@@ -1,0 +1,392 @@
+//! Templates: the list, one with its pages and fields, a preview as signer, and the field builder.
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts as _, Path, Query, Request, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::PATH;
+use super::envelopes::unrecorded;
+use super::frame::{Place, encoded, export, failed};
+use super::live::LiveList;
+use super::sign_on::to_builder;
+use super::visitor::{ConsoleForm, Visitor};
+use crate::error::HttpError;
+use crate::middleware::extract::valid;
+use crate::pages::builder::{preview_look, preview_page};
+use holdfast_domain::organization::Permission;
+use holdfast_domain::template::{SourceFormat, Template};
+use holdfast_service::builder::{self, FieldBuilderSession, PreviewFields, StartSession, start};
+use holdfast_service::templates::pages::{self, WIDTHS};
+use holdfast_service::templates::{self, ChangeTemplate, CreateTemplate};
+use holdfast_service::{App, ServiceError};
+
+/// Templates of a page.
+const PAGE: i64 = 50;
+/// Most pages that are shown as pictures.
+const PICTURES: usize = 20;
+
+fn address(id: &impl std::fmt::Display) -> String {
+    format!("{PATH}/templates/{id}")
+}
+
+#[derive(Deserialize)]
+pub struct ListQuery {
+    page: Option<i64>,
+}
+
+/// Lists the templates, with a form for another one.
+pub async fn list(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(query): Query<ListQuery>,
+) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
+        return refused;
+    }
+
+    // Bounds the offset that a hand-written address can ask for.
+    let page = query.page.unwrap_or(1).clamp(1, 10_000);
+    let (found, total) = match templates::list(&app, &visitor.caller, page, PAGE).await {
+        Ok(found) => found,
+        Err(error) => return failed(error),
+    };
+    let texts = visitor.texts;
+    let body = html! {
+        @if visitor.may(Permission::Send) { (upload_form(&visitor)) }
+        @if found.is_empty() { p { (texts.text("console-nothing")) } }
+        ul.rows {
+            @for template in &found {
+                li {
+                    a href=(address(&template.id)) { (template.name) }
+                    p.soft {
+                        (template.roles().join(", "))
+                        " · " (texts.with("template-fields", [("count", template.fields.len())]))
+                        " · " (visitor.moment(template.updated_at))
+                    }
+                    @if visitor.may(Permission::Send) && !template.fields.is_empty() {
+                        p { a href={ (PATH) "/send/" (template.id) } { (texts.text("console-send")) } }
+                    }
+                }
+            }
+        }
+        @if total > page * PAGE {
+            p { a href={ (PATH) "/templates?page=" (page + 1) } { (texts.text("console-older")) } }
+        }
+        p { a href={ (PATH) "/packages" } { (texts.text("console-packages")) } }
+        (export(texts, "templates.csv"))
+    };
+
+    visitor.live_page(
+        Place::Templates,
+        &LiveList::Templates,
+        &texts.text("console-templates"),
+        body,
+    )
+}
+
+/// Renders the form that takes a document.
+pub fn upload_form(visitor: &Visitor) -> Markup {
+    let texts = visitor.texts;
+    html! {
+        section.card {
+            h2 { (texts.text("template-new")) }
+            form method="post" action={ (PATH) "/templates" } enctype="multipart/form-data" {
+                (visitor.token())
+                div.field {
+                    label for="file" { (texts.text("template-file")) }
+                    input id="file" name="file" type="file" accept=".pdf,application/pdf" required;
+                }
+                div.field {
+                    label for="name" { (texts.text("rules-name")) }
+                    input id="name" name="name" required maxlength="500" autocomplete="off";
+                }
+                label.choice { input type="checkbox" name="kba_required" value="yes"; " " (texts.text("template-kba")) }
+                label.choice {
+                    input type="checkbox" name="accept_certification_loss" value="yes"; " "
+                    (texts.text("template-certification"))
+                }
+                button type="submit" { (texts.text("template-upload")) }
+            }
+        }
+    }
+}
+
+/// Fields of the form for a new template.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "names the parts of the form")]
+struct TemplateFields {
+    token: String,
+    file: String,
+    name: String,
+    kba_required: String,
+    accept_certification_loss: String,
+}
+
+/// Takes a document. Fields come from its tags; a document without them goes to the builder.
+pub async fn upload(State(app): State<App>, request: Request) -> Response {
+    received(&app, request)
+        .await
+        .unwrap_or_else(|answer| answer)
+}
+
+async fn received(app: &App, request: Request) -> Result<Response, Response> {
+    // The session is checked before the body is read, so that a stranger uploads nothing.
+    let (mut parts, body) = request.into_parts();
+    let visitor = Visitor::from_request_parts(&mut parts, app).await?;
+    if let Some(refused) = visitor.refusal(Permission::Send) {
+        return Err(refused);
+    }
+
+    let form = visitor.upload::<TemplateFields>(app, Request::from_parts(parts, body));
+    let mut form = form.await?;
+    let file = form.file().map_err(IntoResponse::into_response)?;
+    let mut text = |name: &str| form.texts.remove(name).unwrap_or_default();
+    let name = text("name").trim().to_owned();
+    // `CreateTemplate` is built here and not parsed, so no schema checks the name.
+    if name.is_empty() {
+        return Err(HttpError::bad_request("name is required").into_response());
+    }
+
+    let new = CreateTemplate {
+        name,
+        external_id: None,
+        file,
+        fields: None,
+        kba_required: text("kba_required") == "yes",
+        source_format: SourceFormat::Pdf,
+        pricing_table: false,
+        accept_certification_loss: text("accept_certification_loss") == "yes",
+    };
+
+    let made = templates::create(app, &visitor.caller, new, &unrecorded()).await;
+    let made = made.map_err(failed)?;
+    let to = if made.template.fields.is_empty() {
+        address(&made.template.id)
+    } else {
+        format!("{PATH}/send/{}", made.template.id)
+    };
+
+    Ok(Redirect::to(&to).into_response())
+}
+
+/// Shows one template.
+pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
+        return refused;
+    }
+
+    let read = async {
+        let template = templates::get(&app, &visitor.caller, &id).await?;
+        let count = match &template.document {
+            Some(document) => pages::facts(&app, &app.pages, document).await?.len(),
+            None => 0,
+        };
+        Ok((template, count))
+    };
+
+    match read.await {
+        Ok((template, count)) => shown(&visitor, &template, count),
+        Err(error) => failed(error),
+    }
+}
+
+fn shown(visitor: &Visitor, template: &Template, count: usize) -> Response {
+    let texts = visitor.texts;
+    let act = |name: &str| format!("{}/{name}", address(&template.id));
+    let sends = visitor.may(Permission::Send);
+    // Only the first pages of a long document are shown, because each picture is drawn in the sandbox.
+    let body = html! {
+        p.soft {
+            code { (template.id) }
+            @if let Some(external) = &template.external_id { " · " (external) }
+            " · " (visitor.moment(template.updated_at))
+        }
+        @if template.fields.is_empty() { p.alarm { (texts.text("template-no-fields")) } }
+        @if sends {
+            div.actions {
+                @if !template.fields.is_empty() {
+                    a.button href={ (PATH) "/send/" (template.id) } { (texts.text("console-send")) }
+                }
+                form method="post" action=(act("edit")) {
+                    (visitor.token())
+                    button.quiet type="submit" { (texts.text("template-edit")) }
+                }
+            }
+        }
+        section.card {
+            h2 { (texts.text("template-roles")) }
+            ul.rows {
+                @for one in template.roles() {
+                    li {
+                        p { strong { (one) } }
+                        p.soft {
+                            @let own: Vec<&str> = template.fields.iter().filter(|field| field.role == one).map(|field| field.name.as_str()).collect();
+                            (own.join(", "))
+                        }
+                        p { a href={ (act("preview")) "?role=" (encoded(one)) } { (texts.text("template-preview")) } }
+                    }
+                }
+            }
+        }
+        @if count > 0 {
+            section.card {
+                h2 { (texts.text("template-pages")) }
+                div.sheets {
+                    @for number in 1..=count.min(PICTURES) {
+                        img src={ (act("pages")) "/" (number) ".png" } loading="lazy" width="200" height="259"
+                            alt=(texts.with("signing-page", [("number", number), ("count", count)]));
+                    }
+                }
+            }
+        }
+        @if sends {
+            details.card {
+                summary { (texts.text("console-change")) }
+                form method="post" action=(act("rename")) {
+                    (visitor.token())
+                    div.field {
+                        label for="name" { (texts.text("rules-name")) }
+                        input id="name" name="name" value=(template.name) required maxlength="500";
+                    }
+                    button type="submit" { (texts.text("settings-save")) }
+                }
+                form method="post" action=(act("delete")) {
+                    (visitor.token())
+                    button.danger type="submit" { (texts.text("template-delete")) }
+                }
+            }
+        }
+    };
+
+    visitor.page(Place::Templates, &template.name, body)
+}
+
+/// Returns a picture of a page.
+pub async fn picture(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((id, name)): Path<(String, String)>,
+) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
+        return refused;
+    }
+
+    let drawn = async {
+        let not_found = || ServiceError::NotFound("Page");
+        let page = name.strip_suffix(".png").and_then(|page| page.parse().ok());
+        let page = page.ok_or_else(not_found)?;
+        let template = templates::get(&app, &visitor.caller, &id).await?;
+        let document = template.document.ok_or_else(not_found)?.into();
+        pages::picture(&app, &app.pages, &document, page, WIDTHS[0]).await
+    };
+
+    match drawn.await {
+        Ok(picture) => {
+            // The address does not name the document, so a replaced one shows after an hour at most.
+            let headers = [
+                (header::CONTENT_TYPE, "image/png"),
+                (header::CACHE_CONTROL, "private, max-age=3600"),
+            ];
+            (headers, Body::from(picture)).into_response()
+        }
+        Err(error) => failed(error),
+    }
+}
+
+#[derive(Deserialize)]
+pub struct PreviewQuery {
+    role: Option<String>,
+}
+
+/// Shows the form that a signer will get. Nothing is stored.
+pub async fn preview(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    Query(query): Query<PreviewQuery>,
+) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
+        return refused;
+    }
+
+    let made = async {
+        let template = templates::get(&app, &visitor.caller, &id).await?;
+        let first = template.roles().first().map(|role| (*role).to_owned());
+        let shown = PreviewFields {
+            fields: template.fields.clone(),
+            role: query.role.or(first).unwrap_or_default(),
+            values: None,
+        };
+
+        // The preview is made for a session of the builder. This one has no token and ends with the call.
+        let session = FieldBuilderSession {
+            user: visitor.caller.creator(),
+            template,
+            return_url: None,
+        };
+        let form = builder::preview(&app, &app.pages, &session, shown).await?;
+
+        Ok((session.template, form))
+    };
+
+    match made.await {
+        Ok((template, form)) => {
+            let look = preview_look(&form);
+            preview_page(look, &template.name, &address(&template.id), &form)
+        }
+        Err(error) => failed(error),
+    }
+}
+
+/// Opens the builder, which leads back to the template.
+pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Send) {
+        return refused;
+    }
+
+    // The builder may be on another host, so the way back is a whole URL.
+    let back = format!("{}{}", app.config.console_url(), address(&id));
+    let request = json!({ "template_id": id, "return_url": back });
+    let request = match valid::<StartSession>(request) {
+        Ok(request) => request,
+        Err(error) => return error.into_response(),
+    };
+
+    let caller = &form.visitor.caller;
+    match start(&app, &app.access, &app.pages, caller, &request).await {
+        Ok(issued) => to_builder(&app, form.visitor.texts, &issued.builder_url),
+        Err(error) => failed(error),
+    }
+}
+
+/// Renames a template.
+pub async fn rename(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Send) {
+        return refused;
+    }
+
+    let change = match valid::<ChangeTemplate>(json!({ "name": form.value("name") })) {
+        Ok(change) => change,
+        Err(error) => return error.into_response(),
+    };
+    match templates::change(&app, &form.visitor.caller, &id, change).await {
+        Ok(_) => Redirect::to(&address(&id)).into_response(),
+        Err(error) => failed(error),
+    }
+}
+
+/// Deletes a template. Documents that were sent from it stay.
+pub async fn delete(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Send) {
+        return refused;
+    }
+    match templates::delete(&app, &form.visitor.caller, &id).await {
+        Ok(_) => Redirect::to(&format!("{PATH}/templates")).into_response(),
+        Err(error) => failed(error),
+    }
+}

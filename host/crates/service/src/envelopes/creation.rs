@@ -1,0 +1,538 @@
+//! Creating envelopes.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::envelopes::dispatch::{self, SendingOptions};
+use crate::envelopes::lifecycle::{self, LifecycleDecision};
+use crate::envelopes::paper_original::PaperStatement;
+use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
+use crate::events;
+use crate::idempotency::ResponseRecorder;
+use crate::organizations;
+use crate::permits::guard;
+use crate::providers::links;
+use crate::providers::{SigningProvider, provider};
+use crate::templates::warnings;
+use crate::{Caller, Core, ServiceError, ValidationIssue, kba, messaging};
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::collateral::Collateral;
+use holdfast_domain::envelope::{
+    Envelope, EnvelopeKind, OWN_METADATA, PUBLIC_METADATA, PaymentStatus, Recipient, SecuredParty,
+    SentDocument, Signer,
+};
+use holdfast_domain::id::CustomerId;
+use holdfast_domain::jurisdiction::Jurisdiction;
+use holdfast_domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
+use holdfast_domain::template::{DocumentRepair, Template};
+use holdfast_domain::warning::Warning;
+use holdfast_store::fingerprints::{self, Fingerprint};
+use holdfast_store::{customers, envelopes, payments, signers};
+
+/// Limits of a partner's own metadata.
+const METADATA_MEMBERS: usize = 50;
+const METADATA_TEXT: usize = 500;
+
+/// Body of `POST /partner/envelopes`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "envelope_name": "Retail instalment contract 2041",
+    "customer_email": "jordan.lee@example.com",
+    "customer_name": "Jordan Lee",
+    "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da",
+    "external_id": "deal-2041",
+    "secured_party": { "name": "First Example Bank", "role": "assignee" },
+    "signers": [{ "email": "jordan.lee@example.com", "name": "Jordan Lee", "role": "Buyer" }],
+}]))]
+pub struct CreateEnvelope {
+    /// Display name.
+    #[schemars(length(min = 1, max = 500))]
+    pub envelope_name: String,
+    /// Address of the customer, who is looked up or created by it.
+    #[schemars(email)]
+    pub customer_email: String,
+    /// Name of the customer. Updates the stored name.
+    #[schemars(length(min = 1, max = 500))]
+    pub customer_name: String,
+    /// Required to send the envelope on creation.
+    pub template_id: Option<String>,
+    /// The partner's own reference.
+    #[schemars(length(max = 500))]
+    pub external_id: Option<String>,
+    /// Values by template field name.
+    pub prefilled_data: Option<Map<String, Value>>,
+    /// The party to which the contract is assigned.
+    pub secured_party: Option<SecuredParty>,
+    /// Defaults to `esign`.
+    pub envelope_kind: Option<EnvelopeKind>,
+    /// Signers; defaults to the customer.
+    #[schemars(length(min = 1, max = 50))]
+    pub signers: Option<Vec<RequestedSigner>>,
+    /// True (default): signers sign one after the other. False: all at once.
+    pub preserve_signing_order: Option<bool>,
+    /// People who get the signed copy, or may read the document, and do not sign.
+    #[schemars(length(max = 50))]
+    pub recipients: Option<Vec<RequestedRecipient>>,
+    /// True: signers may name another person to sign in their place. Defaults to false.
+    pub allow_delegation: Option<bool>,
+    /// Payment for this envelope, instead of the organization's default.
+    pub payment: Option<RequestedPayment>,
+    /// Page to which signers return after signing or declining, with `envelope_id` and `event`
+    /// (`completed` or `declined`) added to its query. Its origin has to be one of the
+    /// organization's `return_origins`.
+    #[schemars(url, length(max = 2000))]
+    pub return_url: Option<String>,
+    /// What secures the contract. Only keyed hashes of it are stored; they refuse a second pledge of the
+    /// same collateral to another party.
+    #[schemars(length(max = 20))]
+    pub collateral: Option<Vec<Collateral>>,
+    /// Jurisdiction of the chattel paper (UCC §9-306A(b)(1)); the organization's when absent. The certificate
+    /// states it; write it into the contract, too.
+    pub chattel_paper_jurisdiction: Option<Jurisdiction>,
+    /// What became of the paper that the upload of a paper envelope is made from.
+    pub paper_original: Option<PaperStatement>,
+    /// Facts about the contract, such as amounts: up to 50 texts, numbers or booleans, each of at most 500
+    /// characters. Every party of the record sees them.
+    pub metadata: Option<Map<String, Value>>,
+}
+
+/// Payment requested for one envelope.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct RequestedPayment {
+    /// Amount in minor units.
+    #[schemars(range(min = 1, max = 99_999_999))]
+    pub amount_cents: u64,
+    /// ISO 4217 code, three letters.
+    #[schemars(regex(pattern = "^[A-Za-z]{3}$"))]
+    pub currency: String,
+    /// Role of the payer, or `first` (default).
+    #[schemars(length(min = 1, max = 200))]
+    pub payer: Option<String>,
+}
+
+impl CreateEnvelope {
+    fn wanted(&self, organization: &Organization) -> SendingOptions<'_> {
+        let payment = self.payment.as_ref();
+        SendingOptions {
+            signers: self.signers.clone(),
+            preserve_signing_order: self.preserve_signing_order.unwrap_or(true),
+            recipients: self.recipients.clone().unwrap_or_default(),
+            customer: Some((self.customer_email.clone(), self.customer_name.clone())),
+            prefilled: self.prefilled_data.as_ref(),
+            payer: payment.and_then(|payment| payment.payer.as_deref()),
+            refuse_unsigned_roles: organization.settings.refuse_unsigned_roles,
+        }
+    }
+}
+
+/// A created envelope and, if it was sent, the first signer's signing link.
+pub struct CreatedEnvelope {
+    pub envelope: Envelope,
+    pub sign_url: Option<String>,
+    pub warnings: Vec<Warning>,
+}
+
+/// Creates an envelope. With a template, the envelope is sent before this returns; if the
+/// provider fails, nothing is kept.
+pub async fn create(
+    core: &Core,
+    caller: &Caller,
+    request: CreateEnvelope,
+    answer: &ResponseRecorder<CreatedEnvelope>,
+) -> Result<CreatedEnvelope, ServiceError> {
+    let kind = request.envelope_kind.unwrap_or(EnvelopeKind::Esign);
+    // A template has no effect on a paper envelope. The answer has a warning about it.
+    let template = match (&request.template_id, kind) {
+        (Some(id), EnvelopeKind::Esign) => Some(dispatch::sendable(core, caller, id).await?),
+        _ => None,
+    };
+    let now = core.clock.now();
+    let organization = organizations::read(core, &caller.org).await?;
+    let mut envelope = draft(
+        caller,
+        &request,
+        kind,
+        template.as_ref(),
+        &organization,
+        now,
+    );
+
+    // Everything that can refuse the request runs before the provider is called. A submission would have
+    // to be withdrawn.
+    let payment = payment(&request, &organization)?;
+    let collateral = request.collateral.as_deref().unwrap_or_default();
+    let collateral = guard::of_collateral(core, &caller.org, collateral)?;
+    check_return_url(request.return_url.as_deref(), &organization)?;
+    check_metadata(request.metadata.as_ref())?;
+    // Set before the rules are asked, because the payment is one of their facts.
+    envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
+    let begun = lifecycle::first_status(core, &envelope).await?;
+    envelope.status = begun.status;
+
+    let (mut signers, recipients) = match &template {
+        Some(template) => {
+            dispatch::check_fit(core, template, request.prefilled_data.as_ref()).await?;
+            dispatch::plan(core, template, &request.wanted(&organization))?
+        }
+        // Stored for sending later.
+        None if kind == EnvelopeKind::Esign => {
+            let ordered = envelope.sending.preserve_signing_order;
+            let signers = request.signers.clone().unwrap_or_default();
+            let now = core.clock.now();
+            let signers = parties::planned(&core.cipher, &caller.org, signers, ordered, now)?;
+            messaging::check(core, &caller.org, &signers)?;
+            let others = request.recipients.clone().unwrap_or_default();
+            let recipients = parties::recipients(others, &signers);
+            (signers, recipients)
+        }
+        None => (Vec::new(), Vec::new()),
+    };
+
+    let mut signing = None;
+    if let Some(template) = &template {
+        kba::check_step(core, &caller.org, template.kba_required).await?;
+        let prefilled = request.prefilled_data.as_ref();
+        let asked = dispatch::DispatchRequest::of(template, envelope.id.to_string(), prefilled);
+        let at = signing.insert(provider(core, &caller.org, &template.provider_instance)?);
+        let submission = dispatch::submit(core, at, &envelope, asked, &mut signers).await?;
+        envelope.sending.submission = Some(submission);
+    }
+
+    let id = envelope.id.clone();
+    let submitted = (
+        envelope.sending.provider_instance.clone(),
+        envelope.sending.submission.clone(),
+    );
+    let plan = CreationPlan {
+        envelope,
+        repair: template.as_ref().and_then(Template::repair).cloned(),
+        begun,
+        signers,
+        recipients,
+        signing,
+        payment,
+        collateral,
+    };
+
+    let unsigned = template
+        .as_ref()
+        .map(|template| warnings::of_unsigned_roles(template, &plan.signers))
+        .unwrap_or_default();
+    let saved = save(core, caller, plan, &request, unsigned, now, answer).await;
+
+    // The submission exists at the provider, but no envelope names it: withdraw it.
+    if saved.is_err()
+        && let (Some(instance), Some(submission)) = submitted
+    {
+        dispatch::withdraw_unless_named(core, &caller.org, &id, &instance, &submission).await;
+    }
+
+    saved
+}
+
+/// Everything that creating an envelope writes.
+struct CreationPlan {
+    envelope: Envelope,
+    /// What took the place of the upload that the template was made of.
+    repair: Option<DocumentRepair>,
+    begun: LifecycleDecision,
+    signers: Vec<Signer>,
+    recipients: Vec<Recipient>,
+    /// Holds the signing room's records, which the same transaction writes.
+    signing: Option<SigningProvider>,
+    payment: Option<PaymentSettings>,
+    collateral: Vec<Fingerprint>,
+}
+
+/// Checks that people may be sent to `url` afterwards.
+pub fn check_return_url(
+    url: Option<&str>,
+    organization: &Organization,
+) -> Result<(), ServiceError> {
+    // Without this check, a stolen API key could lead signers from a trusted page to any site.
+    match url.filter(|url| !organization.settings.permits_return_to(url)) {
+        None => Ok(()),
+        Some(url) => Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            "unknown_origin",
+            &["return_url"],
+            "a URL at one of the organization's return_origins",
+            url,
+            "The origin of return_url is not registered for this organization",
+        )])),
+    }
+}
+
+/// Checks the partner's own facts about the contract.
+fn check_metadata(metadata: Option<&Map<String, Value>>) -> Result<(), ServiceError> {
+    let Some(metadata) = metadata else {
+        return Ok(());
+    };
+
+    let issue = |path: &[&str], expected: &str, received: String| {
+        let message = "metadata holds facts about the contract";
+        ValidationIssue::new("invalid_metadata", path, expected, received, message)
+    };
+
+    let mut issues = Vec::new();
+    if metadata.len() > METADATA_MEMBERS {
+        let expected = format!("at most {METADATA_MEMBERS} members");
+        issues.push(issue(&["metadata"], &expected, metadata.len().to_string()));
+    }
+
+    // Partners see the members that the service writes itself. The same name must not mean something
+    // else.
+    for (name, value) in metadata {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+        if !(1..=40).contains(&name.len()) || !name.bytes().all(plain) {
+            let expected = "a name of 1 to 40 letters, digits, dots, dashes and underscores";
+            issues.push(issue(&["metadata"], expected, name.clone()));
+        } else if PUBLIC_METADATA.contains(&name.as_str()) {
+            let expected = "another name: this one is taken";
+            issues.push(issue(&["metadata", name], expected, name.clone()));
+        }
+
+        // Each value becomes an attribute of the facts, which is a plain text.
+        let fits = match value {
+            Value::String(text) => text.chars().count() <= METADATA_TEXT,
+            Value::Number(_) | Value::Bool(_) => true,
+            Value::Null | Value::Array(_) | Value::Object(_) => false,
+        };
+        if !fits {
+            let expected =
+                format!("a text of at most {METADATA_TEXT} characters, a number or a boolean");
+            issues.push(issue(&["metadata", name], &expected, String::new()));
+        }
+    }
+
+    if issues.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Invalid(issues))
+    }
+}
+
+/// Returns the payment required before vault-in: the request's, or else the organization's
+/// default.
+fn payment(
+    request: &CreateEnvelope,
+    organization: &Organization,
+) -> Result<Option<PaymentSettings>, ServiceError> {
+    let standing = organization.settings.payment.as_ref();
+    let Some(requested) = &request.payment else {
+        return Ok(standing.cloned());
+    };
+    let Some(currency) = known_currency(&requested.currency) else {
+        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            "unknown_currency",
+            &["payment", "currency"],
+            "a currency of ISO 4217 with minor units",
+            requested.currency.as_str(),
+            format!("{} is no currency to pay in", requested.currency),
+        )]));
+    };
+
+    // The organization's fee applies only in its own currency, and is capped at the amount.
+    let same = standing.filter(|standing| standing.currency == currency);
+    let fee = same.and_then(|standing| standing.platform_fee_cents);
+    Ok(Some(PaymentSettings {
+        amount_cents: requested.amount_cents,
+        currency,
+        connected_account: standing.and_then(|standing| standing.connected_account.clone()),
+        platform_fee_cents: fee.map(|fee| fee.min(requested.amount_cents)),
+        payer: requested
+            .payer
+            .clone()
+            .unwrap_or_else(|| FIRST_PAYER.into()),
+    }))
+}
+
+/// Builds the record before the rules are asked. `save` fills in the customer's id.
+fn draft(
+    caller: &Caller,
+    request: &CreateEnvelope,
+    kind: EnvelopeKind,
+    template: Option<&Template>,
+    organization: &Organization,
+    now: Timestamp,
+) -> Envelope {
+    let days = u64::from(organization.settings.envelope_ttl_days);
+    let mut metadata = Map::new();
+    if let Some(template) = template {
+        metadata.insert("document_source".into(), "template".into());
+        metadata.insert("source_template_id".into(), template.id.as_str().into());
+    } else if kind == EnvelopeKind::Paper {
+        metadata.insert("document_source".into(), "upload".into());
+    } else if let Some(values) = &request.prefilled_data {
+        // Used when the envelope is sent. Partners do not see it.
+        metadata.insert("prefilled_data".into(), Value::Object(values.clone()));
+    }
+
+    if let Some(own) = &request.metadata {
+        metadata.insert(OWN_METADATA.into(), Value::Object(own.clone()));
+    }
+
+    let customer = CustomerId::new();
+    let name = request.envelope_name.clone();
+    let new = Envelope::new(
+        caller.org.clone(),
+        customer,
+        name,
+        kind,
+        caller.creator(),
+        now,
+    );
+
+    let own = organization.settings.chattel_paper_jurisdiction.as_ref();
+    let mut envelope = Envelope {
+        external_id: request.external_id.clone(),
+        template: template.map(|template| template.id.clone()),
+        metadata,
+        secured_party: request.secured_party.clone(),
+        sending: SentDocument {
+            provider_instance: template.map(|template| template.provider_instance.clone()),
+            preserve_signing_order: request.preserve_signing_order.unwrap_or(true),
+            kba_required: template.is_some_and(|template| template.kba_required),
+            return_url: request.return_url.clone(),
+            allow_delegation: request.allow_delegation.unwrap_or(false),
+            ..SentDocument::default()
+        },
+        // An upload was signed elsewhere, so no signer can miss a deadline.
+        expires_at: (kind == EnvelopeKind::Esign).then(|| now + Duration::from_secs(days * 86_400)),
+        ..new
+    };
+
+    envelope.set_jurisdiction(request.chattel_paper_jurisdiction.as_ref().or(own));
+    if let Some(statement) = request.paper_original.clone()
+        && kind == EnvelopeKind::Paper
+    {
+        envelope.set_paper_original(&statement.of(caller, now));
+    }
+
+    envelope
+}
+
+/// Writes the envelope and everything that belongs to it in one transaction.
+async fn save(
+    core: &Core,
+    caller: &Caller,
+    plan: CreationPlan,
+    request: &CreateEnvelope,
+    unsigned: Vec<Warning>,
+    now: Timestamp,
+    answer: &ResponseRecorder<CreatedEnvelope>,
+) -> Result<CreatedEnvelope, ServiceError> {
+    let CreationPlan {
+        mut envelope,
+        repair,
+        begun,
+        mut signers,
+        recipients,
+        signing,
+        payment,
+        collateral,
+    } = plan;
+
+    let mut tx = core.store.begin().await?;
+    // The room's submission commits with the envelope that names it.
+    if let Some(signing) = &signing {
+        signing.write(&mut tx).await?;
+        parties::arrange(core, &mut tx, &envelope, &mut signers).await?;
+    }
+
+    let email = &request.customer_email;
+    let name = &request.customer_name;
+    let customer = customers::upsert_by_email(&mut tx, &caller.org, email, name, now).await?;
+    envelope.customer = customer.id;
+    envelopes::insert(&mut tx, &envelope).await?;
+
+    if let Some(payment) = &payment {
+        let own = request.payment.is_some();
+        payments::insert(&mut tx, &envelope, payment, own, now).await?;
+    }
+
+    // Any organization can upload a document and declare collateral, and its claim holds up the records
+    // of others.
+    if envelope.is_upload() {
+        let (org, declared) = (&envelope.org, collateral.len());
+        guard::permit_claims(core, &mut tx, org, declared, now).await?;
+    }
+
+    fingerprints::insert(&mut tx, &envelope.org, &envelope.id, &collateral).await?;
+    begun.record(&mut tx, &envelope, now).await?;
+    let actor = caller.actor.as_str();
+    let more = repair.map(|repair| ("rewritten".to_owned(), json!(repair)));
+    events::record_created(&mut tx, &envelope, actor, more.into_iter().collect(), now).await?;
+    kba::mark_challenged(&mut tx, &envelope, caller.email.as_deref(), &mut signers).await?;
+    for signer in &signers {
+        signers::insert(&mut tx, &envelope, signer).await?;
+    }
+
+    for recipient in &recipients {
+        signers::insert_recipient(&mut tx, &envelope, recipient).await?;
+    }
+
+    let mut sign_url = None;
+    if let (Some(first), Some(_)) = (signers.first(), &envelope.sending.submission) {
+        dispatch::announce(&mut tx, &envelope, &signers, &recipients, actor, now).await?;
+        sign_url = Some(links::make(core, &mut tx, &envelope, first, links::EMBED_LIFE).await?);
+    }
+
+    let mut warnings = warnings_about(request, envelope.kind, customer.is_new);
+    warnings.extend(unsigned);
+    let created = CreatedEnvelope {
+        envelope,
+        sign_url,
+        warnings,
+    };
+    // The stored answer of the idempotency key commits with the envelope: a repeat cannot create a second
+    // one.
+    answer.commit(tx, &created).await?;
+
+    Ok(created)
+}
+
+/// Warns about facts a new envelope lacks for compliance, and about members without effect.
+fn warnings_about(request: &CreateEnvelope, kind: EnvelopeKind, new: bool) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let named = request.secured_party.as_ref();
+    if named.is_none_or(|party| party.name.trim().is_empty()) {
+        let message = "Without the name of a secured party, check 8 of the compliance will fail";
+        let path = ["secured_party", "name"];
+        // Names the object if it is missing as a whole, and otherwise the member.
+        let path = &path[..1 + usize::from(named.is_some())];
+        warnings.push(Warning::new("secured_party_missing", path, message));
+    }
+
+    if new {
+        let message = format!(
+            "No customer had {} before: one was created",
+            request.customer_email
+        );
+        warnings.push(Warning::new(
+            "unknown_customer",
+            &["customer_email"],
+            message,
+        ));
+    }
+
+    if kind == EnvelopeKind::Paper {
+        // These members would be dropped without a word, because a paper envelope has no signers here.
+        let unused = [
+            ("template_id", request.template_id.is_some()),
+            ("prefilled_data", request.prefilled_data.is_some()),
+            ("signers", request.signers.is_some()),
+            ("recipients", request.recipients.is_some()),
+            ("allow_delegation", request.allow_delegation.is_some()),
+        ];
+
+        for (member, _) in unused.into_iter().filter(|(_, given)| *given) {
+            let message = format!("{member} has no effect on a paper envelope");
+            warnings.push(Warning::new("member_without_effect", &[member], message));
+        }
+    }
+
+    warnings
+}

@@ -1,0 +1,103 @@
+//! The document of an envelope as it was sent, before the first signature, and the files that signers
+//! attached.
+
+use bytes::Bytes;
+
+use crate::documents::{DocumentUpload, admit};
+use crate::envelopes::parties::room_submission;
+use crate::room::attachments::{AttachedFile, FILE_MIB, ReceivedFile, SignersFile};
+use crate::room::form::FormError;
+use crate::{App, Core, ServiceError};
+use holdfast_adapters::files::FilesError;
+use holdfast_base::fair_queue::WorkOwner;
+use holdfast_domain::envelope::{Envelope, EnvelopeKind, StoredFile};
+use holdfast_domain::locale::Message;
+use holdfast_domain::template::Template;
+use holdfast_store::{room, templates};
+
+/// Returns the unsigned document of an envelope.
+///
+/// # Errors
+///
+/// `Conflict` for an envelope without a document, one that was signed elsewhere, and one of another
+/// signing provider if its template has changed since.
+pub async fn unsigned(core: &Core, envelope: &Envelope) -> Result<Bytes, ServiceError> {
+    if envelope.kind == EnvelopeKind::Paper {
+        let why = "Envelope was signed elsewhere: there is no unsigned document";
+        return Err(ServiceError::Conflict(why.into()));
+    }
+    let file = file(core, envelope).await?;
+    let file = file.ok_or_else(|| ServiceError::Conflict("Envelope has no document".into()))?;
+    Ok(core.files.get(&file).await?)
+}
+
+async fn file(core: &Core, envelope: &Envelope) -> Result<Option<StoredFile>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let org = &envelope.org;
+    // The room keeps the document of each submission. Later edits of the template do not reach it.
+    if let Some(id) = room_submission(envelope) {
+        let submission = room::submission(&mut connection, org, id).await?;
+        return Ok(submission.map(|submission| submission.file()));
+    }
+    if let Some(id) = &envelope.template {
+        let template = templates::find(&mut connection, org, id).await?;
+        // The provider has its own copy. After an edit, this template would show another document.
+        let changed = |template: &Template| {
+            envelope.sending.submission.is_some() && template.updated_at > envelope.created_at
+        };
+        if template.as_ref().is_some_and(changed) {
+            let why = "The signing provider keeps the document as it was sent";
+            return Err(ServiceError::Conflict(why.into()));
+        }
+
+        return Ok(template.and_then(|template| template.document));
+    }
+
+    Ok(envelope.upload.clone())
+}
+
+/// Returns the files that signers of an envelope attached, in signing order.
+pub async fn attachments(app: &App, envelope: &Envelope) -> Result<Vec<SignersFile>, ServiceError> {
+    match room_submission(envelope) {
+        Some(submission) => Ok(app.room().attachments(&envelope.org, submission).await?),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Returns one of these files by its SHA-256, with its bytes.
+pub async fn attachment(
+    app: &App,
+    envelope: &Envelope,
+    sha256: &str,
+) -> Result<(AttachedFile, Bytes), ServiceError> {
+    let files = attachments(app, envelope).await?;
+    // Looked up among the files of this envelope only: the hash opens no file of another one.
+    let file = files.iter().find(|file| file.file.sha256 == sha256);
+    let file = file.ok_or(ServiceError::NotFound("Attachment"))?;
+    Ok((file.file.clone(), app.room().attached(file).await?))
+}
+
+/// Attaches an uploaded file to a field of a signer, given with their address; returns its name.
+pub async fn attach(
+    app: &App,
+    envelope: &Envelope,
+    signer: (i64, &str),
+    field: &str,
+    upload: DocumentUpload,
+) -> Result<String, FormError> {
+    // Refused by its size before it takes a place in memory.
+    if upload.file.size() > (FILE_MIB as u64) << 20 {
+        let why = Message::with_limit("problem-attachment-size", FILE_MIB);
+        return Err(FormError::Invalid([(field.to_owned(), why)].into()));
+    }
+
+    let owner = WorkOwner::new(&envelope.org, envelope.id.as_str());
+    let admitted = admit(app, &owner, upload.file.size()).await;
+    let _room = admitted.map_err(|_| FormError::Busy)?;
+    let file = ReceivedFile {
+        bytes: upload.file.read().await.map_err(FilesError::Spool)?,
+        name: upload.file_name,
+    };
+
+    app.room().attach(&envelope.org, signer, field, file).await
+}

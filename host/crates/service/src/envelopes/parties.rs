@@ -1,0 +1,484 @@
+//! The people of an envelope: signers in their order, and recipients who do not sign.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::passcodes::seal_passcode;
+use crate::room::changes::SubmitterPlace;
+use crate::templates::answers;
+use crate::{Core, ServiceError, ValidationIssue};
+use holdfast_base::config::{EMBEDDED, SecretText};
+use holdfast_domain::at_rest::AtRestCipher;
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::envelope::{
+    Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerChannel, SignerKind,
+};
+use holdfast_domain::id::OrgId;
+use holdfast_domain::identity;
+use holdfast_domain::locale::Locale;
+use holdfast_domain::template::Template;
+use holdfast_store::WriteTransaction;
+
+/// One member of `signers[]`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct RequestedSigner {
+    #[schemars(email)]
+    pub email: String,
+    #[schemars(length(min = 1, max = 500))]
+    pub name: String,
+    /// Submitter role of the template; defaults to `Signer 1`, `Signer 2`, … by position. Only an
+    /// `approver` may have a role without fields.
+    #[schemars(length(min = 1, max = 200))]
+    pub role: Option<String>,
+    /// `signer` (default) signs, `approver` approves before or after others, `witness` signs as a
+    /// witness of a signer.
+    pub kind: Option<SignerKind>,
+    /// Place in the signing order; signers with an equal one sign in any order. Given for all signers
+    /// or none, and only with a signing order. Defaults to one after the other.
+    #[schemars(range(min = 1, max = 50))]
+    pub order: Option<i64>,
+    /// What the signer enters before the document opens: nothing (default), a code that the signer gets
+    /// by mail (`email_code`) or as a text message (`sms_code`), or the `passcode`.
+    pub access: Option<SignerAccess>,
+    /// Passcode that the sender has given to the signer by another way, for example by telephone.
+    /// Required for `access` `passcode`, and only then.
+    #[schemars(with = "Option<String>", length(min = 6, max = 64))]
+    pub passcode: Option<SecretText>,
+    /// Mobile number with country code (E.164), for example `+15125550142`; a number without one is
+    /// taken for one of North America. Required for `access` `sms_code` and for text messages.
+    #[schemars(length(min = 8, max = 40))]
+    pub phone: Option<String>,
+    /// How invitations and reminders reach the signer: `email` (default), `sms` or `email_and_sms`.
+    /// The signed copy always comes by e-mail.
+    pub notify_by: Option<SignerChannel>,
+    /// Language of this signer's pages and mails (BCP 47): `en`, `es`, `fr`, `de`, `pt`, `zh-Hans` or
+    /// `ar`, also with a region such as `es-MX`. Defaults to the browser's, then to the organization's.
+    #[schemars(length(min = 2, max = 35))]
+    pub locale: Option<String>,
+    /// Whether the signer is a consumer (15 U.S.C. §7006(1)), as the sender states it. The certificate repeats
+    /// the statement. Absent: nothing is stated.
+    pub consumer: Option<bool>,
+}
+
+/// One member of `recipients[]`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct RequestedRecipient {
+    #[schemars(email)]
+    pub email: String,
+    #[schemars(length(min = 1, max = 500))]
+    pub name: String,
+    /// `cc` (default) gets the signed copy by e-mail; `viewer` gets a link to read the document while
+    /// it is being signed, too.
+    pub kind: Option<RecipientKind>,
+}
+
+/// Plans the signers in signing order; a missing role becomes `Signer N` for position N.
+///
+/// # Errors
+///
+/// `Invalid` for an order, a passcode or a telephone number that does not fit the other members.
+pub fn planned(
+    cipher: &AtRestCipher,
+    org: &OrgId,
+    requested: Vec<RequestedSigner>,
+    preserve_signing_order: bool,
+    now: Timestamp,
+) -> Result<Vec<Signer>, ServiceError> {
+    check_order(&requested, preserve_signing_order)?;
+    check_witnesses(&requested, preserve_signing_order)?;
+    check_passcodes(&requested)?;
+    check_locales(&requested)?;
+    let phones = phones(&requested, now)?;
+    // Sealed, so that a copy of the database does not open documents.
+    let sealed = |passcode: SecretText| seal_passcode(cipher, org, passcode.reveal());
+    let mut signers: Vec<Signer> = requested
+        .into_iter()
+        .zip(phones)
+        .zip(1..)
+        .map(|((signer, phone), number)| {
+            let role = signer.role.unwrap_or_else(|| format!("Signer {number}"));
+            Signer {
+                kind: signer.kind.unwrap_or(SignerKind::Signer),
+                turn: signer.order.unwrap_or(number),
+                access: signer.access.unwrap_or(SignerAccess::None),
+                passcode: signer.passcode.map(sealed),
+                phone,
+                notify_by: signer.notify_by.unwrap_or(SignerChannel::Email),
+                locale: signer.locale.as_deref().and_then(Locale::of_tag),
+                consumer: signer.consumer,
+                // The positions follow the turns, below.
+                ..Signer::new(0, signer.name, signer.email, role)
+            }
+        })
+        .collect();
+
+    // The sort is stable: signers of one turn keep the order of the request.
+    signers.sort_by_key(|signer| signer.turn);
+    for (signer, position) in signers.iter_mut().zip(0..) {
+        signer.position = position;
+    }
+
+    Ok(signers)
+}
+
+fn check_order(requested: &[RequestedSigner], preserved: bool) -> Result<(), ServiceError> {
+    let given = requested.iter().filter_map(|signer| signer.order);
+    let given: Vec<i64> = given.collect();
+    let Some(first) = given.first() else {
+        return Ok(());
+    };
+
+    let (expected, message) = if !preserved {
+        (
+            "no order without preserve_signing_order",
+            "Signers without a signing order have no place in it",
+        )
+    } else if given.len() != requested.len() {
+        (
+            "an order for all signers or none",
+            "Some signers have a place in the signing order and others have none",
+        )
+    } else {
+        return Ok(());
+    };
+
+    let (path, first) = (["signers", "order"], first.to_string());
+    let issue = ValidationIssue::new("signing_order", &path, expected, first, message);
+    Err(ServiceError::Invalid(vec![issue]))
+}
+
+fn check_passcodes(requested: &[RequestedSigner]) -> Result<(), ServiceError> {
+    for (index, signer) in requested.iter().enumerate() {
+        let needs = signer.access == Some(SignerAccess::Passcode);
+        let (code, expected, message) = match (needs, &signer.passcode) {
+            (true, None) => (
+                "passcode_required",
+                "a passcode of 6 to 64 characters",
+                format!("{} is to enter a passcode, and there is none", signer.name),
+            ),
+            // A signer who types the code has no such space, and the entry is trimmed before the
+            // comparison.
+            (true, Some(passcode)) if passcode.reveal().trim() != passcode.reveal() => (
+                "passcode_spaces",
+                "a passcode without spaces at its ends",
+                "The passcode begins or ends with a space".to_owned(),
+            ),
+            (false, Some(_)) => (
+                "passcode_unused",
+                "no passcode unless access is passcode",
+                format!("{} is not asked for the passcode", signer.name),
+            ),
+            _ => continue,
+        };
+
+        // The answer must not repeat the passcode.
+        let path = ["signers", &index.to_string(), "passcode"];
+        let issue = ValidationIssue::new(code, &path, expected, "", message);
+        return Err(ServiceError::Invalid(vec![issue]));
+    }
+
+    Ok(())
+}
+
+/// Returns the telephone numbers in E.164.
+fn phones(
+    requested: &[RequestedSigner],
+    now: Timestamp,
+) -> Result<Vec<Option<String>>, ServiceError> {
+    let number = |(index, signer): (usize, &RequestedSigner)| {
+        let code = signer.access == Some(SignerAccess::SmsCode);
+        let told = signer
+            .notify_by
+            .is_some_and(|by| by != SignerChannel::Email);
+
+        let path = ["signers", &index.to_string(), "phone"];
+        match &signer.phone {
+            Some(text) => phone(text, &path, now).map(Some),
+            None if code || told => Err(phone_required(&path, &signer.name)),
+            None => Ok(None),
+        }
+    };
+
+    requested.iter().enumerate().map(number).collect()
+}
+
+/// Returns a telephone number in E.164.
+///
+/// # Errors
+///
+/// `Invalid` if it is none.
+pub fn phone(text: &str, path: &[&str], now: Timestamp) -> Result<String, ServiceError> {
+    identity::read("phone", text, now).map_err(|_| {
+        ServiceError::Invalid(vec![ValidationIssue::new(
+            "invalid_phone",
+            path,
+            "a mobile number with country code, such as +15125550142",
+            // The answer does not repeat the number, which is personal data.
+            "",
+            "This is no telephone number",
+        )])
+    })
+}
+
+/// Returns the error for a signer who gets text messages and has no number.
+pub fn phone_required(path: &[&str], name: &str) -> ServiceError {
+    ServiceError::Invalid(vec![ValidationIssue::new(
+        "phone_required",
+        path,
+        "a mobile number with country code, such as +15125550142",
+        "",
+        format!("{name} is to get text messages, and there is no number"),
+    )])
+}
+
+/// Refuses languages without texts.
+fn check_locales(requested: &[RequestedSigner]) -> Result<(), ServiceError> {
+    let unknown = requested.iter().enumerate().filter_map(|(index, signer)| {
+        let tag = signer.locale.as_deref()?;
+        let path = ["signers", &index.to_string(), "locale"];
+        Locale::of_tag(tag).is_none().then(|| {
+            ValidationIssue::new(
+                "unknown_locale",
+                &path,
+                Locale::known(),
+                tag,
+                format!("There are no texts in the language {tag}"),
+            )
+        })
+    });
+
+    let unknown: Vec<ValidationIssue> = unknown.collect();
+    if unknown.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Invalid(unknown))
+    }
+}
+
+/// Refuses a witness without a signer to witness: with signing order, in the same or an earlier turn.
+fn check_witnesses(requested: &[RequestedSigner], preserved: bool) -> Result<(), ServiceError> {
+    let turn = |index: usize| {
+        // Without a given order, the place in the list is the turn.
+        let order = requested.get(index).and_then(|signer| signer.order);
+        order.unwrap_or(i64::try_from(index).unwrap_or(i64::MAX))
+    };
+
+    let signs = |signer: &RequestedSigner| matches!(signer.kind, None | Some(SignerKind::Signer));
+    for (index, witness) in requested.iter().enumerate() {
+        let mut others = requested.iter().enumerate();
+        let seen = others
+            .any(|(other, signer)| signs(signer) && (!preserved || turn(other) <= turn(index)));
+        if witness.kind == Some(SignerKind::Witness) && !seen {
+            return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+                "witness_first",
+                &["signers", &index.to_string(), "kind"],
+                "a signer before the witness",
+                SignerKind::Witness.as_str(),
+                format!("Nobody signs before the witness {}", witness.name),
+            )]));
+        }
+    }
+
+    Ok(())
+}
+
+/// Plans the recipients who do not sign. Their positions follow those of the signers.
+pub fn recipients(requested: Vec<RequestedRecipient>, signers: &[Signer]) -> Vec<Recipient> {
+    // A link names its person by position, so recipients must not share those of signers.
+    let first = signers.iter().map(|signer| signer.position + 1).max();
+    requested
+        .into_iter()
+        .zip(first.unwrap_or_default()..)
+        .map(|(recipient, position)| Recipient {
+            position,
+            name: recipient.name,
+            email: recipient.email,
+            kind: recipient.kind.unwrap_or(RecipientKind::Cc),
+        })
+        .collect()
+}
+
+/// Returns the problems of people that only the built-in signing room can serve, for a template of
+/// another provider.
+pub fn unsupported(
+    template: &Template,
+    signers: &[Signer],
+    recipients: &[Recipient],
+) -> Vec<ValidationIssue> {
+    let provider = template.provider_instance.as_str();
+    if provider == EMBEDDED {
+        return Vec::new();
+    }
+
+    let turns: BTreeSet<i64> = signers.iter().map(|signer| signer.turn).collect();
+    let viewer = |recipient: &Recipient| recipient.kind == RecipientKind::Viewer;
+    let mut issues = Vec::new();
+    let mut refuse = |member: &str, value: &str, what: &str| {
+        issues.push(ValidationIssue::new(
+            "unsupported_by_provider",
+            &[member],
+            "what the signing provider can do",
+            value,
+            format!("Signing provider {provider} has no {what}"),
+        ));
+    };
+
+    // Other providers know an order of single signers only.
+    if turns.len() < signers.len() {
+        refuse("signers", "order", "groups in the signing order");
+    }
+
+    if recipients.iter().any(viewer) {
+        refuse("recipients", RecipientKind::Viewer.as_str(), "viewers");
+    }
+
+    if !answers::unsupported(provider, &template.fields).is_empty() {
+        let what = "rules about answers and no files of signers";
+        refuse("template_id", template.id.as_str(), what);
+    }
+
+    issues
+}
+
+/// Returns whether a signer has no fields, so that no provider knows the role.
+pub fn is_without_fields(template: &Template, signer: &Signer) -> bool {
+    signer.kind == SignerKind::Approver
+        && template.provider_instance == EMBEDDED
+        && !template
+            .roles()
+            .iter()
+            .any(|role| role.eq_ignore_ascii_case(&signer.role))
+}
+
+/// Returns the id of the submission in the signing room; none at other providers.
+pub fn room_submission(envelope: &Envelope) -> Option<i64> {
+    let embedded = envelope.sending.provider_instance.as_deref() == Some(EMBEDDED);
+    let submission = envelope.sending.submission.as_ref();
+    submission.filter(|_| embedded)?.parse().ok()
+}
+
+/// Gives the submitters of a new submission in the signing room their order, and adds the approvers
+/// without fields. The submission has to be written in `tx` already.
+pub async fn arrange(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    signers: &mut [Signer],
+) -> Result<(), ServiceError> {
+    // The plugin has created submitters one after the other already, so most envelopes need no write.
+    let in_order = |signer: &Signer| signer.turn == signer.position + 1;
+    let known = |signer: &Signer| signer.provider_submitter.is_some();
+    if signers
+        .iter()
+        .all(|signer| in_order(signer) && known(signer))
+    {
+        return Ok(());
+    }
+    let Some(submission) = room_submission(envelope) else {
+        return Ok(());
+    };
+
+    let places: Vec<SubmitterPlace<'_>> = signers
+        .iter()
+        .map(|signer| SubmitterPlace {
+            id: signer
+                .provider_submitter
+                .as_ref()
+                .and_then(|id| id.parse().ok()),
+            name: &signer.name,
+            email: &signer.email,
+            role: &signer.role,
+            position: signer.position,
+            turn: signer.turn,
+        })
+        .collect();
+
+    let room = core.room();
+    let ids = room.arrange(tx, &envelope.org, submission, &places).await?;
+    for (signer, id) in signers.iter_mut().zip(ids) {
+        signer.provider_submitter = Some(id.to_string());
+    }
+
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signer(role: &str, kind: SignerKind, order: Option<i64>) -> RequestedSigner {
+        RequestedSigner {
+            email: format!("{role}@example.com"),
+            name: role.into(),
+            role: Some(role.into()),
+            kind: Some(kind),
+            order,
+            access: None,
+            passcode: None,
+            phone: None,
+            notify_by: None,
+            locale: None,
+            consumer: None,
+        }
+    }
+
+    fn planned(
+        requested: Vec<RequestedSigner>,
+        ordered: bool,
+    ) -> Result<Vec<Signer>, ServiceError> {
+        let cipher = AtRestCipher::new(&[7; 32]).unwrap();
+        let now = Timestamp::from_millis(0);
+        super::planned(&cipher, &OrgId::new(), requested, ordered, now)
+    }
+
+    #[test]
+    fn a_passcode_is_given_exactly_where_it_is_asked_for() {
+        let buyer = |access, passcode: Option<&str>| RequestedSigner {
+            access,
+            passcode: passcode.map(SecretText::new),
+            ..signer("Buyer", SignerKind::Signer, None)
+        };
+        let passcode = Some(SignerAccess::Passcode);
+        assert!(planned(vec![buyer(passcode, None)], true).is_err());
+        assert!(planned(vec![buyer(None, Some("4711"))], true).is_err());
+
+        let planned = planned(vec![buyer(passcode, Some("471147"))], true).unwrap();
+        assert!(!planned[0].passcode.as_ref().unwrap().contains("4711"));
+    }
+
+    #[test]
+    fn signers_stand_in_the_order_of_their_groups() {
+        let requested = vec![
+            signer("Lender", SignerKind::Signer, Some(2)),
+            signer("Buyer", SignerKind::Signer, Some(1)),
+            signer("Co-buyer", SignerKind::Signer, Some(1)),
+        ];
+        let planned = planned(requested, true).unwrap();
+        let places = planned
+            .iter()
+            .map(|signer| (signer.role.as_str(), signer.position, signer.turn));
+
+        let expected = [("Buyer", 0, 1), ("Co-buyer", 1, 1), ("Lender", 2, 2)];
+        assert_eq!(places.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn an_order_has_to_be_complete_and_in_use() {
+        let buyer = || signer("Buyer", SignerKind::Signer, Some(1));
+        let lender = || signer("Lender", SignerKind::Signer, None);
+        assert!(planned(vec![buyer(), lender()], true).is_err());
+        assert!(planned(vec![buyer()], false).is_err());
+        assert!(planned(vec![lender()], false).is_ok());
+    }
+
+    #[test]
+    fn a_witness_needs_a_signer_before() {
+        let buyer = |order| signer("Buyer", SignerKind::Signer, order);
+        let witness = |order| signer("Witness", SignerKind::Witness, order);
+        assert!(planned(vec![witness(None), buyer(None)], true).is_err());
+        assert!(planned(vec![buyer(Some(1)), witness(Some(1))], true).is_ok());
+        assert!(planned(vec![witness(None), buyer(None)], false).is_ok());
+    }
+}

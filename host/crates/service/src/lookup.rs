@@ -1,0 +1,15 @@
+//! Objects of the caller's organization.
+
+use crate::{Caller, Core, ServiceError};
+use holdfast_domain::envelope::Envelope;
+use holdfast_domain::id::EnvelopeId;
+use holdfast_store::envelopes;
+
+/// Returns an envelope of the caller's organization.
+pub async fn envelope(core: &Core, caller: &Caller, id: &str) -> Result<Envelope, ServiceError> {
+    let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Envelope"))?;
+    let mut connection = core.store.read().await?;
+    envelopes::get(&mut connection, &caller.org, &id)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))
+}

@@ -1,0 +1,80 @@
+//! Signing links on this host: one per signer, with an expiry time.
+
+use std::time::Duration;
+
+use sqlx::AnyConnection;
+
+use crate::Core;
+use holdfast_domain::envelope::{Envelope, Recipient, Signer};
+use holdfast_domain::token::LinkToken;
+use holdfast_store::signers::{self, LinkTarget};
+use holdfast_store::{StoreError, WriteTransaction, envelopes};
+
+/// Lifetime of a link issued through the API.
+pub const EMBED_LIFE: Duration = Duration::from_secs(3600);
+/// Lifetime of a mailed link.
+pub const MAIL_LIFE: Duration = Duration::from_secs(7 * 86_400);
+
+/// Locks the envelope, and returns whether the signer is still the one on record. A request or a mail
+/// may have been begun before another person took the place.
+pub async fn is_current(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<bool, StoreError> {
+    envelopes::lock(tx, &envelope.org, &envelope.id).await?;
+    let now = signers::list(tx, &envelope.org, &envelope.id).await?;
+    // A text message with the link would otherwise go to a telephone that is no longer the signer's.
+    let is_same = |now: &Signer| {
+        now.position == signer.position && now.email == signer.email && now.phone == signer.phone
+    };
+    Ok(now.iter().any(is_same))
+}
+
+/// Creates a link for one signer and returns its URL.
+pub async fn make(
+    core: &Core,
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    signer: &Signer,
+    life: Duration,
+) -> Result<String, StoreError> {
+    let token = issue(core, connection, envelope, signer.position, life).await?;
+    Ok(format!("{}/{}", core.config.signing_url(), token.reveal()))
+}
+
+/// Creates a link by which a recipient reads the document, and returns its URL.
+pub async fn make_view(
+    core: &Core,
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    recipient: &Recipient,
+) -> Result<String, StoreError> {
+    let token = issue(core, connection, envelope, recipient.position, MAIL_LIFE).await?;
+    Ok(format!(
+        "{}/view/{}",
+        core.config.signing_url(),
+        token.reveal()
+    ))
+}
+
+async fn issue(
+    core: &Core,
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    position: i64,
+    life: Duration,
+) -> Result<LinkToken, StoreError> {
+    // The token carries the bucket, so a visit asks one bucket of the database only.
+    let token = LinkToken::generate(envelope.org.bucket());
+    let now = core.clock.now();
+    let target = LinkTarget {
+        org: envelope.org.clone(),
+        envelope: envelope.id.clone(),
+        position,
+        expires_at: now + life,
+    };
+    signers::insert_link(connection, &token, &target, now).await?;
+
+    Ok(token)
+}

@@ -1,0 +1,259 @@
+//! Corrections of a signer who has not signed: another name or address, or another person, named by the
+//! sender or by the signer.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::envelopes::parties::{self, room_submission};
+use crate::idempotency::ResponseRecorder;
+use crate::lookup;
+use crate::room::changes::SubmitterCorrection;
+use crate::room::form::FormError;
+use crate::signers::{contact_view, invited_now};
+use crate::signing::access_codes;
+use crate::{Caller, Core, ServiceError, ValidationIssue, events, kba, mails};
+use holdfast_adapters::mail::address;
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::envelope::{Envelope, Signer, SignerStatus};
+use holdfast_domain::event::EventType;
+use holdfast_domain::id::SignerId;
+use holdfast_store::{self as store, WriteTransaction, envelopes, signers};
+
+/// Maximum length of a name, in characters.
+pub const LONGEST_NAME: usize = 500;
+
+/// Body of `PATCH /partner/envelopes/:id/signers/:role`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "email": "sam.lee@example.com", "name": "Sam Lee", "reason": "Jordan is abroad until May",
+}]))]
+pub struct CorrectSigner {
+    /// Another address means another person: the entries of the earlier one are dropped, and an
+    /// identity check has to be passed again.
+    #[schemars(email)]
+    pub email: Option<String>,
+    #[schemars(length(min = 1, max = 500))]
+    pub name: Option<String>,
+    /// Mobile number with country code. Another person who gets text messages needs one.
+    #[schemars(length(min = 8, max = 40))]
+    pub phone: Option<String>,
+    /// Kept in the custody ledger.
+    #[schemars(length(max = 2000))]
+    pub reason: Option<String>,
+}
+
+/// Who a signer is from now on, and why.
+pub struct SignerChange<'a> {
+    pub name: &'a str,
+    pub email: &'a str,
+    /// None keeps the number of the same person.
+    pub phone: Option<&'a str>,
+    pub reason: Option<&'a str>,
+}
+
+/// Corrects the signer with a role. The signer's earlier links no longer work; the signer gets a new
+/// one by mail when it is their turn.
+///
+/// # Errors
+///
+/// `NotFound` for an unknown role, `Conflict` for a signer who has signed, an envelope that is not out
+/// for signing, or signers of another signing provider; `Invalid` if nothing changes.
+pub async fn correct(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    role: &str,
+    request: CorrectSigner,
+    answer: &ResponseRecorder<Signer>,
+) -> Result<Signer, ServiceError> {
+    let id = lookup::envelope(core, caller, id).await?.id;
+    let mut tx = core.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
+    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let all = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
+    let signer = all.into_iter().find(|signer| signer.role == role);
+    let signer = signer.ok_or(ServiceError::NotFound("Signer"))?;
+    let change = SignerChange {
+        name: request.name.as_deref().unwrap_or(&signer.name),
+        email: request.email.as_deref().unwrap_or(&signer.email),
+        phone: request.phone.as_deref(),
+        reason: request.reason.as_deref(),
+    };
+    let changed = change_signer(core, &mut tx, &envelope, &signer, &change, &caller.actor).await?;
+    answer.commit(tx, &changed).await?;
+
+    Ok(changed)
+}
+
+/// Returns an e-mail address in the form in which it is stored; none if the text is no address.
+pub fn stored_address(text: &str) -> Option<String> {
+    address::parse(text).ok()
+}
+
+/// Has another person sign in a signer's place, at the signer's own request.
+///
+/// # Errors
+///
+/// `Conflict` if the envelope does not allow it, and as for [`correct`].
+pub async fn delegate(
+    core: &Core,
+    envelope: &Envelope,
+    signer: &Signer,
+    change: &SignerChange<'_>,
+) -> Result<(), ServiceError> {
+    let mut tx = core.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
+    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let mut all = signers::list(&mut tx, &envelope.org, &envelope.id)
+        .await?
+        .into_iter();
+    let now = all.find(|other| other.position == signer.position);
+
+    // Two delegations at the same moment: only the signer on record may name another.
+    let now = now.filter(|now| now.email == signer.email);
+    let signer = now.ok_or(ServiceError::NotFound("Signer"))?;
+    if !envelope.sending.allow_delegation {
+        let why = "The sender does not allow another person to sign in your place";
+        return Err(ServiceError::Conflict(why.into()));
+    }
+
+    let actor = format!("signer:{}", signer.email);
+    change_signer(core, &mut tx, &envelope, &signer, change, &actor).await?;
+    Ok(tx.commit().await?)
+}
+
+async fn change_signer(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    before: &Signer,
+    change: &SignerChange<'_>,
+    actor: &str,
+) -> Result<Signer, ServiceError> {
+    if !envelope.status.is_out_for_signing() {
+        let status = envelope.status;
+        return Err(ServiceError::Conflict(format!(
+            "Cannot change signers of an envelope with status: {status}"
+        )));
+    }
+    if before.status == SignerStatus::Completed {
+        let why = format!("{} has already signed", before.email);
+        return Err(ServiceError::Conflict(why));
+    }
+
+    // The name stands in mail headers and in single lines of the record.
+    let (name, email) = (change.name.trim(), change.email.trim());
+    let is_name = !name.is_empty()
+        && name.chars().count() <= LONGEST_NAME
+        && !name.chars().any(char::is_control);
+    if !is_name {
+        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            "invalid_name",
+            &["name"],
+            format!("a name of 1 to {LONGEST_NAME} characters in one line"),
+            "",
+            "This is no name of a person",
+        )]));
+    }
+
+    let now = core.clock.now();
+    let is_another_person = !email.eq_ignore_ascii_case(&before.email);
+    let phone = match change.phone {
+        Some(text) => Some(parties::phone(text, &["phone"], now)?),
+        None if !is_another_person => before.phone.clone(),
+        // Text messages for the new person must not go to the telephone of the earlier one.
+        None if before.needs_phone() => return Err(parties::phone_required(&["phone"], name)),
+        None => None,
+    };
+    if name == before.name && email == before.email && phone == before.phone {
+        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            "unchanged",
+            &["email"],
+            "another name, e-mail address or telephone number",
+            email,
+            "The signer has this name, address and number already",
+        )]));
+    }
+
+    let submitter = before.provider_submitter.as_ref();
+    let submitter = submitter.and_then(|id| id.parse().ok());
+    let (Some(_), Some(submitter)) = (room_submission(envelope), submitter) else {
+        return Err(ServiceError::Conflict(
+            "The signing provider keeps the signers of this envelope: change the signer there"
+                .into(),
+        ));
+    };
+
+    let correction = SubmitterCorrection {
+        name,
+        email,
+        is_another_person,
+    };
+
+    let room = core.room();
+    match room.correct(tx, &envelope.org, submitter, correction).await {
+        Ok(()) => {}
+        Err(FormError::Closed) => {
+            let why = format!("{} can no longer sign", before.email);
+            return Err(ServiceError::Conflict(why));
+        }
+        Err(FormError::Store(error)) => return Err(error.into()),
+        Err(error) => return Err(ServiceError::Internal(error.to_string())),
+    }
+
+    let mut after = Signer {
+        name: name.to_owned(),
+        email: email.to_owned(),
+        phone,
+        ..before.clone()
+    };
+    // Checks, consents and entries of the earlier person must not count for this one.
+    if is_another_person {
+        after.id = SignerId::new();
+        // The outcome of mails to the earlier person.
+        after.notice = None;
+        after.status = SignerStatus::Pending;
+        // The sender's statement was about the person before.
+        after.consumer = None;
+        after.challenged = kba::is_challenged(tx, envelope, email).await?;
+    }
+
+    signers::update(tx, envelope, &after).await?;
+    // The earlier links are in the mailbox of the person before.
+    signers::expire_links(tx, envelope, before, now).await?;
+    if after.phone != before.phone {
+        access_codes::forget(tx, envelope, &after).await?;
+    }
+
+    // A read of the submission that began before this change must not be applied after it.
+    store::provider_poll::looked(tx, envelope, false, now).await?;
+    record(tx, envelope, before, &after, change.reason, actor, now).await?;
+    let all = signers::list(tx, &envelope.org, &envelope.id).await?;
+    let mut turn = invited_now(envelope, &all);
+    if turn.any(|now| now.position == after.position) {
+        mails::invite(tx, envelope, &after, now).await?;
+    }
+
+    Ok(after)
+}
+
+/// Records the change for the ledger and the webhooks.
+async fn record(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    before: &Signer,
+    after: &Signer,
+    reason: Option<&str>,
+    actor: &str,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    let data = json!({
+        "signer": contact_view(after),
+        "previous": contact_view(before),
+        "reason": reason,
+        "at": now,
+    });
+    let changed = EventType::SignerChanged;
+    Ok(events::record_and_emit(tx, envelope, actor, changed, data, now).await?)
+}

@@ -1,0 +1,185 @@
+//! Visits through signing links: resolving the signer, and mailing a fresh link.
+
+use std::time::Duration;
+
+use crate::signers::invited_now;
+use crate::{Core, ServiceError, mails, payments};
+use holdfast_domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
+use holdfast_domain::organization::{Organization, PaymentSettings};
+use holdfast_domain::token::LinkToken;
+use holdfast_store::{envelopes, organizations, signers};
+
+/// Minimum time between two mails requested by a signer.
+pub const COOL_DOWN: Duration = Duration::from_secs(300);
+
+/// The signer who opened a link.
+pub struct LinkVisitor {
+    pub organization: Organization,
+    pub envelope: Envelope,
+    pub signer: Signer,
+    /// Names of the others who have not signed yet.
+    pub still_to_sign: Vec<String>,
+    /// Whether the link has expired.
+    pub expired: bool,
+    /// Payment that this signer still has to make.
+    pub owes: Option<PaymentSettings>,
+}
+
+/// Result of a signer's request for a mail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkRenewal {
+    Mailed,
+    /// A mail was sent a moment ago.
+    TooSoon,
+    /// Another signer has to sign first.
+    NotYet,
+    /// There is nothing left to mail.
+    Closed,
+}
+
+/// Returns the visitor behind a link, or none for an unknown link.
+pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<LinkVisitor>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let Some(target) = signers::link(&mut connection, token).await? else {
+        return Ok(None);
+    };
+
+    let organization = organizations::get(&mut connection, &target.org).await?;
+    let envelope = envelopes::get(&mut connection, &target.org, &target.envelope).await?;
+    let signers = signers::list(&mut connection, &target.org, &target.envelope).await?;
+    let open = |other: &&Signer| {
+        other.position != target.position && other.status != SignerStatus::Completed
+    };
+    let still_to_sign = signers.iter().filter(open);
+    let still_to_sign = still_to_sign.map(|other| other.name.clone()).collect();
+
+    let signer = signers
+        .into_iter()
+        .find(|signer| signer.position == target.position);
+    let (Some(organization), Some(envelope), Some(signer)) = (organization, envelope, signer)
+    else {
+        return Ok(None);
+    };
+
+    // `due` takes a connection of its own. Requests that hold two could exhaust the pool.
+    drop(connection);
+    let due = payments::due(core, &envelope).await?;
+    let owed = due.filter(|due| due.position == Some(signer.position));
+    Ok(Some(LinkVisitor {
+        owes: owed.map(|due| due.payment.asked),
+        organization,
+        envelope,
+        signer,
+        still_to_sign,
+        expired: target.expires_at <= core.clock.now(),
+    }))
+}
+
+/// The recipient who opened a link for reading.
+pub struct LinkReader {
+    pub recipient: Recipient,
+    /// Whether the link has expired.
+    pub expired: bool,
+    pub organization: Organization,
+    pub envelope: Envelope,
+    pub signers: Vec<Signer>,
+}
+
+/// Returns the reader behind a link, or none for an unknown link.
+pub async fn find_reader(
+    core: &Core,
+    token: &LinkToken,
+) -> Result<Option<LinkReader>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let Some(target) = signers::link(&mut connection, token).await? else {
+        return Ok(None);
+    };
+
+    let (org, id) = (&target.org, &target.envelope);
+    let recipients = signers::recipients(&mut connection, org, id).await?;
+    // A link of a signer names another position and finds no reader here.
+    let mut recipients = recipients.into_iter();
+    let Some(recipient) = recipients.find(|one| one.position == target.position) else {
+        return Ok(None);
+    };
+
+    let organization = organizations::get(&mut connection, org).await?;
+    let envelope = envelopes::get(&mut connection, org, id).await?;
+    let signers = signers::list(&mut connection, org, id).await?;
+    Ok(organization
+        .zip(envelope)
+        .map(|(organization, envelope)| LinkReader {
+            recipient,
+            expired: target.expires_at <= core.clock.now(),
+            organization,
+            envelope,
+            signers,
+        }))
+}
+
+/// Mails a reader a fresh link, or the signed copy, to the address on record. Rate-limited like
+/// [`renew`].
+pub async fn renew_reader(
+    core: &Core,
+    envelope: &Envelope,
+    reader: &Recipient,
+) -> Result<LinkRenewal, ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    // A `cc` gets the finished document only. A viewer reads along before.
+    let signed = envelope.status.is_signed();
+    let reads = envelope.status.is_out_for_signing() && reader.kind == RecipientKind::Viewer;
+    if !(signed || reads) {
+        return Ok(LinkRenewal::Closed);
+    }
+
+    let position = reader.position;
+    if !signers::claim_renewal(&mut tx, envelope, position, now - COOL_DOWN, now).await? {
+        return Ok(LinkRenewal::TooSoon);
+    }
+
+    if signed {
+        mails::copy_again(&mut tx, envelope, reader, now).await?
+    } else {
+        mails::invite_again(&mut tx, envelope, reader, now).await?
+    }
+
+    tx.commit().await?;
+    Ok(LinkRenewal::Mailed)
+}
+
+/// Mails a fresh link, or the signed copy, to the address on record. Rate-limited to one mail
+/// per [`COOL_DOWN`].
+pub async fn renew(
+    core: &Core,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<LinkRenewal, ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    // Another signer may have moved the turn since the page was shown.
+    let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
+    let turn = invited_now(envelope, &signers).any(|now| now.position == signer.position);
+    let signed = signer.status == SignerStatus::Completed && envelope.status.is_signed();
+    let invited = envelope.status.is_out_for_signing() && turn;
+    if !(signed || invited) {
+        return Ok(match signer.status {
+            SignerStatus::Pending => LinkRenewal::NotYet,
+            _ => LinkRenewal::Closed,
+        });
+    }
+
+    // The row records the time of the last mail, so that the limit holds across nodes.
+    if !signers::claim_renewal(&mut tx, envelope, signer.position, now - COOL_DOWN, now).await? {
+        return Ok(LinkRenewal::TooSoon);
+    }
+
+    if signed {
+        mails::copy_again(&mut tx, envelope, signer, now).await?
+    } else {
+        mails::invite_again(&mut tx, envelope, signer, now).await?
+    }
+
+    tx.commit().await?;
+    Ok(LinkRenewal::Mailed)
+}

@@ -1,0 +1,101 @@
+//! Documents that are made for one envelope, of templates, an upload or nothing.
+
+use std::sync::Arc;
+
+use crate::templates::check_fixed;
+use crate::templates::composition::{self, NewComposition, made_before};
+use crate::templates::pages::PageCache;
+use crate::templates::selection::SelectedTemplates;
+use crate::{Caller, Core, ServiceError};
+use holdfast_domain::envelope::Envelope;
+use holdfast_domain::template::{MadeFor, Origin, Template};
+
+/// Returns the template that was built for an envelope from this source, if any.
+async fn built(
+    core: &Core,
+    envelope: &Envelope,
+    source: String,
+) -> Result<(MadeFor, Option<Template>), ServiceError> {
+    let made_for = MadeFor {
+        owner: envelope.id.to_string(),
+        source,
+    };
+    let before = made_before(core, &envelope.org, &made_for).await?;
+    Ok((made_for, before))
+}
+
+/// Returns the document to send. A document edited in the builder takes precedence; otherwise it is
+/// composed of the templates' current content.
+pub async fn document_to_send(
+    core: &Core,
+    pages: &Arc<PageCache>,
+    caller: &Caller,
+    envelope: &Envelope,
+    selected: &SelectedTemplates,
+) -> Result<Template, ServiceError> {
+    let (_, before) = built(core, envelope, selected.source()).await?;
+    if let Some(before) = before {
+        return Ok(before);
+    }
+
+    // A template that was edited meanwhile has another hash, and so another document.
+    let source = format!("{} as of {}", selected.source(), selected.content());
+    let (made_for, before) = built(core, envelope, source).await?;
+    if let Some(before) = before {
+        return Ok(before);
+    }
+
+    let kba_required = selected.kba_required();
+    selected
+        .compose(core, pages, caller, None, kba_required, Some(made_for))
+        .await
+}
+
+/// Returns the template of an envelope's document; creates it if none exists for this source.
+pub async fn document_of(
+    core: &Core,
+    pages: &Arc<PageCache>,
+    caller: &Caller,
+    envelope: &Envelope,
+    selected: Option<&SelectedTemplates>,
+    name: Option<String>,
+    kba_required: Option<bool>,
+) -> Result<Template, ServiceError> {
+    let source = match (selected, &envelope.upload) {
+        (Some(selected), _) => selected.source(),
+        // The hash is part of the name: another file gets another document.
+        (None, Some(upload)) => format!("upload {}", upload.sha256),
+        (None, None) => "new".into(),
+    };
+    let (made_for, before) = built(core, envelope, source).await?;
+    if let Some(before) = before {
+        check_fixed(before.kba_required, kba_required)?;
+        return Ok(before);
+    }
+
+    if let Some(selected) = selected {
+        let kba_required = selected.kba_required() || kba_required.unwrap_or_default();
+        let made_for = Some(made_for);
+        return selected
+            .compose(core, pages, caller, name, kba_required, made_for)
+            .await;
+    }
+
+    // A setting of the previous file also applies to this one.
+    check_kept(envelope.sending.kba_required, kba_required)?;
+    let new = NewComposition {
+        name: name.unwrap_or_else(|| envelope.name.clone()),
+        kba_required: kba_required.unwrap_or(envelope.sending.kba_required),
+        origin: Origin::Document,
+        made_for: Some(made_for),
+    };
+    match &envelope.upload {
+        Some(upload) => composition::of_upload(core, caller, upload, new).await,
+        None => composition::empty(core, caller, new).await,
+    }
+}
+
+/// Attaching another file cannot switch off identity verification.
+fn check_kept(is: bool, wanted: Option<bool>) -> Result<(), ServiceError> {
+    check_fixed(is, wanted.filter(|wanted| !wanted))
+}

@@ -1,0 +1,38 @@
+//! The vault: storing authoritative copies, proving them, and releasing them.
+
+pub mod certify_anew;
+pub mod completion;
+pub mod consent_words;
+pub mod copies;
+pub mod custody;
+pub mod custody_record;
+pub mod custody_sheet;
+pub mod downloads;
+pub mod evidence_copy;
+pub mod history;
+pub mod integrity;
+pub mod orphans;
+pub mod overview;
+pub mod paper;
+pub mod repeats;
+pub mod timekeeping;
+pub mod vault_in;
+pub mod vault_out;
+
+pub use crate::envelope_locks::EnvelopeLocks;
+use crate::log::LogSequencer;
+use copies::CopyCache;
+use holdfast_adapters::sealing::{SealingKey, TimestampAuthority};
+
+/// State of the vault: keys for seals and the log, and caches.
+pub struct Vault {
+    /// Seals authoritative copies.
+    pub sealing: SealingKey,
+    /// Time stamping authority for seals, if configured.
+    pub timestamps: Option<TimestampAuthority>,
+    /// Extends the log over all ledgers.
+    pub log: LogSequencer,
+    /// Copies that signers downloaded recently.
+    pub copies: CopyCache,
+    pub locks: EnvelopeLocks,
+}

@@ -1,0 +1,87 @@
+//! Removes stored objects that no row points to: leftovers of a process that died between
+//! storing bytes and committing the pointer, and replaced documents.
+
+use std::time::Duration;
+
+use futures::TryStreamExt as _;
+
+use crate::log;
+use crate::vault::Vault;
+use crate::{Core, ServiceError};
+use holdfast_adapters::files::{PROBES, StorageArea, StoredObjectKey};
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::job::{DeleteObject, JobPayload as _};
+use holdfast_store::{StoreError, chores, objects};
+
+/// Minimum age of a removed object. The row that points to a younger one may be uncommitted.
+const AGE: Duration = Duration::from_secs(86_400);
+/// Interval of the sweep. One node runs it.
+const PERIOD: Duration = Duration::from_secs(86_400);
+
+/// Runs the sweep if it is due and no other node has claimed it.
+pub async fn sweep_when_due(core: &Core, vault: &Vault) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    if chores::claim(&core.store, "orphans", now, now + PERIOD).await? {
+        sweep(core, vault).await?;
+    }
+    Ok(())
+}
+
+/// Removes every object older than a day that no row points to. Returns their number.
+pub async fn sweep(core: &Core, vault: &Vault) -> Result<u64, ServiceError> {
+    // A restored database, or the wrong one, does not know all objects that are in use:
+    // deleting by its rows would lose documents.
+    log::check(core, &vault.log).await?;
+    let before = core.clock.now() - AGE;
+    let mut removed = core.files.remove_cut_off_writes(before).await?;
+
+    let mut objects = core.files.older_than(before);
+    while let Some(key) = objects.try_next().await? {
+        let unwanted = match StoredObjectKey::parse(&key) {
+            Some(key) => !wanted(core, &key).await?,
+            // Of objects that are not documents of an organization, remove only probe files.
+            None => key.starts_with(&format!("{PROBES}/")),
+        };
+        if unwanted {
+            // A backup that has begun will point to objects that exist now.
+            if held(core).await?.is_some() {
+                break;
+            }
+            core.files.delete(&key).await?;
+            removed += 1;
+        }
+    }
+
+    core.metrics.orphans_removed.inc_by(removed);
+    Ok(removed)
+}
+
+async fn wanted(core: &Core, key: &StoredObjectKey) -> Result<bool, StoreError> {
+    let mut connection = core.store.read().await?;
+    let (org, text) = (&key.org, key.text());
+
+    // Unknown organization: its rows may be in another database, so keep the object.
+    if !objects::knows(&mut connection, org).await? {
+        return Ok(true);
+    }
+
+    match key.area {
+        StorageArea::Templates => objects::template_wants(&mut connection, org, text).await,
+        StorageArea::Room => objects::room_wants(&mut connection, org, text).await,
+        StorageArea::Uploads
+        | StorageArea::Signed
+        | StorageArea::Vault
+        | StorageArea::Copies
+        | StorageArea::Certificates
+        | StorageArea::Archive => {
+            objects::envelope_wants(&mut connection, org, &key.owner, text, DeleteObject::NAME)
+                .await
+        }
+    }
+}
+
+/// Returns the time until which a running backup prevents removing objects.
+pub async fn held(core: &Core) -> Result<Option<Timestamp>, ServiceError> {
+    let until = chores::due(&core.store, chores::BACKUP).await?;
+    Ok(until.filter(|until| *until > core.clock.now()))
+}

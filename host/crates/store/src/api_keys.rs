@@ -1,0 +1,209 @@
+//! API keys. A key is found before its organization is known: by the indexed first half of its
+//! hash; the whole hash is then compared in constant time.
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row as _};
+use subtle::ConstantTimeEq as _;
+
+use super::StoreError;
+use super::row::RowColumns;
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::id::{KeyId, OrgId};
+use holdfast_domain::organization::{ApiKeyRecord, Scope};
+use holdfast_domain::token::SecretHash;
+
+pub async fn insert(
+    connection: &mut AnyConnection,
+    key: &ApiKeyRecord,
+    hash: &SecretHash,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into api_key (key_hash, bucket, org_id, key_id, name, scopes, rate_limit_rpm,
+             owner_email, active, created_at, hash_prefix)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, 1, $9, $10)",
+    )
+    .bind(hash.as_str())
+    .bind(key.org.bucket())
+    .bind(key.org.as_str())
+    .bind(key.id.as_str())
+    .bind(key.name.as_deref())
+    .bind(scopes_text(&key.scopes))
+    .bind(key.rate_limit_rpm)
+    .bind(key.owner_email.as_deref())
+    .bind(now.to_string())
+    .bind(prefix(hash))
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+pub async fn by_hash(
+    connection: &mut AnyConnection,
+    hash: &SecretHash,
+) -> Result<Option<ApiKeyRecord>, StoreError> {
+    // An index compares in variable time, so it gets half of
+    // the hash only. The loop below decides about the whole.
+    let candidates = sqlx::query("select * from api_key where hash_prefix = $1")
+        .bind(prefix(hash))
+        .fetch_all(connection)
+        .await?;
+    for row in &candidates {
+        let stored: String = row.try_get("key_hash")?;
+        // An ordinary comparison would leak the stored hash through its timing.
+        if bool::from(stored.as_bytes().ct_eq(hash.as_str().as_bytes())) {
+            return api_key(row).map(Some);
+        }
+    }
+
+    Ok(None)
+}
+
+/// Returns the indexed lookup prefix: 128 of the hash's 256 bits.
+fn prefix(hash: &SecretHash) -> &str {
+    hash.as_str().get(..32).unwrap_or_default()
+}
+
+pub async fn by_id(
+    connection: &mut AnyConnection,
+    id: &KeyId,
+) -> Result<Option<ApiKeyRecord>, StoreError> {
+    sqlx::query("select * from api_key where key_id = $1")
+        .bind(id.as_str())
+        .fetch_optional(connection)
+        .await?
+        .map(|row| api_key(&row))
+        .transpose()
+}
+
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+) -> Result<Vec<ApiKeyRecord>, StoreError> {
+    sqlx::query("select * from api_key where org_id = $1 order by key_id")
+        .bind(org.as_str())
+        .fetch_all(connection)
+        .await?
+        .iter()
+        .map(api_key)
+        .collect()
+}
+
+/// Returns the e-mail addresses of the owners of the organization's active keys.
+pub async fn owner_emails(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+) -> Result<Vec<String>, StoreError> {
+    let rows = sqlx::query(
+        "select distinct owner_email from api_key where org_id = $1 and active = 1
+             and owner_email is not null",
+    )
+    .bind(org.as_str())
+    .fetch_all(connection)
+    .await?;
+
+    rows.iter()
+        .map(|row| Ok(row.try_get("owner_email")?))
+        .collect()
+}
+
+/// Updates scopes and rate limit; the secret stays the same.
+pub async fn update(
+    connection: &mut AnyConnection,
+    id: &KeyId,
+    scopes: &[Scope],
+    rate_limit_rpm: i64,
+) -> Result<(), StoreError> {
+    // Nodes cache the record and confirm the copy by its revision.
+    sqlx::query(
+        "update api_key set scopes = $2, rate_limit_rpm = $3, revision = revision + 1
+         where key_id = $1",
+    )
+    .bind(id.as_str())
+    .bind(scopes_text(scopes))
+    .bind(rate_limit_rpm)
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+/// Replaces the secret of a key. The old one stops working when the transaction commits.
+pub async fn replace_hash(
+    connection: &mut AnyConnection,
+    id: &KeyId,
+    hash: &SecretHash,
+) -> Result<(), StoreError> {
+    // Without a new revision, nodes would accept the old secret from their caches.
+    sqlx::query(
+        "update api_key set key_hash = $2, hash_prefix = $3, revision = revision + 1
+         where key_id = $1",
+    )
+    .bind(id.as_str())
+    .bind(hash.as_str())
+    .bind(prefix(hash))
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+pub async fn deactivate(connection: &mut AnyConnection, id: &KeyId) -> Result<(), StoreError> {
+    sqlx::query("update api_key set active = 0, revision = revision + 1 where key_id = $1")
+        .bind(id.as_str())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Records the time of a key's last use.
+pub async fn touch(
+    connection: &mut AnyConnection,
+    id: &KeyId,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    // Nodes report uses late and in batches: an older time must not replace a newer one of another node.
+    sqlx::query(
+        "update api_key set last_used_at = $2
+         where key_id = $1 and (last_used_at is null or last_used_at < $2)",
+    )
+    .bind(id.as_str())
+    .bind(at.to_string())
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+fn scopes_text(scopes: &[Scope]) -> String {
+    scopes
+        .iter()
+        .map(|scope| scope.as_str())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn api_key(row: &AnyRow) -> Result<ApiKeyRecord, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "api_key",
+        id: "key_id",
+    };
+    Ok(ApiKeyRecord {
+        id: columns.parsed("key_id", KeyId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        name: columns.optional_text("name")?,
+        // An unknown scope fails the key: without it, the key would have other rights than its owner gave it.
+        scopes: columns.parsed("scopes", |text| {
+            text.split_whitespace()
+                .map(Scope::parse)
+                .collect::<Option<Vec<_>>>()
+        })?,
+        rate_limit_rpm: columns.number("rate_limit_rpm")?,
+        owner_email: columns.optional_text("owner_email")?,
+        active: columns.flag("active")?,
+        last_used_at: columns.optional_time("last_used_at")?,
+        revision: columns.number("revision")?,
+    })
+}

@@ -1,0 +1,248 @@
+//! Customers.
+
+use std::collections::HashMap;
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe};
+
+use super::page::PagedQuery;
+use super::row::{RowColumns, json_text};
+use super::{StoreError, WriteTransaction};
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::id::{CustomerId, OrgId};
+
+/// Row of a customer.
+#[derive(Clone, Debug)]
+pub struct CustomerRow {
+    pub id: CustomerId,
+    pub email: Option<String>,
+    pub name: String,
+    pub details: serde_json::Map<String, serde_json::Value>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+impl CustomerRow {
+    /// Returns a value of the customer by its name in the API; none if it is not set.
+    pub fn datum(&self, name: &str) -> Option<String> {
+        let text = match name {
+            "name" => Some(self.name.as_str()),
+            "email" => self.email.as_deref(),
+            _ => self.details.get(name).and_then(|value| value.as_str()),
+        };
+        // A blank value counts as missing, so that it is never filled into a field.
+        text.filter(|text| !text.trim().is_empty())
+            .map(str::to_owned)
+    }
+}
+
+/// A customer that a request names.
+pub struct UpsertedCustomer {
+    pub id: CustomerId,
+    /// Created now.
+    pub is_new: bool,
+}
+
+/// Creates the customer with this e-mail address, or updates its name.
+pub async fn upsert_by_email(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    email: &str,
+    name: &str,
+    now: Timestamp,
+) -> Result<UpsertedCustomer, StoreError> {
+    let new = CustomerId::new();
+    // One statement: two requests with the same new address get the same customer.
+    let row = sqlx::query(
+        "insert into customer (bucket, customer_id, org_id, email, name, details, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, '{}', $6, $6)
+         on conflict (bucket, org_id, email) do update set name = $5, updated_at = $6
+         returning customer_id",
+    )
+    .bind(org.bucket())
+    .bind(new.as_str())
+    .bind(org.as_str())
+    // The unique index compares letters exactly, so an address has one spelling here.
+    .bind(email.trim().to_lowercase())
+    .bind(name)
+    .bind(now.to_string())
+    .fetch_one(connection)
+    .await?;
+
+    let columns = RowColumns {
+        row: &row,
+        table: "customer",
+        id: "customer_id",
+    };
+    let id = columns.parsed("customer_id", CustomerId::parse)?;
+
+    // On a conflict the database returns the id of the existing row.
+    Ok(UpsertedCustomer {
+        is_new: id == new,
+        id,
+    })
+}
+
+pub async fn get(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &CustomerId,
+) -> Result<Option<CustomerRow>, StoreError> {
+    sqlx::query("select * from customer where bucket = $1 and org_id = $2 and customer_id = $3")
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(id.as_str())
+        .fetch_optional(connection)
+        .await?
+        .map(|row| customer(&row))
+        .transpose()
+}
+
+pub async fn by_email(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    email: &str,
+) -> Result<Option<CustomerRow>, StoreError> {
+    sqlx::query("select * from customer where bucket = $1 and org_id = $2 and email = $3")
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(email.trim().to_lowercase())
+        .fetch_optional(connection)
+        .await?
+        .map(|row| customer(&row))
+        .transpose()
+}
+
+/// Returns those of these customers that belong to the organization, by id.
+pub async fn by_ids(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    ids: &[CustomerId],
+) -> Result<HashMap<CustomerId, CustomerRow>, StoreError> {
+    /// Ids per statement, well below the databases' limits of bound values.
+    const IDS: usize = 500;
+
+    let mut found = HashMap::new();
+    for some in ids.chunks(IDS) {
+        let names: Vec<String> = (0..some.len()).map(|n| format!("${}", n + 3)).collect();
+        let text = format!(
+            "select * from customer where bucket = $1 and org_id = $2 and customer_id in ({})",
+            names.join(", ")
+        );
+        let mut query = sqlx::query(AssertSqlSafe(text))
+            .bind(org.bucket())
+            .bind(org.as_str());
+        for id in some {
+            query = query.bind(id.as_str());
+        }
+
+        for row in &query.fetch_all(&mut *connection).await? {
+            let customer = customer(row)?;
+            found.insert(customer.id.clone(), customer);
+        }
+    }
+
+    Ok(found)
+}
+
+/// Adds a customer. A duplicate address within the organization is a unique violation.
+pub async fn insert(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    customer: &CustomerRow,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into customer (bucket, customer_id, org_id, email, name, details, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $7)",
+    )
+    .bind(org.bucket())
+    .bind(customer.id.as_str())
+    .bind(org.as_str())
+    // Nulls are never equal in a unique index: any number of customers has no address.
+    .bind(customer.email.as_deref())
+    .bind(&customer.name)
+    .bind(json_text(&customer.details))
+    .bind(customer.created_at.to_string())
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+/// Writes all mutable columns of a customer.
+pub async fn update(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    customer: &CustomerRow,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update customer set email = $3, name = $4, details = $5, updated_at = $6
+         where bucket = $1 and customer_id = $2",
+    )
+    .bind(org.bucket())
+    .bind(customer.id.as_str())
+    .bind(customer.email.as_deref())
+    .bind(&customer.name)
+    .bind(json_text(&customer.details))
+    .bind(customer.updated_at.to_string())
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+/// Returns a customer with its row locked until the transaction ends.
+pub async fn lock(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    id: &CustomerId,
+) -> Result<Option<CustomerRow>, StoreError> {
+    let text = format!(
+        "select * from customer where bucket = $1 and org_id = $2 and customer_id = $3 {}",
+        tx.dialect.for_update()
+    );
+    sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(id.as_str())
+        .fetch_optional(&mut **tx)
+        .await?
+        .map(|row| customer(&row))
+        .transpose()
+}
+
+/// Returns a page of customers, newest first, and the total number.
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<CustomerRow>, i64), StoreError> {
+    let list = PagedQuery {
+        select: "select * from customer",
+        table: "customer",
+        id: "customer_id",
+        bucket: org.bucket(),
+        wanted: &[("org_id", Some(org.as_str()))],
+        also: "",
+    };
+    let (rows, total) = list.page(connection, page, limit).await?;
+
+    Ok((rows.iter().map(customer).collect::<Result<_, _>>()?, total))
+}
+
+fn customer(row: &AnyRow) -> Result<CustomerRow, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "customer",
+        id: "customer_id",
+    };
+    Ok(CustomerRow {
+        id: columns.parsed("customer_id", CustomerId::parse)?,
+        email: columns.optional_text("email")?,
+        name: columns.text("name")?,
+        details: columns.json("details")?,
+        created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+    })
+}

@@ -1,0 +1,290 @@
+//! Decisions of the rules with the facts they were based on, so that they can be evaluated again.
+
+use serde_json::Value;
+use sqlx::any::{Any, AnyArguments};
+use sqlx::query::Query;
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+
+use super::row::{RowColumns, json_text};
+use super::{StoreError, WriteTransaction};
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
+use holdfast_domain::id::{DecisionId, EnvelopeId, OrgId, TemplateId};
+use holdfast_domain::template::Template;
+
+/// Which stored decisions are read, newest first.
+#[derive(Clone, Debug, Default)]
+pub struct DecisionWindow {
+    /// First time of a decision.
+    pub since: Option<Timestamp>,
+    /// Time that a decision is before.
+    pub until: Option<Timestamp>,
+    /// Kind of the envelopes.
+    pub kind: Option<EnvelopeKind>,
+    /// Id of the last decision of the page before.
+    pub after: Option<String>,
+}
+
+/// Text after all ids and times.
+const LAST: &str = "~";
+
+impl DecisionWindow {
+    /// Returns the query of a page of a table with decisions. `owner` is the condition on their owner, with
+    /// parameters from $6 on, which the caller binds.
+    pub(super) fn page(
+        &self,
+        [table, id, at]: [&str; 3],
+        owner: &str,
+        limit: i64,
+    ) -> Query<'static, Any, AnyArguments> {
+        // A page begins behind an id: decisions are made while a replay reads them.
+        let text = format!(
+            "select d.* from {table} d where {owner} and d.{id} < $1 and d.{at} >= $2 and d.{at} < $3
+                 and ($4 = '' or exists (select 1 from envelope e where e.bucket = d.bucket
+                     and e.envelope_id = d.envelope_id and e.kind = $4))
+             order by d.{id} desc limit $5"
+        );
+
+        // Times are texts of a fixed width, so an empty text stands before and `LAST` behind all of them.
+        let time = |at: Option<Timestamp>, absent: &str| {
+            at.map_or_else(|| absent.to_owned(), |at| at.to_string())
+        };
+        sqlx::query(AssertSqlSafe(text))
+            .bind(self.after.clone().unwrap_or_else(|| LAST.to_owned()))
+            .bind(time(self.since, ""))
+            .bind(time(self.until, LAST))
+            .bind(self.kind.map_or("", EnvelopeKind::as_str))
+            .bind(limit)
+    }
+}
+
+/// Status change of an envelope.
+#[derive(Clone, Debug)]
+pub struct LifecycleMove {
+    pub id: DecisionId,
+    pub envelope: EnvelopeId,
+    /// Status before; none for a new envelope.
+    pub from: Option<EnvelopeStatus>,
+    pub trigger: String,
+    pub to: EnvelopeStatus,
+    pub facts: Value,
+    /// Name, version and digest of the deciding component.
+    pub component: Value,
+}
+
+/// Compliance evaluation of an envelope's record.
+#[derive(Clone, Debug)]
+pub struct StoredEvaluation {
+    pub envelope: EnvelopeId,
+    pub facts: Value,
+    pub component: Value,
+}
+
+/// Records a status change, in the transaction that makes it.
+pub async fn insert_move(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    made: &LifecycleMove,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into lifecycle_decision (bucket, decision_id, org_id, envelope_id, from_status,
+             trigger_name, to_status, facts, component, at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    )
+    .bind(envelope.org.bucket())
+    .bind(made.id.as_str())
+    .bind(envelope.org.as_str())
+    .bind(envelope.id.as_str())
+    .bind(made.from.map(EnvelopeStatus::as_str))
+    .bind(&made.trigger)
+    .bind(made.to.as_str())
+    .bind(json_text(&made.facts))
+    .bind(json_text(&made.component))
+    .bind(at.to_string())
+    .execute(&mut **tx)
+    .await?;
+
+    Ok(())
+}
+
+/// Lists an organization's most recent status changes, newest first.
+pub async fn last_moves(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    window: &DecisionWindow,
+    limit: i64,
+) -> Result<Vec<LifecycleMove>, StoreError> {
+    let table = ["lifecycle_decision", "decision_id", "at"];
+    let rows = window
+        .page(table, "d.bucket = $6 and d.org_id = $7", limit)
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .fetch_all(connection)
+        .await?;
+    rows.iter().map(one_move).collect()
+}
+
+/// Lists an envelope's status changes in order.
+pub async fn moves_of(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Vec<LifecycleMove>, StoreError> {
+    sqlx::query(
+        "select * from lifecycle_decision
+         where bucket = $1 and envelope_id = $2 and org_id = $3 order by decision_id",
+    )
+    .bind(org.bucket())
+    .bind(envelope.as_str())
+    .bind(org.as_str())
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(one_move)
+    .collect()
+}
+
+fn one_move(row: &sqlx::any::AnyRow) -> Result<LifecycleMove, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "lifecycle_decision",
+        id: "decision_id",
+    };
+    Ok(LifecycleMove {
+        id: columns.parsed("decision_id", DecisionId::parse)?,
+        envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+        from: columns.optional_parsed("from_status", EnvelopeStatus::parse)?,
+        trigger: columns.text("trigger_name")?,
+        to: columns.parsed("to_status", EnvelopeStatus::parse)?,
+        facts: columns.json("facts")?,
+        component: columns.json("component")?,
+    })
+}
+
+/// Lists an organization's most recent evaluations, newest first.
+pub async fn last_evaluations(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    window: &DecisionWindow,
+    limit: i64,
+) -> Result<Vec<StoredEvaluation>, StoreError> {
+    // An envelope is evaluated once, so its id is that of the decision.
+    let table = ["evaluation", "envelope_id", "evaluated_at"];
+    let rows = window
+        .page(table, "d.bucket = $6 and d.org_id = $7", limit)
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .fetch_all(connection)
+        .await?;
+    rows.iter().map(evaluated).collect()
+}
+
+/// Returns the evaluation made when an envelope was vaulted.
+pub async fn evaluation_of(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Option<StoredEvaluation>, StoreError> {
+    sqlx::query(
+        "select envelope_id, facts, component from evaluation
+         where bucket = $1 and envelope_id = $2 and org_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(envelope.as_str())
+    .bind(org.as_str())
+    .fetch_optional(connection)
+    .await?
+    .map(|row| evaluated(&row))
+    .transpose()
+}
+
+fn evaluated(row: &sqlx::any::AnyRow) -> Result<StoredEvaluation, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "evaluation",
+        id: "envelope_id",
+    };
+    Ok(StoredEvaluation {
+        envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+        facts: columns.json("facts")?,
+        component: columns.json("component")?,
+    })
+}
+
+/// Placement of a template's fields.
+#[derive(Clone, Debug)]
+pub struct PlacementDecision {
+    pub id: DecisionId,
+    /// SHA-256 of the document, lower-case hex; `None` for that of the template. A document loses its tags.
+    pub document: Option<String>,
+    /// Parameters of the call, without the document.
+    pub facts: Value,
+    /// What the component returned.
+    pub answer: Value,
+    /// Name, version and digest of the deciding component.
+    pub component: Value,
+}
+
+/// Records a placement, in the transaction that changes the template.
+pub async fn insert_placement(
+    tx: &mut WriteTransaction,
+    template: &Template,
+    made: &PlacementDecision,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let org = &template.org;
+    // The component read the tags of an upload, and the stored document has lost them: the hashes may differ.
+    let stored = template.document.as_ref().map(|file| &file.sha256);
+    sqlx::query(
+        "insert into placement_decision (bucket, decision_id, org_id, template_id, document, facts,
+             answer, component, at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    )
+    .bind(org.bucket())
+    .bind(made.id.as_str())
+    .bind(org.as_str())
+    .bind(template.id.as_str())
+    .bind(made.document.as_ref().or(stored))
+    .bind(json_text(&made.facts))
+    .bind(json_text(&made.answer))
+    .bind(json_text(&made.component))
+    .bind(at.to_string())
+    .execute(&mut **tx)
+    .await?;
+
+    // Vault-in names this component as a participant, without searching the decisions of the template.
+    sqlx::query(
+        "update template set placed_by = $4 where bucket = $1 and org_id = $2 and template_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(template.id.as_str())
+    .bind(json_text(&made.component))
+    .execute(&mut **tx)
+    .await?;
+
+    Ok(())
+}
+
+/// Returns the component that placed a template's fields last.
+pub async fn placed_by(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    template: &TemplateId,
+) -> Result<Option<Value>, StoreError> {
+    let row = sqlx::query(
+        "select placed_by from template where bucket = $1 and org_id = $2 and template_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(template.as_str())
+    .fetch_optional(connection)
+    .await?;
+    let text: Option<String> = match row {
+        Some(row) => row.try_get("placed_by")?,
+        None => None,
+    };
+
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+}

@@ -1,0 +1,111 @@
+//! Log of organizations' provider instances.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+use super::row::RowColumns;
+use super::{StoreError, WriteTransaction};
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::component::{InstanceLogLevel, InstanceLogLine, Slot};
+use holdfast_domain::id::{LogLineId, OrgId};
+
+/// Adds a line.
+pub async fn insert(tx: &mut WriteTransaction, line: &InstanceLogLine) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into instance_log (bucket, line_id, org_id, slot, instance, at, level, component,
+             message)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    )
+    .bind(line.org.bucket())
+    .bind(line.id.as_str())
+    .bind(line.org.as_str())
+    .bind(line.slot.as_str())
+    .bind(&line.instance)
+    .bind(line.at.to_string())
+    .bind(line.level.as_str())
+    .bind(&line.component)
+    .bind(&line.message)
+    .execute(&mut **tx)
+    .await?;
+
+    Ok(())
+}
+
+/// Deletes the lines of an instance that are older than the newest `kept`.
+pub async fn keep_newest(
+    tx: &mut WriteTransaction,
+    of: &InstanceLogLine,
+    kept: i64,
+) -> Result<(), StoreError> {
+    // Plugins may log without end. With fewer lines than `kept` the subquery is null, and nothing is deleted.
+    sqlx::query(
+        "delete from instance_log
+         where bucket = $1 and org_id = $2 and slot = $3 and instance = $4 and line_id <= (
+             select line_id from instance_log
+             where bucket = $1 and org_id = $2 and slot = $3 and instance = $4
+             order by line_id desc limit 1 offset $5)",
+    )
+    .bind(of.org.bucket())
+    .bind(of.org.as_str())
+    .bind(of.slot.as_str())
+    .bind(&of.instance)
+    .bind(kept)
+    .execute(&mut **tx)
+    .await?;
+
+    Ok(())
+}
+
+/// Deletes the lines from before a time.
+pub async fn delete_before(tx: &mut WriteTransaction, at: Timestamp) -> Result<(), StoreError> {
+    sqlx::query("delete from instance_log where at < $1")
+        .bind(at.to_string())
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// Lists the lines of an organization's instances in a slot, or of one of them, newest first.
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    slot: Slot,
+    instance: Option<&str>,
+    after: Option<&LogLineId>,
+    limit: i64,
+) -> Result<Vec<InstanceLogLine>, StoreError> {
+    let rows = sqlx::query(
+        "select * from instance_log
+         where bucket = $1 and org_id = $2 and slot = $3 and ($4 = '' or instance = $4) and line_id < $5
+         order by line_id desc limit $6",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(slot.as_str())
+    .bind(instance.unwrap_or_default())
+    // After all ids.
+    .bind(after.map_or("~", LogLineId::as_str))
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+
+    rows.iter().map(line).collect()
+}
+
+fn line(row: &AnyRow) -> Result<InstanceLogLine, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "instance_log",
+        id: "line_id",
+    };
+    Ok(InstanceLogLine {
+        id: columns.parsed("line_id", LogLineId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        slot: columns.parsed("slot", Slot::parse)?,
+        instance: columns.text("instance")?,
+        at: columns.time("at")?,
+        level: columns.parsed("level", InstanceLogLevel::parse)?,
+        component: columns.text("component")?,
+        message: columns.text("message")?,
+    })
+}

@@ -1,0 +1,629 @@
+//! All SQL of the service, one file per aggregate.
+//!
+//! The same SQL serves SQLite and PostgreSQL. Functions take a
+//! connection, which a transaction dereferences to: `envelopes::get(&mut
+//! tx, &org, &id)`. Every function on tenant data names the organization.
+
+#![allow(missing_docs, reason = "functions are named by their statement")]
+
+use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::{Any, AnyConnection, AnyPool, Connection as _, Executor as _, Transaction};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+use holdfast_base::disk;
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::id::OrgId;
+use holdfast_domain::priority::PriorityClass;
+
+mod claims;
+mod dialect;
+mod migrate;
+mod outbox;
+mod page;
+mod readers;
+pub mod row;
+mod turns;
+mod wakeups;
+
+pub mod access_codes;
+pub mod api_keys;
+pub mod bulk;
+pub mod chores;
+pub mod component_changes;
+pub mod component_state;
+pub mod components;
+pub mod control;
+pub mod control_statements;
+pub mod counts;
+pub mod customers;
+pub mod decision_blocks;
+pub mod decisions;
+pub mod deliveries;
+pub mod disclosures;
+pub mod disputes;
+pub mod downloads;
+pub mod envelopes;
+pub mod event_feed;
+pub mod events;
+pub mod fingerprints;
+pub mod idempotency;
+pub mod installation;
+pub mod instance_log;
+pub mod integrity;
+pub mod jobs;
+pub mod kba;
+pub mod ledger;
+pub mod log;
+pub mod objects;
+pub mod organizations;
+pub mod packages;
+pub mod page_facts;
+pub mod party_invitations;
+pub mod party_keys;
+pub mod passkeys;
+pub mod payments;
+pub mod provider_poll;
+pub mod rate_windows;
+pub mod request_log;
+pub mod room;
+pub mod sandbox;
+pub mod sealed;
+pub mod search;
+pub mod shadows;
+pub mod signers;
+pub mod similarity;
+pub mod templates;
+pub mod test_mode;
+pub mod tokens;
+pub mod transfers;
+pub mod users;
+pub mod vault;
+pub mod views;
+pub mod webhooks;
+
+use counts::CountChanges;
+pub use dialect::SqlDialect;
+use outbox::OutboxRows;
+pub use readers::ReadConnection;
+use readers::ReaderPool;
+use turns::{WriterQueue, WriterTurn};
+pub use wakeups::run as share_wakeups;
+use webhooks::OwnedEndpoint;
+
+/// Error of the database.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database returned an error or could not be reached.
+    #[error("database: {0}")]
+    Database(#[from] sqlx::Error),
+    /// A row violates the expectations of its table.
+    #[error("inconsistent database: {table} {id}: {why}")]
+    Inconsistent {
+        table: &'static str,
+        id: String,
+        why: String,
+    },
+    /// Another writer changed the row first.
+    #[error("changed by somebody else in the meantime")]
+    Conflict,
+    /// The change passed its checks and was rolled back, as [`Store::rehearsing`] promises.
+    #[error("only rehearsed")]
+    Rehearsed,
+    /// A migration's text differs from when it was applied.
+    #[error("migration {0} was changed after it had been applied")]
+    ChangedMigration(i64),
+}
+
+impl StoreError {
+    /// Returns whether a unique key was taken already.
+    pub fn is_unique_violation(&self) -> bool {
+        match self {
+            Self::Database(sqlx::Error::Database(error)) => error.is_unique_violation(),
+            _ => false,
+        }
+    }
+
+    /// Returns whether the database rolled the transaction back because of a concurrent one, so
+    /// that it must be retried: class 40 of PostgreSQL's appendix A (a deadlock, or a serialization
+    /// failure on PostgreSQL-like databases with stricter isolation).
+    pub fn is_rolled_back(&self) -> bool {
+        self.class().as_deref() == Some("40")
+    }
+
+    /// Returns whether the database was unreachable or unavailable, so that a retry may succeed.
+    /// Includes classes 08, 53 and 57 of PostgreSQL's appendix A.
+    pub fn is_unreachable(&self) -> bool {
+        match self {
+            Self::Database(
+                sqlx::Error::Io(_)
+                | sqlx::Error::Tls(_)
+                | sqlx::Error::PoolTimedOut
+                | sqlx::Error::PoolClosed
+                | sqlx::Error::Protocol(_),
+            ) => true,
+            _ => matches!(self.class().as_deref(), Some("08" | "53" | "57")),
+        }
+    }
+
+    /// Returns whether the database's disk is full.
+    pub fn is_full(&self) -> bool {
+        let Self::Database(sqlx::Error::Database(error)) = self else {
+            return false;
+        };
+
+        // SQLite's extended codes use the higher bits: SQLITE_FULL is 13 in the lowest eight.
+        let code = error.code().unwrap_or_default();
+        code == POSTGRES_DISK_FULL
+            || (code.len() < 5
+                && code
+                    .parse()
+                    .is_ok_and(|code: u32| code & 0xff == SQLITE_FULL))
+    }
+
+    /// Returns whether a retry may succeed.
+    pub fn is_outage(&self) -> bool {
+        self.is_unreachable() || self.is_rolled_back()
+    }
+
+    /// Returns the class of an SQLSTATE, its first two characters; none for SQLite's numeric codes.
+    fn class(&self) -> Option<String> {
+        let Self::Database(sqlx::Error::Database(error)) = self else {
+            return None;
+        };
+        let code = error.code().filter(|code| code.len() == 5)?;
+        code.get(..2).map(str::to_owned)
+    }
+}
+
+/// Number of connections for look-ups of unknown credentials.
+pub const STRANGERS: u32 = 2;
+
+/// Maximum number of PostgreSQL connections that write for batch work.
+const BATCH_WRITERS: usize = 4;
+
+/// `disk_full` of PostgreSQL's appendix A.
+const POSTGRES_DISK_FULL: &str = "53100";
+const SQLITE_FULL: u32 = 13;
+
+/// Time to wait for a connection.
+pub const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Maximum age of a connection to a database server. Renewing connections frees the server's memory
+/// and follows changes of its DNS name.
+const CONNECTION_LIFETIME: Duration = Duration::from_secs(1800);
+
+/// Handle to the database; cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    readers: ReaderPool,
+    /// Connections for look-ups of credentials that this node does not know, so that guesses never
+    /// take those of known callers.
+    strangers: ReaderPool,
+    /// SQLite has a single writer.
+    writers: AnyPool,
+    /// Connections for work that must not wait behind requests: a separate pool on PostgreSQL, the
+    /// writer pool on SQLite, where urgent work takes the next turn.
+    urgent: AnyPool,
+    dialect: SqlDialect,
+    /// Queue for the single writer (SQLite only).
+    turns: Option<WriterQueue>,
+    /// Limits the connections for batch work (PostgreSQL only).
+    batch: Arc<Semaphore>,
+    /// Priority of the transactions begun with this handle.
+    priority: PriorityClass,
+    work: Arc<Notify>,
+    fresh: Arc<FreshEndpointSet>,
+    /// URL for the connection that listens for notifications, outside the pools.
+    url: Arc<str>,
+    wakeups: wakeups::WakeupChannel,
+    /// Number of commits.
+    commits: Arc<AtomicU64>,
+    /// Whether transactions begun with this handle are rolled back instead of committed.
+    rehearses: bool,
+}
+
+/// Endpoints with newly committed deliveries or settings.
+type FreshEndpoints = BTreeMap<OwnedEndpoint, EndpointTouch>;
+
+/// Commit that concerns an endpoint.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EndpointTouch {
+    /// Whether its settings changed.
+    pub changed: bool,
+    /// Whether this process made the commit, so that other nodes may not know of it yet.
+    pub here: bool,
+}
+
+#[derive(Default)]
+struct FreshEndpointSet {
+    endpoints: Mutex<FreshEndpoints>,
+    added: Notify,
+}
+
+impl Store {
+    /// Connects, without migrating.
+    pub async fn connect(url: &str) -> Result<Self, StoreError> {
+        sqlx::any::install_default_drivers();
+        let dialect = SqlDialect::of(url);
+        let url: Arc<str> = dialect.connect_url(url).into();
+        let options = AnyConnectOptions::from_str(&url)?;
+        let pool = |connections: u32| {
+            AnyPoolOptions::new()
+                .max_connections(connections)
+                .acquire_timeout(ACQUIRE_TIMEOUT)
+                // sqlx's reaper of idle connections can count below zero and then spins
+                // (transact-rs/sqlx#3645), so connections expire when they are released instead.
+                .idle_timeout(None)
+                .max_lifetime(None)
+                .after_release(move |_, about| {
+                    let worn = dialect == SqlDialect::Postgres && about.age > CONNECTION_LIFETIME;
+                    Box::pin(async move { Ok(!worn) })
+                })
+                // A connection to a local file does not break while idle.
+                .test_before_acquire(dialect == SqlDialect::Postgres)
+                // After a failed commit, a connection counts as being in a transaction forever.
+                .before_acquire(|connection, _| {
+                    let usable = !connection.is_in_transaction();
+                    Box::pin(async move { Ok(usable) })
+                })
+                .after_connect(move |connection, _| {
+                    Box::pin(async move {
+                        for statement in dialect.session_statements() {
+                            connection.execute(*statement).await?;
+                        }
+                        Ok(())
+                    })
+                })
+        };
+
+        if dialect == SqlDialect::Sqlite {
+            // A pool repeats a failure, and then reports only a timeout: a damaged file has to be named.
+            let mut first = AnyConnection::connect_with(&options).await?;
+            for statement in dialect.session_statements() {
+                first.execute(*statement).await?;
+            }
+        }
+
+        let readers = pool(8).connect_with(options.clone()).await?;
+        let strangers = pool(STRANGERS).connect_lazy_with(options.clone());
+        let (writers, urgent) = match dialect {
+            SqlDialect::Sqlite => {
+                let writers = pool(1).connect_with(options).await?;
+                (writers.clone(), writers)
+            }
+            SqlDialect::Postgres => (
+                pool(12).connect_with(options.clone()).await?,
+                pool(4).connect_with(options).await?,
+            ),
+        };
+
+        Ok(Self {
+            readers: ReaderPool::new(readers, dialect == SqlDialect::Postgres),
+            strangers: ReaderPool::new(strangers, dialect == SqlDialect::Postgres),
+            writers,
+            urgent,
+            dialect,
+            turns: (dialect == SqlDialect::Sqlite).then(WriterQueue::default),
+            batch: Arc::new(Semaphore::new(BATCH_WRITERS)),
+            priority: PriorityClass::Request,
+            work: Arc::new(Notify::new()),
+            fresh: Arc::default(),
+            url,
+            wakeups: wakeups::WakeupChannel::default(),
+            commits: Arc::default(),
+            rehearses: false,
+        })
+    }
+
+    /// Brings the schema up to date. Several nodes may call this at once.
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        migrate::run(self).await
+    }
+
+    /// Returns a connection for reading.
+    pub async fn read(&self) -> Result<ReadConnection, StoreError> {
+        Ok(self.readers.acquire().await?)
+    }
+
+    /// Checks that the database answers and has its tables.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        let mut connection = self.read().await?;
+        sqlx::query("select org_id from organization limit 1")
+            .fetch_optional(&mut *connection)
+            .await?;
+        Ok(())
+    }
+
+    /// Returns the database server's time (PostgreSQL only).
+    pub async fn time(&self) -> Result<Timestamp, StoreError> {
+        let mut connection = self.read_urgently().await?;
+        let text = "select cast(extract(epoch from clock_timestamp()) * 1000 as bigint)";
+        let millis = sqlx::query_scalar(text).fetch_one(&mut *connection).await?;
+        Ok(Timestamp::from_millis(millis))
+    }
+
+    /// Writes a consistent snapshot of the running database to a new file (SQLite only).
+    pub async fn snapshot_into(&self, file: &Path) -> Result<(), StoreError> {
+        let mut connection = self.read().await?;
+        sqlx::query("vacuum into $1")
+            .bind(file.display().to_string())
+            .execute(&mut *connection)
+            .await?;
+        Ok(())
+    }
+
+    /// Returns a handle to the same database with another priority.
+    pub fn at(&self, priority: PriorityClass) -> Self {
+        Self {
+            priority,
+            ..self.clone()
+        }
+    }
+
+    /// Returns a handle that rolls back each transaction at its commit, with [`StoreError::Rehearsed`]:
+    /// it runs all checks of a change, and keeps nothing of it.
+    pub fn rehearsing(&self) -> Self {
+        Self {
+            rehearses: true,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the handle that commits, for records about a rehearsal itself.
+    pub fn committing(&self) -> Self {
+        Self {
+            rehearses: false,
+            ..self.clone()
+        }
+    }
+
+    /// Returns a handle that reads with the connections for unknown credentials.
+    pub fn for_strangers(&self) -> Self {
+        Self {
+            readers: self.strangers.clone(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns whether nothing is committed with this handle.
+    pub fn rehearses(&self) -> bool {
+        self.rehearses
+    }
+
+    /// Returns the priority of this handle.
+    pub fn priority(&self) -> PriorityClass {
+        self.priority
+    }
+
+    /// Begins a write transaction.
+    pub async fn begin(&self) -> Result<WriteTransaction, StoreError> {
+        self.begin_in(&self.writers, self.priority).await
+    }
+
+    /// Returns a connection for reading, even if requests use up the others.
+    pub async fn read_urgently(&self) -> Result<ReadConnection, StoreError> {
+        // SQLite readers never wait for requests that write, so its readers are good enough.
+        Ok(match self.dialect {
+            SqlDialect::Sqlite => self.readers.acquire().await?,
+            SqlDialect::Postgres => ReadConnection::unkept(self.urgent.acquire().await?),
+        })
+    }
+
+    /// Like [`Store::begin`], ahead of all other waiting writers.
+    pub async fn begin_urgently(&self) -> Result<WriteTransaction, StoreError> {
+        self.begin_in(&self.urgent, PriorityClass::Urgent).await
+    }
+
+    /// Like [`Store::begin`], with connections separate from those of requests on PostgreSQL, and
+    /// in the same queue as requests on SQLite.
+    pub async fn begin_apart(&self) -> Result<WriteTransaction, StoreError> {
+        self.begin_in(&self.urgent, PriorityClass::Request).await
+    }
+
+    async fn begin_in(
+        &self,
+        pool: &AnyPool,
+        priority: PriorityClass,
+    ) -> Result<WriteTransaction, StoreError> {
+        // Batch work leaves most of the writing connections to requests.
+        let batch = match (&self.turns, priority) {
+            (None, PriorityClass::Batch) => self.batch.clone().acquire_owned().await.ok(),
+            _ => None,
+        };
+        let turn = match &self.turns {
+            None => None,
+            Some(turns) => {
+                // The same limit as for a pooled connection,
+                // so that callers see one kind of timeout.
+                let turn = tokio::time::timeout(ACQUIRE_TIMEOUT, turns.wait(priority));
+                Some(turn.await.map_err(|_| sqlx::Error::PoolTimedOut)?)
+            }
+        };
+
+        // The turn comes first: waiting writers must queue by priority, not in the pool.
+        let inner = pool.begin_with(self.dialect.begin_write()).await?;
+        Ok(WriteTransaction {
+            inner,
+            dialect: self.dialect,
+            work: self.work.clone(),
+            added_jobs: false,
+            committed: self.fresh.clone(),
+            wakeups: self.wakeups.clone(),
+            commits: self.commits.clone(),
+            rehearses: self.rehearses,
+            fresh: BTreeMap::new(),
+            counts: CountChanges::new(),
+            outbox: Box::default(),
+            _turn: turn,
+            _batch: batch,
+        })
+    }
+
+    /// Resolves when a committed transaction has added jobs, in this process or in another one that
+    /// announced it ([`share_wakeups`]).
+    pub async fn work_added(&self) {
+        self.work.notified().await;
+    }
+
+    /// Waits for commits that concern webhook endpoints, and returns these endpoints.
+    pub async fn fresh_endpoints(&self) -> FreshEndpoints {
+        loop {
+            // Register before checking, so that a commit in between is not missed.
+            let added = self.fresh.added.notified();
+            let fresh = std::mem::take(&mut *self.fresh.lock());
+            if !fresh.is_empty() {
+                return fresh;
+            }
+
+            added.await;
+        }
+    }
+
+    /// Returns the number of commits that this process has made.
+    pub fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
+    }
+
+    /// Returns the database engine.
+    pub fn dialect(&self) -> SqlDialect {
+        self.dialect
+    }
+
+    /// Waits for open connections to finish and closes the pools.
+    pub async fn close(&self) {
+        self.readers.close().await;
+        self.strangers.close().await;
+        self.writers.close().await;
+        self.urgent.close().await;
+    }
+}
+
+/// Write transaction; dropping it without [`WriteTransaction::commit`] rolls it back.
+pub struct WriteTransaction {
+    inner: Transaction<'static, Any>,
+    dialect: SqlDialect,
+    work: Arc<Notify>,
+    added_jobs: bool,
+    committed: Arc<FreshEndpointSet>,
+    wakeups: wakeups::WakeupChannel,
+    commits: Arc<AtomicU64>,
+    rehearses: bool,
+    /// Endpoints concerned, and whether their settings change.
+    fresh: BTreeMap<OwnedEndpoint, bool>,
+    /// Numbers of envelopes that change with the commit.
+    counts: CountChanges,
+    /// Rows that the commit adds.
+    outbox: Box<OutboxRows>,
+    /// Dropped after the connection, so that the next writer finds the connection free.
+    _turn: Option<WriterTurn>,
+    _batch: Option<OwnedSemaphorePermit>,
+}
+
+impl FreshEndpointSet {
+    fn lock(&self) -> std::sync::MutexGuard<'_, FreshEndpoints> {
+        self.endpoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, endpoints: impl IntoIterator<Item = (OwnedEndpoint, bool)>, here: bool) {
+        let mut known = self.lock();
+        for (endpoint, changed) in endpoints {
+            let touch = known.entry(endpoint).or_default();
+            touch.changed |= changed;
+            touch.here |= here;
+        }
+        drop(known);
+        self.added.notify_one();
+    }
+}
+
+impl WriteTransaction {
+    /// Commits, then wakes the workers and dispatchers concerned.
+    pub async fn commit(mut self) -> Result<(), StoreError> {
+        let (outbox, counts) = (
+            std::mem::take(&mut self.outbox),
+            std::mem::take(&mut self.counts),
+        );
+
+        // Boxed, as every larger future holds a commit.
+        Box::pin(async {
+            outbox.add(&mut self).await?;
+            counts::apply(&mut self, &counts).await
+        })
+        .await?;
+
+        if self.rehearses {
+            self.inner.rollback().await?;
+            return Err(StoreError::Rehearsed);
+        }
+        if let Err(error) = self.inner.commit().await {
+            // Whether the commit is durable is unknown now; the restart reads the actual state.
+            abort_on_io_error(self.dialect, &error);
+            return Err(error.into());
+        }
+
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        if self.added_jobs {
+            self.work.notify_one();
+        }
+
+        if self.dialect == SqlDialect::Postgres && (self.added_jobs || !self.fresh.is_empty()) {
+            // Only after the commit: other nodes would not see the rows before.
+            self.wakeups.tell(self.added_jobs, &self.fresh);
+        }
+
+        if !self.fresh.is_empty() {
+            self.committed.add(self.fresh, true);
+        }
+
+        Ok(())
+    }
+
+    /// Marks an endpoint as concerned: when this commits, its dispatcher is woken for a new
+    /// delivery or for `changed` settings.
+    fn touch(&mut self, endpoint: OwnedEndpoint, changed: bool) {
+        *self.fresh.entry(endpoint).or_default() |= changed;
+    }
+}
+
+/// Returns bucket and `org_id` of an owner's rows; `None` is the installation.
+fn owned(org: Option<&OrgId>) -> (i64, &str) {
+    org.map_or((0, ""), |org| (org.bucket(), org.as_str()))
+}
+
+/// Aborts the process if SQLite failed to write a commit to the disk.
+fn abort_on_io_error(dialect: SqlDialect, error: &sqlx::Error) {
+    const SQLITE_IOERR: u32 = 10;
+
+    let code = match error {
+        sqlx::Error::Database(error) if dialect == SqlDialect::Sqlite => error.code(),
+        _ => None,
+    };
+    let code = code.and_then(|code| code.parse::<u32>().ok());
+    if code.is_some_and(|code| code & 0xff == SQLITE_IOERR) {
+        disk::failed("the database", error);
+    }
+}
+
+impl Deref for WriteTransaction {
+    type Target = AnyConnection;
+
+    fn deref(&self) -> &AnyConnection {
+        &self.inner
+    }
+}
+
+impl DerefMut for WriteTransaction {
+    fn deref_mut(&mut self) -> &mut AnyConnection {
+        &mut self.inner
+    }
+}

@@ -1,0 +1,181 @@
+//! Schema migrations.
+//!
+//! Each migration runs once, in order, in one transaction with the others. A row in `migration` is
+//! the lock that makes nodes starting together wait for each other. An advisory lock is not used,
+//! because not every PostgreSQL-like database has one.
+
+use std::collections::HashMap;
+
+use sha2::{Digest, Sha256};
+use sqlx::{AssertSqlSafe, Row as _};
+
+use super::{Store, StoreError};
+
+macro_rules! migrations {
+    ($($version:literal $file:literal),* $(,)?) => {
+        &[$(($version, include_str!(concat!("../../../../migrations/", $file, ".sql")))),*]
+    };
+}
+
+const MIGRATIONS: &[(i64, &str)] = migrations![
+    1 "0001_organizations",
+    2 "0002_customers",
+    3 "0003_templates",
+    4 "0004_envelopes",
+    5 "0005_ledger",
+    6 "0006_events_and_jobs",
+    7 "0007_vault",
+    8 "0008_signing_room",
+    9 "0009_partner_surface",
+    10 "0010_frozen_issuer",
+    11 "0011_pipeline_and_log",
+    12 "0012_consent",
+    13 "0013_provider_poll",
+    14 "0014_template_sync",
+    15 "0015_webhooks",
+    16 "0016_components",
+    17 "0017_composition_and_bulk",
+    18 "0018_payment_and_kba",
+    19 "0019_traces",
+    20 "0020_buckets",
+    21 "0021_deliveries_of_an_event",
+    22 "0022_events_of_an_organization",
+    23 "0023_compliance_score",
+    24 "0024_component_quotas",
+    25 "0025_credentials",
+    26 "0026_browsers_of_signers",
+    27 "0027_document_that_a_signer_saw",
+    28 "0028_existing_signatures",
+    29 "0029_signature_style",
+    30 "0030_return_url",
+    31 "0031_languages",
+    32 "0032_roles_of_signers",
+    33 "0033_access_codes",
+    34 "0034_attachments_of_signers",
+    35 "0035_text_messages",
+    36 "0036_wording_of_a_record",
+    37 "0037_envelope_counts",
+    38 "0038_page_facts",
+    39 "0039_control",
+    40 "0040_transfers",
+    41 "0041_fingerprints",
+    42 "0042_party_keys",
+    43 "0043_pledges",
+    44 "0044_views",
+    45 "0045_similar_records",
+    46 "0046_party_invitations",
+    47 "0047_sellers_copies",
+    48 "0048_component_changes",
+    49 "0049_component_vectors",
+    50 "0050_instance_log",
+    51 "0051_decision_blocks",
+    52 "0052_component_state",
+    53 "0053_component_attestations",
+    54 "0054_users",
+    55 "0055_passkeys",
+    56 "0056_decisions_without_block",
+    57 "0057_party_key_requests",
+    58 "0058_single_sign_on",
+    59 "0059_request_log",
+    60 "0060_rare_envelopes",
+    61 "0061_event_feed",
+    62 "0062_envelopes_by_external_id",
+    63 "0063_test_mode",
+    64 "0064_signer_identity",
+    66 "0066_consumer_disclosures",
+    67 "0067_user_identities",
+    70 "0070_sign_in_mails",
+    71 "0071_access_code_failures",
+    72 "0072_newest_entry",
+    73 "0073_disputes",
+    74 "0074_kba_billed_by_person",
+    80 "0080_template_repairs",
+    81 "0081_signer_notices",
+    82 "0082_submission_dates",
+];
+
+/// Version of the row that serves as the lock.
+const LOCK: i64 = 0;
+
+/// Runs the missing migrations. Other nodes may be writing to the tables meanwhile; if the database
+/// resolves a deadlock by rolling this transaction back, it is retried.
+pub(super) async fn run(store: &Store) -> Result<(), StoreError> {
+    prepare(store).await?;
+    let mut attempts = 0;
+    loop {
+        match apply(store).await {
+            Err(error) if attempts < 10 && error.is_rolled_back() => {
+                tracing::warn!(%error, "migration was rolled back by the database, retrying");
+                attempts += 1;
+            }
+            result => return result,
+        }
+    }
+}
+
+async fn apply(store: &Store) -> Result<(), StoreError> {
+    let mut tx = store.begin().await?;
+    let lock = format!(
+        "select version from migration where version = $1 {}",
+        store.dialect().for_update()
+    );
+    sqlx::query(AssertSqlSafe(lock))
+        .bind(LOCK)
+        .fetch_one(&mut *tx)
+        .await?;
+
+    // Read under the lock: another node may have migrated while this one waited.
+    let rows = sqlx::query("select version, sha256 from migration")
+        .fetch_all(&mut *tx)
+        .await?;
+    let applied = rows
+        .iter()
+        .map(|row| Ok((row.try_get("version")?, row.try_get("sha256")?)))
+        .collect::<Result<HashMap<i64, String>, StoreError>>()?;
+    for (version, text) in MIGRATIONS {
+        let sha256 = hex::encode(Sha256::digest(text.as_bytes()));
+        match applied.get(version) {
+            Some(applied) if *applied == sha256 => {}
+            // Released migrations are immutable; a changed one means a wrong or modified program.
+            Some(_) => return Err(StoreError::ChangedMigration(*version)),
+            None => {
+                let note = "insert into migration (version, sha256) values";
+                let all = format!("{text}\n{note} ({version}, '{sha256}')");
+                // Raw, because a migration contains several statements.
+                sqlx::raw_sql(AssertSqlSafe(all)).execute(&mut *tx).await?;
+                tracing::info!(version, "migration applied");
+            }
+        }
+    }
+
+    tx.commit().await
+}
+
+/// Creates the table and its lock row. Despite `if not exists`, two nodes creating the table at the
+/// same moment can collide inside PostgreSQL; the retry then finds it.
+async fn prepare(store: &Store) -> Result<(), StoreError> {
+    let mut attempts = 0;
+    loop {
+        match create_table(store).await {
+            Err(error) if attempts < 5 && error.is_unique_violation() => attempts += 1,
+            result => return result,
+        }
+    }
+}
+
+async fn create_table(store: &Store) -> Result<(), StoreError> {
+    let mut tx = store.begin().await?;
+    sqlx::query(
+        "create table if not exists migration (version bigint primary key, sha256 text not null)",
+    )
+    .execute(&mut *tx)
+    .await?;
+    sqlx::query(
+        "insert into migration (version, sha256) values ($1, '') on conflict (version) do nothing",
+    )
+    .bind(LOCK)
+    .execute(&mut *tx)
+    .await?;
+
+    tx.commit().await
+}

@@ -1,0 +1,158 @@
+//! Organizations.
+
+use futures::TryStreamExt as _;
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+
+use super::row::{RowColumns, json_text};
+use super::{StoreError, WriteTransaction};
+use holdfast_domain::id::OrgId;
+use holdfast_domain::organization::Organization;
+use holdfast_domain::party_name;
+
+pub async fn insert(
+    connection: &mut AnyConnection,
+    organization: &Organization,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into organization (bucket, org_id, name, settings, created_at)
+         values ($1, $2, $3, $4, $5)",
+    )
+    .bind(organization.id.bucket())
+    .bind(organization.id.as_str())
+    .bind(&organization.name)
+    .bind(json_text(&organization.settings))
+    .bind(organization.created_at.to_string())
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+/// Whether an organization has a name that looks like this one. Reads all names; the callers limit the number of questions.
+pub async fn is_name_taken(connection: &mut AnyConnection, name: &str) -> Result<bool, StoreError> {
+    // No index finds names that look alike. The rows are streamed, so that not all names are in memory.
+    let mut rows = sqlx::query("select name from organization").fetch(connection);
+    while let Some(row) = rows.try_next().await? {
+        if party_name::look_alike(name, row.try_get("name")?) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+pub async fn get(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+) -> Result<Option<Organization>, StoreError> {
+    sqlx::query("select * from organization where bucket = $1 and org_id = $2")
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .fetch_optional(connection)
+        .await?
+        .map(|row| organization(&row))
+        .transpose()
+}
+
+/// Locks the organization until the transaction ends,
+/// which serializes changes that count against its quotas.
+pub async fn lock(tx: &mut WriteTransaction, org: &OrgId) -> Result<(), StoreError> {
+    let text = format!(
+        "select org_id from organization where bucket = $1 and org_id = $2 {}",
+        tx.dialect.for_update()
+    );
+    sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .fetch_optional(&mut **tx)
+        .await?;
+
+    Ok(())
+}
+
+pub async fn list(connection: &mut AnyConnection) -> Result<Vec<Organization>, StoreError> {
+    sqlx::query("select * from organization order by org_id")
+        .fetch_all(connection)
+        .await?
+        .iter()
+        .map(organization)
+        .collect()
+}
+
+/// Stores the settings of an organization, also for its test data.
+pub async fn set_settings(
+    tx: &mut WriteTransaction,
+    organization: &Organization,
+) -> Result<(), StoreError> {
+    // Without test data the second update finds no row, which is no error.
+    for one in [organization, &organization.test()] {
+        sqlx::query("update organization set settings = $3 where bucket = $1 and org_id = $2")
+            .bind(one.id.bucket())
+            .bind(one.id.as_str())
+            .bind(json_text(&one.settings))
+            .execute(&mut **tx)
+            .await?;
+    }
+
+    Ok(())
+}
+
+/// Makes a place for the test data of an organization, unless there is one. The organization is locked.
+pub async fn open_test(tx: &mut WriteTransaction, org: &OrgId) -> Result<(), StoreError> {
+    // Without it, two first test keys at the same moment would both insert the row, and one would fail.
+    lock(tx, &org.live()).await?;
+    if let Some(live) = get(tx, &org.live()).await?
+        && get(tx, &org.test()).await?.is_none()
+    {
+        insert(tx, &live.test()).await?;
+    }
+    Ok(())
+}
+
+/// Stores the sealed secret of the client at the organization's issuer.
+pub async fn set_sign_on_secret(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    sealed: Option<&str>,
+) -> Result<(), StoreError> {
+    // A column of its own, so that `sealed` can seal the secret again with another key.
+    sqlx::query("update organization set sign_on_secret = $3 where bucket = $1 and org_id = $2")
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(sealed)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// Returns the sealed secret of the client at the organization's issuer.
+pub async fn sign_on_secret(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+) -> Result<Option<String>, StoreError> {
+    let row =
+        sqlx::query("select sign_on_secret from organization where bucket = $1 and org_id = $2")
+            .bind(org.bucket())
+            .bind(org.as_str())
+            .fetch_optional(connection)
+            .await?;
+
+    match row {
+        Some(row) => Ok(row.try_get("sign_on_secret")?),
+        None => Ok(None),
+    }
+}
+
+fn organization(row: &AnyRow) -> Result<Organization, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "organization",
+        id: "org_id",
+    };
+    Ok(Organization {
+        id: columns.parsed("org_id", OrgId::parse)?,
+        name: columns.text("name")?,
+        settings: columns.json("settings")?,
+        created_at: columns.time("created_at")?,
+    })
+}

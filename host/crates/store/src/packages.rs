@@ -1,0 +1,108 @@
+//! Packages of templates.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+use super::StoreError;
+use super::page::PagedQuery;
+use super::row::{RowColumns, json_text};
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::id::{OrgId, PackageId};
+use holdfast_domain::package::Package;
+
+pub async fn insert(connection: &mut AnyConnection, package: &Package) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into document_package (bucket, package_id, org_id, name, template_ids, created_at,
+             updated_at)
+         values ($1, $2, $3, $4, $5, $6, $6)",
+    )
+    .bind(package.org.bucket())
+    .bind(package.id.as_str())
+    .bind(package.org.as_str())
+    .bind(&package.name)
+    // Their order is that of the merged document.
+    .bind(json_text(&package.templates))
+    .bind(package.created_at.to_string())
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+pub async fn get(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &PackageId,
+) -> Result<Option<Package>, StoreError> {
+    sqlx::query(
+        "select * from document_package where bucket = $1 and org_id = $2 and package_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .fetch_optional(connection)
+    .await?
+    .map(|row| package(&row))
+    .transpose()
+}
+
+/// Returns a page of packages, newest first, and the total number.
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<Package>, i64), StoreError> {
+    let list = PagedQuery {
+        select: "select * from document_package",
+        table: "document_package",
+        id: "package_id",
+        bucket: org.bucket(),
+        wanted: &[("org_id", Some(org.as_str()))],
+        also: "",
+    };
+    let (rows, total) = list.page(connection, page, limit).await?;
+
+    Ok((rows.iter().map(package).collect::<Result<_, _>>()?, total))
+}
+
+/// Replaces name and members, expecting those of `before` (compare-and-swap).
+pub async fn replace(
+    connection: &mut AnyConnection,
+    before: &Package,
+    after: &Package,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    // A package has no version, so the values that the caller has read are compared.
+    let changed = sqlx::query(
+        "update document_package set name = $3, template_ids = $4, updated_at = $5
+         where bucket = $1 and package_id = $2 and name = $6 and template_ids = $7",
+    )
+    .bind(after.org.bucket())
+    .bind(after.id.as_str())
+    .bind(&after.name)
+    .bind(json_text(&after.templates))
+    .bind(now.to_string())
+    .bind(&before.name)
+    .bind(json_text(&before.templates))
+    .execute(connection)
+    .await?;
+
+    super::envelopes::one_row(changed.rows_affected())
+}
+
+fn package(row: &AnyRow) -> Result<Package, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "document_package",
+        id: "package_id",
+    };
+    Ok(Package {
+        id: columns.parsed("package_id", PackageId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        name: columns.text("name")?,
+        templates: columns.json("template_ids")?,
+        created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+    })
+}

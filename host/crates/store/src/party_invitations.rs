@@ -1,0 +1,156 @@
+//! Invitations of parties. A row is in the bucket of the inviting organization; the party knows only its id.
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+
+use super::row::RowColumns;
+use super::{StoreError, WriteTransaction};
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::control::{JoinedParty, PartyInvitation};
+use holdfast_domain::id::{InvitationId, KeyId, OrgId};
+
+pub async fn insert(
+    tx: &mut WriteTransaction,
+    invitation: &PartyInvitation,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into party_invitation (bucket, invitation_id, org_id, name, email, created_at,
+             expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(invitation.org.bucket())
+    .bind(invitation.id.as_str())
+    .bind(invitation.org.as_str())
+    .bind(&invitation.name)
+    .bind(&invitation.email)
+    .bind(invitation.created_at.to_string())
+    .bind(invitation.expires_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+
+    Ok(())
+}
+
+/// Records that an invitation was refused because of its name, without that name: it counts as one, and is over at once.
+pub async fn insert_refused(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    // Answers about taken names would otherwise be free, and a caller could try out the names of all parties.
+    let refused = PartyInvitation {
+        id: InvitationId::new(),
+        org: org.clone(),
+        name: String::new(),
+        email: String::new(),
+        created_at: now,
+        expires_at: now,
+        joined: None,
+    };
+
+    insert(tx, &refused).await
+}
+
+/// Counts the invitations that an organization has made since `since`, and those that were refused.
+pub async fn count_since(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    since: Timestamp,
+) -> Result<i64, StoreError> {
+    let row = sqlx::query(
+        "select count(*) as made from party_invitation
+         where bucket = $1 and org_id = $2 and created_at > $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(since.to_string())
+    .fetch_one(connection)
+    .await?;
+
+    Ok(row.try_get("made")?)
+}
+
+/// Whether an organization was made by an invitation.
+pub async fn was_invited(connection: &mut AnyConnection, org: &OrgId) -> Result<bool, StoreError> {
+    // The row is in the bucket of the inviting organization, which the caller does not know.
+    let row = sqlx::query("select invitation_id from party_invitation where party_id = $1")
+        .bind(org.as_str())
+        .fetch_optional(connection)
+        .await?;
+    Ok(row.is_some())
+}
+
+/// Returns an invitation by any organization.
+pub async fn get(
+    connection: &mut AnyConnection,
+    id: &InvitationId,
+) -> Result<Option<PartyInvitation>, StoreError> {
+    let row = sqlx::query("select * from party_invitation where invitation_id = $1")
+        .bind(id.as_str())
+        .fetch_optional(connection)
+        .await?;
+    row.map(|row| invitation(&row)).transpose()
+}
+
+/// Returns an invitation with its row locked until the transaction ends.
+pub async fn lock(
+    tx: &mut WriteTransaction,
+    id: &InvitationId,
+) -> Result<Option<PartyInvitation>, StoreError> {
+    let text = format!(
+        "select * from party_invitation where invitation_id = $1 {}",
+        tx.dialect.for_update()
+    );
+    let row = sqlx::query(AssertSqlSafe(text))
+        .bind(id.as_str())
+        .fetch_optional(&mut **tx)
+        .await?;
+
+    row.map(|row| invitation(&row)).transpose()
+}
+
+/// Records that the party has joined.
+pub async fn set_joined(
+    tx: &mut WriteTransaction,
+    invitation: &PartyInvitation,
+    joined: &JoinedParty,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update party_invitation set party_id = $3, key_id = $4, joined_at = $5
+         where bucket = $1 and invitation_id = $2",
+    )
+    .bind(invitation.org.bucket())
+    .bind(invitation.id.as_str())
+    .bind(joined.org.as_str())
+    .bind(joined.key.as_str())
+    .bind(joined.at.to_string())
+    .execute(&mut **tx)
+    .await?;
+
+    Ok(())
+}
+
+fn invitation(row: &AnyRow) -> Result<PartyInvitation, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "party_invitation",
+        id: "invitation_id",
+    };
+    // `set_joined` writes the three columns together.
+    let org = columns.optional_parsed("party_id", OrgId::parse)?;
+    let key = columns.optional_parsed("key_id", KeyId::parse)?;
+
+    let at = columns.optional_time("joined_at")?;
+    Ok(PartyInvitation {
+        id: columns.parsed("invitation_id", InvitationId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        name: columns.text("name")?,
+        email: columns.text("email")?,
+        created_at: columns.time("created_at")?,
+        expires_at: columns.time("expires_at")?,
+        joined: org
+            .zip(key)
+            .zip(at)
+            .map(|((org, key), at)| JoinedParty { org, key, at }),
+    })
+}

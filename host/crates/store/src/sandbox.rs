@@ -1,0 +1,110 @@
+//! Payments of the development sandbox.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+use super::row::RowColumns;
+use super::{StoreError, WriteTransaction};
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::id::OrgId;
+
+/// Payment that the sandbox collects.
+#[derive(Clone, Debug)]
+pub struct SandboxIntent {
+    pub id: String,
+    pub org: OrgId,
+    /// Payment id of the request; it makes repeated requests idempotent.
+    pub payment: String,
+    /// Amount in minor units.
+    pub amount: i64,
+    /// Currency code (ISO 4217).
+    pub currency: String,
+    pub paid: bool,
+}
+
+/// Adds a payment, or returns the existing one for the same payment id.
+pub async fn insert(
+    tx: &mut WriteTransaction,
+    intent: SandboxIntent,
+    now: Timestamp,
+) -> Result<SandboxIntent, StoreError> {
+    // As at a real provider, the payment id is the idempotency key.
+    sqlx::query(
+        "insert into sandbox_intent (bucket, intent_id, org_id, payment_id, amount, currency,
+             status, created_at)
+         values ($1, $2, $3, $4, $5, $6, 'requires_payment', $7)
+         on conflict (bucket, org_id, payment_id) do nothing",
+    )
+    .bind(intent.org.bucket())
+    .bind(&intent.id)
+    .bind(intent.org.as_str())
+    .bind(&intent.payment)
+    .bind(intent.amount)
+    .bind(&intent.currency)
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+
+    // Reads back, because on a conflict the existing row counts and not the new one.
+    let row = sqlx::query(
+        "select * from sandbox_intent where bucket = $1 and org_id = $2 and payment_id = $3",
+    )
+    .bind(intent.org.bucket())
+    .bind(intent.org.as_str())
+    .bind(&intent.payment)
+    .fetch_one(&mut **tx)
+    .await?;
+
+    read(&row)
+}
+
+/// Returns the payment with this id.
+pub async fn get(
+    connection: &mut AnyConnection,
+    bucket: i64,
+    id: &str,
+) -> Result<Option<SandboxIntent>, StoreError> {
+    // The payer's page knows only the id, which contains the bucket.
+    sqlx::query("select * from sandbox_intent where bucket = $1 and intent_id = $2")
+        .bind(bucket)
+        .bind(id)
+        .fetch_optional(connection)
+        .await?
+        .as_ref()
+        .map(read)
+        .transpose()
+}
+
+/// Marks a payment as paid. Returns false if it was paid before.
+pub async fn set_paid(
+    tx: &mut WriteTransaction,
+    intent: &SandboxIntent,
+) -> Result<bool, StoreError> {
+    let changed = sqlx::query(
+        "update sandbox_intent set status = 'paid'
+         where bucket = $1 and intent_id = $2 and status <> 'paid'",
+    )
+    .bind(intent.org.bucket())
+    .bind(&intent.id)
+    .execute(&mut **tx)
+    .await?
+    .rows_affected();
+
+    Ok(changed == 1)
+}
+
+fn read(row: &AnyRow) -> Result<SandboxIntent, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "sandbox_intent",
+        id: "intent_id",
+    };
+    Ok(SandboxIntent {
+        id: columns.text("intent_id")?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        payment: columns.text("payment_id")?,
+        amount: columns.number("amount")?,
+        currency: columns.text("currency")?,
+        paid: columns.text("status")? == "paid",
+    })
+}

@@ -1,0 +1,420 @@
+//! Signers, custodians and signing links.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+use super::StoreError;
+use super::row::RowColumns;
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::envelope::{
+    Custodian, CustodianStatus, Envelope, Recipient, RecipientKind, SignatureExecution, Signer,
+    SignerAccess, SignerChannel, SignerKind, SignerNotice, SignerStatus,
+};
+use holdfast_domain::id::{EnvelopeId, OrgId, SignerId};
+use holdfast_domain::locale::Locale;
+use holdfast_domain::token::LinkToken;
+
+pub async fn insert(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status,
+             provider_submitter, challenged, kind, turn, access, passcode, locale, phone,
+             notify_by, signer_id, consumer)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+             $19)",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(signer.position)
+    .bind(envelope.org.as_str())
+    .bind(&signer.name)
+    .bind(&signer.email)
+    .bind(&signer.role)
+    .bind(signer.status.as_str())
+    .bind(signer.provider_submitter.as_deref())
+    .bind(i64::from(signer.challenged))
+    .bind(signer.kind.as_str())
+    .bind(signer.turn)
+    .bind(signer.access.as_str())
+    // Encrypted by the caller, like the codes in `access_code`.
+    .bind(signer.passcode.as_deref())
+    .bind(signer.locale.map(Locale::as_str))
+    .bind(signer.phone.as_deref())
+    .bind(signer.notify_by.as_str())
+    .bind(signer.id.as_str())
+    .bind(signer.consumer.map(i64::from))
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+/// Inserts a recipient who does not sign. They share the table and its positions with the signers, so
+/// that links and mails address them alike.
+pub async fn insert_recipient(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    recipient: &Recipient,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status, kind)
+         values ($1, $2, $3, $4, $5, $6, '', $7, $8)",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(recipient.position)
+    .bind(envelope.org.as_str())
+    .bind(&recipient.name)
+    .bind(&recipient.email)
+    .bind(SignerStatus::Pending.as_str())
+    .bind(recipient.kind.as_str())
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+/// Returns the recipients of an envelope who do not sign.
+pub async fn recipients(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Vec<Recipient>, StoreError> {
+    let rows = sqlx::query(
+        "select * from signer where bucket = $1 and org_id = $2 and envelope_id = $3
+             and kind in ('cc', 'viewer')
+         order by position",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(envelope.as_str())
+    .fetch_all(connection)
+    .await?;
+
+    rows.iter()
+        .map(|row| {
+            let columns = RowColumns {
+                row,
+                table: "signer",
+                id: "envelope_id",
+            };
+            Ok(Recipient {
+                position: columns.number("position")?,
+                name: columns.text("name")?,
+                email: columns.text("email")?,
+                kind: columns.parsed("kind", RecipientKind::parse)?,
+            })
+        })
+        .collect()
+}
+
+/// Deletes the signers and the other recipients of an envelope that was not sent.
+pub async fn forget(connection: &mut AnyConnection, envelope: &Envelope) -> Result<(), StoreError> {
+    // Recipients go, too: the sending inserts both from its own request.
+    sqlx::query("delete from signer where bucket = $1 and envelope_id = $2")
+        .bind(envelope.org.bucket())
+        .bind(envelope.id.as_str())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Returns the signers of an envelope in signing order.
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Vec<Signer>, StoreError> {
+    // Neither the rules nor the providers know of recipients who do not sign.
+    sqlx::query(
+        "select * from signer where bucket = $1 and org_id = $2 and envelope_id = $3
+             and kind not in ('cc', 'viewer')
+         order by position",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(envelope.as_str())
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(signer)
+    .collect()
+}
+
+/// Writes the mutable columns of a signer.
+pub async fn update(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<(), StoreError> {
+    // The outcome of a message stays with the person that it was
+    // sent to: another signer in this place starts without one.
+    sqlx::query(
+        "update signer set status = $4, name = $5, email = $6, completed_at = $7, decline_reason = $8,
+             challenged = $9, phone = $10, signer_id = $11, execution = $12, consumer = $13,
+             noticed_at = case when signer_id = $11 then noticed_at end,
+             notice_failure = case when signer_id = $11 then notice_failure end
+         where bucket = $1 and envelope_id = $2 and position = $3",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(signer.position)
+    .bind(signer.status.as_str())
+    .bind(&signer.name)
+    .bind(&signer.email)
+    .bind(signer.completed_at.map(|at| at.to_string()))
+    .bind(signer.decline_reason.as_deref())
+    .bind(i64::from(signer.challenged))
+    .bind(signer.phone.as_deref())
+    .bind(signer.id.as_str())
+    .bind(signer.execution.map(SignatureExecution::as_str))
+    .bind(signer.consumer.map(i64::from))
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+/// Writes the outcome of a message to a signer, unless another person has taken the signer's place.
+pub async fn set_notice(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    signer: &Signer,
+    notice: &SignerNotice,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update signer set noticed_at = $5, notice_failure = $6
+         where bucket = $1 and envelope_id = $2 and position = $3 and signer_id = $4",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(signer.position)
+    .bind(signer.id.as_str())
+    .bind(notice.at.to_string())
+    .bind(notice.failure.as_deref())
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+pub async fn custodians(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Vec<Custodian>, StoreError> {
+    // The address makes the order stable for custodians of the same moment.
+    let rows = sqlx::query(
+        "select * from custodian where bucket = $1 and org_id = $2 and envelope_id = $3
+         order by created_at, email",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(envelope.as_str())
+    .fetch_all(connection)
+    .await?;
+
+    rows.iter()
+        .map(|row| {
+            let columns = RowColumns {
+                row,
+                table: "custodian",
+                id: "envelope_id",
+            };
+            Ok(Custodian {
+                email: columns.text("email")?,
+                status: columns.parsed("status", CustodianStatus::parse)?,
+            })
+        })
+        .collect()
+}
+
+/// Adds a custodian; an existing one keeps its status.
+pub async fn assign_custodian(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    custodian: &Custodian,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    // A repeat must not take an acceptance back.
+    sqlx::query(
+        "insert into custodian (bucket, envelope_id, email, org_id, status, created_at)
+         values ($1, $2, $3, $4, $5, $6)
+         on conflict (bucket, envelope_id, email) do nothing",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(&custodian.email)
+    .bind(envelope.org.as_str())
+    .bind(custodian.status.as_str())
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+/// Target of a signing link.
+#[derive(Clone, Debug)]
+pub struct LinkTarget {
+    pub org: OrgId,
+    pub envelope: EnvelopeId,
+    pub position: i64,
+    pub expires_at: Timestamp,
+}
+
+/// Claims the right to mail a signer or reader a new link or a copy. Returns false if one was mailed after
+/// `before`, which limits the mails per signer.
+pub async fn claim_renewal(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    position: i64,
+    before: Timestamp,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    // The limit is in the row, so it holds for parallel requests and over all nodes.
+    let claimed = sqlx::query(
+        "update signer set renewed_at = $5
+         where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4
+             and (renewed_at is null or renewed_at <= $6)",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.org.as_str())
+    .bind(envelope.id.as_str())
+    .bind(position)
+    .bind(now.to_string())
+    .bind(before.to_string())
+    .execute(connection)
+    .await?
+    .rows_affected();
+
+    Ok(claimed == 1)
+}
+
+pub async fn insert_link(
+    connection: &mut AnyConnection,
+    token: &LinkToken,
+    target: &LinkTarget,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into signing_link (bucket, token_hash, org_id, envelope_id, position, created_at,
+             expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(token.bucket())
+    // Only the hash: a copy of the database opens no document.
+    .bind(token.hash().as_str())
+    .bind(target.org.as_str())
+    .bind(target.envelope.as_str())
+    .bind(target.position)
+    .bind(now.to_string())
+    .bind(target.expires_at.to_string())
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+/// Expires all links of a signer.
+pub async fn expire_links(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    signer: &Signer,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    // Links went to the address before, and its owner must not act in this place any more.
+    sqlx::query(
+        "update signing_link set expires_at = $4
+         where bucket = $1 and envelope_id = $2 and position = $3 and expires_at > $4",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(signer.position)
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+pub async fn link(
+    connection: &mut AnyConnection,
+    token: &LinkToken,
+) -> Result<Option<LinkTarget>, StoreError> {
+    // The token carries the bucket, because a link names no organization.
+    let row = sqlx::query("select * from signing_link where bucket = $1 and token_hash = $2")
+        .bind(token.bucket())
+        .bind(token.hash().as_str())
+        .fetch_optional(connection)
+        .await?;
+    row.map(|row| {
+        let columns = RowColumns {
+            row: &row,
+            table: "signing_link",
+            id: "envelope_id",
+        };
+        Ok(LinkTarget {
+            org: columns.parsed("org_id", OrgId::parse)?,
+            envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+            position: columns.number("position")?,
+            expires_at: columns.time("expires_at")?,
+        })
+    })
+    .transpose()
+}
+
+fn signer(row: &AnyRow) -> Result<Signer, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "signer",
+        id: "envelope_id",
+    };
+    let position = columns.number("position")?;
+
+    // Rows of earlier releases have no id.
+    let id = match columns.optional_parsed("signer_id", SignerId::parse)? {
+        Some(id) => id,
+        None => SignerId::of_recorded(&columns.parsed("envelope_id", EnvelopeId::parse)?, position),
+    };
+
+    Ok(Signer {
+        id,
+        position,
+        name: columns.text("name")?,
+        email: columns.text("email")?,
+        role: columns.text("role")?,
+        kind: columns.parsed("kind", SignerKind::parse)?,
+        // Rows of earlier releases have no turn.
+        turn: columns.optional_number("turn")?.map_or_else(
+            || columns.number("position").map(|position| position + 1),
+            Ok,
+        )?,
+        access: columns.parsed("access", SignerAccess::parse)?,
+        passcode: columns.optional_text("passcode")?,
+        phone: columns.optional_text("phone")?,
+        notify_by: columns.parsed("notify_by", SignerChannel::parse)?,
+        status: columns.parsed("status", SignerStatus::parse)?,
+        provider_submitter: columns.optional_text("provider_submitter")?,
+        completed_at: columns.optional_time("completed_at")?,
+        execution: columns.optional_parsed("execution", SignatureExecution::parse)?,
+        decline_reason: columns.optional_text("decline_reason")?,
+        challenged: columns.flag("challenged")?,
+        locale: columns
+            .optional_text("locale")?
+            .and_then(|tag| Locale::parse(&tag)),
+        consumer: columns
+            .optional_number("consumer")?
+            .map(|number| number != 0),
+        notice: match columns.optional_time("noticed_at")? {
+            Some(at) => Some(SignerNotice {
+                at,
+                failure: columns.optional_text("notice_failure")?,
+            }),
+            None => None,
+        },
+    })
+}

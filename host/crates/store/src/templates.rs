@@ -1,0 +1,411 @@
+//! Templates.
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe};
+
+use super::StoreError;
+use super::page::PagedQuery;
+use super::row::{RowColumns, json_text};
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::envelope::StoredFile;
+use holdfast_domain::field::Field;
+use holdfast_domain::id::{OrgId, TemplateId};
+use holdfast_domain::template::{MadeFor, Origin, SourceFormat, Template};
+
+pub async fn insert(connection: &mut AnyConnection, template: &Template) -> Result<(), StoreError> {
+    let document = template.document.as_ref();
+    let made_for = template.made_for.as_ref();
+    // The unique index over owner and source lets one of two concurrent makers win (`made_for`).
+    sqlx::query(
+        "insert into template (bucket, template_id, org_id, name, external_id, kba_required,
+             provider_instance, provider_template, document_key, document_sha256, document_size,
+             fields, created_at, updated_at, provider_stale, origin, owner_id, source_key,
+             source_content, source_format, pricing_table, document_repair)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16, $17,
+             $18, $19, $20, $21)",
+    )
+    .bind(template.org.bucket())
+    .bind(template.id.as_str())
+    .bind(template.org.as_str())
+    .bind(&template.name)
+    .bind(template.external_id.as_deref())
+    .bind(i64::from(template.kba_required))
+    .bind(&template.provider_instance)
+    .bind(template.provider_template.as_deref())
+    .bind(document.map(|document| document.key.as_str()))
+    .bind(document.map(|document| document.sha256.as_str()))
+    .bind(document.map(|document| document.size))
+    .bind(json_text(&template.fields))
+    .bind(template.created_at.to_string())
+    .bind(i64::from(template.provider_stale))
+    .bind(template.origin.as_str())
+    .bind(made_for.map(|made_for| made_for.owner.as_str()))
+    .bind(made_for.map(|made_for| made_for.source.as_str()))
+    .bind(template.copied_content.as_deref())
+    .bind(template.source_format.as_str())
+    .bind(i64::from(template.pricing_table))
+    .bind(template.repair.as_ref().map(json_text))
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+/// Returns a template unless it was deleted.
+pub async fn get(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &TemplateId,
+) -> Result<Option<Template>, StoreError> {
+    let found = find(connection, org, id).await?;
+    Ok(found.filter(|template| template.deleted_at.is_none()))
+}
+
+/// Returns a template, even if it was deleted.
+pub async fn find(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &TemplateId,
+) -> Result<Option<Template>, StoreError> {
+    sqlx::query("select * from template where bucket = $1 and org_id = $2 and template_id = $3")
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(id.as_str())
+        .fetch_optional(connection)
+        .await?
+        .map(|row| template(&row))
+        .transpose()
+}
+
+/// Returns the template made for this owner from this source.
+pub async fn made_for(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    made_for: &MadeFor,
+) -> Result<Option<Template>, StoreError> {
+    sqlx::query(
+        "select * from template where bucket = $1 and org_id = $2 and owner_id = $3
+             and source_key = $4 and deleted_at is null",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(&made_for.owner)
+    .bind(&made_for.source)
+    .fetch_optional(connection)
+    .await?
+    .map(|row| template(&row))
+    .transpose()
+}
+
+/// Returns a page of the library, newest first, and the total number.
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<Template>, i64), StoreError> {
+    let list = PagedQuery {
+        select: "select * from template",
+        table: "template",
+        id: "template_id",
+        bucket: org.bucket(),
+        wanted: &[
+            ("org_id", Some(org.as_str())),
+            // Copies, and templates of one envelope or batch, are not for reuse.
+            ("origin", Some(Origin::Library.as_str())),
+        ],
+        also: " and deleted_at is null",
+    };
+
+    let (rows, total) = list.page(connection, page, limit).await?;
+    Ok((rows.iter().map(template).collect::<Result<_, _>>()?, total))
+}
+
+/// Returns whether an envelope sent from the template is still out for signing.
+pub async fn is_out_for_signing(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &TemplateId,
+) -> Result<bool, StoreError> {
+    let found = sqlx::query(
+        "select envelope_id from envelope
+         where bucket = $1 and org_id = $2 and status in ('sent', 'viewed') and template_id = $3
+         limit 1",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .fetch_optional(connection)
+    .await?;
+
+    Ok(found.is_some())
+}
+
+/// Returns the templates with these ids, including deleted ones, in no particular order.
+pub async fn by_ids(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    ids: &[TemplateId],
+) -> Result<Vec<Template>, StoreError> {
+    // `in ()` is not valid SQL.
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+
+    let names: Vec<String> = (0..ids.len()).map(|n| format!("${}", n + 3)).collect();
+    let text = format!(
+        "select * from template where bucket = $1 and org_id = $2 and template_id in ({})",
+        names.join(", ")
+    );
+    let mut query = sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str());
+    for id in ids {
+        query = query.bind(id.as_str());
+    }
+
+    query
+        .fetch_all(connection)
+        .await?
+        .iter()
+        .map(template)
+        .collect()
+}
+
+/// Writes name and external id.
+pub async fn rename(
+    connection: &mut AnyConnection,
+    template: &Template,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update template set name = $3, external_id = $4, updated_at = $5
+         where bucket = $1 and template_id = $2",
+    )
+    .bind(template.org.bucket())
+    .bind(template.id.as_str())
+    .bind(&template.name)
+    .bind(template.external_id.as_deref())
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+/// Soft-deletes a template: records that refer to its id keep it. Clearing the owner lets a new
+/// template be made for the same owner and source.
+pub async fn delete(
+    connection: &mut AnyConnection,
+    template: &Template,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update template set deleted_at = $3, updated_at = $3, owner_id = null
+         where bucket = $1 and template_id = $2 and deleted_at is null",
+    )
+    .bind(template.org.bucket())
+    .bind(template.id.as_str())
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+/// Updates a copy from its current source and marks it as stale at the provider.
+pub async fn copy_anew(
+    connection: &mut AnyConnection,
+    copy: &Template,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let document = copy.document.as_ref();
+    // Stale in the same statement: nothing is sent of the copy before the provider has the new content.
+    sqlx::query(
+        "update template set name = $3, fields = $4, document_key = $5, document_sha256 = $6,
+             document_size = $7, source_content = $8, updated_at = $9, provider_stale = 1
+         where bucket = $1 and template_id = $2",
+    )
+    .bind(copy.org.bucket())
+    .bind(copy.id.as_str())
+    .bind(&copy.name)
+    .bind(json_text(&copy.fields))
+    .bind(document.map(|document| document.key.as_str()))
+    .bind(document.map(|document| document.sha256.as_str()))
+    .bind(document.map(|document| document.size))
+    .bind(copy.copied_content.as_deref())
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+
+    Ok(())
+}
+
+/// Returns the documents of an organization's newest templates.
+pub async fn last_documents(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    limit: i64,
+) -> Result<Vec<(TemplateId, StoredFile)>, StoreError> {
+    let rows = sqlx::query(
+        "select * from template where bucket = $1 and org_id = $2 and document_key is not null
+         order by template_id desc limit $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+
+    let mut found = Vec::new();
+    for row in &rows {
+        let template = template(row)?;
+        found.extend(template.document.map(|document| (template.id, document)));
+    }
+
+    Ok(found)
+}
+
+/// Replaces the fields, expecting those of `template` (compare-and-swap).
+pub async fn set_fields(
+    connection: &mut AnyConnection,
+    template: &Template,
+    fields: &[Field],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    // The old fields serve as the version: of two users who edit at once, the second gets a conflict.
+    let changed = sqlx::query(
+        "update template set fields = $4, updated_at = $5
+         where bucket = $1 and template_id = $2 and fields = $3",
+    )
+    .bind(template.org.bucket())
+    .bind(template.id.as_str())
+    .bind(json_text(&template.fields))
+    .bind(json_text(&fields))
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+
+    super::envelopes::one_row(changed.rows_affected())
+}
+
+/// Replaces document and fields, expecting those of `before` (compare-and-swap), and marks the
+/// template as stale at the provider.
+pub async fn replace(
+    connection: &mut AnyConnection,
+    before: &Template,
+    after: &Template,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let document = after.document.as_ref();
+    // A missing document is null, which equals nothing, hence the
+    // `coalesce`. Nothing is sent before the provider has both.
+    let changed = sqlx::query(
+        "update template set fields = $5, document_key = $6, document_sha256 = $7,
+             document_size = $8, updated_at = $9, provider_stale = 1
+         where bucket = $1 and template_id = $2 and fields = $3
+             and coalesce(document_key, '') = $4",
+    )
+    .bind(before.org.bucket())
+    .bind(before.id.as_str())
+    .bind(json_text(&before.fields))
+    .bind(document_key(before))
+    .bind(json_text(&after.fields))
+    .bind(document.map(|document| document.key.as_str()))
+    .bind(document.map(|document| document.sha256.as_str()))
+    .bind(document.map(|document| document.size))
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+
+    super::envelopes::one_row(changed.rows_affected())
+}
+
+/// Records that the provider has the document and fields of `template`. Returns false if they have
+/// changed meanwhile; the provider may then have received the updates in the wrong order.
+pub async fn note_synced(
+    connection: &mut AnyConnection,
+    template: &Template,
+    provider_template: &str,
+) -> Result<bool, StoreError> {
+    // The provider was called without a lock. The content that it
+    // received is compared, because a save may have come in between.
+    let changed = sqlx::query(
+        "update template set provider_stale = 0, provider_template = $5
+         where bucket = $1 and template_id = $2 and fields = $3
+             and coalesce(document_key, '') = $4",
+    )
+    .bind(template.org.bucket())
+    .bind(template.id.as_str())
+    .bind(json_text(&template.fields))
+    .bind(document_key(template))
+    .bind(provider_template)
+    .execute(connection)
+    .await?;
+
+    Ok(changed.rows_affected() == 1)
+}
+
+/// Records that the provider's document or fields may be outdated.
+pub async fn note_stale(
+    connection: &mut AnyConnection,
+    template: &Template,
+) -> Result<(), StoreError> {
+    sqlx::query("update template set provider_stale = 1 where bucket = $1 and template_id = $2")
+        .bind(template.org.bucket())
+        .bind(template.id.as_str())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+fn document_key(template: &Template) -> &str {
+    let document = template.document.as_ref();
+    document.map_or("", |document| document.key.as_str())
+}
+
+fn template(row: &AnyRow) -> Result<Template, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "template",
+        id: "template_id",
+    };
+    let document = match columns.optional_text("document_key")? {
+        None => None,
+        Some(key) => Some(StoredFile {
+            key,
+            sha256: columns.text("document_sha256")?,
+            size: columns.number("document_size")?,
+            content_type: "application/pdf".into(),
+        }),
+    };
+
+    Ok(Template {
+        id: columns.parsed("template_id", TemplateId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        name: columns.text("name")?,
+        external_id: columns.optional_text("external_id")?,
+        kba_required: columns.flag("kba_required")?,
+        provider_instance: columns.text("provider_instance")?,
+        provider_template: columns.optional_text("provider_template")?,
+        document,
+        repair: columns.optional_json("document_repair")?,
+        fields: columns.json("fields")?,
+        provider_stale: columns.flag("provider_stale")?,
+        origin: columns.parsed("origin", Origin::parse)?,
+        // A deleted template has no owner, and keeps its source.
+        made_for: match (
+            columns.optional_text("owner_id")?,
+            columns.optional_text("source_key")?,
+        ) {
+            (Some(owner), Some(source)) => Some(MadeFor { owner, source }),
+            _ => None,
+        },
+        copied_content: columns.optional_text("source_content")?,
+        source_format: columns.parsed("source_format", SourceFormat::parse)?,
+        pricing_table: columns.flag("pricing_table")?,
+        created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+        deleted_at: columns.optional_time("deleted_at")?,
+    })
+}

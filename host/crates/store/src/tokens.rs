@@ -1,0 +1,61 @@
+//! Web-app tokens revoked before their expiry.
+
+use sqlx::AnyConnection;
+
+use super::{StoreError, WriteTransaction};
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::id::{OrgId, TokenId};
+
+/// Revokes a token on all nodes, from their next
+/// request on. Returns false if it was revoked already.
+pub async fn revoke(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    token: &TokenId,
+    expires_at: Timestamp,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    // The row is needed until the token itself expires; then no clock accepts it any more.
+    let revoked = sqlx::query(
+        "insert into revoked_token (bucket, token_id, org_id, revoked_at, expires_at)
+         values ($1, $2, $3, $4, $5) on conflict (bucket, token_id) do nothing",
+    )
+    .bind(org.bucket())
+    .bind(token.as_str())
+    .bind(org.as_str())
+    .bind(now.to_string())
+    .bind(expires_at.to_string())
+    .execute(&mut **tx)
+    .await?
+    .rows_affected();
+
+    Ok(revoked == 1)
+}
+
+/// Returns whether a token of the organization was revoked.
+pub async fn is_revoked(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    token: &TokenId,
+) -> Result<bool, StoreError> {
+    let found = sqlx::query(
+        "select token_id from revoked_token
+         where bucket = $1 and token_id = $2 and org_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(token.as_str())
+    .bind(org.as_str())
+    .fetch_optional(connection)
+    .await?;
+
+    Ok(found.is_some())
+}
+
+/// Deletes the revocations of expired tokens.
+pub async fn forget(tx: &mut WriteTransaction, ended_before: Timestamp) -> Result<(), StoreError> {
+    sqlx::query("delete from revoked_token where expires_at < $1")
+        .bind(ended_before.to_string())
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,382 @@
+//! Transfers of control and their records. A row is in the bucket of the seller; the buyer finds a
+//! transfer by its id, or by its own, over all buckets.
+
+use std::collections::BTreeMap;
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+
+use super::envelopes::one_row;
+use super::row::{RowColumns, json_text};
+use super::{StoreError, WriteTransaction};
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::control::ControlRecord;
+use holdfast_domain::id::{EnvelopeId, OrgId, TransferId};
+use holdfast_domain::transfer::{
+    RecordState, SellerCopy, SoldRecord, Transfer, TransferRecord, TransferState,
+};
+
+/// Rows of one insert.
+const ROWS: usize = 500;
+
+pub async fn insert(
+    tx: &mut WriteTransaction,
+    transfer: &Transfer,
+    records: &[EnvelopeId],
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into control_transfer (bucket, transfer_id, org_id, buyer_id, state, atomic, terms,
+             price_reference, expires_at, created_at, changed_at, acting_id, actor, signed, seller_copy)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14)",
+    )
+    .bind(transfer.seller.bucket())
+    .bind(transfer.id.as_str())
+    .bind(transfer.seller.as_str())
+    .bind(transfer.buyer.as_str())
+    .bind(transfer.state.as_str())
+    .bind(i64::from(transfer.atomic))
+    .bind(transfer.terms.as_deref())
+    .bind(transfer.price_reference.as_deref())
+    .bind(transfer.expires_at.to_string())
+    .bind(transfer.created_at.to_string())
+    .bind(transfer.acting.as_ref().map(OrgId::as_str))
+    .bind(&transfer.actor)
+    .bind(transfer.signed.as_ref().map(json_text))
+    .bind(transfer.seller_copy.as_str())
+    .execute(&mut **tx)
+    .await?;
+
+    // A pool has thousands of records, and each statement is a round trip.
+    for records in records.chunks(ROWS) {
+        let row = |index: usize| format!("($1, $2, ${}, $3, 'pending')", index + 4);
+        let rows: Vec<String> = (0..records.len()).map(row).collect();
+        let text = format!(
+            "insert into control_transfer_record (bucket, transfer_id, envelope_id, org_id, state)
+             values {}",
+            rows.join(", ")
+        );
+        let mut query = sqlx::query(AssertSqlSafe(text))
+            .bind(transfer.seller.bucket())
+            .bind(transfer.id.as_str())
+            .bind(transfer.seller.as_str());
+        for record in records {
+            query = query.bind(record.as_str());
+        }
+
+        query.execute(&mut **tx).await?;
+    }
+
+    Ok(())
+}
+
+pub async fn get(
+    connection: &mut AnyConnection,
+    id: &TransferId,
+) -> Result<Option<Transfer>, StoreError> {
+    let row = sqlx::query("select * from control_transfer where transfer_id = $1")
+        .bind(id.as_str())
+        .fetch_optional(connection)
+        .await?;
+    row.map(|row| transfer(&row)).transpose()
+}
+
+/// Returns a transfer with its row locked until the transaction ends.
+pub async fn lock(
+    tx: &mut WriteTransaction,
+    id: &TransferId,
+) -> Result<Option<Transfer>, StoreError> {
+    let text = format!(
+        "select * from control_transfer where transfer_id = $1 {}",
+        tx.dialect.for_update()
+    );
+    let row = sqlx::query(AssertSqlSafe(text))
+        .bind(id.as_str())
+        .fetch_optional(&mut **tx)
+        .await?;
+
+    row.map(|row| transfer(&row)).transpose()
+}
+
+/// Lists transfers in which an organization is seller or buyer, newest first.
+pub async fn list(
+    connection: &mut AnyConnection,
+    party: &OrgId,
+    after: Option<&TransferId>,
+    limit: i64,
+) -> Result<Vec<Transfer>, StoreError> {
+    // Each half ends by itself, so that both use their index.
+    let rows = sqlx::query(
+        "select * from (select * from control_transfer
+             where bucket = $1 and org_id = $2 and transfer_id < $3
+             order by transfer_id desc limit $4) as sold
+         union
+         select * from (select * from control_transfer
+             where buyer_id = $2 and transfer_id < $3 and offered_at is not null
+             order by transfer_id desc limit $4) as bought
+         order by transfer_id desc limit $4",
+    )
+    .bind(party.bucket())
+    .bind(party.as_str())
+    // Behind every id.
+    .bind(after.map_or("u", TransferId::as_str))
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+
+    rows.iter().map(transfer).collect()
+}
+
+/// Returns expired transfers that are not confirmed.
+pub async fn overdue(
+    connection: &mut AnyConnection,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<Transfer>, StoreError> {
+    let rows = sqlx::query(
+        "select * from control_transfer where state in ('proposing', 'proposed', 'accepting', 'accepted')
+             and expires_at <= $1 order by expires_at limit $2",
+    )
+    .bind(now.to_string())
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+
+    rows.iter().map(transfer).collect()
+}
+
+/// Moves a transfer to another state.
+///
+/// # Errors
+/// [`StoreError::Conflict`] if it is not in the state of `transfer` any more.
+pub async fn set_state(
+    tx: &mut WriteTransaction,
+    transfer: &Transfer,
+    next: &Transfer,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    // Job, seller, buyer and the expiry act on one transfer: the expected state lets one of them win.
+    let changed = sqlx::query(
+        "update control_transfer set state = $4, changed_at = $5, acting_id = $6, actor = $7,
+             receipt = $8, offered_at = $9, offered = $10, signed = $11
+         where bucket = $1 and transfer_id = $2 and state = $3",
+    )
+    .bind(transfer.seller.bucket())
+    .bind(transfer.id.as_str())
+    .bind(transfer.state.as_str())
+    .bind(next.state.as_str())
+    .bind(now.to_string())
+    .bind(next.acting.as_ref().map(OrgId::as_str))
+    .bind(&next.actor)
+    .bind(next.receipt.as_ref().map(json_text))
+    .bind(next.offered_at.map(|at| at.to_string()))
+    .bind(next.offered.as_ref().map(json_text))
+    .bind(next.signed.as_ref().map(json_text))
+    .execute(&mut **tx)
+    .await?;
+
+    one_row(changed.rows_affected())
+}
+
+/// Returns records in one of these states, in the order of their ids.
+pub async fn records(
+    connection: &mut AnyConnection,
+    transfer: &Transfer,
+    states: &[RecordState],
+    after: Option<&EnvelopeId>,
+    limit: i64,
+) -> Result<Vec<TransferRecord>, StoreError> {
+    // Words of an enumeration, not of the caller.
+    let states: Vec<String> = states.iter().map(|state| format!("'{state}'")).collect();
+    let text = format!(
+        "select * from control_transfer_record
+         where bucket = $1 and transfer_id = $2 and envelope_id > $3 and state in ({})
+         order by envelope_id limit $4",
+        states.join(", ")
+    );
+    let rows = sqlx::query(AssertSqlSafe(text))
+        .bind(transfer.seller.bucket())
+        .bind(transfer.id.as_str())
+        .bind(after.map_or("", EnvelopeId::as_str))
+        .bind(limit)
+        .fetch_all(connection)
+        .await?;
+
+    rows.iter()
+        .map(|row| {
+            let columns = RowColumns {
+                row,
+                table: "control_transfer_record",
+                id: "envelope_id",
+            };
+            Ok(TransferRecord {
+                envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+                state: columns.parsed("state", RecordState::parse)?,
+                document_hash: columns.optional_text("document_hash")?,
+                accepted: columns.flag("accepted")?,
+                code: columns.optional_text("code")?,
+                reason: columns.optional_text("reason")?,
+            })
+        })
+        .collect()
+}
+
+/// Sets the states of a transfer's records.
+pub async fn set_records(
+    tx: &mut WriteTransaction,
+    transfer: &Transfer,
+    records: &[TransferRecord],
+) -> Result<(), StoreError> {
+    // One update for many rows: for single ones, PostgreSQL
+    // without statistics chose the slower index by state.
+    for part in records.chunks(ROWS) {
+        let row = |index: usize| {
+            let first = 3 + index * 6;
+            let values: Vec<String> = (first..first + 6)
+                .map(|number| format!("${number}"))
+                .collect();
+            format!("({})", values.join(", "))
+        };
+        let rows: Vec<String> = (0..part.len()).map(row).collect();
+
+        // Columns of a list of values have these names on both databases.
+        let text = format!(
+            "update control_transfer_record set state = column2, code = column3, reason = column4,
+                 document_hash = column5, accepted = column6
+             from (values {}) as changed
+             where bucket = $1 and transfer_id = $2 and envelope_id = column1",
+            rows.join(", ")
+        );
+
+        let mut update = sqlx::query(AssertSqlSafe(text))
+            .bind(transfer.seller.bucket())
+            .bind(transfer.id.as_str());
+        for record in part {
+            update = update
+                .bind(record.envelope.as_str())
+                .bind(record.state.as_str())
+                .bind(record.code.as_deref())
+                .bind(record.reason.as_deref())
+                .bind(record.document_hash.as_deref())
+                .bind(i64::from(record.accepted));
+        }
+
+        update.execute(&mut **tx).await?;
+    }
+
+    Ok(())
+}
+
+/// Counts a transfer's records by state.
+pub async fn counts(
+    connection: &mut AnyConnection,
+    transfer: &Transfer,
+) -> Result<BTreeMap<String, i64>, StoreError> {
+    let rows = sqlx::query(
+        "select state, count(*) as records from control_transfer_record
+         where bucket = $1 and transfer_id = $2 group by state",
+    )
+    .bind(transfer.seller.bucket())
+    .bind(transfer.id.as_str())
+    .fetch_all(connection)
+    .await?;
+
+    rows.iter()
+        .map(|row| Ok((row.try_get("state")?, row.try_get("records")?)))
+        .collect()
+}
+
+fn transfer(row: &AnyRow) -> Result<Transfer, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "control_transfer",
+        id: "transfer_id",
+    };
+    Ok(Transfer {
+        id: columns.parsed("transfer_id", TransferId::parse)?,
+        seller: columns.parsed("org_id", OrgId::parse)?,
+        buyer: columns.parsed("buyer_id", OrgId::parse)?,
+        state: columns.parsed("state", TransferState::parse)?,
+        atomic: columns.flag("atomic")?,
+        terms: columns.optional_text("terms")?,
+        price_reference: columns.optional_text("price_reference")?,
+        expires_at: columns.time("expires_at")?,
+        created_at: columns.time("created_at")?,
+        changed_at: columns.time("changed_at")?,
+        acting: columns.optional_parsed("acting_id", OrgId::parse)?,
+        actor: columns.text("actor")?,
+        offered_at: columns.optional_time("offered_at")?,
+        offered: columns.optional_json("offered")?,
+        receipt: columns.optional_json("receipt")?,
+        signed: columns.optional_json("signed")?,
+        seller_copy: columns.parsed("seller_copy", SellerCopy::parse)?,
+    })
+}
+
+/// Records that a party has sold a record.
+pub async fn sold(tx: &mut WriteTransaction, sold: &SoldRecord) -> Result<(), StoreError> {
+    // A party may sell a record again after it bought it back. The last sale counts.
+    sqlx::query(
+        "insert into control_sold (bucket, envelope_id, party_id, org_id, transfer_id, copy, sold_at)
+         values ($1, $2, $3, $4, $5, $6, $7)
+         on conflict (bucket, envelope_id, party_id) do update set
+             transfer_id = excluded.transfer_id, copy = excluded.copy, sold_at = excluded.sold_at",
+    )
+    .bind(sold.org.bucket())
+    .bind(sold.envelope.as_str())
+    .bind(sold.party.as_str())
+    .bind(sold.org.as_str())
+    .bind(sold.transfer.as_str())
+    .bind(sold.copy.as_str())
+    .bind(sold.sold_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+
+    Ok(())
+}
+
+/// Forgets that the present controller of a record sold it once.
+pub async fn bought_back(
+    tx: &mut WriteTransaction,
+    record: &ControlRecord,
+) -> Result<(), StoreError> {
+    // The agreement about the seller's copy ends when the party has control again.
+    sqlx::query(
+        "delete from control_sold where bucket = $1 and envelope_id = $2 and party_id = $3",
+    )
+    .bind(record.org.bucket())
+    .bind(record.envelope.as_str())
+    .bind(record.controller.as_str())
+    .execute(&mut **tx)
+    .await?;
+
+    Ok(())
+}
+
+/// Returns what a party agreed when it sold a record of any organization.
+pub async fn sold_by(
+    connection: &mut AnyConnection,
+    party: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Option<SoldRecord>, StoreError> {
+    let row = sqlx::query("select * from control_sold where party_id = $1 and envelope_id = $2")
+        .bind(party.as_str())
+        .bind(envelope.as_str())
+        .fetch_optional(connection)
+        .await?;
+    row.map(|row| {
+        let columns = RowColumns {
+            row: &row,
+            table: "control_sold",
+            id: "envelope_id",
+        };
+        Ok(SoldRecord {
+            org: columns.parsed("org_id", OrgId::parse)?,
+            envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+            party: columns.parsed("party_id", OrgId::parse)?,
+            transfer: columns.parsed("transfer_id", TransferId::parse)?,
+            copy: columns.parsed("copy", SellerCopy::parse)?,
+            sold_at: columns.time("sold_at")?,
+        })
+    })
+    .transpose()
+}
