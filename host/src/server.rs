@@ -15,8 +15,9 @@ use crate::worker;
 use holdfast_adapters::files::FilesError;
 use holdfast_base::config::{Config, HttpSettings};
 use holdfast_http as http;
-use holdfast_service::components::instance_log;
-use holdfast_service::{App, access, components, request_log};
+use holdfast_platform::components::instance_log;
+use holdfast_platform::{access, components, request_log};
+use holdfast_service::App;
 use holdfast_store::idempotency;
 
 /// File descriptors reserved for the database, objects and providers.

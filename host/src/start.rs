@@ -25,17 +25,19 @@ use holdfast_components::{ComponentError, ComponentRegistry};
 use holdfast_domain::checkpoint::CheckpointSigner;
 use holdfast_domain::clock::Clock;
 use holdfast_evidence::TrustError;
-use holdfast_service::access::issuer::TokenIssuer;
-use holdfast_service::access::rate_limit::RateLimits;
-use holdfast_service::access::windows::{AcceptedCredentials, LocalWindows};
-use holdfast_service::access::{AccessState, KeyUsage, KnownKeys, LOOKUPS_OF_STRANGERS};
-use holdfast_service::components::{ActivationFollower, ComponentManager, load_on_demand, refresh};
-use holdfast_service::documents;
-use holdfast_service::log::LogSequencer;
-use holdfast_service::permits::guard as fingerprints;
+use holdfast_platform::Core;
+use holdfast_platform::access::issuer::TokenIssuer;
+use holdfast_platform::access::rate_limit::RateLimits;
+use holdfast_platform::access::windows::{AcceptedCredentials, LocalWindows};
+use holdfast_platform::access::{AccessState, KeyUsage, KnownKeys, LOOKUPS_OF_STRANGERS};
+use holdfast_platform::components::{
+    ActivationFollower, ComponentManager, load_on_demand, refresh,
+};
+use holdfast_platform::documents;
+use holdfast_platform::permits::guard as fingerprints;
+use holdfast_service::ServiceState;
 use holdfast_service::vault::copies::CopyCache;
 use holdfast_service::vault::{EnvelopeLocks, Vault, timekeeping};
-use holdfast_service::{Core, ServiceState};
 use holdfast_store::{Store, StoreError};
 
 pub use holdfast_service::App;
@@ -311,7 +313,7 @@ pub async fn start_with_lookup(
         vault: Arc::new(Vault {
             sealing,
             timestamps,
-            log: LogSequencer::default(),
+            log: Arc::default(),
             copies: CopyCache::default(),
             locks: EnvelopeLocks::default(),
         }),

@@ -76,15 +76,18 @@ fn imports(text: &str) -> BTreeSet<String> {
 
 /// Crates whose files are modules of the table by themselves.
 const FOLDERS: [&str; 3] = ["", "base", "adapters"];
-/// Modules of the crate `service` that are below its areas or above them.
-const BESIDE_AREAS: [&str; 3] = ["doctor", "room", "sandbox"];
+/// Modules that are in a crate of areas, and below or above them.
+const BESIDE_AREAS: [(&str, &str); 3] = [
+    ("platform", "room"),
+    ("platform", "sandbox"),
+    ("service", "doctor"),
+];
 
 /// Returns the module of a crate's file in the table of layers.
 fn module_of(crate_name: &str, path: &Path) -> String {
     let first = path.iter().next().unwrap().to_str().unwrap();
     let first = first.trim_end_matches(".rs");
-    let is_own =
-        FOLDERS.contains(&crate_name) || (crate_name == "service" && BESIDE_AREAS.contains(&first));
+    let is_own = FOLDERS.contains(&crate_name) || BESIDE_AREAS.contains(&(crate_name, first));
     if is_own { first } else { crate_name }.to_owned()
 }
 
@@ -92,14 +95,11 @@ fn module_of(crate_name: &str, path: &Path) -> String {
 fn as_one_crate(crate_name: &str, text: &str) -> String {
     let mut text = text.to_owned();
     if !FOLDERS.contains(&crate_name) {
-        for module in BESIDE_AREAS {
-            text = text.replace(&format!("crate::{module}"), &format!("holdfast_{module}"));
-        }
         text = text.replace("crate::", &format!("holdfast_{crate_name}::"));
     }
-    for module in BESIDE_AREAS {
+    for (of, module) in BESIDE_AREAS {
         text = text.replace(
-            &format!("holdfast_service::{module}"),
+            &format!("holdfast_{of}::{module}"),
             &format!("holdfast_{module}"),
         );
     }
@@ -147,28 +147,32 @@ fn a_module_imports_exactly_the_modules_in_the_table_of_layers() {
     assert_eq!(listed, actual());
 }
 
-/// Returns the areas of `service` with their imports, without `app.rs`, which is above them.
+/// Returns the areas of `service` and `platform` with their imports, without `core.rs` and `app.rs`, which wire their
+/// state.
 fn areas() -> BTreeMap<String, BTreeSet<String>> {
-    let source = root().join("crates/service/src");
-    let mut files = Vec::new();
-    sources(&source, &mut files);
-    let area = |file: &PathBuf| {
-        let path = file.strip_prefix(&source).unwrap();
-        let name = path.iter().next().unwrap().to_str().unwrap();
-        name.trim_end_matches(".rs").to_owned()
-    };
-    files.retain(|file| {
-        let area = area(file);
-        !["lib", "app"].contains(&area.as_str()) && !BESIDE_AREAS.contains(&area.as_str())
-    });
-    let names: BTreeSet<String> = files.iter().map(area).collect();
+    let mut files: Vec<(String, PathBuf)> = Vec::new();
+    for crate_name in ["platform", "service"] {
+        let source = root().join(format!("crates/{crate_name}/src"));
+        let mut found = Vec::new();
+        sources(&source, &mut found);
+        for file in found {
+            let path = file.strip_prefix(&source).unwrap();
+            let name = path.iter().next().unwrap().to_str().unwrap();
+            let area = name.trim_end_matches(".rs").to_owned();
+            let is_beside = BESIDE_AREAS.contains(&(crate_name, area.as_str()));
+            if !is_beside && !["lib", "app", "core"].contains(&area.as_str()) {
+                files.push((area, file));
+            }
+        }
+    }
+    let names: BTreeSet<String> = files.iter().map(|(area, _)| area.clone()).collect();
 
     let mut areas: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for file in &files {
-        let mut found = imports(&std::fs::read_to_string(file).unwrap());
-        found.retain(|import| names.contains(import));
-        found.remove(&area(file));
-        areas.entry(area(file)).or_default().extend(found);
+    for (area, file) in files {
+        let text = std::fs::read_to_string(file).unwrap();
+        let mut found = imports(&text.replace("holdfast_platform::", "crate::"));
+        found.retain(|import| names.contains(import) && *import != area);
+        areas.entry(area).or_default().extend(found);
     }
 
     areas

@@ -27,12 +27,13 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::{ConformanceResult, Slot};
 use holdfast_domain::envelope::EnvelopeKind;
 use holdfast_domain::id::{EnvelopeId, OrgId};
-use holdfast_service::components::attestations::{self, AttestationView};
-use holdfast_service::components::shadow::{self, ReplayRequest};
-use holdfast_service::components::{
+use holdfast_platform::components::attestations::{self, AttestationView};
+use holdfast_platform::components::shadow::{self, ReplayRequest};
+use holdfast_platform::components::{
     self, ActivationRequest, ComponentOwner, ComponentUpload, ComponentView, RollbackRequest,
 };
-use holdfast_service::{App, Caller, ServiceError};
+use holdfast_platform::{Caller, ServiceError};
+use holdfast_service::App;
 use holdfast_store::organizations;
 
 #[derive(Subcommand)]

@@ -22,10 +22,11 @@ use holdfast_domain::component_state::{
 };
 use holdfast_domain::hash::sha256;
 use holdfast_domain::organization::Role;
-use holdfast_service::components::changes::ChangeOfficer;
-use holdfast_service::components::state::{self, SignedState, StateSecrets, StateView};
-use holdfast_service::components::{self, ComponentOwner};
-use holdfast_service::{App, Caller, ServiceError};
+use holdfast_platform::components::changes::ChangeOfficer;
+use holdfast_platform::components::state::{self, SignedState, StateSecrets, StateView};
+use holdfast_platform::components::{self, ComponentOwner};
+use holdfast_platform::{Caller, ServiceError};
+use holdfast_service::App;
 
 #[derive(Subcommand)]
 pub enum ComponentsCommand {

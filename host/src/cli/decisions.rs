@@ -20,8 +20,8 @@ use holdfast_components::replay::{self, ExportReplay};
 use holdfast_domain::id::OrgId;
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_evidence::decisions::ExportLine;
-use holdfast_service::components::decisions::{self, ExportFormat, ExportOptions, ExportPage};
-use holdfast_service::log;
+use holdfast_platform::components::decisions::{self, ExportFormat, ExportOptions, ExportPage};
+use holdfast_platform::log;
 
 /// Decisions that are read at once.
 const PAGE: u64 = 10_000;

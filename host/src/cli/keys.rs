@@ -10,7 +10,7 @@ use holdfast_base::config::Config;
 use holdfast_domain::clock::Clock;
 use holdfast_domain::id::{KeyId, OrgId};
 use holdfast_domain::organization::{ApiKeyRecord, Scope};
-use holdfast_service::access::api_keys::{self, ApiKeyView, DEFAULT_RPM, IssuedKey};
+use holdfast_platform::access::api_keys::{self, ApiKeyView, DEFAULT_RPM, IssuedKey};
 use holdfast_store::{WriteTransaction, api_keys as key_rows, organizations as organization_rows};
 
 /// Actor of the entries in the credential ledger.

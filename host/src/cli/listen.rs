@@ -21,7 +21,7 @@ use holdfast_domain::hash::sha256;
 use holdfast_domain::id::EventId;
 use holdfast_domain::webhook::WebhookSecret;
 use holdfast_http::sample_event;
-use holdfast_service::webhooks::feed::EventView;
+use holdfast_platform::webhooks::feed::EventView;
 
 /// Seconds that a request for events waits for one.
 const WAIT: u64 = 20;

@@ -9,7 +9,7 @@ use super::Failure;
 use super::output::CommandOutput;
 use crate::start;
 use holdfast_base::config::Config;
-use holdfast_service::mails::{self, BounceOutcome};
+use holdfast_platform::mails::{self, BounceOutcome};
 
 /// Maximum size of a returned mail in bytes: a status report with the mail and its attachments.
 const LARGEST: u64 = 40 * 1024 * 1024;

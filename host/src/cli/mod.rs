@@ -45,8 +45,8 @@ use holdfast_base::traces::TraceExporter;
 use holdfast_components::compiler::{self, COMMAND as COMPILE};
 use holdfast_domain::id::OrgId;
 use holdfast_domain::organization::Role;
+use holdfast_platform::log;
 use holdfast_service::doctor;
-use holdfast_service::log;
 use log_lines::LogGuard;
 use output::CommandOutput;
 

@@ -18,12 +18,12 @@ use holdfast_domain::id::OrgId;
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_domain::organization::{OrgSettings, Organization, PaymentSettings, Role};
 use holdfast_domain::party_name;
-use holdfast_service::Caller;
-use holdfast_service::access::users::{self, NewUser, UserManager};
-use holdfast_service::access::{credentials, sessions};
-use holdfast_service::components::changes;
+use holdfast_platform::Caller;
+use holdfast_platform::access::users::{self, NewUser, UserManager};
+use holdfast_platform::access::{credentials, sessions};
+use holdfast_platform::components::changes;
+use holdfast_platform::organizations as settings;
 use holdfast_service::control::{self, keys::PartyKeyView};
-use holdfast_service::organizations as settings;
 use holdfast_store::{Store, components, organizations, party_keys};
 
 #[derive(Subcommand)]

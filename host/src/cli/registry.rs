@@ -13,8 +13,8 @@ use holdfast_base::config::Config;
 use holdfast_base::disk;
 use holdfast_base::tls;
 use holdfast_domain::clock::Clock;
-use holdfast_service::components::UPLOAD_LIMIT;
-use holdfast_service::components::attestations::OfferedBundles;
+use holdfast_platform::components::UPLOAD_LIMIT;
+use holdfast_platform::components::attestations::OfferedBundles;
 
 /// Component with its origin.
 pub struct FoundComponent {

@@ -11,7 +11,7 @@ use holdfast_base::keys;
 use holdfast_domain::checkpoint::CheckpointSigner;
 use holdfast_domain::clock::Clock;
 use holdfast_domain::succession::KeySuccession;
-use holdfast_service::access::credentials;
+use holdfast_platform::access::credentials;
 use holdfast_service::signing::reencryption;
 use holdfast_store::log;
 

@@ -13,7 +13,7 @@ use holdfast_base::keys::BEARER_TOKENS;
 use holdfast_domain::clock::{Clock, Timestamp};
 use holdfast_domain::id::{OrgId, TokenId};
 use holdfast_domain::organization::Role;
-use holdfast_service::access::{self, credentials};
+use holdfast_platform::access::{self, credentials};
 use holdfast_store::{Store, component_changes, components, tokens};
 
 /// Action that records the issuing of a token in the organization's credential ledger.

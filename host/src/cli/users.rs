@@ -9,9 +9,9 @@ use crate::start;
 use holdfast_base::config::Config;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::organization::Role;
-use holdfast_service::Caller;
-use holdfast_service::access::sessions;
-use holdfast_service::access::users::{self, ChangeUser, NewUser, UserManager, UserView};
+use holdfast_platform::Caller;
+use holdfast_platform::access::sessions;
+use holdfast_platform::access::users::{self, ChangeUser, NewUser, UserManager, UserView};
 
 #[derive(Subcommand)]
 pub enum UserCommand {

@@ -12,7 +12,7 @@ use super::Failure;
 use super::output::CommandOutput;
 use crate::start;
 use holdfast_base::config::Config;
-use holdfast_service::log;
+use holdfast_platform::log;
 use holdfast_service::vault::integrity::{self, IntegrityCheck};
 use holdfast_service::vault::orphans;
 

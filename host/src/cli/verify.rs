@@ -13,9 +13,10 @@ use holdfast_base::config::Config;
 use holdfast_components::compiler::ComponentCompiler;
 use holdfast_domain::id::EnvelopeId;
 use holdfast_evidence::{Bundle, TrustedLogs, VerificationReport};
-use holdfast_service::log;
+use holdfast_platform::Caller;
+use holdfast_platform::log;
+use holdfast_service::envelopes;
 use holdfast_service::vault::custody;
-use holdfast_service::{Caller, envelopes};
 use holdfast_store::organizations;
 
 #[derive(Args)]

@@ -28,17 +28,18 @@ use holdfast_domain::job::{
     TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
+use holdfast_platform::error::CallbackError;
+use holdfast_platform::messaging::TextMessageKind;
+use holdfast_platform::room;
+use holdfast_platform::{Caller, ServiceError, payments};
 use holdfast_service::control::{similar, transfers};
 use holdfast_service::envelopes::{dispatch, lifecycle};
-use holdfast_service::error::CallbackError;
 use holdfast_service::inspection;
-use holdfast_service::messaging::TextMessageKind;
-use holdfast_service::room;
 use holdfast_service::signing::expiry;
 use holdfast_service::vault::certify_anew;
 use holdfast_service::vault::orphans;
 use holdfast_service::vault::vault_in::{self, VaultInEndpoint};
-use holdfast_service::{App, Caller, ServiceError, bulk, payments, signing, templates};
+use holdfast_service::{App, bulk, signing, templates};
 use holdfast_store::jobs::{self, ClaimedJob, LEASE, LeaseRenewal};
 
 const RENEWAL: Duration = Duration::from_secs(5);

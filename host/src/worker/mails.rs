@@ -21,13 +21,14 @@ use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::Organization;
 use holdfast_domain::test_mode::{MessageChannel, TestMessage};
 use holdfast_domain::user::SignInLink;
-use holdfast_service::access::sessions;
+use holdfast_platform::access::sessions;
+use holdfast_platform::providers::links;
+use holdfast_platform::{ServiceError, mails};
 use holdfast_service::control::invitations;
 use holdfast_service::inspection::views as inspected;
-use holdfast_service::providers::links;
 use holdfast_service::signing::access_codes;
 use holdfast_service::vault::{completion, copies};
-use holdfast_service::{App, ServiceError, mails, test_mode};
+use holdfast_service::{App, test_mode};
 use holdfast_store::jobs::ClaimedJob;
 use holdfast_store::{
     StoreError, control, envelopes, ledger, organizations, party_invitations, signers, users,

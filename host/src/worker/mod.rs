@@ -21,9 +21,10 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use self::node::NodeRun;
-use holdfast_service::log;
+use holdfast_platform::components;
+use holdfast_platform::log;
+use holdfast_service::App;
 use holdfast_service::vault::timekeeping;
-use holdfast_service::{App, components};
 use holdfast_store as store;
 
 /// Runs all background tasks until `stop` is cancelled, then finishes the jobs in progress.
@@ -40,7 +41,11 @@ pub async fn run(app: App, stop: CancellationToken) {
     // One task for each kind of work: a slow provider or a long sweep must not delay mails and deliveries.
     let node = Arc::new(NodeRun::of(&app.config.data_dir));
     let periodic = tokio::spawn(periodic::run(app.clone(), node.clone(), stop.clone()));
-    let sequencer = tokio::spawn(log::run(app.clone(), stop.clone()));
+    let sequencer = tokio::spawn(log::run(
+        app.core.clone(),
+        app.vault.log.clone(),
+        stop.clone(),
+    ));
     let sweeps = tokio::spawn(periodic::sweep(app.clone(), stop.clone()));
     let polls = tokio::spawn(periodic::poll(app.clone(), stop.clone()));
     let webhooks = tokio::spawn(webhooks::run(app.clone(), node, stop.clone()));

@@ -11,15 +11,14 @@ use tokio_util::sync::CancellationToken;
 use super::node::NodeRun;
 use holdfast_domain::organization::Organization;
 use holdfast_domain::priority::PriorityClass;
-use holdfast_service::components::{changes, decisions, instance_log};
+use holdfast_platform::components::{changes, decisions, instance_log};
+use holdfast_platform::webhooks::deliveries;
+use holdfast_platform::{ServiceError, access, idempotency, kba, payments, request_log};
 use holdfast_service::control::transfers;
 use holdfast_service::signing::expiry;
 use holdfast_service::signing::provider_poll;
 use holdfast_service::vault::{integrity, orphans};
-use holdfast_service::webhooks::deliveries;
-use holdfast_service::{
-    App, ServiceError, access, idempotency, installation, kba, payments, request_log, test_mode,
-};
+use holdfast_service::{App, installation, test_mode};
 use holdfast_store as store;
 
 /// Interval of periodic tasks, unless configured.

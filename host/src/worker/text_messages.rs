@@ -11,9 +11,10 @@ use holdfast_domain::job::{
     JobPayload as _, MailAddressee, TextAccessCode, TextInvitation, TextReminder,
 };
 use holdfast_domain::test_mode::{MessageChannel, TestMessage};
-use holdfast_service::messaging::{self, SentText, TextMessageKind};
+use holdfast_platform::mails;
+use holdfast_platform::messaging::{self, SentText, TextMessageKind};
 use holdfast_service::signing::access_codes;
-use holdfast_service::{App, mails, test_mode};
+use holdfast_service::{App, test_mode};
 use holdfast_store::jobs::ClaimedJob;
 
 /// Sends the text message of a job, unless it is obsolete by now.

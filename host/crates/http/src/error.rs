@@ -10,9 +10,9 @@ use holdfast_components::providers::ProviderError;
 use holdfast_components::rules::control;
 use holdfast_components::rules::lifecycle::RefusalReason;
 use holdfast_components::{CallFailure, ComponentError};
+use holdfast_platform::problems::{ChangeProblem, StatementProblem};
+use holdfast_platform::{ServiceError, kind_of};
 use holdfast_service::control::refusal_code;
-use holdfast_service::problems::{ChangeProblem, StatementProblem};
-use holdfast_service::{ServiceError, kind_of};
 use holdfast_store::StoreError;
 
 /// `Retry-After` in seconds while a dependency cannot be reached.

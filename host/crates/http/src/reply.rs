@@ -20,7 +20,8 @@ use super::error::HttpError;
 use super::openapi::content;
 use holdfast_adapters::files::{FilesError, SpoolWriter, SpooledFile};
 use holdfast_domain::warning::Warning;
-use holdfast_service::{App, ServiceError};
+use holdfast_platform::ServiceError;
+use holdfast_service::App;
 
 /// `{ data: T }` with a status; if `WARNS`, with `warnings` beside it when there are any.
 pub struct DataReply<const STATUS: u16, T, const WARNS: bool = false> {

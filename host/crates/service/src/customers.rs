@@ -4,18 +4,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::documents::{DocumentUpload, check_readable};
 use crate::envelopes::uploads::{self, AttachedFile};
-use crate::events;
-use crate::idempotency::ResponseRecorder;
-use crate::organizations;
-use crate::{Caller, Core, ServiceError};
 use holdfast_adapters::mail::{address as mail_address, is_address};
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_domain::change::FieldPatch;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, StoredFile};
 use holdfast_domain::id::CustomerId;
+use holdfast_platform::documents::{DocumentUpload, check_readable};
+use holdfast_platform::events;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::organizations;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::customers::{self, CustomerRow};
 use holdfast_store::envelopes;
 

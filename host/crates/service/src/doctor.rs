@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::log;
+use crate::App;
 use crate::vault::Vault;
-use crate::{App, Core};
 use holdfast_base::config::EMBEDDED;
 use holdfast_base::disk;
 use holdfast_domain::component::Slot;
+use holdfast_platform::Core;
+use holdfast_platform::log;
 
 /// Result of checking one dependency.
 #[derive(Clone, Debug, Serialize)]

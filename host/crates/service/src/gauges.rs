@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::Core;
 use crate::vault::integrity;
 use holdfast_domain::clock::Timestamp;
+use holdfast_platform::Core;
 use holdfast_store::{self as store, StoreError, jobs};
 
 /// Cached results of expensive checks.

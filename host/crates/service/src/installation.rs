@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::vault::integrity;
-use crate::{Core, ServiceError, ValidationIssue};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::identity::KbaStatus;
 use holdfast_domain::organization::{Permission, Role};
+use holdfast_platform::{Core, ServiceError, ValidationIssue};
 use holdfast_store::{chores, deliveries, installation as rows, jobs, kba, log, webhooks};
 
 /// Organizations and failing jobs that are shown.

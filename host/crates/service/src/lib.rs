@@ -1,84 +1,27 @@
-//! Operations that callers can request, one file per use case. Contains neither HTTP
+//! Use cases on contracts, one file each: templates, envelopes, signing, vault and control. Contains neither HTTP
 //! handlers nor SQL.
-//! ARCHITECTURE.md, "Areas of `service`", lists the areas: each imports only those below it. `app.rs` wires their
-//! state.
+//!
+//! What they stand on is in the crate `holdfast-platform`. ARCHITECTURE.md, "Areas of `service`", lists the areas of both:
+//! each imports only those below it. `app.rs` wires their state.
 
 #![allow(
     missing_docs,
     reason = "use cases are named by their functions, and arguments by their types"
 )]
 
-pub mod access;
 mod app;
 pub mod builder;
 pub mod bulk;
-pub mod component_owner;
-pub mod components;
 pub mod control;
 pub mod customers;
 pub mod doctor;
-pub mod documents;
-pub mod envelope_locks;
 pub mod envelopes;
-pub mod error;
-pub mod events;
-pub mod fields;
 pub mod gauges;
-pub mod idempotency;
 pub mod inspection;
 pub mod installation;
-pub mod kba;
-pub mod log;
-pub mod lookup;
-pub mod mails;
-pub mod messaging;
-pub mod organizations;
-pub mod passcodes;
-pub mod payments;
-pub mod permits;
-pub mod problems;
-pub mod providers;
-pub mod request_log;
-pub mod room;
-pub mod sandbox;
-pub mod signers;
 pub mod signing;
 pub mod templates;
 pub mod test_mode;
 pub mod vault;
-pub mod vaulting;
-pub mod webhooks;
 
-pub use app::{App, Core, ServiceState, kind_of};
-pub use error::{ServiceError, ValidationIssue};
-
-use holdfast_domain::id::{OrgId, TokenId};
-
-/// Authenticated caller. Every use case needs one, because it names the organization.
-#[derive(Clone, Debug)]
-pub struct Caller {
-    pub org: OrgId,
-    /// Actor name for the ledger: `key:…`, `user:…` or `system`.
-    pub actor: String,
-    /// E-mail address that becomes the custodian of envelopes the caller creates.
-    pub email: Option<String>,
-    /// Bearer token of the service that the caller showed, if it was one.
-    pub token: Option<TokenId>,
-}
-
-impl Caller {
-    /// Returns the creator recorded on new envelopes: the e-mail address, or else the actor.
-    pub fn creator(&self) -> String {
-        self.email.clone().unwrap_or_else(|| self.actor.clone())
-    }
-
-    /// Returns a caller for work that the service does itself for an organization.
-    pub fn system(org: OrgId) -> Self {
-        Self {
-            org,
-            actor: "system".into(),
-            email: None,
-            token: None,
-        }
-    }
-}
+pub use app::{App, ServiceState};

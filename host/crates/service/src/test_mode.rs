@@ -11,14 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::envelopes::consumer::SIMULATED;
-use crate::idempotency::ResponseRecorder;
-use crate::kba::IdentitySubmission;
-use crate::lookup;
-use crate::room::attachments::ReceivedFile;
-use crate::room::form::{FormError, RequestOrigin, SigningForm};
-use crate::signers::invited_now;
+use crate::signing;
 use crate::signing::expiry;
-use crate::{Caller, Core, ServiceError, ValidationIssue, kba, organizations, payments, signing};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::Slot;
@@ -26,6 +20,15 @@ use holdfast_domain::envelope::{Envelope, EnvelopeStatus, Signer};
 use holdfast_domain::field::ATTACHMENT;
 use holdfast_domain::id::{EnvelopeId, MessageId};
 use holdfast_domain::test_mode::TestMessage;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::kba::IdentitySubmission;
+use holdfast_platform::lookup;
+use holdfast_platform::room::attachments::ReceivedFile;
+use holdfast_platform::room::form::{FormError, RequestOrigin, SigningForm};
+use holdfast_platform::signers::invited_now;
+use holdfast_platform::{
+    Caller, Core, ServiceError, ValidationIssue, kba, organizations, payments,
+};
 use holdfast_store::room::{GivenConsent, RoomField};
 use holdfast_store::signers;
 use holdfast_store::test_mode::{self as rows, MessageSearch};

@@ -32,9 +32,10 @@ use holdfast_domain::clock::Clock;
 use holdfast_domain::component::Slot;
 use holdfast_domain::id::{KeyId, OrgId};
 use holdfast_domain::organization::{ApiKeyRecord, OrgSettings, Organization, Role, Scope};
-use holdfast_service::access::users::{self, NewUser, UserManager};
-use holdfast_service::access::{self, api_keys, sessions};
-use holdfast_service::{App, Caller};
+use holdfast_platform::Caller;
+use holdfast_platform::access::users::{self, NewUser, UserManager};
+use holdfast_platform::access::{self, api_keys, sessions};
+use holdfast_service::App;
 use holdfast_store::organizations;
 
 /// Folder of the data unless `--data` names one.

@@ -8,7 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::DispatcherEvent;
 use super::lane::{AttemptResult, DisableRequest};
-use holdfast_service::{App, mails, webhooks as webhook_service};
+use holdfast_platform::{mails, webhooks as webhook_service};
+use holdfast_service::App;
 use holdfast_store::{StoreError, deliveries, webhooks};
 
 /// Maximum number of results in one transaction.

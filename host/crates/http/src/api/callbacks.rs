@@ -19,10 +19,11 @@ use crate::middleware::limits;
 use crate::openapi;
 use crate::reply::{DataReply, Found};
 use holdfast_domain::component::Slot;
-use holdfast_service::error::CallbackError;
+use holdfast_platform::error::CallbackError;
+use holdfast_platform::{ServiceError, payments};
+use holdfast_service::App;
 use holdfast_service::signing;
 use holdfast_service::signing::callbacks::CallbackRejection;
-use holdfast_service::{App, ServiceError, payments};
 
 /// Raw headers and body of a request, for a plugin to verify and parse.
 pub struct RawRequest {

@@ -12,8 +12,8 @@ use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_lim
 use crate::reply::{Created, CursorReply, DataReply, Found};
 use holdfast_domain::component_change::ChangePolicy;
 use holdfast_domain::id::ChangeId;
+use holdfast_platform::components::changes::{self, ChangeView, NewChange, NewReview};
 use holdfast_service::App;
-use holdfast_service::components::changes::{self, ChangeView, NewChange, NewReview};
 
 /// Refuses an officer who may not make this change. Reviewing it takes the policy's roles only.
 async fn may_change(app: &App, officer: &ChangingOfficer, id: &str) -> Result<(), HttpError> {

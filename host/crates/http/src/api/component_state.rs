@@ -7,10 +7,11 @@ use super::components::{ChangingOfficer, ComponentOfficer};
 use crate::error::HttpError;
 use crate::middleware::extract::ValidJson;
 use crate::reply::{DataReply, Found};
-use holdfast_service::components::ComponentOwner;
-use holdfast_service::components::changes::ChangeOfficer;
-use holdfast_service::components::state::{self, SignedState, StateView};
-use holdfast_service::{App, ServiceError};
+use holdfast_platform::ServiceError;
+use holdfast_platform::components::ComponentOwner;
+use holdfast_platform::components::changes::ChangeOfficer;
+use holdfast_platform::components::state::{self, SignedState, StateView};
+use holdfast_service::App;
 
 pub async fn read(
     State(app): State<App>,

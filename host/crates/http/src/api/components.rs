@@ -29,20 +29,21 @@ use holdfast_domain::id::{LogLineId, TokenId};
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_domain::organization::{Permission, Role};
 use holdfast_domain::user::IssuerIdentity;
-use holdfast_service::access::windows::LimitedCredential;
-use holdfast_service::components::attestations::{self, AttestationView, OfferedBundles};
-use holdfast_service::components::behaviour::{self, DiffRequest};
-use holdfast_service::components::changes::ChangeOfficer;
-use holdfast_service::components::instance_log::{self, LogLineView};
-use holdfast_service::components::live_shadow::{self, LiveShadow, StartShadow};
-use holdfast_service::components::pull::{self, Login};
-use holdfast_service::components::shadow::{self, ReplayRequest, ShadowReport};
-use holdfast_service::components::trial::{self, TrialView, TryRequest};
-use holdfast_service::components::{
+use holdfast_platform::access::windows::LimitedCredential;
+use holdfast_platform::components::attestations::{self, AttestationView, OfferedBundles};
+use holdfast_platform::components::behaviour::{self, DiffRequest};
+use holdfast_platform::components::changes::ChangeOfficer;
+use holdfast_platform::components::instance_log::{self, LogLineView};
+use holdfast_platform::components::live_shadow::{self, LiveShadow, StartShadow};
+use holdfast_platform::components::pull::{self, Login};
+use holdfast_platform::components::shadow::{self, ReplayRequest, ShadowReport};
+use holdfast_platform::components::trial::{self, TrialView, TryRequest};
+use holdfast_platform::components::{
     self, ActivationRequest, ActivationView, ComponentOwner, ComponentUpload, ComponentView,
     RollbackRequest, SlotView, UPLOAD_LIMIT,
 };
-use holdfast_service::{App, Caller, ServiceError};
+use holdfast_platform::{Caller, ServiceError};
+use holdfast_service::App;
 
 /// Web-app user who reads rules and evidence, or has another permission for them.
 pub struct ComponentOfficer<P = may::ReadEvidence> {

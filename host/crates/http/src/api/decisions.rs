@@ -8,8 +8,8 @@ use super::components::ComponentOfficer;
 use crate::error::HttpError;
 use crate::middleware::extract::{ValidQuery, page_and_limit};
 use crate::reply::{FileReply, JsonLinesOrParquet};
+use holdfast_platform::components::decisions::{self, ExportFormat, ExportOptions};
 use holdfast_service::App;
-use holdfast_service::components::decisions::{self, ExportFormat, ExportOptions};
 
 /// Decisions of a page, unless another number is asked for.
 const PAGE: i64 = 1_000;

@@ -6,8 +6,8 @@ use crate::error::HttpError;
 use crate::middleware::caller::{WebCaller, may};
 use crate::middleware::extract::ResourceId;
 use crate::reply::{DataReply, Found};
+use holdfast_platform::kba::{self, KbaResult};
 use holdfast_service::App;
-use holdfast_service::kba::{self, KbaResult};
 
 /// Returns the KBA results of an envelope.
 pub async fn results(

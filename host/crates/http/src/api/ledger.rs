@@ -14,8 +14,9 @@ use crate::middleware::limits::LedgerReader;
 use crate::reply::{DataReply, Found};
 use holdfast_domain::merkle::{TILE, TileId};
 use holdfast_evidence::formats::LogHead;
-use holdfast_service::log;
-use holdfast_service::{App, ServiceError, installation};
+use holdfast_platform::ServiceError;
+use holdfast_platform::log;
+use holdfast_service::{App, installation};
 
 /// Query of `GET /ledger/head`.
 #[derive(Deserialize, JsonSchema)]

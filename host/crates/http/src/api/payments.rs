@@ -13,8 +13,8 @@ use crate::middleware::extract::ResourceId;
 use crate::middleware::unknown::check_query;
 use crate::openapi;
 use crate::reply::{DataReply, Found};
+use holdfast_platform::payments::{self, PaymentIntent, PaymentStatusView};
 use holdfast_service::App;
-use holdfast_service::payments::{self, PaymentIntent, PaymentStatusView};
 use holdfast_service::signing::embed::{self, OpenedEmbedToken};
 
 /// Holder of a valid embed token.

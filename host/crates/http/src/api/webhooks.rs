@@ -13,12 +13,12 @@ use crate::reply::{Created, DataReply, Found, PageReply};
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::EventId;
 use holdfast_domain::webhook::DeliveryStatus;
-use holdfast_service::App;
-use holdfast_service::webhooks::deliveries::{self, DeliveryDetails, DeliveryView};
-use holdfast_service::webhooks::{
+use holdfast_platform::webhooks::deliveries::{self, DeliveryDetails, DeliveryView};
+use holdfast_platform::webhooks::{
     self, CatalogEntry, ChangeEndpoint, CreateEndpoint, DeletedEndpoint, EndpointTestResult,
     EndpointView, LegacyView, LegacyWebhook, WithSecret,
 };
+use holdfast_service::App;
 use holdfast_store::deliveries::DeliveryFilter;
 
 #[derive(Deserialize, JsonSchema)]

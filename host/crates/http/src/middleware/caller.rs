@@ -24,10 +24,11 @@ use holdfast_domain::id::{KeyId, TokenId};
 use holdfast_domain::organization::{ApiKeyRecord, Permission, Role, Scope};
 use holdfast_domain::token::ApiKey;
 use holdfast_domain::user::IssuerIdentity;
-use holdfast_service::access::rate_limit::RateAllowance;
-use holdfast_service::access::windows::LimitedCredential;
-use holdfast_service::access::{self, WebUser, rate_limit};
-use holdfast_service::{App, Caller, ServiceError, envelopes};
+use holdfast_platform::access::rate_limit::RateAllowance;
+use holdfast_platform::access::windows::LimitedCredential;
+use holdfast_platform::access::{self, WebUser, rate_limit};
+use holdfast_platform::{Caller, ServiceError};
+use holdfast_service::{App, envelopes};
 use holdfast_store::envelopes::KeyedEnvelope;
 
 /// Scope requirement as a type parameter.

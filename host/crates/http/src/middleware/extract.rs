@@ -32,8 +32,9 @@ use holdfast_adapters::mail::is_address;
 use holdfast_base::disk;
 use holdfast_domain::hash::sha256;
 use holdfast_evidence::strict;
-use holdfast_service::documents::{DocumentUpload, UPLOAD_LIMIT};
-use holdfast_service::{App, ServiceError, ValidationIssue};
+use holdfast_platform::documents::{DocumentUpload, UPLOAD_LIMIT};
+use holdfast_platform::{ServiceError, ValidationIssue};
+use holdfast_service::App;
 
 /// Size limit of a JSON body: 1 MiB.
 pub const JSON_LIMIT: usize = 1024 * 1024;

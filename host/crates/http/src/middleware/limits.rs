@@ -15,9 +15,10 @@ use super::origin::origin;
 use crate::error::HttpError;
 use crate::openapi;
 use holdfast_domain::hash::sha256;
-use holdfast_service::access::StrangerTurn;
-use holdfast_service::access::windows::LimitedCredential;
-use holdfast_service::{App, Core};
+use holdfast_platform::Core;
+use holdfast_platform::access::StrangerTurn;
+use holdfast_platform::access::windows::LimitedCredential;
+use holdfast_service::App;
 
 /// Refusals without delay for one address within a window.
 const REFUSALS: u32 = 100;

@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use bytes::Bytes;
 
 use holdfast_domain::id::OrgId;
-use holdfast_service::access::rate_limit::RateAllowance;
+use holdfast_platform::access::rate_limit::RateAllowance;
 
 /// Data collected about one request.
 #[derive(Default)]

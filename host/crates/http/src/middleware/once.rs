@@ -20,8 +20,11 @@ use crate::error::HttpError;
 use crate::reply::{DataReply, body};
 use holdfast_base::traces;
 use holdfast_domain::warning::Warning;
-use holdfast_service::idempotency::{self, IdempotencyClaim, IdempotencyReceipt, ResponseRecorder};
-use holdfast_service::{App, Caller, ServiceError};
+use holdfast_platform::idempotency::{
+    self, IdempotencyClaim, IdempotencyReceipt, ResponseRecorder,
+};
+use holdfast_platform::{Caller, ServiceError};
+use holdfast_service::App;
 use holdfast_store::StoreError;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");

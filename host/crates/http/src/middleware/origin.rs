@@ -7,8 +7,8 @@ use axum::http::header;
 use axum::http::request::Parts;
 use ipnet::IpNet;
 
+use holdfast_platform::room::form::RequestOrigin;
 use holdfast_service::App;
-use holdfast_service::room::form::RequestOrigin;
 
 /// Returns the origin of a signer's request, which is recorded with the signature.
 pub fn origin(app: &App, parts: &Parts) -> RequestOrigin {

@@ -14,7 +14,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
 use crate::error::HttpError;
-use holdfast_service::ValidationIssue;
+use holdfast_platform::ValidationIssue;
 
 /// Minimum similarity of a suggestion, from 0 to 1.
 const ALIKE: f64 = 0.8;

@@ -22,7 +22,7 @@ use super::event_schemas;
 pub use finished::finished;
 use holdfast_base::config::RateLimitSettings;
 use holdfast_domain::event::EventType;
-use holdfast_service::ValidationIssue;
+use holdfast_platform::ValidationIssue;
 pub use logged::LoggedOperations;
 
 /// Returns the meaning of an error status, the same for every operation.

@@ -18,11 +18,12 @@ use crate::middleware::extract::MultipartForm;
 use crate::middleware::limits;
 use holdfast_domain::envelope::SignerStatus;
 use holdfast_domain::locale::Message;
-use holdfast_service::access::windows::LimitedCredential;
+use holdfast_platform::ServiceError;
+use holdfast_platform::access::windows::LimitedCredential;
+use holdfast_platform::room::attachments::{FILE_MIB, SignersFile};
+use holdfast_platform::room::form::{FormError, SavedForm, SigningForm};
+use holdfast_service::App;
 use holdfast_service::envelopes::documents;
-use holdfast_service::room::attachments::{FILE_MIB, SignersFile};
-use holdfast_service::room::form::{FormError, SavedForm, SigningForm};
-use holdfast_service::{App, ServiceError};
 
 /// Returns the routes, below the form's own path.
 pub fn routes(path: &str) -> Router<App> {

@@ -11,9 +11,10 @@ use crate::error::HttpError;
 use crate::middleware::limits;
 use holdfast_domain::brand::OrganizationBrand;
 use holdfast_domain::id::OrgId;
-use holdfast_service::access::windows::LimitedCredential;
-use holdfast_service::organizations;
-use holdfast_service::{App, ServiceError};
+use holdfast_platform::ServiceError;
+use holdfast_platform::access::windows::LimitedCredential;
+use holdfast_platform::organizations;
+use holdfast_service::App;
 
 const PATH: &str = "/assets/brand";
 

@@ -27,13 +27,14 @@ use crate::middleware::limits::CredentialLookup;
 use crate::reply;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::envelope::SignerKind;
-use holdfast_service::access::windows::LimitedCredential;
+use holdfast_platform::ServiceError;
+use holdfast_platform::access::windows::LimitedCredential;
+use holdfast_platform::room::form::Problems;
+use holdfast_service::App;
 use holdfast_service::builder::{
     self, BuilderTemplate, FieldBuilderSession, FormPreview, PreviewFields, SaveFields,
 };
-use holdfast_service::room::form::Problems;
 use holdfast_service::templates::pages::{self, WIDTHS};
-use holdfast_service::{App, ServiceError};
 
 pub fn routes() -> Router<App> {
     Router::new()

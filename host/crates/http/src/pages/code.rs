@@ -10,10 +10,11 @@ use crate::error::HttpError;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Signer, SignerAccess};
 use holdfast_domain::identity::last_digits;
+use holdfast_platform::ServiceError;
+use holdfast_service::App;
 use holdfast_service::signing::access_codes::{
     self, CodeCheck, CodeEntry, CodePrompt, CodeRequest, PASS_LIFE,
 };
-use holdfast_service::{App, ServiceError};
 
 /// Name of the cookie that opens the document for a browser.
 pub const PASS: &str = "holdfast_access";

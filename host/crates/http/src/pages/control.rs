@@ -17,8 +17,8 @@ use crate::error::HttpError;
 use crate::middleware::limits;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::locale::Locale;
+use holdfast_platform::access::windows::LimitedCredential;
 use holdfast_service::App;
-use holdfast_service::access::windows::LimitedCredential;
 use holdfast_service::inspection::obligor::{self, ShownStatement};
 use holdfast_service::vault::custody_sheet::step_key;
 

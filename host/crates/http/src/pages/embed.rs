@@ -21,10 +21,11 @@ use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_domain::event::EventType;
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::Organization;
+use holdfast_platform::ServiceError;
+use holdfast_service::App;
 use holdfast_service::signing::embed::{self, OpenedEmbedToken, Widget};
 use holdfast_service::vault::downloads;
 use holdfast_service::vault::overview::{self, RecordOverview};
-use holdfast_service::{App, ServiceError};
 
 /// Returns the routes of the widgets, below `path`.
 pub fn routes(path: &str) -> Router<App> {

@@ -21,11 +21,12 @@ use holdfast_components::rules::placement::PageFacts;
 use holdfast_domain::control::{View, ViewAccess};
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::Organization;
-use holdfast_service::access::windows::LimitedCredential;
+use holdfast_platform::ServiceError;
+use holdfast_platform::access::windows::LimitedCredential;
+use holdfast_service::App;
 use holdfast_service::inspection;
 use holdfast_service::inspection::views::{self, ShownRecord};
 use holdfast_service::templates::pages;
-use holdfast_service::{App, ServiceError};
 
 /// Path below which the pages are.
 pub const PATH: &str = "/inspect";

@@ -14,8 +14,8 @@ use crate::error::HttpError;
 use crate::middleware::limits;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::locale::Locale;
+use holdfast_platform::access::windows::LimitedCredential;
 use holdfast_service::App;
-use holdfast_service::access::windows::LimitedCredential;
 use holdfast_service::control::invitations::{self, ShownInvitation};
 
 /// Path below which the pages are.

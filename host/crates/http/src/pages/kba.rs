@@ -13,12 +13,13 @@ use holdfast_adapters::texts::Texts;
 use holdfast_base::traces;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::identity::entry;
-use holdfast_service::kba::{
+use holdfast_platform::ServiceError;
+use holdfast_platform::kba::{
     self, IdentityGate, IdentityInput, IdentityNotice, IdentityPage, IdentityPrompt,
     IdentityQuestion, IdentitySubmission,
 };
-use holdfast_service::providers::links::MAIL_LIFE;
-use holdfast_service::{App, ServiceError};
+use holdfast_platform::providers::links::MAIL_LIFE;
+use holdfast_service::App;
 
 /// Recognizes the browser of a signer who has passed, and records an unknown one. Returns the
 /// cookie to set in that case.

@@ -17,9 +17,10 @@ use crate::error::HttpError;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::component::Slot;
 use holdfast_domain::organization::Organization;
-use holdfast_service::organizations;
-use holdfast_service::payments;
-use holdfast_service::{App, ServiceError};
+use holdfast_platform::ServiceError;
+use holdfast_platform::organizations;
+use holdfast_platform::payments;
+use holdfast_service::App;
 use holdfast_store::sandbox::SandboxIntent;
 
 /// Returns the route of the payer's page, below a signing link.

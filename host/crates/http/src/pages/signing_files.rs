@@ -16,13 +16,14 @@ use crate::error::HttpError;
 use crate::middleware::limits;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::envelope::SignerStatus;
-use holdfast_service::access::windows::LimitedCredential;
+use holdfast_platform::ServiceError;
+use holdfast_platform::access::windows::LimitedCredential;
+use holdfast_platform::room::form::SigningForm;
+use holdfast_platform::room::shown::ShownDocument;
+use holdfast_service::App;
 use holdfast_service::envelopes::documents;
-use holdfast_service::room::form::SigningForm;
-use holdfast_service::room::shown::ShownDocument;
 use holdfast_service::templates::pages;
 use holdfast_service::vault::{completion, copies};
-use holdfast_service::{App, ServiceError};
 use holdfast_store::disclosures::DeliveredItem;
 
 /// Returns the routes, below the form's own path.

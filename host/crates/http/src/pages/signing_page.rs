@@ -16,9 +16,9 @@ use holdfast_domain::dates::DAY_OF_SIGNING;
 use holdfast_domain::envelope::SignerKind;
 use holdfast_domain::field::{ATTACHMENT, Area};
 use holdfast_domain::locale::Message;
-use holdfast_service::room::attachments::FILE_MIB;
-use holdfast_service::room::form::{DOCUMENT, Problems, STYLE, SigningForm};
-use holdfast_service::room::signature::is_picture;
+use holdfast_platform::room::attachments::FILE_MIB;
+use holdfast_platform::room::form::{DOCUMENT, Problems, STYLE, SigningForm};
+use holdfast_platform::room::signature::is_picture;
 use holdfast_service::templates::pages::WIDTHS;
 use holdfast_store::room::{RoomAttachment, RoomField};
 

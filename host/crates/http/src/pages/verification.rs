@@ -14,8 +14,8 @@ use crate::error::HttpError;
 use crate::middleware::limits;
 use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_domain::locale::Locale;
+use holdfast_platform::access::windows::LimitedCredential;
 use holdfast_service::App;
-use holdfast_service::access::windows::LimitedCredential;
 use holdfast_service::envelopes::people;
 use holdfast_service::vault::completion::{self, PublicRecord};
 

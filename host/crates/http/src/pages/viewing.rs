@@ -21,13 +21,14 @@ use holdfast_components::rules::placement::PageFacts;
 use holdfast_domain::envelope::{Envelope, Recipient, Signer, SignerStatus};
 use holdfast_domain::locale::Locale;
 use holdfast_domain::token::LinkToken;
-use holdfast_service::access::windows::LimitedCredential;
+use holdfast_platform::ServiceError;
+use holdfast_platform::access::windows::LimitedCredential;
+use holdfast_platform::room::shown::ShownDocument;
+use holdfast_service::App;
 use holdfast_service::envelopes::parties::room_submission;
-use holdfast_service::room::shown::ShownDocument;
 use holdfast_service::signing::visits::{self, LinkReader, LinkRenewal};
 use holdfast_service::templates::pages;
 use holdfast_service::vault::copies;
-use holdfast_service::{App, ServiceError};
 
 /// Returns the routes of the page, below the path of the signers' pages.
 pub fn routes(path: &str) -> Router<App> {

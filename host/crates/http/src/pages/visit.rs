@@ -20,11 +20,12 @@ use holdfast_domain::envelope::{
 };
 use holdfast_domain::locale::Locale;
 use holdfast_domain::token::LinkToken;
-use holdfast_service::access::windows::LimitedCredential;
-use holdfast_service::room::form::{FormError, RequestOrigin};
+use holdfast_platform::ServiceError;
+use holdfast_platform::access::windows::LimitedCredential;
+use holdfast_platform::room::form::{FormError, RequestOrigin};
+use holdfast_service::App;
 use holdfast_service::signing::access_codes;
 use holdfast_service::signing::visits::{self, LinkVisitor};
-use holdfast_service::{App, ServiceError};
 use holdfast_store::disclosures::DocumentReader;
 
 /// Name of the cookie that identifies a browser.

@@ -4,11 +4,11 @@ use bytes::Bytes;
 
 use super::{FIELDS, NAME_CHARACTERS, fits};
 use crate::templates::is_reserved;
-use crate::{Core, ServiceError};
 use holdfast_base::config::EMBEDDED;
 use holdfast_components::rules::form_fields::{FormField, FormFieldKind};
 use holdfast_domain::field::{Area, Field, FieldRules, is_group};
 use holdfast_domain::template::Template;
+use holdfast_platform::{Core, ServiceError};
 
 /// Maximum length of a text, in characters, as `holdfast:placement/field-rules` has it.
 const LONGEST_TEXT: u32 = 4_000;

@@ -13,14 +13,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::access::jwt::{self, ExpiringClaims};
-use crate::access::{AccessState, BeginningCredential};
-use crate::documents::{DocumentUpload, SettledUpload, check_signable, read_whole, settled};
-use crate::organizations as organization_service;
-use crate::room::form::{SavedForm, SigningForm};
+use crate::templates as template_service;
 use crate::templates::pages::PageCache;
 use crate::templates::{answers, pages, reserved_names};
-use crate::{Core, ServiceError, ValidationIssue, templates as template_service};
 use holdfast_adapters::files::StorageArea as FileArea;
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::rules::placement::PageFacts;
@@ -29,6 +24,14 @@ use holdfast_domain::id::{OrgId, RequestId, TemplateId};
 use holdfast_domain::organization::Organization;
 use holdfast_domain::template::Template;
 use holdfast_domain::warning::Warning;
+use holdfast_platform::access::jwt::{self, ExpiringClaims};
+use holdfast_platform::access::{AccessState, BeginningCredential};
+use holdfast_platform::documents::{
+    DocumentUpload, SettledUpload, check_signable, read_whole, settled,
+};
+use holdfast_platform::organizations as organization_service;
+use holdfast_platform::room::form::{SavedForm, SigningForm};
+use holdfast_platform::{Core, ServiceError, ValidationIssue};
 use holdfast_store::{StoreError, organizations, templates};
 
 /// `aud` of session tokens, so that no token of another purpose is accepted as one.

@@ -8,22 +8,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AUDIENCE, BuilderClaims, is_console};
-use crate::access::jwt;
-use crate::access::{AccessState, BeginningCredential};
+use crate::bulk;
 use crate::envelopes::creation::check_return_url;
-use crate::lookup;
-use crate::organizations;
 use crate::templates::built::document_of;
 use crate::templates::composition::{self, NewComposition, made_before};
 use crate::templates::pages::PageCache;
 use crate::templates::selection::{SelectedTemplates, TemplateSelection};
 use crate::templates::synced;
-use crate::{Caller, Core, ServiceError, bulk};
 use holdfast_domain::bulk::{Batch, DocumentSource};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
 use holdfast_domain::id::{RequestId, TemplateId};
 use holdfast_domain::template::{MadeFor, Origin, Template};
+use holdfast_platform::access::jwt;
+use holdfast_platform::access::{AccessState, BeginningCredential};
+use holdfast_platform::lookup;
+use holdfast_platform::organizations;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::{StoreError, envelopes, templates};
 
 /// Lifetime of a session.

@@ -7,9 +7,6 @@ use serde_json::{Map, json};
 
 use super::drive::LEASE;
 use crate::envelopes::lifecycle;
-use crate::events;
-use crate::organizations;
-use crate::{Core, ServiceError};
 use holdfast_domain::bulk::{Batch, BatchItem, ItemOutcome, NO_EMAIL, SubmittedMaster};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
@@ -17,6 +14,9 @@ use holdfast_domain::envelope::{
 };
 use holdfast_domain::organization::Organization;
 use holdfast_domain::prefill;
+use holdfast_platform::events;
+use holdfast_platform::organizations;
+use holdfast_platform::{Core, ServiceError};
 use holdfast_store::customers::CustomerRow;
 use holdfast_store::{
     WriteTransaction, bulk, customers, envelopes as envelope_store, payments,

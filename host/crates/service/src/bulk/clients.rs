@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::lock;
 use crate::envelopes::lifecycle;
-use crate::idempotency::ResponseRecorder;
-use crate::{Caller, Core, ServiceError};
 use holdfast_components::rules::lifecycle::BatchTrigger;
 use holdfast_domain::bulk::{BatchItem, ItemStatus, NO_EMAIL};
 use holdfast_domain::id::{CustomerId, ItemId};
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::{bulk, customers};
 
 /// Body of `POST /bulk-send/{id}/items`.

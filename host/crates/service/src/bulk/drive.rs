@@ -17,9 +17,6 @@ use super::claim::{ClaimedItem, actor, claim, overtaken};
 use super::ending::{finish, lose_master};
 use crate::bulk::BulkState;
 use crate::envelopes::{dispatch, lifecycle};
-use crate::providers::{SigningProvider, provider};
-use crate::signers::signer_view;
-use crate::{Core, ServiceError, kba};
 use holdfast_base::faults;
 use holdfast_components::providers::ProviderError;
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
@@ -28,6 +25,9 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, SentDocument};
 use holdfast_domain::id::{BatchId, OrgId};
 use holdfast_domain::job::{NextStep, WithdrawSubmission};
+use holdfast_platform::providers::{SigningProvider, provider};
+use holdfast_platform::signers::signer_view;
+use holdfast_platform::{Core, ServiceError, kba};
 use holdfast_store::{
     StoreError, WriteTransaction, bulk, envelopes as envelope_store, signers as signer_store,
 };

@@ -6,12 +6,12 @@ use serde_json::json;
 
 use super::drive::{CHUNK, LEASE, LONGEST_WAIT, NO_MASTER, SHORTEST_WAIT};
 use crate::envelopes::{self, lifecycle};
-use crate::{Caller, Core, ServiceError};
 use holdfast_components::rules::lifecycle::BatchTrigger;
 use holdfast_domain::bulk::{Batch, BatchStatus, ItemOutcome, ItemStatus};
 use holdfast_domain::event::{Event, EventType};
 use holdfast_domain::id::{BatchId, OrgId};
 use holdfast_domain::job::NextStep;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::{bulk, deliveries, events as event_store};
 
 /// Retry interval while the rules refuse to void envelopes of a cancelled batch.

@@ -16,9 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::envelopes::consent::VaultConsent;
 use crate::envelopes::lifecycle;
-use crate::idempotency::ResponseRecorder;
+use crate::templates as template_service;
 use crate::templates::selection::TemplateSelection;
-use crate::{Caller, Core, ServiceError, templates as template_service};
 use holdfast_components::rules::lifecycle::BatchTrigger;
 use holdfast_domain::bulk::{
     Batch, BatchCounts, BatchItem, BatchStatus, DocumentSource, ItemStatus,
@@ -28,6 +27,8 @@ use holdfast_domain::envelope::VaultTerms;
 use holdfast_domain::id::{BatchId, CustomerId, EnvelopeId, ItemId, PackageId, TemplateId};
 use holdfast_domain::template::{SourceFormat, Template};
 use holdfast_domain::warning::Warning;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::{WriteTransaction, bulk, templates};
 
 pub use clients::{AddedClients, SetClients, set_clients};
@@ -308,13 +309,15 @@ fn check_priced(templates: &[&Template]) -> Result<(), ServiceError> {
 fn source(request: &CreateBatch) -> Result<TemplateSelection, ServiceError> {
     let required = |name: &str, value: &Option<String>| match value {
         Some(_) => Ok(value.clone()),
-        None => Err(ServiceError::Invalid(vec![super::ValidationIssue::new(
-            "invalid_type",
-            &[name],
-            "string",
-            "undefined",
-            "Required",
-        )])),
+        None => Err(ServiceError::Invalid(vec![
+            holdfast_platform::ValidationIssue::new(
+                "invalid_type",
+                &[name],
+                "string",
+                "undefined",
+                "Required",
+            ),
+        ])),
     };
 
     let mut source = TemplateSelection::default();

@@ -2,16 +2,16 @@
 
 use super::{BatchView, UNKNOWN, get, lock};
 use crate::envelopes::{dispatch, lifecycle};
-use crate::idempotency::ResponseRecorder;
-use crate::organizations;
-use crate::providers::provider;
 use crate::templates::warnings;
-use crate::{Caller, Core, ServiceError, ValidationIssue, kba};
 use holdfast_components::rules::lifecycle::BatchTrigger;
 use holdfast_domain::bulk::{Batch, BatchStatus, ItemStatus, SubmittedMaster};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::job::{SendBatch, VoidBatch};
 use holdfast_domain::template::Template;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::organizations;
+use holdfast_platform::providers::provider;
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, kba};
 use holdfast_store::{StoreError, WriteTransaction, bulk, jobs, templates};
 
 /// Jobs per batch: so many of its chunks can be in progress at once, on one or several nodes.

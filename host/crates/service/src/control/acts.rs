@@ -9,13 +9,13 @@ use super::{
     ActDone, PartyNames, ReasonForm, RecordView, Request, envelope_of, guard, lock, permit,
     record_view, settle, statement,
 };
-use crate::idempotency::ResponseRecorder;
-use crate::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_components::rules::control::Act;
 use holdfast_domain::control::ControlRecord;
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_domain::statement::SignedStatement;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::organizations;
 
 /// Body of `POST /partner/control/records/{id}/designate`.

@@ -9,14 +9,14 @@ use serde_json::json;
 use sqlx::AnyConnection;
 
 use super::{PartyNames, PartyView, control_view};
-use crate::components::changes::{self, ChangeOfficer};
-use crate::idempotency::ResponseRecorder;
-use crate::{Caller, Core, ServiceError, events};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::ControlRecord;
 use holdfast_domain::envelope::Envelope;
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::{DisputeId, EnvelopeId, OrgId};
+use holdfast_platform::components::changes::{self, ChangeOfficer};
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::{Caller, Core, ServiceError, events};
 use holdfast_store::disputes::{self as rows, ClaimSuspension, Dispute};
 use holdfast_store::{WriteTransaction, control, envelopes};
 

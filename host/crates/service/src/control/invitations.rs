@@ -7,10 +7,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::access::credentials;
-use crate::idempotency::ResponseRecorder;
-use crate::permits::link_codes::{is_link, link_code};
-use crate::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_adapters::mail::is_address;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::{JoinedParty, PartyInvitation};
@@ -20,6 +16,10 @@ use holdfast_domain::job::MailPartyInvitation;
 use holdfast_domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
 use holdfast_domain::party_name;
 use holdfast_domain::token::ApiKey;
+use holdfast_platform::access::credentials;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::permits::link_codes::{is_link, link_code};
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::{
     api_keys, deliveries, events, jobs, organizations, party_invitations as rows,
 };

@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::statements::{self, ExpectedStatement, SignedForm};
-use crate::access::credentials;
-use crate::idempotency::ResponseRecorder;
-use crate::problems::StatementProblem;
-use crate::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::{PartyKey, PartyKeyRequest};
 use holdfast_domain::event::{Event, EventType};
 use holdfast_domain::id::PartyKeyId;
 use holdfast_domain::statement::{PartyPublicKey, SignedStatement};
 use holdfast_domain::user::Passkey;
+use holdfast_platform::access::credentials;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::problems::StatementProblem;
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::{StoreError, WriteTransaction, deliveries, events, party_keys, passkeys};
 
 /// Body of `POST /partner/control/keys`.

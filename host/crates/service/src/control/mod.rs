@@ -20,11 +20,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sqlx::AnyConnection;
 
-use crate::components::shadow;
-use crate::events;
-use crate::permits::guard;
-pub use crate::permits::{ControlView, PartyNames, PartyView, control_view};
-use crate::{Caller, Core, ServiceError};
 use holdfast_components::rules::control::{
     Act, ControlFacts, Decision, Obstacle, Party, Refusal, RefusalReason, Stage,
 };
@@ -36,6 +31,11 @@ use holdfast_domain::id::{DecisionId, EnvelopeId, OrgId, PledgeId, ReleaseId, Tr
 use holdfast_domain::job::CertifyAnew;
 use holdfast_domain::release::ReleaseMedium;
 use holdfast_domain::statement::SignedStatement;
+use holdfast_platform::components::shadow;
+use holdfast_platform::events;
+use holdfast_platform::permits::guard;
+pub use holdfast_platform::permits::{ControlView, PartyNames, PartyView, control_view};
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::control::{self as rows, ControlDecision, RecordFilter};
 use holdfast_store::downloads::LinkedFile;
 use holdfast_store::row::OwnedEnvelope;

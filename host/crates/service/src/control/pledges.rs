@@ -7,8 +7,6 @@ use serde_json::json;
 use super::acts::known_party;
 use super::statements::{self, SignedForm};
 use super::{ActDone, PartyNames, PartyView, Request, guard, lock, permit, settle, statement};
-use crate::idempotency::ResponseRecorder;
-use crate::{Caller, Core, ServiceError};
 use holdfast_base::faults;
 use holdfast_components::rules::control::Act;
 use holdfast_domain::clock::Timestamp;
@@ -16,6 +14,8 @@ use holdfast_domain::control::{ControlRecord, LivePledge, Pledge};
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::{EnvelopeId, PledgeId};
 use holdfast_domain::statement::SignedStatement;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::{StoreError, WriteTransaction, control as rows};
 
 /// Body of `POST /partner/control/pledges`.

@@ -11,8 +11,6 @@ use super::{
     ActDone, LockedRecord, PartyNames, PermittedAct, ReasonForm, ReleaseRequestView, Request,
     envelope_of, permit, settle, statement,
 };
-use crate::idempotency::ResponseRecorder;
-use crate::{Caller, Core, ServiceError};
 use holdfast_base::faults;
 use holdfast_components::rules::control::{Act, Party};
 use holdfast_domain::control::{
@@ -26,6 +24,8 @@ use holdfast_domain::organization::{ApiKeyRecord, Permission, Scope};
 use holdfast_domain::release::{ReleaseForm, ReleaseMedium};
 use holdfast_domain::statement::SignedStatement;
 use holdfast_domain::user::UserStatus;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::control as rows;
 use holdfast_store::{StoreError, WriteTransaction, api_keys, envelopes, jobs, users};
 

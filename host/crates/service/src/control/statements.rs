@@ -7,15 +7,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sqlx::AnyConnection;
 
-use crate::access::passkeys;
-use crate::log;
-use crate::problems::StatementProblem;
-use crate::{Core, ServiceError};
 use holdfast_domain::control::PartyKey;
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::statement::{PartyPublicKey, SignedStatement, SignerName, Statement};
 use holdfast_domain::token::random;
+use holdfast_platform::access::passkeys;
+use holdfast_platform::log;
+use holdfast_platform::problems::StatementProblem;
+use holdfast_platform::{Core, ServiceError};
 use holdfast_store::{StoreError, WriteTransaction, party_keys};
 
 /// Time that a draft gives the party to sign.

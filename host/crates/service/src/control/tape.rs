@@ -10,7 +10,6 @@ use tokio::sync::mpsc;
 
 use super::PartyNames;
 use super::transfers::{check_settled, is_party, unknown};
-use crate::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_adapters::files::{FilesError, SpooledFile};
 use holdfast_domain::cell::inert;
 use holdfast_domain::clock::Timestamp;
@@ -18,6 +17,7 @@ use holdfast_domain::control::ControlStage;
 use holdfast_domain::envelope::{Envelope, words};
 use holdfast_domain::id::{EnvelopeId, TransferId};
 use holdfast_domain::transfer::{RecordState, Transfer, TransferRecord};
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::row::OwnedEnvelope;
 use holdfast_store::{StoreError, control as rows, envelopes, integrity, similarity, transfers};
 

@@ -7,16 +7,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::AnyConnection;
 
-use crate::components::{self, ComponentManager, shadow};
 use crate::envelopes::facts;
-use crate::lookup;
-use crate::{Caller, Core, ServiceError};
 use holdfast_components::rules::compliance::EnvelopeFacts;
 use holdfast_components::rules::{ComplianceJudgement, RulesOpinion};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::ComponentIdentity;
 use holdfast_domain::envelope::{AuthoritativeCopy, Envelope, EnvelopeStatus};
 use holdfast_domain::event::EventType;
+use holdfast_platform::components::{self, ComponentManager, shadow};
+use holdfast_platform::lookup;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::ledger;
 
 /// Result of a compliance evaluation.

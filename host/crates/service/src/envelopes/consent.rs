@@ -6,14 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::events;
-use crate::idempotency::ResponseRecorder;
-use crate::vaulting;
-use crate::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus, VaultTerms};
 use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::job::VaultEnvelope;
+use holdfast_platform::events;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::vaulting;
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::{envelopes, jobs, vault};
 
 /// Body of `POST /envelopes/{id}/vault-consent` and of its batch counterpart.

@@ -10,14 +10,7 @@ use crate::envelopes::dispatch::{self, SendingOptions};
 use crate::envelopes::lifecycle::{self, LifecycleDecision};
 use crate::envelopes::paper_original::PaperStatement;
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
-use crate::events;
-use crate::idempotency::ResponseRecorder;
-use crate::organizations;
-use crate::permits::guard;
-use crate::providers::links;
-use crate::providers::{SigningProvider, provider};
 use crate::templates::warnings;
-use crate::{Caller, Core, ServiceError, ValidationIssue, kba, messaging};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::collateral::Collateral;
 use holdfast_domain::envelope::{
@@ -29,6 +22,13 @@ use holdfast_domain::jurisdiction::Jurisdiction;
 use holdfast_domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
 use holdfast_domain::template::{DocumentRepair, Template};
 use holdfast_domain::warning::Warning;
+use holdfast_platform::events;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::organizations;
+use holdfast_platform::permits::guard;
+use holdfast_platform::providers::links;
+use holdfast_platform::providers::{SigningProvider, provider};
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, kba, messaging};
 use holdfast_store::fingerprints::{self, Fingerprint};
 use holdfast_store::{customers, envelopes, payments, signers};
 

@@ -7,10 +7,6 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
-use crate::organizations as organization_service;
-use crate::room::fitting::FieldEntry;
-use crate::room::unsent;
-use crate::signers::{invited_now, signer_view};
 use holdfast_base::config::EMBEDDED;
 use holdfast_components::providers::{ProviderError, signing as asked};
 use holdfast_domain::clock::Timestamp;
@@ -26,13 +22,16 @@ use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_domain::job::{NextStep, WithdrawSubmission};
 use holdfast_domain::organization::FIRST_PAYER;
 use holdfast_domain::template::Template;
+use holdfast_platform::organizations as organization_service;
+use holdfast_platform::room::fitting::FieldEntry;
+use holdfast_platform::room::unsent;
+use holdfast_platform::signers::{invited_now, signer_view};
 
-use crate::events;
-use crate::providers::{SigningProvider, provider};
+use crate::templates as template_service;
 use crate::templates::{answers::unfit, warnings};
-use crate::{
-    Caller, Core, ServiceError, ValidationIssue, mails, messaging, templates as template_service,
-};
+use holdfast_platform::events;
+use holdfast_platform::providers::{SigningProvider, provider};
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, mails, messaging};
 use holdfast_store::{StoreError, WriteTransaction, envelopes, jobs};
 
 /// The caller's choice of signers, values and payer.

@@ -3,16 +3,17 @@
 
 use bytes::Bytes;
 
-use crate::documents::{DocumentUpload, admit};
+use crate::App;
 use crate::envelopes::parties::room_submission;
-use crate::room::attachments::{AttachedFile, FILE_MIB, ReceivedFile, SignersFile};
-use crate::room::form::FormError;
-use crate::{App, Core, ServiceError};
 use holdfast_adapters::files::FilesError;
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_domain::envelope::{Envelope, EnvelopeKind, StoredFile};
 use holdfast_domain::locale::Message;
 use holdfast_domain::template::Template;
+use holdfast_platform::documents::{DocumentUpload, admit};
+use holdfast_platform::room::attachments::{AttachedFile, FILE_MIB, ReceivedFile, SignersFile};
+use holdfast_platform::room::form::FormError;
+use holdfast_platform::{Core, ServiceError};
 use holdfast_store::{room, templates};
 
 /// Returns the unsigned document of an envelope.

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 use sqlx::AnyConnection;
 
 use crate::envelopes::{consumer, people};
-use crate::permits::chain;
 use holdfast_adapters::texts::Texts;
 use holdfast_base::config::EMBEDDED;
 use holdfast_components::rules::{compliance, to_compliance};
@@ -16,6 +15,7 @@ use holdfast_domain::envelope::{
 use holdfast_domain::event::EventType;
 use holdfast_domain::identity::{KbaSession, KbaStatus};
 use holdfast_domain::ledger::LedgerEntry;
+use holdfast_platform::permits::chain;
 use holdfast_store::{StoreError, kba, ledger, payments, signers};
 
 /// Attribute: a payment or identity check was done by a sandbox.

@@ -2,8 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::components::shadow;
-use crate::{Core, ServiceError};
 use holdfast_components::rules::lifecycle;
 use holdfast_components::rules::lifecycle::{
     BatchTrigger, EnvelopeFacts, EnvelopeKind, EnvelopeTrigger, PaymentStatus,
@@ -12,6 +10,8 @@ use holdfast_domain::bulk::BatchStatus;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{self, Envelope, EnvelopeStatus};
 use holdfast_domain::id::{DecisionId, EnvelopeId, OrgId};
+use holdfast_platform::components::shadow;
+use holdfast_platform::{Core, ServiceError};
 use holdfast_store::decisions::{self, LifecycleMove};
 use holdfast_store::{StoreError, WriteTransaction, envelopes};
 

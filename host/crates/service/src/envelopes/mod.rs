@@ -18,21 +18,21 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::events;
-use crate::idempotency::ResponseRecorder;
-use crate::permits;
-use crate::providers::links;
-use crate::providers::provider;
-use crate::{Caller, Core, ServiceError, mails};
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::envelope::{Envelope, Recipient, Signer};
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::organization::ApiKeyRecord;
+use holdfast_platform::events;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::permits;
+use holdfast_platform::providers::links;
+use holdfast_platform::providers::provider;
+use holdfast_platform::{Caller, Core, ServiceError, mails};
 use holdfast_store::search::{self, EnvelopeSearch, FoundEnvelope};
 use holdfast_store::{StoreError, WriteTransaction, counts, envelopes, signers};
 
-pub use crate::lookup::envelope as get;
+pub use holdfast_platform::lookup::envelope as get;
 
 /// Returns an envelope for a cached API key, and whether that key is still valid.
 pub async fn get_with_key(

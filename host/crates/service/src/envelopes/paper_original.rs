@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::idempotency::ResponseRecorder;
-use crate::lookup;
-use crate::{Caller, Core, ServiceError, ValidationIssue, events};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus, PaperOriginal, PaperOriginalState};
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::lookup;
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, events};
 use holdfast_store::envelopes;
 
 /// Ledger action of a statement.

@@ -5,10 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::passcodes::seal_passcode;
-use crate::room::changes::SubmitterPlace;
 use crate::templates::answers;
-use crate::{Core, ServiceError, ValidationIssue};
 use holdfast_base::config::{EMBEDDED, SecretText};
 use holdfast_domain::at_rest::AtRestCipher;
 use holdfast_domain::clock::Timestamp;
@@ -19,6 +16,9 @@ use holdfast_domain::id::OrgId;
 use holdfast_domain::identity;
 use holdfast_domain::locale::Locale;
 use holdfast_domain::template::Template;
+use holdfast_platform::passcodes::seal_passcode;
+use holdfast_platform::room::changes::SubmitterPlace;
+use holdfast_platform::{Core, ServiceError, ValidationIssue};
 use holdfast_store::WriteTransaction;
 
 /// One member of `signers[]`.

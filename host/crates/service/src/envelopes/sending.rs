@@ -7,28 +7,28 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::envelope_locks::EnvelopeLocks;
 use crate::envelopes::creation::CreatedEnvelope;
 use crate::envelopes::dispatch::{self, SendingOptions};
 use crate::envelopes::lifecycle;
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
-use crate::idempotency::ResponseRecorder;
-use crate::lookup;
-use crate::organizations;
-use crate::passcodes::open_passcode;
-use crate::providers::links;
-use crate::providers::{SigningProvider, provider};
-use crate::signers::signer_view;
 use crate::templates::built::{document_of, document_to_send};
 use crate::templates::pages::PageCache;
 use crate::templates::selection::{SelectedTemplates, TemplateSelection};
 use crate::templates::warnings;
-use crate::{Caller, Core, ServiceError, kba};
 use holdfast_base::config::SecretText;
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::envelope::{Envelope, Recipient, SentDocument, Signer};
 use holdfast_domain::template::Template;
 use holdfast_domain::warning::Warning;
+use holdfast_platform::envelope_locks::EnvelopeLocks;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::lookup;
+use holdfast_platform::organizations;
+use holdfast_platform::passcodes::open_passcode;
+use holdfast_platform::providers::links;
+use holdfast_platform::providers::{SigningProvider, provider};
+use holdfast_platform::signers::signer_view;
+use holdfast_platform::{Caller, Core, ServiceError, kba};
 use holdfast_store::{customers, envelopes, payments, signers, templates};
 
 /// Body of `POST /envelopes/{id}/send`.

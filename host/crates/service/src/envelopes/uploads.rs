@@ -2,13 +2,8 @@
 
 use serde_json::json;
 
-use crate::documents::{DocumentUpload, check_readable};
 use crate::envelopes::lifecycle;
 use crate::envelopes::paper_original::PaperStatement;
-use crate::events;
-use crate::idempotency::ResponseRecorder;
-use crate::lookup;
-use crate::{Caller, Core, ServiceError};
 use holdfast_adapters::files::{FilesError, StorageArea};
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
@@ -19,6 +14,11 @@ use holdfast_domain::job::VaultEnvelope;
 use holdfast_domain::signature::ExistingSignature;
 use holdfast_domain::template::DocumentRepair;
 use holdfast_domain::warning::Warning;
+use holdfast_platform::documents::{DocumentUpload, check_readable};
+use holdfast_platform::events;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::lookup;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::{WriteTransaction, envelopes, jobs, vault};
 
 /// A stored upload, as the response shows it.

@@ -14,18 +14,15 @@ use serde::Serialize;
 use serde_json::json;
 
 use self::views::ViewView;
-use crate::components::ComponentManager;
 use crate::control::pledges::{self, PledgeView};
 use crate::control::similar::SimilarView;
 use crate::control::{
     Actor, LockedRecord, PartyNames, PartyView, PermittedAct, RecordView, Request, control_view,
     emit_to_all, envelope_of, lock, not_vaulted, permit, record_view,
 };
-use crate::documents::{DocumentUpload, admit};
 use crate::envelopes::compliance::ComplianceView;
 use crate::vault::custody_sheet::RecordWriter;
 use crate::vault::{Vault, copies, custody, overview};
-use crate::{Caller, Core, ServiceError, ValidationIssue, events};
 use holdfast_adapters::files::FilesError;
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::rules::control::Act;
@@ -38,6 +35,9 @@ use holdfast_domain::event::EventType;
 use holdfast_domain::id::{CopyId, EnvelopeId, SignerId, ViewId};
 use holdfast_domain::transfer::{SellerCopy, SoldRecord};
 use holdfast_evidence::formats::CustodyLedger;
+use holdfast_platform::components::ComponentManager;
+use holdfast_platform::documents::{DocumentUpload, admit};
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, events};
 use holdfast_store::row::OwnedEnvelope;
 use holdfast_store::{
     WriteTransaction, control as rows, envelopes, similarity, transfers, views as view_rows,

@@ -11,12 +11,9 @@ use crate::control::{
     LockedRecord, PartyNames, control_view, emit_to_all, envelope_of, lock, not_vaulted, statement,
 };
 use crate::envelopes::facts;
-use crate::idempotency::ResponseRecorder;
-use crate::log;
-use crate::permits::link_codes::{is_link, link_code};
+use crate::test_mode;
 use crate::vault::custody_sheet::RecordWriter;
 use crate::vault::{Vault, copies, custody, vault_in};
-use crate::{Caller, Core, ServiceError, ValidationIssue, events, test_mode};
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::rules::control::{Refusal, RefusalReason};
 use holdfast_domain::control::ControlStage;
@@ -31,6 +28,10 @@ use holdfast_evidence::statement::{
     ControlStatement, IssuedStatement, STATEMENT_TYPE, StatedCompliance, StatedParty, StatedRecord,
     StatedSigner, chain, entries_of_chain,
 };
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::log;
+use holdfast_platform::permits::link_codes::{is_link, link_code};
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, events};
 use holdfast_store::control_statements::{self as rows, StoredStatement};
 use holdfast_store::{control, envelopes, ledger, organizations, signers};
 

@@ -8,9 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::control::PartyNames;
 use crate::control::transfers::{check_settled, is_party, unknown};
-use crate::log;
 use crate::vault::Vault;
-use crate::{Caller, Core, ServiceError};
 use holdfast_adapters::files::{FilesError, SpooledFile};
 use holdfast_domain::control::ControlRecord;
 use holdfast_domain::event::EventType;
@@ -18,6 +16,8 @@ use holdfast_domain::id::TransferId;
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_domain::transfer::{RecordState, Transfer, TransferRecord};
 use holdfast_evidence::pool::{POOL, PoolList, PoolRecordFile, PooledRecord, record_file};
+use holdfast_platform::log;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::{control as rows, ledger, transfers};
 
 /// Files that may wait for the writer of the zip.

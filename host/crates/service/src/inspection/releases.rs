@@ -5,11 +5,11 @@ use serde::Deserialize;
 
 use crate::control::envelope_of;
 use crate::vault::vault_out::{self, ReleaseLinks};
-use crate::{Caller, Core, ServiceError};
 use holdfast_domain::control::ReleaseState;
 use holdfast_domain::id::{EnvelopeId, OrgId, ReleaseId};
 use holdfast_domain::release::ReleaseForm;
 use holdfast_domain::statement::SignedStatement;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::control as rows;
 
 /// Body of `POST /partner/control/records/{id}/release`.

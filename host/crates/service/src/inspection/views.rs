@@ -8,17 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{self as inspection, Visitor, checked};
-use crate::components::ComponentManager;
 use crate::control::invitations::addressee_issues;
 use crate::control::statements::{self, SignedForm};
 use crate::control::{
     ActDone, ControlView, LockedRecord, PartyNames, Request, control_view, lock, not_vaulted,
     out_of_order, permit, settle, statement,
 };
-use crate::idempotency::ResponseRecorder;
-use crate::permits::link_codes::{is_link, link_code};
 use crate::vault::overview::{self, RecordOverview};
-use crate::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_base::faults;
 use holdfast_components::rules::control::Act;
 use holdfast_domain::clock::Timestamp;
@@ -29,6 +25,10 @@ use holdfast_domain::id::{EnvelopeId, ViewId};
 use holdfast_domain::job::MailView;
 use holdfast_domain::organization::Organization;
 use holdfast_domain::statement::SignedStatement;
+use holdfast_platform::components::ComponentManager;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::permits::link_codes::{is_link, link_code};
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::{WriteTransaction, control as rows, envelopes, jobs, organizations, views};
 
 /// Time that a view has if the controller states none, and at most.

@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::passcodes::{CONFIRMED, open_passcode};
-use crate::providers::links;
-use crate::room::form::RequestOrigin;
-use crate::signers::contact_view;
-use crate::{Core, ServiceError, events, mails};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, Signer, SignerAccess};
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::token::{LinkToken, random};
+use holdfast_platform::passcodes::{CONFIRMED, open_passcode};
+use holdfast_platform::providers::links;
+use holdfast_platform::room::form::RequestOrigin;
+use holdfast_platform::signers::contact_view;
+use holdfast_platform::{Core, ServiceError, events, mails};
 use holdfast_store::WriteTransaction;
 use holdfast_store::access_codes::{self, CodeState, NetworkFailures};
 

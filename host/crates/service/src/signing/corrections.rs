@@ -6,18 +6,18 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::envelopes::parties::{self, room_submission};
-use crate::idempotency::ResponseRecorder;
-use crate::lookup;
-use crate::room::changes::SubmitterCorrection;
-use crate::room::form::FormError;
-use crate::signers::{contact_view, invited_now};
 use crate::signing::access_codes;
-use crate::{Caller, Core, ServiceError, ValidationIssue, events, kba, mails};
 use holdfast_adapters::mail::address;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, Signer, SignerStatus};
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::SignerId;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::lookup;
+use holdfast_platform::room::changes::SubmitterCorrection;
+use holdfast_platform::room::form::FormError;
+use holdfast_platform::signers::{contact_view, invited_now};
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, events, kba, mails};
 use holdfast_store::{self as store, WriteTransaction, envelopes, signers};
 
 /// Maximum length of a name, in characters.

@@ -7,19 +7,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::access::jwt::{self, ExpiringClaims};
-use crate::access::{AccessState, BeginningCredential};
 use crate::envelopes::lifecycle;
-use crate::events;
-use crate::idempotency::ResponseRecorder;
-use crate::providers::links;
-use crate::signers::invited_now;
-use crate::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, Signer, SignerStatus, words};
 use holdfast_domain::id::{EnvelopeId, OrgId, RequestId};
 use holdfast_domain::organization::{Organization, Scope};
+use holdfast_platform::access::jwt::{self, ExpiringClaims};
+use holdfast_platform::access::{AccessState, BeginningCredential};
+use holdfast_platform::events;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::providers::links;
+use holdfast_platform::signers::invited_now;
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::{envelopes, organizations, signers};
 
 /// Lifetime of a token (specification, "Limits").

@@ -8,16 +8,17 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::envelopes::lifecycle;
-use crate::events;
-use crate::idempotency::ResponseRecorder;
-use crate::lookup;
-use crate::{Caller, Core, ServiceError, ValidationIssue, envelopes as envelope_service, signing};
+use crate::{envelopes as envelope_service, signing};
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, Signer, SignerStatus};
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_domain::job::ArchiveSubmission;
+use holdfast_platform::events;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::lookup;
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::{WriteTransaction, envelopes, jobs, signers};
 
 /// Number of envelopes read in one query.

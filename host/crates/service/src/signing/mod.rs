@@ -21,13 +21,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::envelopes::{consumer, lifecycle};
-use crate::error::CallbackError;
-use crate::events;
-use crate::providers::provider;
-use crate::signers::{invited_now, signer_view};
 use crate::signing::completed_fields::completed_fields;
-use crate::vaulting;
-use crate::{Core, ServiceError, kba, mails};
 use holdfast_components::providers::{ProviderError, signing as seen};
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::clock::Timestamp;
@@ -39,6 +33,12 @@ use holdfast_domain::event::EventType;
 use holdfast_domain::field::{Field, is_signature};
 use holdfast_domain::id::SignerId;
 use holdfast_domain::template::Template;
+use holdfast_platform::error::CallbackError;
+use holdfast_platform::events;
+use holdfast_platform::providers::provider;
+use holdfast_platform::signers::{invited_now, signer_view};
+use holdfast_platform::vaulting;
+use holdfast_platform::{Core, ServiceError, kba, mails};
 use holdfast_store::{
     self as store, StoreError, WriteTransaction, envelopes, ledger, organizations, signers,
     templates,

@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::stream;
 
-use crate::{Core, ServiceError, signing};
+use crate::signing;
+use holdfast_platform::{Core, ServiceError};
 use holdfast_store::envelopes;
 use holdfast_store::provider_poll;
 use holdfast_store::row::OwnedEnvelope;

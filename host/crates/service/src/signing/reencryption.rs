@@ -2,12 +2,12 @@
 //! endpoints and of organizations' provider instances and issuers, passcodes, and the key of the fingerprints. All other encrypted data expires
 //! within a day.
 
-use crate::ServiceError;
-use crate::access::single_sign_on::secret_context;
-use crate::passcodes::passcode_context;
-use crate::permits::guard::KEY_CONTEXT;
-use crate::providers::instance::InstanceConfig;
 use holdfast_domain::at_rest::AtRestCipher;
+use holdfast_platform::ServiceError;
+use holdfast_platform::access::single_sign_on::secret_context;
+use holdfast_platform::passcodes::passcode_context;
+use holdfast_platform::permits::guard::KEY_CONTEXT;
+use holdfast_platform::providers::instance::InstanceConfig;
 use holdfast_store::{Store, sealed};
 
 /// Re-encrypts secrets of older key generations. Returns their number.

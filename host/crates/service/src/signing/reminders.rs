@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::envelopes::lifecycle;
-use crate::events;
-use crate::idempotency::ResponseRecorder;
-use crate::lookup;
-use crate::signers::invited_now;
-use crate::{Caller, Core, ServiceError, ValidationIssue, mails};
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::envelope::{Envelope, Signer, SignerStatus};
 use holdfast_domain::event::EventType;
+use holdfast_platform::events;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::lookup;
+use holdfast_platform::signers::invited_now;
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, mails};
 use holdfast_store::signers;
 
 /// Body of `POST /partner/envelopes/:id/remind`.

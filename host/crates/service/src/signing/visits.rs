@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::signers::invited_now;
-use crate::{Core, ServiceError, mails, payments};
 use holdfast_domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
 use holdfast_domain::organization::{Organization, PaymentSettings};
 use holdfast_domain::token::LinkToken;
+use holdfast_platform::signers::invited_now;
+use holdfast_platform::{Core, ServiceError, mails, payments};
 use holdfast_store::{envelopes, organizations, signers};
 
 /// Minimum time between two mails requested by a signer.

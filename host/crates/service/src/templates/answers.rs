@@ -3,10 +3,6 @@
 use bytes::Bytes;
 
 use super::placement_issue;
-use crate::organizations;
-use crate::room::fitting::{FieldEntry, Misfitting};
-use crate::room::{ruled_field, unsent};
-use crate::{Core, ServiceError, ValidationIssue};
 use holdfast_base::config::EMBEDDED;
 use holdfast_components::rules::document_values::FlowingField;
 use holdfast_components::rules::document_values::Misfit;
@@ -17,6 +13,10 @@ use holdfast_domain::entry;
 use holdfast_domain::field::{ATTACHMENT, Field, FieldRules, FieldType};
 use holdfast_domain::id::OrgId;
 use holdfast_domain::warning::Warning;
+use holdfast_platform::organizations;
+use holdfast_platform::room::fitting::{FieldEntry, Misfitting};
+use holdfast_platform::room::{ruled_field, unsent};
+use holdfast_platform::{Core, ServiceError, ValidationIssue};
 
 /// Maximum number of fields of a template that take files.
 const ATTACHMENTS: usize = 10;

@@ -6,9 +6,9 @@ use crate::templates::check_fixed;
 use crate::templates::composition::{self, NewComposition, made_before};
 use crate::templates::pages::PageCache;
 use crate::templates::selection::SelectedTemplates;
-use crate::{Caller, Core, ServiceError};
 use holdfast_domain::envelope::Envelope;
 use holdfast_domain::template::{MadeFor, Origin, Template};
+use holdfast_platform::{Caller, Core, ServiceError};
 
 /// Returns the template that was built for an envelope from this source, if any.
 async fn built(

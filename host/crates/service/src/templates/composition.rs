@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::documents::{UPLOAD_LIMIT, admit, picture};
 use crate::templates::pages::PageCache;
 use crate::templates::{answers, from_tags, pages};
-use crate::{Caller, Core, ServiceError};
 use holdfast_adapters::files::StorageArea as FileArea;
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_domain::envelope::{FileType, StoredFile};
 use holdfast_domain::field::{Area, Field};
 use holdfast_domain::id::{OrgId, TemplateId};
 use holdfast_domain::template::{MadeFor, Origin, Template};
+use holdfast_platform::documents::{UPLOAD_LIMIT, admit, picture};
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::decisions::{self, PlacementDecision};
 use holdfast_store::{StoreError, templates};
 

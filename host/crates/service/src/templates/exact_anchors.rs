@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use bytes::Bytes;
 
 use super::{FieldPlacement, RequestedField, SEARCHED_ANCHORS, placement_request};
-use crate::{ServiceError, ValidationIssue};
 use holdfast_components::Placement as PlacementRules;
 use holdfast_components::rules::{placement, wordings};
+use holdfast_platform::{ServiceError, ValidationIssue};
 
 /// Builds the requests for the placement component. An exact anchor becomes the number of the occurrence that
 /// is written like it.

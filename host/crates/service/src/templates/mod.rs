@@ -17,12 +17,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::components::shadow;
-use crate::documents::{DocumentUpload, admit, check_signable, read_whole, settled};
-use crate::fields::{area, placement_area, provider_fields, resolved};
-use crate::idempotency::ResponseRecorder;
-use crate::providers::provider;
-use crate::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_adapters::files::StorageArea as FileArea;
 use holdfast_base::fair_queue::{QueueTurn, WorkOwner};
 use holdfast_components::Placement as PlacementRules;
@@ -35,6 +29,12 @@ use holdfast_domain::id::{DecisionId, OrgId, TemplateId};
 use holdfast_domain::job::{ArchiveTemplate, NextStep};
 use holdfast_domain::template::{SourceFormat, Template};
 use holdfast_domain::warning::Warning;
+use holdfast_platform::components::shadow;
+use holdfast_platform::documents::{DocumentUpload, admit, check_signable, read_whole, settled};
+use holdfast_platform::fields::{area, placement_area, provider_fields, resolved};
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::providers::provider;
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::decisions::{self, PlacementDecision};
 use holdfast_store::{StoreError, WriteTransaction, jobs, templates};
 

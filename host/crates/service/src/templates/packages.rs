@@ -7,13 +7,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::documents::admit;
-use crate::fields::provider_fields;
-use crate::idempotency::ResponseRecorder;
-use crate::providers::provider;
 use crate::templates::composition::found;
 use crate::templates::synced;
-use crate::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_adapters::files::StorageArea as FileArea;
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::providers::ProviderError;
@@ -21,6 +16,11 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{PackageId, TemplateId};
 use holdfast_domain::package::Package;
 use holdfast_domain::template::{MadeFor, Origin, SourceFormat, Template};
+use holdfast_platform::documents::admit;
+use holdfast_platform::fields::provider_fields;
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::providers::provider;
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::{StoreError, packages, templates};
 
 /// Maximum number of a package's members (specification, "Templates combined").

@@ -11,10 +11,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use moka::future::Cache;
 
-use crate::documents::admit;
-use crate::fields::placement_area;
-use crate::room::shown::ShownDocument;
-use crate::{Core, ServiceError};
 use holdfast_adapters::files::StoredObjectKey;
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::rules::placement::{DocumentFacts, PageFacts, TextLine};
@@ -22,6 +18,10 @@ use holdfast_domain::component::ComponentIdentity;
 use holdfast_domain::envelope::StoredFile;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::template::Template;
+use holdfast_platform::documents::admit;
+use holdfast_platform::fields::placement_area;
+use holdfast_platform::room::shown::ShownDocument;
+use holdfast_platform::{Core, ServiceError};
 use holdfast_store::{StoreError, WriteTransaction, page_facts};
 
 /// Widths of a page's picture in pixels: for a phone held upright, and for a large or sharp screen.

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::templates as template_service;
 use crate::templates::composition::{self, NewComposition, found};
 use crate::templates::packages::{self, PackageMembers};
 use crate::templates::pages::PageCache;
-use crate::{Caller, Core, ServiceError, templates as template_service};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::id::TemplateId;
 use holdfast_domain::template::{MadeFor, Origin, Template};
+use holdfast_platform::{Caller, Core, ServiceError};
 
 /// Number of templates that can be merged (specification, "Limits").
 const MERGED: std::ops::RangeInclusive<usize> = 2..=20;

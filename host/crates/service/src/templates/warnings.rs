@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use crate::fields::area;
 use crate::templates::{FieldPlacement, RequestedField, placement_request};
 use holdfast_components::Placement as PlacementRules;
 use holdfast_components::rules::placement;
@@ -12,6 +11,7 @@ use holdfast_domain::envelope::{Signer, SignerKind};
 use holdfast_domain::field::{Area, Field, FieldRules};
 use holdfast_domain::template::Template;
 use holdfast_domain::warning::Warning;
+use holdfast_platform::fields::area;
 
 /// Limit of searches for other occurrences per request, because each reads the document.
 const SEARCHES: usize = 10;

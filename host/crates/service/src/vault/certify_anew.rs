@@ -4,15 +4,15 @@
 use serde_json::{Value, json};
 
 use crate::envelopes::facts;
-use crate::log::check_clock;
 use crate::vault::vault_in::{deciding_rules, issuer, rules_owner};
-use crate::{Core, ServiceError, events};
 use holdfast_adapters::files::StorageArea;
 use holdfast_domain::component::{EvidenceParticipant, Slot};
 use holdfast_domain::control::ControlRecord;
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus, StoredFile};
 use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_domain::ledger::{CERTIFIED, LedgerEntry};
+use holdfast_platform::log::check_clock;
+use holdfast_platform::{Core, ServiceError, events};
 use holdfast_store::{control, envelopes, ledger, vault};
 
 /// Prefix of the attributes about how the evidence was made at vault-in.

@@ -6,12 +6,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::envelopes::consumer::{self, SignersConsent};
 use crate::envelopes::{parties, people};
-use crate::passcodes;
-use crate::room::signature::{SignatureValue, component_style};
 use crate::vault::consent_words::ConsentWriter;
 use crate::vault::copies::CopyForm;
 use crate::vault::paper;
-use crate::{Core, ServiceError};
 use holdfast_adapters::texts::Texts;
 use holdfast_base::config::EMBEDDED;
 use holdfast_base::fair_queue::WorkOwner;
@@ -26,6 +23,9 @@ use holdfast_domain::identity::{KbaSession, KbaStatus, last_digits};
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::Organization;
+use holdfast_platform::passcodes;
+use holdfast_platform::room::signature::{SignatureValue, component_style};
+use holdfast_platform::{Core, ServiceError};
 use holdfast_store::room::{self as rooms, RoomSubmission, RoomSubmitter};
 use holdfast_store::{envelopes, kba, ledger, organizations, signers};
 

@@ -10,13 +10,9 @@ use moka::future::Cache;
 use serde::{Deserialize, Serialize};
 use sqlx::AnyConnection;
 
-use crate::documents::admit;
-use crate::documents::marks::{MarkedCopy, joined, mark, read_back};
-use crate::providers::provider;
 use crate::vault::Vault;
 use crate::vault::custody_sheet::mark_words;
 use crate::vault::downloads::untouched;
-use crate::{Core, ServiceError};
 use holdfast_adapters::files::{FilesError, Pieces, SpoolWriter, SpooledFile};
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::rules::copies::SignatureHandling;
@@ -29,6 +25,10 @@ use holdfast_domain::component::ComponentIdentity;
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus};
 use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_domain::organization::RecordWording;
+use holdfast_platform::documents::admit;
+use holdfast_platform::documents::marks::{MarkedCopy, joined, mark, read_back};
+use holdfast_platform::providers::provider;
+use holdfast_platform::{Core, ServiceError};
 use holdfast_store::organizations;
 
 /// Time to live of a cached copy.

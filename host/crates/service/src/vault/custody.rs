@@ -9,14 +9,10 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::components::{self, ComponentManager, ComponentOwner};
 use crate::control::releases;
 use crate::envelopes::consumer::CONSUMER_CONSENT;
-use crate::log;
-use crate::lookup;
 use crate::vault::Vault;
 use crate::vault::evidence_copy;
-use crate::{Caller, Core, ServiceError};
 use holdfast_adapters::files::{FilesError, SpooledFile};
 use holdfast_components::rules::ComplianceRules;
 use holdfast_components::{known_compliance, known_digests};
@@ -30,6 +26,10 @@ use holdfast_evidence::formats::{
     ComponentLedger, CustodyLedger, DISCLOSURES, LEDGER,
 };
 use holdfast_evidence::{Bundle, Rules, TrustRoots, TrustedLogs, VerificationReport};
+use holdfast_platform::components::{self, ComponentManager, ComponentOwner};
+use holdfast_platform::log;
+use holdfast_platform::lookup;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::{disclosures, ledger};
 
 /// Interval and limit of waiting for the newest entries to be placed in the log.

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::components::ComponentManager;
 use crate::envelopes::compliance::{self, ComplianceView};
 use crate::envelopes::consumer;
-use crate::lookup;
 use crate::vault::custody_sheet::{RecordPeople, RecordWriter, signing_party};
 use crate::vault::vault_in::{issuer, notes};
-use crate::{Caller, Core, ServiceError};
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::rules::documents;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, Signer};
 use holdfast_domain::event::EventType;
 use holdfast_domain::ledger::LedgerEntry;
+use holdfast_platform::components::ComponentManager;
+use holdfast_platform::lookup;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::{ledger, signers, vault};
 
 /// Returns the custody record as a PDF: the stored one, or the final one of a released envelope. Equal

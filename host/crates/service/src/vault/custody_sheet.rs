@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use crate::envelopes::consumer::SignersConsent;
 use crate::envelopes::people;
-use crate::log;
 use crate::vault::consent_words::ConsentWriter;
 use crate::vault::copies::CopyForm;
 use crate::vault::history::in_words;
@@ -20,6 +19,7 @@ use holdfast_domain::signature::{
     SignatureTrust, SignedPart,
 };
 use holdfast_evidence::statement::ControlStatement;
+use holdfast_platform::log;
 
 /// File name of the certificate in the custody record.
 const ATTACHMENT: &str = "ucc-compliance-certificate.json";

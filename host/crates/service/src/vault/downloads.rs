@@ -7,12 +7,8 @@ use sqlx::AnyConnection;
 
 use crate::control::releases;
 use crate::envelopes::lifecycle;
-use crate::events;
-use crate::lookup;
-use crate::permits;
 use crate::vault::copies::OutgoingCopy;
 use crate::vault::paper;
-use crate::{Caller, Core, ServiceError};
 use holdfast_adapters::files::{FilesError, Pieces};
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::clock::Timestamp;
@@ -20,6 +16,10 @@ use holdfast_domain::envelope::{Envelope, StoredFile};
 use holdfast_domain::event::EventType;
 use holdfast_domain::token::LinkToken;
 use holdfast_evidence::formats;
+use holdfast_platform::events;
+use holdfast_platform::lookup;
+use holdfast_platform::permits;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::downloads::{self, DownloadLink, LinkedFile};
 use holdfast_store::{StoreError, envelopes};
 

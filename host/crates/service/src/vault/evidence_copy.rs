@@ -6,12 +6,12 @@ use serde_json::json;
 use super::custody_sheet::RecordWriter;
 use super::repeats::{self, RecordedRelease};
 use super::vault_out::ReleaseMedium;
-use crate::{Caller, Core, ServiceError, events};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::Envelope;
 use holdfast_domain::hash::sha256;
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_evidence::formats::AUTHORITATIVE;
+use holdfast_platform::{Caller, Core, ServiceError, events};
 use holdfast_store::{envelopes, vault};
 
 /// File of a bundle with the bundle's own description.

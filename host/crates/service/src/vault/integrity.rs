@@ -9,9 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::events;
 use crate::vault::vault_in;
-use crate::{Caller, Core, ServiceError};
 use holdfast_adapters::files::FilesError;
 use holdfast_domain::checkpoint::entry_leaf;
 use holdfast_domain::clock::Timestamp;
@@ -21,6 +19,8 @@ use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_domain::ledger::CERTIFIED;
 use holdfast_domain::ledger::{LedgerEntry, verify_chain};
 use holdfast_domain::merkle;
+use holdfast_platform::events;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::integrity::{self, IntegrityProgress};
 use holdfast_store::row::OwnedEnvelope;
 use holdfast_store::{StoreError, envelopes, ledger, log, vault};

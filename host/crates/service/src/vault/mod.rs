@@ -19,10 +19,12 @@ pub mod timekeeping;
 pub mod vault_in;
 pub mod vault_out;
 
-pub use crate::envelope_locks::EnvelopeLocks;
-use crate::log::LogSequencer;
+use std::sync::Arc;
+
 use copies::CopyCache;
 use holdfast_adapters::sealing::{SealingKey, TimestampAuthority};
+pub use holdfast_platform::envelope_locks::EnvelopeLocks;
+use holdfast_platform::log::LogSequencer;
 
 /// State of the vault: keys for seals and the log, and caches.
 pub struct Vault {
@@ -31,7 +33,7 @@ pub struct Vault {
     /// Time stamping authority for seals, if configured.
     pub timestamps: Option<TimestampAuthority>,
     /// Extends the log over all ledgers.
-    pub log: LogSequencer,
+    pub log: Arc<LogSequencer>,
     /// Copies that signers downloaded recently.
     pub copies: CopyCache,
     pub locks: EnvelopeLocks,

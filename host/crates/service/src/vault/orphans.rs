@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use futures::TryStreamExt as _;
 
-use crate::log;
 use crate::vault::Vault;
-use crate::{Core, ServiceError};
 use holdfast_adapters::files::{PROBES, StorageArea, StoredObjectKey};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::job::{DeleteObject, JobPayload as _};
+use holdfast_platform::log;
+use holdfast_platform::{Core, ServiceError};
 use holdfast_store::{StoreError, chores, objects};
 
 /// Minimum age of a removed object. The row that points to a younger one may be uncommitted.

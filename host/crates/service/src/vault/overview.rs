@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::components::ComponentManager;
 use crate::envelopes::compliance::{self, ComplianceView};
-use crate::{Caller, Core, ServiceError};
 use holdfast_domain::envelope::{CustodianStatus, Envelope, Signer};
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_domain::organization::Organization;
+use holdfast_platform::components::ComponentManager;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::row::OwnedEnvelope;
 use holdfast_store::{integrity, ledger, organizations, signers};
 

@@ -9,12 +9,12 @@ use super::copies::{self, OutgoingCopy};
 use super::custody_sheet::RecordWriter;
 use super::repeats;
 use super::vault_out::{ReleaseForm, ReleaseMedium};
-use crate::{Core, ServiceError};
 use holdfast_adapters::files::{FilesError, SpoolWriter};
 use holdfast_components::rules::copies::SignatureHandling;
 use holdfast_components::rules::watermarks::WatermarkRequest;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus};
+use holdfast_platform::{Core, ServiceError};
 
 /// Action of the ledger entry of a paper original that was downloaded completely.
 pub const DOWNLOADED: &str = "paper_original.downloaded";

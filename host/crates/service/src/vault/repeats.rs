@@ -7,11 +7,11 @@ use sqlx::AnyConnection;
 use super::downloads::LIFE;
 use super::paper;
 use super::vault_out::{ReleaseForm, ReleaseMedium};
-use crate::{Caller, Core, ServiceError, events};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::Envelope;
 use holdfast_domain::event::EventType;
 use holdfast_domain::ledger::LedgerEntry;
+use holdfast_platform::{Caller, Core, ServiceError, events};
 use holdfast_store::downloads::{self, LinkedFile};
 use holdfast_store::{StoreError, WriteTransaction, ledger};
 

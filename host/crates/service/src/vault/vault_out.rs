@@ -4,12 +4,10 @@ use serde_json::json;
 
 use crate::control::releases;
 use crate::envelopes::lifecycle;
-use crate::events;
-use crate::lookup;
+use crate::test_mode;
 use crate::vault::copies::OutgoingCopy;
 use crate::vault::downloads::{IssuedLink, issue, untouched};
 use crate::vault::{paper, repeats};
-use crate::{Caller, Core, ServiceError, ValidationIssue, test_mode};
 use holdfast_adapters::files::StorageArea;
 use holdfast_base::faults;
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
@@ -17,6 +15,9 @@ use holdfast_domain::envelope::{Envelope, EnvelopeStatus, KeptFile};
 use holdfast_domain::event::EventType;
 use holdfast_domain::job::DeleteObject;
 use holdfast_domain::statement::SignedStatement;
+use holdfast_platform::events;
+use holdfast_platform::lookup;
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::downloads::LinkedFile;
 use holdfast_store::{envelopes, jobs, vault};
 

@@ -22,13 +22,14 @@ use crate::reply::{
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus, Signer};
 use holdfast_domain::id::{BatchId, CustomerId, EnvelopeId};
+use holdfast_platform::Caller;
+use holdfast_service::App;
 use holdfast_service::control::transfers::metadata_filter;
 use holdfast_service::envelopes::paper_original::{self, PaperStatement};
 use holdfast_service::envelopes::{self, creation, documents, uploads};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::expiry;
 use holdfast_service::signing::reminders::{self, RemindRequest, RemindedSigners};
-use holdfast_service::{App, Caller};
 use holdfast_store::envelopes::EnvelopeFilter;
 use holdfast_store::search::{EnvelopeSearch, FoundEnvelope};
 

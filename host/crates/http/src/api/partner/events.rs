@@ -15,10 +15,10 @@ use crate::middleware::extract::{ResourceId, ValidQuery, page_and_limit};
 use crate::middleware::once::IdempotencyKeyHeader;
 use crate::reply::{Created, CursorReply, DataReply, Found};
 use holdfast_domain::event::EventType;
+use holdfast_platform::access::BeginningCredential;
+use holdfast_platform::webhooks::deliveries::DeliveryView;
+use holdfast_platform::webhooks::feed::{self, EventView, FeedStart};
 use holdfast_service::App;
-use holdfast_service::access::BeginningCredential;
-use holdfast_service::webhooks::deliveries::DeliveryView;
-use holdfast_service::webhooks::feed::{self, EventView, FeedStart};
 
 /// Longest wait for an event in seconds.
 const LONGEST: u64 = 25;

@@ -17,13 +17,14 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus};
 use holdfast_domain::id::{CustomerId, EnvelopeId};
 use holdfast_evidence::formats::CustodyLedger;
+use holdfast_platform::Caller;
+use holdfast_platform::lookup;
+use holdfast_service::App;
 use holdfast_service::envelopes::compliance::{self, ComplianceView, RulesAsOf};
-use holdfast_service::lookup;
 use holdfast_service::vault::downloads::{self, IssuedLink, LIFE};
 use holdfast_service::vault::vault_in::{self, VaultInEndpoint};
 use holdfast_service::vault::vault_out::{self, ReleaseForm, ReleaseLinks};
 use holdfast_service::vault::{completion, custody, custody_record, evidence_copy};
-use holdfast_service::{App, Caller};
 
 pub async fn vault_in_signed<C: Authorized>(
     State(app): State<App>,

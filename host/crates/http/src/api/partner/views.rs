@@ -12,10 +12,10 @@ use holdfast_domain::envelope::{
 };
 use holdfast_domain::id::{CustomerId, EnvelopeId, SignerId, TemplateId};
 use holdfast_domain::signature::ExistingSignature;
+use holdfast_platform::room::attachments::{AttachedFile, SignersFile};
 use holdfast_service::envelopes::SignerLink;
 use holdfast_service::envelopes::creation::CreatedEnvelope;
 use holdfast_service::envelopes::uploads::StoredUpload;
-use holdfast_service::room::attachments::{AttachedFile, SignersFile};
 use holdfast_store::search::FoundEnvelope;
 
 /// An envelope.

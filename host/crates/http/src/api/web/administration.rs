@@ -10,10 +10,10 @@ use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_lim
 use crate::middleware::once::IdempotencyKeyHeader;
 use crate::reply::{Created, CursorReply, DataReply, Found};
 use holdfast_domain::id::EnvelopeId;
+use holdfast_platform::access::api_keys::{self, ApiKeyView, IssuedKey, KeyChange, NewKey};
+use holdfast_platform::access::audit::{self, AuditEntry};
+use holdfast_platform::organizations::{self, ChangeOrganization, OrganizationView};
 use holdfast_service::App;
-use holdfast_service::access::api_keys::{self, ApiKeyView, IssuedKey, KeyChange, NewKey};
-use holdfast_service::access::audit::{self, AuditEntry};
-use holdfast_service::organizations::{self, ChangeOrganization, OrganizationView};
 use holdfast_service::vault::integrity::{self, IntegrityFinding};
 
 pub async fn keys(

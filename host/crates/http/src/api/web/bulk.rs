@@ -15,13 +15,14 @@ use crate::middleware::extract::{PageQuery, ResourceId, ValidJson, ValidQuery};
 use crate::middleware::once::IdempotencyKeyHeader;
 use crate::reply::{Accepted, CreatedWithWarnings, DataReply, Found, PageReply};
 use holdfast_domain::bulk::BatchStatus;
-use holdfast_service::access::BeginningCredential;
+use holdfast_platform::Caller;
+use holdfast_platform::access::BeginningCredential;
+use holdfast_service::App;
 use holdfast_service::bulk::{
     self, AddedClients, BatchOverview, BatchProgress, BatchView, ChangeBatch, CreateBatch,
     DeletedBatch, SetClients,
 };
 use holdfast_service::envelopes::consent::VaultConsent;
-use holdfast_service::{App, Caller};
 
 /// Poll interval of a progress stream.
 const LOOK: Duration = Duration::from_millis(500);

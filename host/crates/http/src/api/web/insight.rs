@@ -9,14 +9,15 @@ use crate::middleware::caller::{WebCaller, may};
 use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
 use crate::reply::{CursorReply, DataReply, Found};
 use holdfast_domain::id::{EnvelopeId, RequestId};
-use holdfast_service::components::changes::ChangeOfficer;
+use holdfast_platform::ServiceError;
+use holdfast_platform::components::changes::ChangeOfficer;
+use holdfast_platform::request_log::{self, LoggedRequest, RequestSearch};
+use holdfast_service::App;
 use holdfast_service::control::disputes::{
     self, OperatorDisputeView, SuspensionForm, SuspensionStep,
 };
 use holdfast_service::doctor;
 use holdfast_service::installation::{self, InstallationView, UsageView};
-use holdfast_service::request_log::{self, LoggedRequest, RequestSearch};
-use holdfast_service::{App, ServiceError};
 
 #[derive(Deserialize, JsonSchema)]
 pub struct UsageQuery {

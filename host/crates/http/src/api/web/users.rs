@@ -6,8 +6,8 @@ use crate::error::HttpError;
 use crate::middleware::caller::{WebCaller, may};
 use crate::middleware::extract::{ResourceId, ValidJson};
 use crate::reply::{Created, DataReply, Found};
+use holdfast_platform::access::users::{self, ChangeUser, NewUser, UserManager, UserView};
 use holdfast_service::App;
-use holdfast_service::access::users::{self, ChangeUser, NewUser, UserManager, UserView};
 
 fn manager(user: &WebCaller<may::Administer>) -> UserManager<'_> {
     UserManager {

@@ -10,8 +10,9 @@ use super::frame::{Place, export, failed};
 use super::live::LiveList;
 use super::visitor::Visitor;
 use holdfast_domain::organization::Permission;
-use holdfast_service::access::audit;
-use holdfast_service::{App, ServiceError};
+use holdfast_platform::ServiceError;
+use holdfast_platform::access::audit;
+use holdfast_service::App;
 
 /// Entries of a page.
 const PAGE: i64 = 25;

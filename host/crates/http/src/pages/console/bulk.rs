@@ -18,13 +18,14 @@ use crate::middleware::extract::valid;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::bulk::{BatchStatus, DocumentSource, ItemStatus};
 use holdfast_domain::organization::Permission;
+use holdfast_platform::{Caller, ServiceError};
 use holdfast_service::builder::{StartSession, start};
 use holdfast_service::bulk::{
     self, BatchOverview, BatchView, ChangeBatch, CreateBatch, SetClients,
 };
 use holdfast_service::envelopes::consent::VaultConsent;
 use holdfast_service::templates::packages;
-use holdfast_service::{App, Caller, ServiceError, customers, templates};
+use holdfast_service::{App, customers, templates};
 
 /// Batches and choices of a page.
 const PAGE: i64 = 25;

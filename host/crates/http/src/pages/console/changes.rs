@@ -20,10 +20,11 @@ use holdfast_domain::component_change::{
     DifferenceGroup, GeneratedComparison, Verdict,
 };
 use holdfast_domain::organization::Permission;
-use holdfast_service::components::changes::{
+use holdfast_platform::ServiceError;
+use holdfast_platform::components::changes::{
     self, ChangeOfficer, ChangeView, NewChange, NewReview, ProposedChange,
 };
-use holdfast_service::{App, ServiceError};
+use holdfast_service::App;
 
 fn officer(visitor: &Visitor) -> ChangeOfficer {
     ChangeOfficer {

@@ -17,14 +17,15 @@ use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::organization::Permission;
 use holdfast_domain::transfer::TransferState;
 use holdfast_domain::user::Passkey;
-use holdfast_service::access::passkeys;
+use holdfast_platform::ServiceError;
+use holdfast_platform::access::passkeys;
+use holdfast_service::App;
 use holdfast_service::control::keys::{self, PartyKeyView};
 use holdfast_service::control::tape::{self, TapeFormat, TapeOptions};
 use holdfast_service::control::transfers::{self, RecordsPage, TransferDetails, TransferView};
 use holdfast_service::control::{self, PartyView, RecordView, ReleaseRequestView};
 use holdfast_service::inspection;
 use holdfast_service::vault::vault_out::ReleaseMedium;
-use holdfast_service::{App, ServiceError};
 use holdfast_store::control::{ListedPart, RecordFilter};
 
 /// Records or transfers of a page.

@@ -21,11 +21,12 @@ use holdfast_adapters::texts::Texts;
 use holdfast_domain::envelope::words;
 use holdfast_domain::organization::Permission;
 use holdfast_domain::statement::{Statement, challenge};
-use holdfast_service::access::passkeys;
+use holdfast_platform::access::passkeys;
+use holdfast_platform::problems::StatementProblem;
+use holdfast_platform::{Caller, ServiceError};
+use holdfast_service::App;
 use holdfast_service::control::{self, keys, pledges, releases, transfers};
 use holdfast_service::inspection;
-use holdfast_service::problems::StatementProblem;
-use holdfast_service::{App, Caller, ServiceError};
 
 words! {
     /// Act of control, as in the addresses of the forms.

@@ -13,12 +13,12 @@ use super::visitor::{ConsoleForm, Visitor};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::organization::{KeyMode, Permission, Scope};
 use holdfast_domain::webhook::DeliveryStatus;
-use holdfast_service::App;
-use holdfast_service::access::api_keys;
-use holdfast_service::webhooks::{
+use holdfast_platform::access::api_keys;
+use holdfast_platform::webhooks::{
     self,
     deliveries::{self, DeliveryView},
 };
+use holdfast_service::App;
 use holdfast_store::deliveries::DeliveryFilter;
 
 /// Deliveries of a page.

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::PATH;
 use super::frame::export;
 use super::visitor::Visitor;
-use holdfast_service::components::{ActivationView, SlotView};
+use holdfast_platform::components::{ActivationView, SlotView};
 
 /// Renders a month, and under it each date of the month and each planned one after it. A month that is not readable
 /// counts as the current one.

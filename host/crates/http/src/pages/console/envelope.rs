@@ -21,10 +21,11 @@ use holdfast_domain::envelope::{Envelope, EnvelopeStatus, PaymentStatus, Signer,
 use holdfast_domain::identity::KbaStatus;
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_domain::organization::Permission;
-use holdfast_service::components::shadow;
+use holdfast_platform::ServiceError;
+use holdfast_platform::components::shadow;
+use holdfast_platform::kba::{self, KbaResult};
 use holdfast_service::envelopes::compliance::{self, ComplianceView};
 use holdfast_service::envelopes::people;
-use holdfast_service::kba::{self, KbaResult};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::embed::{self, RequestToken};
 use holdfast_service::signing::reminders::{self, RemindRequest};
@@ -32,7 +33,7 @@ use holdfast_service::vault::history::in_words;
 use holdfast_service::vault::{
     completion, custody, custody_record, downloads, evidence_copy, vault_in,
 };
-use holdfast_service::{App, ServiceError, envelopes};
+use holdfast_service::{App, envelopes};
 
 /// Something that happened, with where it came from.
 struct HistoryRow {

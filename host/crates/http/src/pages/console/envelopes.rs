@@ -17,9 +17,10 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{EnvelopeStatus, PaymentStatus};
 use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::organization::Permission;
-use holdfast_service::idempotency::{IdempotencyReceipt, ResponseRecorder};
+use holdfast_platform::ServiceError;
+use holdfast_platform::idempotency::{IdempotencyReceipt, ResponseRecorder};
 use holdfast_service::signing::reminders::{self, RemindRequest};
-use holdfast_service::{App, ServiceError, envelopes};
+use holdfast_service::{App, envelopes};
 use holdfast_store::search::{EnvelopeSearch, FoundEnvelope};
 
 /// Envelopes of a page.

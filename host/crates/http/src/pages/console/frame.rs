@@ -13,7 +13,7 @@ use holdfast_adapters::texts::Texts;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_domain::organization::{Permission, Role};
-use holdfast_service::ServiceError;
+use holdfast_platform::ServiceError;
 
 /// Page of the navigation.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -14,9 +14,10 @@ use super::rules::change_row;
 use super::visitor::Visitor;
 use holdfast_domain::envelope::{EnvelopeStatus, PaymentStatus};
 use holdfast_domain::organization::Permission;
-use holdfast_service::components::changes;
+use holdfast_platform::components::changes;
+use holdfast_platform::{ServiceError, webhooks};
 use holdfast_service::vault::integrity;
-use holdfast_service::{App, ServiceError, envelopes, webhooks};
+use holdfast_service::{App, envelopes};
 use holdfast_store::search::EnvelopeSearch;
 
 /// Envelopes of each list.

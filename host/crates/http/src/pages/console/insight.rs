@@ -12,11 +12,11 @@ use super::visitor::{Visitor, refused};
 use crate::api::web::insight::statuses;
 use holdfast_domain::id::{EnvelopeId, RequestId};
 use holdfast_domain::organization::Permission;
+use holdfast_platform::components::{self, ComponentOwner};
+use holdfast_platform::request_log::{self, LoggedRequest, RequestSearch};
 use holdfast_service::App;
-use holdfast_service::components::{self, ComponentOwner};
 use holdfast_service::doctor;
 use holdfast_service::installation::{self, InstallationView};
-use holdfast_service::request_log::{self, LoggedRequest, RequestSearch};
 
 /// Requests of a page.
 const PAGE: i64 = 50;

@@ -14,8 +14,8 @@ use crate::middleware::extract::valid;
 use crate::pages::look::PageLook;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::organization::{Permission, Scope};
+use holdfast_platform::access::api_keys::{self, ApiKeyView, IssuedKey, NewKey};
 use holdfast_service::App;
-use holdfast_service::access::api_keys::{self, ApiKeyView, IssuedKey, NewKey};
 
 fn page() -> String {
     format!("{PATH}/developers")

@@ -16,8 +16,9 @@ use crate::pages::look::PageLook;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::passkey::{PasskeyAssertion, PasskeyCreation};
 use holdfast_domain::user::{Passkey, User};
-use holdfast_service::access::passkeys::{self, NewPasskey, PasskeyProblem, PasskeySite, Purpose};
-use holdfast_service::{App, ServiceError};
+use holdfast_platform::ServiceError;
+use holdfast_platform::access::passkeys::{self, NewPasskey, PasskeyProblem, PasskeySite, Purpose};
+use holdfast_service::App;
 
 /// Field with a device's answer.
 pub const ANSWER: &str = "passkey";

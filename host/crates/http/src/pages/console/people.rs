@@ -11,10 +11,11 @@ use super::live::LiveList;
 use super::visitor::{ConsoleForm, Visitor};
 use holdfast_domain::organization::{Permission, Role};
 use holdfast_domain::user::UserStatus;
-use holdfast_service::access::users::{self, ChangeUser, NewUser, UserManager, UserView};
-use holdfast_service::components::changes::ProposedChange;
-use holdfast_service::problems::ChangeProblem;
-use holdfast_service::{App, ServiceError};
+use holdfast_platform::ServiceError;
+use holdfast_platform::access::users::{self, ChangeUser, NewUser, UserManager, UserView};
+use holdfast_platform::components::changes::ProposedChange;
+use holdfast_platform::problems::ChangeProblem;
+use holdfast_service::App;
 
 /// Lists the users, with a form to invite another.
 pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {

@@ -18,16 +18,17 @@ use holdfast_adapters::texts::Texts;
 use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::component_change::{ChangeState, RequestedChange, Verdict};
 use holdfast_domain::organization::Permission;
-use holdfast_service::access::windows::LimitedCredential;
-use holdfast_service::components::attestations::{self, OfferedBundles};
-use holdfast_service::components::behaviour::{self, DiffRequest};
-use holdfast_service::components::changes::{self, ChangeView};
-use holdfast_service::components::live_shadow;
-use holdfast_service::components::shadow::{self, ReplayRequest};
-use holdfast_service::components::{
+use holdfast_platform::ServiceError;
+use holdfast_platform::access::windows::LimitedCredential;
+use holdfast_platform::components::attestations::{self, OfferedBundles};
+use holdfast_platform::components::behaviour::{self, DiffRequest};
+use holdfast_platform::components::changes::{self, ChangeView};
+use holdfast_platform::components::live_shadow;
+use holdfast_platform::components::shadow::{self, ReplayRequest};
+use holdfast_platform::components::{
     self, ActivationView, ComponentOwner, ComponentUpload, ComponentView, SlotView, UPLOAD_LIMIT,
 };
-use holdfast_service::{App, ServiceError};
+use holdfast_service::App;
 
 /// Change requests and components of a page.
 const CHANGES: i64 = 25;

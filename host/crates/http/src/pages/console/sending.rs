@@ -15,9 +15,10 @@ use holdfast_domain::field::Field;
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::Permission;
 use holdfast_domain::template::Template;
+use holdfast_platform::ServiceError;
+use holdfast_service::App;
 use holdfast_service::envelopes::creation::{self, CreateEnvelope};
 use holdfast_service::templates;
-use holdfast_service::{App, ServiceError};
 
 /// Templates to choose from.
 const CHOICE: i64 = 50;

@@ -16,10 +16,11 @@ use holdfast_domain::brand::BrandColor;
 use holdfast_domain::change::FieldPatch;
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::{Permission, Role, SingleSignOn};
-use holdfast_service::access::single_sign_on::redirect_uri;
-use holdfast_service::components::changes::ProposedChange;
-use holdfast_service::organizations::{self, ChangeOrganization, OrganizationView};
-use holdfast_service::{App, ServiceError};
+use holdfast_platform::ServiceError;
+use holdfast_platform::access::single_sign_on::redirect_uri;
+use holdfast_platform::components::changes::ProposedChange;
+use holdfast_platform::organizations::{self, ChangeOrganization, OrganizationView};
+use holdfast_service::App;
 
 fn page() -> String {
     format!("{PATH}/settings")

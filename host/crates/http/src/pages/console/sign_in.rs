@@ -19,10 +19,10 @@ use crate::pages::look::PageLook;
 use crate::pages::visit::unknown_link;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::id::SessionId;
+use holdfast_platform::access::windows::LimitedCredential;
+use holdfast_platform::access::{sessions, single_sign_on};
+use holdfast_platform::room::form::RequestOrigin;
 use holdfast_service::App;
-use holdfast_service::access::windows::LimitedCredential;
-use holdfast_service::access::{sessions, single_sign_on};
-use holdfast_service::room::form::RequestOrigin;
 
 /// Longest path to which a sign-in leads.
 const NEXT_LIMIT: usize = 500;

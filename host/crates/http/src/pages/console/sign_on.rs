@@ -14,9 +14,9 @@ use crate::middleware::origin::origin;
 use crate::pages::look::PageLook;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::id::OrgId;
+use holdfast_platform::access::single_sign_on::{self, IssuerAnswer, LIFE, SignOnProblem};
+use holdfast_platform::access::windows::LimitedCredential;
 use holdfast_service::App;
-use holdfast_service::access::single_sign_on::{self, IssuerAnswer, LIFE, SignOnProblem};
-use holdfast_service::access::windows::LimitedCredential;
 
 /// Cookie of a sign-in that continues at the issuer. Browsers send it with the issuer's redirect.
 const COOKIE: &str = "__Host-holdfast-sso";

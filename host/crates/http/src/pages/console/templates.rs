@@ -20,10 +20,11 @@ use crate::middleware::extract::valid;
 use crate::pages::builder::{preview_look, preview_page};
 use holdfast_domain::organization::Permission;
 use holdfast_domain::template::{SourceFormat, Template};
+use holdfast_platform::ServiceError;
+use holdfast_service::App;
 use holdfast_service::builder::{self, FieldBuilderSession, PreviewFields, StartSession, start};
 use holdfast_service::templates::pages::{self, WIDTHS};
 use holdfast_service::templates::{self, ChangeTemplate, CreateTemplate};
-use holdfast_service::{App, ServiceError};
 
 /// Templates of a page.
 const PAGE: i64 = 50;

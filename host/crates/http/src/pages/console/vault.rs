@@ -12,8 +12,9 @@ use super::visitor::Visitor;
 use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::organization::Permission;
+use holdfast_platform::{Caller, ServiceError};
 use holdfast_service::vault::integrity::{self, VaultedRecord};
-use holdfast_service::{App, Caller, ServiceError, envelopes};
+use holdfast_service::{App, envelopes};
 use holdfast_store::search::{EnvelopeSearch, FoundEnvelope};
 
 /// Records of a page.

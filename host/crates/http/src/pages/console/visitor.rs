@@ -22,10 +22,11 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::{Organization, Permission};
 use holdfast_domain::token::LinkToken;
-use holdfast_service::access::WebUser;
-use holdfast_service::access::sessions::{self, SignedIn};
-use holdfast_service::access::windows::LimitedCredential;
-use holdfast_service::{App, Caller, ServiceError, installation, organizations};
+use holdfast_platform::access::WebUser;
+use holdfast_platform::access::sessions::{self, SignedIn};
+use holdfast_platform::access::windows::LimitedCredential;
+use holdfast_platform::{Caller, ServiceError, organizations};
+use holdfast_service::{App, installation};
 
 /// Cookie of the session. Browsers take it over HTTPS and from this machine only, and from no other path or subdomain.
 const COOKIE: &str = "__Host-holdfast";

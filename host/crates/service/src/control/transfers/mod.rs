@@ -15,8 +15,6 @@ use sqlx::AnyConnection;
 use super::acts::known_party;
 use super::statements::{self, ExpectedStatement, SignedForm};
 use super::{PartyNames, PartyView};
-use crate::idempotency::ResponseRecorder;
-use crate::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_components::rules::control::{Refusal, RefusalReason};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::event::EventType;
@@ -27,6 +25,8 @@ use holdfast_domain::statement::SignedStatement;
 use holdfast_domain::transfer::{
     RecordState, RecordTree, RecordsRoot, SellerCopy, Transfer, TransferState,
 };
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::control::{ListedPart, RecordFilter};
 use holdfast_store::{StoreError, WriteTransaction, control as rows, jobs, transfers};
 

@@ -8,8 +8,6 @@ use super::{incomplete, named_view, queue};
 use crate::control::{
     ActDone, Actor, PartyNames, Request, guard, lock, permit, refusal_code, settle,
 };
-use crate::problems::FoundConflict;
-use crate::{Caller, Core, ServiceError};
 use holdfast_base::faults;
 use holdfast_components::rules::control::Act;
 use holdfast_domain::event::{Event, EventType};
@@ -19,6 +17,8 @@ use holdfast_domain::transfer::{
     RecordState, RecordTree, RecordsRoot, SellerCopy, SoldRecord, Transfer, TransferReceipt,
     TransferRecord, TransferState, TransferStep,
 };
+use holdfast_platform::problems::FoundConflict;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::downloads::LinkedFile;
 use holdfast_store::{
     StoreError, WriteTransaction, deliveries, downloads, events, jobs, transfers,

@@ -25,14 +25,14 @@ mod seal;
 mod time;
 
 use crate::envelopes::lifecycle;
-use crate::log::check_clock;
-use crate::lookup;
 use crate::vault::{Vault, copies};
-use crate::vaulting;
-use crate::{Caller, Core, ServiceError};
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus};
 use holdfast_domain::id::{EnvelopeId, IntentId, OrgId};
+use holdfast_platform::log::check_clock;
+use holdfast_platform::lookup;
+use holdfast_platform::vaulting;
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::vault::{VaultFailure, VaultIntent};
 use holdfast_store::{StoreError, jobs, ledger, log, vault};
 pub use participants::{deciding_rules, rules_owner};

@@ -9,13 +9,13 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 use sqlx::AnyConnection;
 
-use crate::Core;
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::rules::ComplianceRules;
 use holdfast_components::{ComponentError, Documents, Placement, built_in};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::{ComponentIdentity, DecisionOrigin, EvidenceParticipant, Slot};
 use holdfast_domain::envelope::Envelope;
+use holdfast_platform::Core;
 use holdfast_store::{StoreError, components, decisions, organizations};
 
 /// The rules components of one run.

@@ -12,10 +12,6 @@ use serde_json::{Value, json};
 use super::participants::{CalledComponent, PipelineComponents};
 use super::pipeline::{PipelineStep, VaultInPipeline};
 use super::time::TrustedTime;
-use crate::ServiceError;
-use crate::documents::marks::{self, MarkedCopy};
-use crate::documents::picture;
-use crate::log;
 use crate::vault::copies::{self, CopyFile, CopyForm};
 use crate::vault::custody_sheet::PICTURE;
 use holdfast_adapters::files::{HashedBytes, StorageArea, UnstoredFile};
@@ -25,6 +21,10 @@ use holdfast_components::{CallFailure, ComponentError, Documents, Placement, emb
 use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::envelope::{FileType, KeptFile};
 use holdfast_domain::hash::sha256;
+use holdfast_platform::ServiceError;
+use holdfast_platform::documents::marks::{self, MarkedCopy};
+use holdfast_platform::documents::picture;
+use holdfast_platform::log;
 
 const PDF: &str = "application/pdf";
 

@@ -34,7 +34,7 @@ const CLAIM_PERIOD: Duration = Duration::from_secs(30 * 86_400);
 pub type FingerprintKey = [u8; 32];
 
 /// Reports the claims that a record's act has outranked, once. May run twice.
-pub(crate) async fn report_outranked(
+pub async fn report_outranked(
     core: &Core,
     envelope: &Envelope,
     control: &ControlRecord,
@@ -100,7 +100,7 @@ pub async fn load_key(
     Ok(bytes.and_then(|bytes| bytes.try_into().ok()))
 }
 
-pub(crate) fn key(core: &Core) -> Result<&FingerprintKey, ServiceError> {
+pub fn key(core: &Core) -> Result<&FingerprintKey, ServiceError> {
     let key = core.fingerprint_key.as_ref();
     key.ok_or_else(|| ServiceError::Internal("the key of the fingerprints is unreadable".into()))
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::Deserialize;
 
-use crate::{App, Core, ServiceError};
+use crate::{Core, ServiceError};
 use holdfast_domain::id::{EnvelopeId, OrgId, RequestId};
 use holdfast_domain::priority::PriorityClass;
 use holdfast_store::chores;
@@ -55,12 +55,12 @@ impl WaitingRequests {
 }
 
 /// Notes a request of an organization.
-pub fn note(app: &App, request: ReceivedRequest) {
-    if app.config.request_log_days > 0 && app.request_log.add(request) {
+pub fn note(core: &Core, request: ReceivedRequest) {
+    if core.config.request_log_days > 0 && core.request_log.add(request) {
         // Behind all other writes: the log must not delay a request.
-        let app = app.at(PriorityClass::Batch);
+        let core = core.at(PriorityClass::Batch);
         tokio::spawn(async move {
-            if let Err(error) = flush(&app).await {
+            if let Err(error) = flush(&core).await {
                 tracing::warn!(%error, "requests could not be stored");
             }
         });

@@ -3,8 +3,8 @@
 //! One node at a time extends the log: it holds a lease and locks the log's row. Places,
 //! tiles and the signed head are written in one transaction.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::credentials;
 use crate::component_owner::ComponentOwner;
-use crate::{App, Core, ServiceError};
+use crate::{Core, ServiceError};
 use holdfast_adapters::files::FilesError;
 use holdfast_adapters::sealing::SealError;
 use holdfast_base::faults;
@@ -67,20 +67,20 @@ impl From<MissingTile> for ServiceError {
 }
 
 /// Extends the log until `stop` is cancelled.
-pub async fn run(app: App, stop: CancellationToken) {
+pub async fn run(core: Core, sequencer: Arc<LogSequencer>, stop: CancellationToken) {
     // SQLite only: the one node may take back its own lease at once.
-    if let Err(error) = log::forget_lease(&app.store).await {
+    if let Err(error) = log::forget_lease(&core.store).await {
         tracing::error!(%error, "log lease of an earlier run could not be released");
     }
 
     // The node starts all the same. After a fork, `distrust` makes `/readyz` and a metric report it.
-    if let Err(error) = check(&app, &app.vault.log).await {
+    if let Err(error) = check(&core, &sequencer).await {
         tracing::error!(%error, "log could not be checked against its published checkpoints");
     }
 
     let mut clock_checked: Option<Instant> = None;
     while !stop.is_cancelled() {
-        let full = match sequence(&app, &app.vault.log).await {
+        let full = match sequence(&core, &sequencer).await {
             Ok(sequenced) => sequenced == BATCH as usize,
             Err(error) => {
                 tracing::error!(%error, "log could not be extended");
@@ -90,7 +90,7 @@ pub async fn run(app: App, stop: CancellationToken) {
 
         if clock_checked.is_none_or(|checked| checked.elapsed() >= CLOCK_CHECKS) {
             clock_checked = Some(Instant::now());
-            if let Err(error) = check_clock(&app).await {
+            if let Err(error) = check_clock(&core).await {
                 tracing::error!(%error, "documents are not sealed");
             }
         }
@@ -107,7 +107,7 @@ pub async fn run(app: App, stop: CancellationToken) {
     }
 
     // Entries written while the last requests were answered.
-    if let Err(error) = sequence(&app, &app.vault.log).await {
+    if let Err(error) = sequence(&core, &sequencer).await {
         tracing::error!(%error, "log could not be extended at shutdown");
     }
 }

@@ -23,7 +23,7 @@ pub struct PartyNames(HashMap<OrgId, String>);
 
 impl PartyNames {
     /// Returns a party with its name; an empty one for an organization that is gone.
-    pub(crate) async fn party(
+    pub async fn party(
         &mut self,
         connection: &mut AnyConnection,
         org: &OrgId,

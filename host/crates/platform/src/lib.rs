@@ -1,0 +1,72 @@
+//! What every use case on contracts stands on: who may call, which components are active, what is recorded and who is
+//! told.
+//!
+//! [`Core`] is the context that every use case receives. ARCHITECTURE.md, "Areas of `service`", lists the areas here and
+//! in the crate `holdfast-service`: each imports only those below it.
+
+#![allow(
+    missing_docs,
+    reason = "use cases are named by their functions, and arguments by their types"
+)]
+
+pub mod access;
+pub mod component_owner;
+pub mod components;
+mod core;
+pub mod documents;
+pub mod envelope_locks;
+pub mod error;
+pub mod events;
+pub mod fields;
+pub mod idempotency;
+pub mod kba;
+pub mod log;
+pub mod lookup;
+pub mod mails;
+pub mod messaging;
+pub mod organizations;
+pub mod passcodes;
+pub mod payments;
+pub mod permits;
+pub mod problems;
+pub mod providers;
+pub mod request_log;
+pub mod room;
+pub mod sandbox;
+pub mod signers;
+pub mod vaulting;
+pub mod webhooks;
+
+pub use crate::core::{Core, kind_of};
+pub use error::{ServiceError, ValidationIssue};
+
+use holdfast_domain::id::{OrgId, TokenId};
+
+/// Authenticated caller. Every use case needs one, because it names the organization.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub org: OrgId,
+    /// Actor name for the ledger: `key:…`, `user:…` or `system`.
+    pub actor: String,
+    /// E-mail address that becomes the custodian of envelopes the caller creates.
+    pub email: Option<String>,
+    /// Bearer token of the service that the caller showed, if it was one.
+    pub token: Option<TokenId>,
+}
+
+impl Caller {
+    /// Returns the creator recorded on new envelopes: the e-mail address, or else the actor.
+    pub fn creator(&self) -> String {
+        self.email.clone().unwrap_or_else(|| self.actor.clone())
+    }
+
+    /// Returns a caller for work that the service does itself for an organization.
+    pub fn system(org: OrgId) -> Self {
+        Self {
+            org,
+            actor: "system".into(),
+            email: None,
+            token: None,
+        }
+    }
+}
