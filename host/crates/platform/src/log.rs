@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use holdfast_store::SqlConnection;
 use serde_json::json;
-use sqlx::AnyConnection;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::credentials;
@@ -384,7 +384,7 @@ fn origin(core: &Core) -> String {
 /// Returns the name by which signed statements tell this installation from a restored copy of it.
 pub async fn installation(
     core: &Core,
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
 ) -> Result<InstallationName, ServiceError> {
     let head = log::head(connection).await?;
     let (name, public_key) = match head {
@@ -486,7 +486,7 @@ pub async fn signed_head(core: &Core) -> Result<LogEvidence, ServiceError> {
 
 /// Returns a proof for the last of these entries of an envelope that is in the tree of `size`.
 pub async fn last_inclusion(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
     entries: &[LedgerEntry],
@@ -517,7 +517,7 @@ pub async fn inclusions(
 
 /// Returns inclusion proofs in the tree of `size`. Places beyond it are skipped.
 pub async fn proofs(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     places: &[(i64, u64)],
     size: u64,
 ) -> Result<Vec<LogInclusion>, ServiceError> {
@@ -557,7 +557,7 @@ pub fn size_of(note: &str) -> Option<u64> {
 
 /// Returns a proof that the log extends the head in the envelope's certificate.
 async fn certified(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
     size: u64,
@@ -572,7 +572,7 @@ async fn certified(
 }
 
 async fn consistency(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     from: u64,
     size: u64,
 ) -> Result<LogConsistency, ServiceError> {

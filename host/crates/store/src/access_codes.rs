@@ -1,6 +1,6 @@
 //! Codes that signers enter before the document opens, and their attempts.
 
-use sqlx::AnyConnection;
+use crate::SqlConnection;
 
 use super::row::RowColumns;
 use super::{StoreError, WriteTransaction};
@@ -33,7 +33,7 @@ pub struct NetworkFailures {
 }
 
 pub async fn failures_of(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     signer: &Signer,
     network: &str,
@@ -122,7 +122,7 @@ pub async fn forget_failures(
 }
 
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     signer: &Signer,
 ) -> Result<CodeState, StoreError> {

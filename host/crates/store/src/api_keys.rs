@@ -1,8 +1,9 @@
 //! API keys. A key is found before its organization is known: by the indexed first half of its
 //! hash; the whole hash is then compared in constant time.
 
+use crate::SqlConnection;
+use sqlx::Row as _;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, Row as _};
 use subtle::ConstantTimeEq as _;
 
 use super::StoreError;
@@ -13,7 +14,7 @@ use holdfast_domain::organization::{ApiKeyRecord, Scope};
 use holdfast_domain::token::SecretHash;
 
 pub async fn insert(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     key: &ApiKeyRecord,
     hash: &SecretHash,
     now: Timestamp,
@@ -40,7 +41,7 @@ pub async fn insert(
 }
 
 pub async fn by_hash(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     hash: &SecretHash,
 ) -> Result<Option<ApiKeyRecord>, StoreError> {
     // An index compares in variable time, so it gets half of
@@ -66,7 +67,7 @@ fn prefix(hash: &SecretHash) -> &str {
 }
 
 pub async fn by_id(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     id: &KeyId,
 ) -> Result<Option<ApiKeyRecord>, StoreError> {
     sqlx::query("select * from api_key where key_id = $1")
@@ -78,7 +79,7 @@ pub async fn by_id(
 }
 
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
 ) -> Result<Vec<ApiKeyRecord>, StoreError> {
     sqlx::query("select * from api_key where org_id = $1 order by key_id")
@@ -92,7 +93,7 @@ pub async fn list(
 
 /// Returns the e-mail addresses of the owners of the organization's active keys.
 pub async fn owner_emails(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
 ) -> Result<Vec<String>, StoreError> {
     let rows = sqlx::query(
@@ -110,7 +111,7 @@ pub async fn owner_emails(
 
 /// Updates scopes and rate limit; the secret stays the same.
 pub async fn update(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     id: &KeyId,
     scopes: &[Scope],
     rate_limit_rpm: i64,
@@ -131,7 +132,7 @@ pub async fn update(
 
 /// Replaces the secret of a key. The old one stops working when the transaction commits.
 pub async fn replace_hash(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     id: &KeyId,
     hash: &SecretHash,
 ) -> Result<(), StoreError> {
@@ -149,7 +150,7 @@ pub async fn replace_hash(
     Ok(())
 }
 
-pub async fn deactivate(connection: &mut AnyConnection, id: &KeyId) -> Result<(), StoreError> {
+pub async fn deactivate(connection: &mut SqlConnection, id: &KeyId) -> Result<(), StoreError> {
     sqlx::query("update api_key set active = 0, revision = revision + 1 where key_id = $1")
         .bind(id.as_str())
         .execute(connection)
@@ -159,7 +160,7 @@ pub async fn deactivate(connection: &mut AnyConnection, id: &KeyId) -> Result<()
 
 /// Records the time of a key's last use.
 pub async fn touch(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     id: &KeyId,
     at: Timestamp,
 ) -> Result<(), StoreError> {

@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::SqlConnection;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::page::PagedQuery;
 use super::row::{RowColumns, json_text};
@@ -19,7 +20,7 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::VaultTerms;
 use holdfast_domain::id::{BatchId, CustomerId, EnvelopeId, ItemId, OrgId, PackageId, TemplateId};
 
-pub async fn insert(connection: &mut AnyConnection, batch: &Batch) -> Result<(), StoreError> {
+pub async fn insert(connection: &mut SqlConnection, batch: &Batch) -> Result<(), StoreError> {
     let terms = batch.terms.as_ref();
     // A new batch has no items, and `submitted_master` stays null until the provider has its copy.
     sqlx::query(
@@ -56,7 +57,7 @@ pub async fn insert(connection: &mut AnyConnection, batch: &Batch) -> Result<(),
 }
 
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &BatchId,
 ) -> Result<Option<Batch>, StoreError> {
@@ -74,7 +75,7 @@ pub async fn lock(
 }
 
 async fn one(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &BatchId,
     locked: &str,
@@ -96,7 +97,7 @@ async fn one(
 
 /// Returns a page of batches, newest first, and the total number.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     page: i64,
     limit: i64,
@@ -169,7 +170,7 @@ pub async fn delete(
 
 /// Counts the items of these batches by status.
 pub async fn counts(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     batches: &[&BatchId],
 ) -> Result<HashMap<BatchId, BatchCounts>, StoreError> {
@@ -209,7 +210,7 @@ pub async fn counts(
 
 /// Like [`counts`], for one batch.
 pub async fn counts_of(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     batch: &BatchId,
 ) -> Result<BatchCounts, StoreError> {
@@ -219,7 +220,7 @@ pub async fn counts_of(
 
 /// Returns all items of a batch in list order.
 pub async fn items(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     batch: &BatchId,
 ) -> Result<Vec<BatchItem>, StoreError> {
@@ -448,7 +449,7 @@ pub async fn move_items(
 
 /// Returns when the next unfinished item of a batch is due; none if all are finished.
 pub async fn next_due(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     batch: &Batch,
 ) -> Result<Option<Timestamp>, StoreError> {
     // `item_id` is read only to name a row in an error.
@@ -471,7 +472,7 @@ pub async fn next_due(
 
 /// Returns up to `limit` envelopes of cancelled items that were never sent.
 pub async fn abandoned(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     batch: &BatchId,
     limit: i64,

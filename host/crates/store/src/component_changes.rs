@@ -1,7 +1,8 @@
 //! Change requests of components, and their reviews.
 
+use crate::SqlConnection;
+use sqlx::Row as _;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, Row as _};
 
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
@@ -43,7 +44,7 @@ pub async fn insert(
 
 /// Returns a change request of the organization.
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &ChangeId,
 ) -> Result<Option<ComponentChange>, StoreError> {
@@ -61,7 +62,7 @@ pub async fn get(
 
 /// Lists the organization's change requests, newest first: those before `before`, if it is given.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     before: Option<&ChangeId>,
     limit: i64,
@@ -83,7 +84,7 @@ pub async fn list(
 
 /// Lists the change requests of an organization that are open and not expired, newest first.
 pub async fn open(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     now: Timestamp,
 ) -> Result<Vec<ComponentChange>, StoreError> {
@@ -104,7 +105,7 @@ pub async fn open(
 
 /// Counts the change requests of an organization that are open and not expired.
 pub async fn count_open(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     now: Timestamp,
 ) -> Result<i64, StoreError> {
@@ -291,7 +292,7 @@ pub async fn void_approvals_of(
 
 /// Returns the reviews of a change request, oldest first.
 pub async fn reviews(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &ChangeId,
 ) -> Result<Vec<ChangeReview>, StoreError> {

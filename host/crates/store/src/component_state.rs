@@ -1,7 +1,7 @@
 //! Desired states of components, one for each owner.
 
+use crate::SqlConnection;
 use serde::{Deserialize, Serialize};
-use sqlx::AnyConnection;
 
 use super::row::RowColumns;
 use super::{StoreError, WriteTransaction, owned};
@@ -47,7 +47,7 @@ pub struct StoredState {
 
 /// Returns the state of an owner; `None` is the installation.
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: Option<&OrgId>,
 ) -> Result<Option<StoredState>, StoreError> {
     let (bucket, owner) = owned(org);

@@ -2,9 +2,10 @@
 //!
 //! Organization `None` is the installation; its rows have an empty `org_id`.
 
+use crate::SqlConnection;
 use serde_json::Value;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction, owned};
@@ -47,7 +48,7 @@ pub async fn lock_changes(tx: &mut WriteTransaction) -> Result<(), StoreError> {
 }
 
 /// Returns the revision, which rises with every change.
-pub async fn revision(connection: &mut AnyConnection) -> Result<i64, StoreError> {
+pub async fn revision(connection: &mut SqlConnection) -> Result<i64, StoreError> {
     let row = sqlx::query("select revision from component_revision where id = 1")
         .fetch_one(connection)
         .await?;
@@ -97,7 +98,7 @@ pub async fn insert_vectors(
 
 /// Returns the vectors that hold for a component, if there are any.
 pub async fn vectors(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     component: &Component,
 ) -> Result<Option<Value>, StoreError> {
     let text = "select component_id, vectors as value from component_vectors
@@ -118,7 +119,7 @@ pub async fn insert_attestations(
 
 /// Returns what publishers say about a component, if they say anything.
 pub async fn attestations(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     component: &Component,
 ) -> Result<Option<Value>, StoreError> {
     let text = "select component_id, attestations as value from component_attestations
@@ -147,7 +148,7 @@ async fn insert_beside(
 
 /// Returns the JSON value about a component in another table.
 async fn beside(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     component: &Component,
     table: &'static str,
     text: &'static str,
@@ -172,7 +173,7 @@ async fn beside(
 
 /// Returns a component of the organization or of the installation.
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: Option<&OrgId>,
     id: &ComponentId,
 ) -> Result<Option<Component>, StoreError> {
@@ -193,7 +194,7 @@ pub async fn get(
 
 /// Returns the owner's component with this name and version.
 pub async fn by_version(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: Option<&OrgId>,
     name: &str,
     version: &str,
@@ -216,7 +217,7 @@ pub async fn by_version(
 
 /// Returns the owner's most recently uploaded component of this name.
 pub async fn newest_named(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: Option<&OrgId>,
     name: &str,
 ) -> Result<Option<Component>, StoreError> {
@@ -236,7 +237,7 @@ pub async fn newest_named(
 
 /// Returns a component with these bytes, of any owner.
 pub async fn by_sha256(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     sha256: &str,
 ) -> Result<Option<Component>, StoreError> {
     // Any owner will do: equal bytes are the same component, and evidence names the digest only.
@@ -252,7 +253,7 @@ pub async fn by_sha256(
 /// owner. If several match, the effective one wins: the organization's before the installation's,
 /// and later ones before earlier ones.
 pub async fn activated(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     slot: Slot,
     identity: &ComponentIdentity,
@@ -300,7 +301,7 @@ pub async fn activated(
 /// Lists the components of the organization and of the installation, newest first, optionally of
 /// one slot only. Also returns the total number.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: Option<&OrgId>,
     slot: Option<Slot>,
     page: i64,
@@ -443,7 +444,7 @@ pub async fn supersede(
 }
 
 /// Returns number of an organization's components, and their total size with their vectors and attestations.
-pub async fn usage(connection: &mut AnyConnection, org: &OrgId) -> Result<(i64, i64), StoreError> {
+pub async fn usage(connection: &mut SqlConnection, org: &OrgId) -> Result<(i64, i64), StoreError> {
     let (bucket, owner) = owned(Some(org));
     // Vectors and attestations count: they are kept for ever like the bytes, and uploaders choose their size.
     let row = sqlx::query(
@@ -501,7 +502,7 @@ pub async fn note_compile(
 
 /// Returns the compile time of an organization's components since a time, in milliseconds.
 pub async fn compiled_since(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     since: Timestamp,
 ) -> Result<i64, StoreError> {
@@ -521,7 +522,7 @@ pub async fn compiled_since(
 
 /// Lists the owner's activations, newest first, optionally of one slot only.
 pub async fn activations(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: Option<&OrgId>,
     slot: Option<Slot>,
     limit: i64,
@@ -545,7 +546,7 @@ pub async fn activations(
 
 /// Lists the owner's activations of a slot that were neither rolled back nor superseded.
 pub async fn live_of(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: Option<&OrgId>,
     slot: Slot,
 ) -> Result<Vec<ComponentActivation>, StoreError> {
@@ -568,7 +569,7 @@ pub async fn live_of(
 
 /// Lists the most recent uploads of all owners.
 pub async fn newest(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     limit: i64,
 ) -> Result<Vec<Component>, StoreError> {
     // Of all owners: nodes compile new uploads ahead, so that an activation takes effect at once.
@@ -583,7 +584,7 @@ pub async fn newest(
 
 /// Lists the live activations of all owners, oldest first, with their components' identities.
 pub async fn live(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
 ) -> Result<Vec<(ComponentActivation, ComponentIdentity)>, StoreError> {
     // Activations of a future time are included: each node switches by its own clock, without another read.
     sqlx::query(

@@ -2,9 +2,10 @@
 //!
 //! A row is in the bucket of the originator. Other parties find it by their own id, over all buckets.
 
+use crate::SqlConnection;
 use serde_json::Value;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::decisions::DecisionWindow;
 use super::envelopes::one_row;
@@ -80,7 +81,7 @@ pub struct ControlDecision {
 
 /// Returns who controls an envelope's record; its originator if there was no act yet.
 pub async fn of_envelope(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<ControlRecord, StoreError> {
     let row = sqlx::query("select * from control_record where bucket = $1 and envelope_id = $2")
@@ -98,7 +99,7 @@ pub async fn of_envelope(
 /// Returns the record of an envelope that another organization originated, for its controller,
 /// designee, buyer or pledgee.
 pub async fn of_party(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     party: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<ControlRecord>, StoreError> {
@@ -118,7 +119,7 @@ pub async fn of_party(
 
 /// Returns the record of an envelope of any organization.
 pub async fn of_record(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &EnvelopeId,
 ) -> Result<Option<ControlRecord>, StoreError> {
     // A party that sold the record is in none of its columns, and knows only the id.
@@ -131,7 +132,7 @@ pub async fn of_record(
 
 /// Lists records of a party, newest first.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     dialect: SqlDialect,
     party: &OrgId,
     filter: &RecordFilter,
@@ -321,7 +322,7 @@ pub async fn insert_pledge(tx: &mut WriteTransaction, pledge: &Pledge) -> Result
 
 /// Returns a pledge; its pledgee does not know the bucket.
 pub async fn pledge(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     id: &PledgeId,
 ) -> Result<Option<Pledge>, StoreError> {
     let row = sqlx::query("select * from control_pledge where pledge_id = $1")
@@ -396,7 +397,7 @@ pub async fn insert_release(
 
 /// Returns a requested release; its controller does not know the bucket.
 pub async fn release(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     id: &ReleaseId,
 ) -> Result<Option<ReleaseRequest>, StoreError> {
     let row = sqlx::query("select * from control_release where release_id = $1")
@@ -488,7 +489,7 @@ pub async fn insert_decision(
 
 /// Lists the most recent acts that an organization's rules decided, newest first.
 pub async fn last_decisions(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     window: &DecisionWindow,
     limit: i64,
@@ -505,7 +506,7 @@ pub async fn last_decisions(
 
 /// Lists the acts with an envelope's record, in order.
 pub async fn decisions_of(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Vec<ControlDecision>, StoreError> {

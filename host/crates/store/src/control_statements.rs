@@ -1,8 +1,8 @@
 //! Statements of control. A row is in the bucket of the originator; the person who has the link knows only
 //! its id.
 
+use crate::SqlConnection;
 use serde_json::Value;
-use sqlx::AnyConnection;
 
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
@@ -46,7 +46,7 @@ pub async fn insert(tx: &mut WriteTransaction, stored: &StoredStatement) -> Resu
 
 /// Returns a statement about a record of any organization.
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     id: &ControlStatementId,
 ) -> Result<Option<StoredStatement>, StoreError> {
     let row = sqlx::query("select * from control_statement where statement_id = $1")

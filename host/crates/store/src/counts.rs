@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::SqlConnection;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::outbox::placeholders;
 use super::row::RowColumns;
@@ -56,7 +57,7 @@ fn note(tx: &mut WriteTransaction, envelope: &Envelope, status: EnvelopeStatus, 
 
 /// Applies the changes of a transaction.
 pub(super) async fn apply(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     changes: &CountChanges,
 ) -> Result<(), StoreError> {
     // A status that changed back would lock a row for nothing.
@@ -75,7 +76,7 @@ pub(super) async fn apply(
 
 /// Adds changes to numbers, by bucket, organization, status and shard.
 async fn add(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     changes: &[(CountKey<'_>, i64)],
 ) -> Result<(), StoreError> {
     // The keys are sorted, so that concurrent commits lock the rows in one order.
@@ -123,7 +124,7 @@ pub(super) fn total(row: &AnyRow) -> Result<i64, StoreError> {
 
 /// Returns the number of an organization's envelopes, of one status if given.
 pub async fn envelopes(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     status: Option<EnvelopeStatus>,
 ) -> Result<i64, StoreError> {
@@ -141,7 +142,7 @@ pub async fn envelopes(
 
 /// Returns the numbers of an organization's envelopes by status.
 pub async fn by_status(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
 ) -> Result<BTreeMap<String, i64>, StoreError> {
     let rows = sqlx::query(
@@ -195,7 +196,7 @@ pub async fn check(store: &Store, org: &OrgId) -> Result<Vec<CountDifference>, S
 }
 
 async fn differences(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
 ) -> Result<Vec<CountDifference>, StoreError> {
     // One statement, so that envelopes and numbers are those of one moment.

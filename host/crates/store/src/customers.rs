@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use crate::SqlConnection;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::page::PagedQuery;
 use super::row::{RowColumns, json_text};
@@ -45,7 +46,7 @@ pub struct UpsertedCustomer {
 
 /// Creates the customer with this e-mail address, or updates its name.
 pub async fn upsert_by_email(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     email: &str,
     name: &str,
@@ -84,7 +85,7 @@ pub async fn upsert_by_email(
 }
 
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &CustomerId,
 ) -> Result<Option<CustomerRow>, StoreError> {
@@ -99,7 +100,7 @@ pub async fn get(
 }
 
 pub async fn by_email(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     email: &str,
 ) -> Result<Option<CustomerRow>, StoreError> {
@@ -115,7 +116,7 @@ pub async fn by_email(
 
 /// Returns those of these customers that belong to the organization, by id.
 pub async fn by_ids(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     ids: &[CustomerId],
 ) -> Result<HashMap<CustomerId, CustomerRow>, StoreError> {
@@ -147,7 +148,7 @@ pub async fn by_ids(
 
 /// Adds a customer. A duplicate address within the organization is a unique violation.
 pub async fn insert(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     customer: &CustomerRow,
 ) -> Result<(), StoreError> {
@@ -171,7 +172,7 @@ pub async fn insert(
 
 /// Writes all mutable columns of a customer.
 pub async fn update(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     customer: &CustomerRow,
 ) -> Result<(), StoreError> {
@@ -213,7 +214,7 @@ pub async fn lock(
 
 /// Returns a page of customers, newest first, and the total number.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     page: i64,
     limit: i64,

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::SqlConnection;
 use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::row::RowColumns;
 use super::{StoreError, WriteTransaction};
@@ -71,7 +72,7 @@ const TABLES: [DecisionTable; 4] = [
 
 /// Returns organizations with decisions that are in no block yet, in the order of their ids behind `after`.
 pub async fn waiting(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     after: &str,
     limit: usize,
 ) -> Result<Vec<OrgId>, StoreError> {
@@ -141,7 +142,7 @@ pub async fn take(
 
 /// Returns the decisions of a block, in its order.
 pub async fn of_block(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     block: i64,
 ) -> Result<Vec<RecordedDecision>, StoreError> {

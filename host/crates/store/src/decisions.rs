@@ -1,9 +1,10 @@
 //! Decisions of the rules with the facts they were based on, so that they can be evaluated again.
 
+use crate::SqlConnection;
 use serde_json::Value;
 use sqlx::any::{Any, AnyArguments};
 use sqlx::query::Query;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
@@ -110,7 +111,7 @@ pub async fn insert_move(
 
 /// Lists an organization's most recent status changes, newest first.
 pub async fn last_moves(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     window: &DecisionWindow,
     limit: i64,
@@ -127,7 +128,7 @@ pub async fn last_moves(
 
 /// Lists an envelope's status changes in order.
 pub async fn moves_of(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Vec<LifecycleMove>, StoreError> {
@@ -164,7 +165,7 @@ fn one_move(row: &sqlx::any::AnyRow) -> Result<LifecycleMove, StoreError> {
 
 /// Lists an organization's most recent evaluations, newest first.
 pub async fn last_evaluations(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     window: &DecisionWindow,
     limit: i64,
@@ -182,7 +183,7 @@ pub async fn last_evaluations(
 
 /// Returns the evaluation made when an envelope was vaulted.
 pub async fn evaluation_of(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<StoredEvaluation>, StoreError> {
@@ -269,7 +270,7 @@ pub async fn insert_placement(
 
 /// Returns the component that placed a template's fields last.
 pub async fn placed_by(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     template: &TemplateId,
 ) -> Result<Option<Value>, StoreError> {

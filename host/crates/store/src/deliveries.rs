@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::SqlConnection;
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::outbox::Subscriptions;
 use super::page::PagedQuery;
@@ -130,7 +131,7 @@ async fn wanting(tx: &mut WriteTransaction, event: &Event) -> Result<Vec<Endpoin
 
 /// Returns an organization's active endpoints, with the events that they want.
 async fn active_endpoints(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
 ) -> Result<Subscriptions, StoreError> {
     // Not locked: an endpoint that is disabled meanwhile leaves deliveries, which `give_up_left_behind` ends.
@@ -177,7 +178,7 @@ async fn due_at(tx: &mut WriteTransaction, event: &Event) -> Result<Timestamp, S
 }
 
 async fn latest_event(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<Timestamp>, StoreError> {
@@ -261,7 +262,7 @@ const SELECT: &str =
          and a.attempt = webhook_delivery.attempts";
 
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &DeliveryId,
 ) -> Result<Option<Delivery>, StoreError> {
@@ -282,7 +283,7 @@ pub async fn get(
 /// Returns a page of the log of one of the organization's
 /// endpoints, newest first, and the total number.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     endpoint: &EndpointId,
     filter: &DeliveryFilter,
@@ -311,7 +312,7 @@ pub async fn list(
 
 /// Returns all attempts of a delivery, first to last.
 pub async fn attempts(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &DeliveryId,
 ) -> Result<Vec<DeliveryAttempt>, StoreError> {
@@ -336,7 +337,7 @@ pub async fn attempts(
 
 /// Returns the body of an event; none once it has been pruned.
 pub async fn body(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     event: &EventId,
 ) -> Result<Option<String>, StoreError> {
@@ -404,7 +405,7 @@ pub struct PendingDelivery {
 /// Returns the next `limit` pending deliveries of an endpoint in order of their due time, including
 /// those not yet due.
 pub async fn next(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     wanted: &OwnedEndpoint,
     limit: i64,
 ) -> Result<Vec<PendingDelivery>, StoreError> {
@@ -675,7 +676,7 @@ pub struct DueCounts {
 
 /// Counts the due deliveries of all organizations.
 pub async fn counts(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     now: Timestamp,
 ) -> Result<DueCounts, StoreError> {
     let row = sqlx::query(

@@ -1,6 +1,7 @@
 //! Texts about electronic records that signers were shown, and what the pages of signers delivered.
 
-use sqlx::{AnyConnection, Row as _};
+use crate::SqlConnection;
+use sqlx::Row as _;
 
 use super::row::RowColumns;
 use super::{StoreError, WriteTransaction};
@@ -87,7 +88,7 @@ pub async fn keep(
 
 /// Returns the text with this SHA-256, if the organization's signers were ever shown it.
 pub async fn body(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     sha256: &str,
 ) -> Result<Option<String>, StoreError> {
@@ -132,7 +133,7 @@ pub async fn delivered(
 
 /// Returns all that was delivered to a reader, with the time of the first delivery.
 pub async fn deliveries(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     reader: DocumentReader<'_>,
 ) -> Result<Vec<(DeliveredItem, Timestamp)>, StoreError> {
     // By person, and not only by place: a person who replaces the signer has seen nothing yet.

@@ -1,7 +1,8 @@
 //! Disputes about two records of one collateral or document, by the reference of their conflict.
 
+use crate::SqlConnection;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::row::{OwnedEnvelope, RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
@@ -40,7 +41,7 @@ pub struct ClaimSuspension {
 
 /// Returns a dispute.
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     reference: &DisputeId,
 ) -> Result<Option<Dispute>, StoreError> {
     let row = sqlx::query("select * from control_conflict where reference = $1")
@@ -69,7 +70,7 @@ pub async fn lock(
 
 /// Returns the disputes in which a side has made a statement, or a suspension was requested: first those that wait for a
 /// second operator, then the newest.
-pub async fn list(connection: &mut AnyConnection, limit: i64) -> Result<Vec<Dispute>, StoreError> {
+pub async fn list(connection: &mut SqlConnection, limit: i64) -> Result<Vec<Dispute>, StoreError> {
     // Other conflicts are only counted attempts, about which operators have nothing to decide.
     let rows = sqlx::query(
         "select * from control_conflict
@@ -86,7 +87,7 @@ pub async fn list(connection: &mut AnyConnection, limit: i64) -> Result<Vec<Disp
 
 /// Whether two records have met before.
 pub async fn have_met(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     record: &OwnedEnvelope,
     claim: &EnvelopeId,
 ) -> Result<bool, StoreError> {
@@ -134,7 +135,7 @@ pub async fn update(tx: &mut WriteTransaction, dispute: &Dispute) -> Result<(), 
 
 /// Whether the two records of a dispute share a fingerprint, which is suspended.
 pub async fn share_fingerprint(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     dispute: &Dispute,
     claimant: &OrgId,
 ) -> Result<bool, StoreError> {

@@ -1,7 +1,7 @@
 //! Download links: unguessable and expiring; those for
 //! an authoritative copy are good for one complete read.
 
-use sqlx::AnyConnection;
+use crate::SqlConnection;
 
 use super::StoreError;
 use super::row::RowColumns;
@@ -35,7 +35,7 @@ pub struct DownloadLink {
 }
 
 pub async fn insert(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     token: &LinkToken,
     link: &DownloadLink,
     now: Timestamp,
@@ -62,7 +62,7 @@ pub async fn insert(
 }
 
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     token: &LinkToken,
 ) -> Result<Option<DownloadLink>, StoreError> {
     let row = sqlx::query("select * from download_link where bucket = $1 and token_hash = $2")
@@ -93,7 +93,7 @@ pub async fn get(
 /// Ends the links to a file of a record, also those of downloads in progress: a broken one makes its link
 /// usable again.
 pub async fn expire(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
     file: LinkedFile,
@@ -118,7 +118,7 @@ pub async fn expire(
 /// Whether a link to a file of a record has been in use since a time, by a download that has not broken off.
 /// A crash leaves one in that state.
 pub async fn in_use(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     file: LinkedFile,
     since: Timestamp,
@@ -142,7 +142,7 @@ pub async fn in_use(
 
 /// Redeems a single-use link that is valid; returns true for only one of several concurrent calls.
 pub async fn redeem(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     token: &LinkToken,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
@@ -161,7 +161,7 @@ pub async fn redeem(
 }
 
 /// Makes a link usable again after an interrupted download.
-pub async fn release(connection: &mut AnyConnection, token: &LinkToken) -> Result<(), StoreError> {
+pub async fn release(connection: &mut SqlConnection, token: &LinkToken) -> Result<(), StoreError> {
     sqlx::query("update download_link set used_at = null where bucket = $1 and token_hash = $2")
         .bind(token.bucket())
         .bind(token.hash().as_str())

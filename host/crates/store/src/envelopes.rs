@@ -1,7 +1,8 @@
 //! Envelopes. Every write names the status it expects (compare-and-swap).
 
+use crate::SqlConnection;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::page::PagedQuery;
 use super::row::{RowColumns, file_json, json_text};
@@ -77,7 +78,7 @@ pub async fn insert(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<()
 }
 
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &EnvelopeId,
 ) -> Result<Option<Envelope>, StoreError> {
@@ -101,7 +102,7 @@ pub enum KeyedEnvelope {
 
 /// Reads an envelope and revalidates the cached key of the request, in one statement.
 pub async fn get_for_key(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     key: &ApiKeyRecord,
     id: &EnvelopeId,
 ) -> Result<KeyedEnvelope, StoreError> {
@@ -156,7 +157,7 @@ pub async fn lock(
 /// Returns the envelope of a provider's submission. A callback names neither organization nor
 /// envelope; the instance distinguishes submissions of two providers with the same id.
 pub async fn by_submission(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     instance: &str,
     submission: &str,
 ) -> Result<Option<Envelope>, StoreError> {
@@ -171,7 +172,7 @@ pub async fn by_submission(
 
 /// Returns a page of envelopes, newest first, and the total number.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     filter: &EnvelopeFilter,
     page: i64,
@@ -224,7 +225,7 @@ pub struct ExpiredEnvelope {
 
 /// Returns expired envelopes, oldest first, starting after `after`.
 pub async fn expiring(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     now: Timestamp,
     after: Option<&ExpiredEnvelope>,
     limit: i64,
@@ -284,7 +285,7 @@ pub async fn set_status(
 
 /// Sets the payment status.
 pub async fn set_payment(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     payment: PaymentStatus,
     now: Timestamp,
@@ -346,7 +347,7 @@ pub async fn set_sent(
 
 /// Writes the metadata of an envelope, with its row locked.
 pub async fn set_metadata(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<(), StoreError> {
     let changed = sqlx::query(
@@ -365,7 +366,7 @@ pub async fn set_metadata(
 
 /// Records another time at which an unfinished envelope expires.
 pub async fn set_expiry(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     expires_at: Timestamp,
     now: Timestamp,
@@ -388,7 +389,7 @@ pub async fn set_expiry(
 
 /// Records the template that the builder made from an envelope's document.
 pub async fn set_template(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     template: &Template,
     now: Timestamp,
@@ -411,7 +412,7 @@ pub async fn set_template(
 
 /// Records whether an envelope is vaulted automatically, and who consented.
 pub async fn set_vault_consent(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     now: Timestamp,
 ) -> Result<(), StoreError> {

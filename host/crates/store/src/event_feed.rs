@@ -4,7 +4,8 @@
 //! be after that of a later id. So a reader of the feed first gives places to events that have none: each is behind all
 //! places that any reader has seen.
 
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use crate::SqlConnection;
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -13,7 +14,7 @@ use holdfast_domain::id::{EventId, OrgId};
 
 /// Returns the latest event that has a place.
 pub async fn latest(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
 ) -> Result<Option<EventId>, StoreError> {
     let row = sqlx::query(
@@ -30,7 +31,7 @@ pub async fn latest(
 
 /// Whether an event after `from` has no place. Events before it were visible when the last place was given.
 pub async fn lacks_places(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     from: &EventId,
 ) -> Result<bool, StoreError> {
@@ -92,7 +93,7 @@ pub async fn place(
 
 /// Returns the place of an event.
 pub async fn position(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     event: &EventId,
 ) -> Result<Option<i64>, StoreError> {
@@ -110,7 +111,7 @@ pub async fn position(
 
 /// Whether the organization has, or had, an event.
 pub async fn is_known(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     event: &EventId,
 ) -> Result<bool, StoreError> {
@@ -129,7 +130,7 @@ pub async fn is_known(
 
 /// Whether an event behind a place has lost its body. Events from `kept` on have theirs.
 pub async fn has_gap(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     position: i64,
     kept: &EventId,
@@ -162,7 +163,7 @@ pub enum FeedPart {
 
 /// Returns bodies of events of these types, or of all.
 pub async fn bodies(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     part: &FeedPart,
     types: &[EventType],

@@ -1,6 +1,7 @@
 //! Transactional outbox of events.
 
-use sqlx::{AnyConnection, Row as _};
+use crate::SqlConnection;
+use sqlx::Row as _;
 
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::event::Event;
@@ -14,7 +15,7 @@ pub fn insert(tx: &mut WriteTransaction, event: &Event) {
 
 /// Returns the bodies of an envelope's events, oldest first.
 pub async fn bodies(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Vec<String>, StoreError> {

@@ -1,7 +1,8 @@
 //! Fingerprints of records, and refused acts with records that are registered twice. Comparisons span
 //! all organizations.
 
-use sqlx::{AnyConnection, Row as _};
+use crate::SqlConnection;
+use sqlx::Row as _;
 
 use super::row::{OwnedEnvelope, RowColumns};
 use super::{StoreError, WriteTransaction};
@@ -35,7 +36,7 @@ pub struct OtherRecord {
 }
 
 /// Returns the sealed key of the fingerprints.
-pub async fn key(connection: &mut AnyConnection) -> Result<Option<String>, StoreError> {
+pub async fn key(connection: &mut SqlConnection) -> Result<Option<String>, StoreError> {
     let row = sqlx::query("select sealed from fingerprint_key where bucket = 0 and key_id = '1'")
         .fetch_optional(connection)
         .await?;
@@ -82,7 +83,7 @@ pub async fn insert(
 
 /// Whether a record has fingerprints of its document.
 pub async fn has_document(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<bool, StoreError> {
     let row = sqlx::query(
@@ -121,7 +122,7 @@ pub async fn lock(tx: &mut WriteTransaction, record: &ControlRecord) -> Result<(
 /// if they are equal; and records that one transfer passes on stay in one hand. Claims that operators have suspended do
 /// not count. Those that are not outranked come first; `signed_here` is about this record.
 pub async fn other_records(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     before: &ControlRecord,
     record: &ControlRecord,
     controller: &OrgId,
@@ -189,7 +190,7 @@ pub async fn other_records(
 
 /// Counts the declared collateral of documents that were signed elsewhere, of an organization since `since`.
 pub async fn unsigned_claims(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     since: Timestamp,
 ) -> Result<i64, StoreError> {

@@ -1,6 +1,6 @@
 //! Responses stored under idempotency keys.
 
-use sqlx::AnyConnection;
+use crate::SqlConnection;
 use sqlx::any::{Any, AnyArguments};
 use sqlx::query::Query;
 
@@ -37,7 +37,7 @@ fn keyed<'q>(sql: &'static str, key: &'q RequestKey) -> Query<'q, Any, AnyArgume
 }
 
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     key: &RequestKey,
 ) -> Result<Option<IdempotentResponse>, StoreError> {
     let row = keyed(
@@ -71,7 +71,7 @@ pub async fn get(
 /// Claims the key for a request, replacing an expired row if `replaced` is given. Returns false if
 /// a concurrent request was faster.
 pub async fn claim(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     key: &RequestKey,
     fingerprint: &str,
     claim: &str,
@@ -110,7 +110,7 @@ pub async fn claim(
 
 /// Stores the response, in the transaction of the change it describes.
 pub async fn settle(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     key: &RequestKey,
     claim: &str,
     status: u16,
@@ -134,7 +134,7 @@ pub async fn settle(
 
 /// Releases the key of a request that changed nothing.
 pub async fn release(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     key: &RequestKey,
     claim: &str,
 ) -> Result<(), StoreError> {
@@ -153,7 +153,7 @@ pub async fn release(
 }
 
 /// Deletes rows created before `before`.
-pub async fn forget(connection: &mut AnyConnection, before: Timestamp) -> Result<(), StoreError> {
+pub async fn forget(connection: &mut SqlConnection, before: Timestamp) -> Result<(), StoreError> {
     sqlx::query("delete from idempotency where created_at < $1")
         .bind(before.to_string())
         .execute(connection)

@@ -1,6 +1,7 @@
 //! What the operator sees of the whole installation.
 
-use sqlx::{AnyConnection, Row as _};
+use crate::SqlConnection;
+use sqlx::Row as _;
 
 use super::StoreError;
 use super::row::RowColumns;
@@ -25,7 +26,7 @@ pub struct OrganizationSize {
 
 /// Returns all organizations, the largest first.
 pub async fn organizations(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     limit: i64,
 ) -> Result<Vec<OrganizationSize>, StoreError> {
     // Kept numbers, because counting would read all envelopes. Test
@@ -67,7 +68,7 @@ pub struct BucketSize {
 }
 
 /// Returns the buckets that have organizations.
-pub async fn buckets(connection: &mut AnyConnection) -> Result<Vec<BucketSize>, StoreError> {
+pub async fn buckets(connection: &mut SqlConnection) -> Result<Vec<BucketSize>, StoreError> {
     let rows = sqlx::query(
         "select bucket, count(*) as organizations from organization where org_id not like 'org_test_%' group by bucket order by bucket",
     )
@@ -95,7 +96,7 @@ pub struct FailingJob {
 
 /// Returns jobs that failed at their last attempt, those with most attempts first.
 pub async fn failing_jobs(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     limit: i64,
 ) -> Result<Vec<FailingJob>, StoreError> {
     // A job that waits for its next attempt is listed, too: operators can act before it gives up.
@@ -129,7 +130,7 @@ pub async fn failing_jobs(
 
 /// Returns the chore rows with a name that begins with `kind`: the rest of the name, and the time.
 pub async fn signs(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     kind: &str,
 ) -> Result<Vec<(String, Timestamp)>, StoreError> {
     // The prefixes are constants of this module without wildcards of `like`.
@@ -153,7 +154,7 @@ pub async fn signs(
 
 /// Returns how many envelopes of an organization were created, and how many stored in the vault, within a time.
 pub async fn envelopes_of(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     from: Timestamp,
     to: Timestamp,

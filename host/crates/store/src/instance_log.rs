@@ -1,6 +1,6 @@
 //! Log of organizations' provider instances.
 
-use sqlx::AnyConnection;
+use crate::SqlConnection;
 use sqlx::any::AnyRow;
 
 use super::row::RowColumns;
@@ -67,7 +67,7 @@ pub async fn delete_before(tx: &mut WriteTransaction, at: Timestamp) -> Result<(
 
 /// Lists the lines of an organization's instances in a slot, or of one of them, newest first.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     slot: Slot,
     instance: Option<&str>,

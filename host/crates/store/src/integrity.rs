@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use crate::SqlConnection;
 use serde::de::DeserializeOwned;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::claims::RowClaim;
 use super::row::{OwnedEnvelope, RowColumns};
@@ -68,7 +69,7 @@ pub async fn claim(
 
 /// Returns the problems that the last check recorded, as text.
 pub async fn problems(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     due: &OwnedEnvelope,
 ) -> Result<Option<String>, StoreError> {
     let row =
@@ -129,7 +130,7 @@ pub async fn make_due(
 
 /// Returns the envelopes with problems, and the problems.
 pub async fn with_problems<T: DeserializeOwned>(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
 ) -> Result<Vec<(EnvelopeId, T)>, StoreError> {
     let rows = sqlx::query(
         "select envelope_id, problems from integrity_check where problems is not null
@@ -157,7 +158,7 @@ pub struct EnvelopeProblems<T> {
 
 /// Returns the envelopes of an organization with problems, newest first, or those behind one.
 pub async fn problems_of<T: DeserializeOwned>(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     after: Option<&EnvelopeId>,
     limit: i64,
@@ -204,7 +205,7 @@ pub struct VaultedRecord {
 
 /// Returns custodians and last checks of records.
 pub async fn of_records(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     ids: &[&EnvelopeId],
 ) -> Result<HashMap<EnvelopeId, VaultedRecord>, StoreError> {
@@ -250,7 +251,7 @@ pub async fn of_records(
 
 /// Returns the progress of the checks since `since`.
 pub async fn progress(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     since: Timestamp,
 ) -> Result<IntegrityProgress, StoreError> {
     let row = sqlx::query(

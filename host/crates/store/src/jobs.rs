@@ -6,8 +6,9 @@
 
 use std::time::Duration;
 
+use crate::SqlConnection;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::claims::RowClaim;
 use super::row::{RowColumns, json_text};
@@ -214,7 +215,7 @@ pub struct JobCounts {
 
 /// Counts the jobs of all organizations.
 pub async fn counts(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     now: Timestamp,
 ) -> Result<JobCounts, StoreError> {
     let row = sqlx::query(

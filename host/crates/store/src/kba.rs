@@ -1,6 +1,6 @@
 //! Identity check sessions of signers, and their billing.
 
-use sqlx::AnyConnection;
+use crate::SqlConnection;
 use sqlx::any::AnyRow;
 
 use super::row::RowColumns;
@@ -39,7 +39,7 @@ pub async fn insert(tx: &mut WriteTransaction, session: &KbaSession) -> Result<(
 
 /// Returns all sessions of an envelope, oldest first.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Vec<KbaSession>, StoreError> {
@@ -60,7 +60,7 @@ pub async fn list(
 /// Returns the sessions of one signer, oldest first,
 /// without those of a person replaced by this signer.
 pub async fn of_signer(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     signer: &Signer,
 ) -> Result<Vec<KbaSession>, StoreError> {
@@ -83,7 +83,7 @@ pub struct SignerBrowser {
 
 /// Returns the browsers of one signer, without those of a person replaced by this signer.
 pub async fn browsers(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     signer: &Signer,
 ) -> Result<Vec<SignerBrowser>, StoreError> {
@@ -118,7 +118,7 @@ pub async fn browsers(
 /// Returns when signers of an envelope used another browser than the one that passed: e-mail
 /// addresses and times, oldest first.
 pub async fn rebound(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Vec<(String, Timestamp)>, StoreError> {
@@ -335,7 +335,7 @@ pub struct KbaUsage {
 /// Returns the sessions that ended from `from` to before `to`, by organization and outcome; of one organization, or of
 /// all.
 pub async fn usage(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: Option<&OrgId>,
     from: Timestamp,
     to: Timestamp,

@@ -1,7 +1,8 @@
 //! Custody ledger. Entries are appended in the transaction of the change they record.
 
+use crate::SqlConnection;
+use sqlx::Row as _;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, Row as _};
 
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction, owned};
@@ -57,7 +58,7 @@ pub(super) fn begin(tx: &mut WriteTransaction, org: &OrgId, of: &impl LedgerChai
 }
 
 async fn last(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     bucket: i64,
     owner: &str,
     chain: &str,
@@ -77,7 +78,7 @@ async fn last(
 
 /// Returns the sequence number of the last entry; 0 if there is none.
 pub async fn last_sequence(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     of: &impl LedgerChain,
 ) -> Result<i64, StoreError> {
@@ -96,7 +97,7 @@ pub async fn last_sequence(
 
 /// Returns the last entry with this action, if there is one.
 pub async fn last_of(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     of: &impl LedgerChain,
     action: &str,
@@ -118,7 +119,7 @@ pub async fn last_of(
 
 /// Returns the whole chain, from the first entry on.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: Option<&OrgId>,
     of: &impl LedgerChain,
 ) -> Result<Vec<LedgerEntry>, StoreError> {
@@ -139,7 +140,7 @@ pub async fn list(
 
 /// Returns up to `limit` entries behind one, in order.
 pub async fn behind(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     of: &impl LedgerChain,
     sequence: i64,
@@ -169,7 +170,7 @@ pub struct LedgerPosition {
 
 /// Returns the newest entries of two chains together, each with its chain, or those before one.
 pub async fn newest_of(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     chains: [&str; 2],
     before: Option<&LedgerPosition>,

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::{Any, AnyConnection, AnyPool, Connection as _, Executor as _, Transaction};
+use sqlx::{Connection as _, Executor as _};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use holdfast_base::disk;
@@ -24,14 +24,17 @@ use holdfast_domain::id::OrgId;
 use holdfast_domain::priority::PriorityClass;
 
 mod claims;
+mod connection;
 mod dialect;
 mod migrate;
 mod outbox;
 mod page;
 mod readers;
 pub mod row;
+mod sqlite;
 mod turns;
 mod wakeups;
+mod writers;
 
 pub mod access_codes;
 pub mod api_keys;
@@ -89,14 +92,18 @@ pub mod vault;
 pub mod views;
 pub mod webhooks;
 
+use connection::ConnectionOf;
+pub use connection::SqlConnection;
 use counts::CountChanges;
 pub use dialect::SqlDialect;
 use outbox::OutboxRows;
 pub use readers::ReadConnection;
 use readers::ReaderPool;
+use sqlite::SqliteFile;
 use turns::{WriterQueue, WriterTurn};
 pub use wakeups::run as share_wakeups;
 use webhooks::OwnedEndpoint;
+use writers::{OpenTransaction, SqliteWriter, WriterPool};
 
 /// Error of the database.
 #[derive(Debug, thiserror::Error)]
@@ -183,6 +190,9 @@ impl StoreError {
     }
 }
 
+/// Number of connections that read.
+const READERS: u32 = 8;
+
 /// Number of connections for look-ups of unknown credentials.
 pub const STRANGERS: u32 = 2;
 
@@ -207,11 +217,10 @@ pub struct Store {
     /// Connections for look-ups of credentials that this node does not know, so that guesses never
     /// take those of known callers.
     strangers: ReaderPool,
-    /// SQLite has a single writer.
-    writers: AnyPool,
+    writers: WriterPool,
     /// Connections for work that must not wait behind requests: a separate pool on PostgreSQL, the
-    /// writer pool on SQLite, where urgent work takes the next turn.
-    urgent: AnyPool,
+    /// writer on SQLite, where urgent work takes the next turn.
+    urgent: WriterPool,
     dialect: SqlDialect,
     /// Queue for the single writer (SQLite only).
     turns: Option<WriterQueue>,
@@ -248,66 +257,70 @@ struct FreshEndpointSet {
     added: Notify,
 }
 
+/// Options of a pool of connections to PostgreSQL.
+fn server_pool(connections: u32) -> AnyPoolOptions {
+    let dialect = SqlDialect::Postgres;
+    AnyPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        // sqlx's reaper of idle connections can count below zero and then spins
+        // (transact-rs/sqlx#3645), so connections expire when they are released instead.
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .after_release(|_, about| {
+            let is_worn = about.age > CONNECTION_LIFETIME;
+            Box::pin(async move { Ok(!is_worn) })
+        })
+        .test_before_acquire(true)
+        // After a failed commit, a connection counts as being in a transaction forever.
+        .before_acquire(|connection, _| {
+            let usable = !connection.is_in_transaction();
+            Box::pin(async move { Ok(usable) })
+        })
+        .after_connect(move |connection, _| {
+            Box::pin(async move {
+                for statement in dialect.session_statements() {
+                    connection.execute(*statement).await?;
+                }
+                Ok(())
+            })
+        })
+}
+
 impl Store {
     /// Connects, without migrating.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
-        sqlx::any::install_default_drivers();
         let dialect = SqlDialect::of(url);
         let url: Arc<str> = dialect.connect_url(url).into();
-        let options = AnyConnectOptions::from_str(&url)?;
-        let pool = |connections: u32| {
-            AnyPoolOptions::new()
-                .max_connections(connections)
-                .acquire_timeout(ACQUIRE_TIMEOUT)
-                // sqlx's reaper of idle connections can count below zero and then spins
-                // (transact-rs/sqlx#3645), so connections expire when they are released instead.
-                .idle_timeout(None)
-                .max_lifetime(None)
-                .after_release(move |_, about| {
-                    let worn = dialect == SqlDialect::Postgres && about.age > CONNECTION_LIFETIME;
-                    Box::pin(async move { Ok(!worn) })
-                })
-                // A connection to a local file does not break while idle.
-                .test_before_acquire(dialect == SqlDialect::Postgres)
-                // After a failed commit, a connection counts as being in a transaction forever.
-                .before_acquire(|connection, _| {
-                    let usable = !connection.is_in_transaction();
-                    Box::pin(async move { Ok(usable) })
-                })
-                .after_connect(move |connection, _| {
-                    Box::pin(async move {
-                        for statement in dialect.session_statements() {
-                            connection.execute(*statement).await?;
-                        }
-                        Ok(())
-                    })
-                })
-        };
-
-        if dialect == SqlDialect::Sqlite {
-            // A pool repeats a failure, and then reports only a timeout: a damaged file has to be named.
-            let mut first = AnyConnection::connect_with(&options).await?;
-            for statement in dialect.session_statements() {
-                first.execute(*statement).await?;
-            }
-        }
-
-        let readers = pool(8).connect_with(options.clone()).await?;
-        let strangers = pool(STRANGERS).connect_lazy_with(options.clone());
-        let (writers, urgent) = match dialect {
+        let (readers, strangers, writers, urgent) = match dialect {
             SqlDialect::Sqlite => {
-                let writers = pool(1).connect_with(options).await?;
-                (writers.clone(), writers)
+                let file = SqliteFile::parse(&url)?;
+                let readers = ReaderPool::of_file(file.clone(), READERS);
+                // Opens the file now: a damaged one has to be named at the start.
+                drop(readers.acquire().await?);
+                let strangers = ReaderPool::of_file(file.clone(), STRANGERS);
+                let writers = WriterPool::Sqlite(Arc::new(SqliteWriter::new(file)));
+                (readers, strangers, writers.clone(), writers)
             }
-            SqlDialect::Postgres => (
-                pool(12).connect_with(options.clone()).await?,
-                pool(4).connect_with(options).await?,
-            ),
+            SqlDialect::Postgres => {
+                sqlx::any::install_default_drivers();
+                let options = AnyConnectOptions::from_str(&url)?;
+                let readers = server_pool(READERS).connect_with(options.clone()).await?;
+                let strangers = server_pool(STRANGERS).connect_lazy_with(options.clone());
+                let writers = server_pool(12).connect_with(options.clone()).await?;
+                let urgent = server_pool(4).connect_with(options).await?;
+                (
+                    ReaderPool::of_pool(readers),
+                    ReaderPool::of_pool(strangers),
+                    WriterPool::Pool(writers),
+                    WriterPool::Pool(urgent),
+                )
+            }
         };
 
         Ok(Self {
-            readers: ReaderPool::new(readers, dialect == SqlDialect::Postgres),
-            strangers: ReaderPool::new(strangers, dialect == SqlDialect::Postgres),
+            readers,
+            strangers,
             writers,
             urgent,
             dialect,
@@ -411,9 +424,12 @@ impl Store {
     /// Returns a connection for reading, even if requests use up the others.
     pub async fn read_urgently(&self) -> Result<ReadConnection, StoreError> {
         // SQLite readers never wait for requests that write, so its readers are good enough.
-        Ok(match self.dialect {
-            SqlDialect::Sqlite => self.readers.acquire().await?,
-            SqlDialect::Postgres => ReadConnection::unkept(self.urgent.acquire().await?),
+        Ok(match &self.urgent {
+            WriterPool::Sqlite(_) => self.readers.acquire().await?,
+            WriterPool::Pool(pool) => {
+                let connection = ConnectionOf::Pool(pool.acquire().await?);
+                ReadConnection::unkept(SqlConnection(connection))
+            }
         })
     }
 
@@ -430,7 +446,7 @@ impl Store {
 
     async fn begin_in(
         &self,
-        pool: &AnyPool,
+        pool: &WriterPool,
         priority: PriorityClass,
     ) -> Result<WriteTransaction, StoreError> {
         // Batch work leaves most of the writing connections to requests.
@@ -449,7 +465,7 @@ impl Store {
         };
 
         // The turn comes first: waiting writers must queue by priority, not in the pool.
-        let inner = pool.begin_with(self.dialect.begin_write()).await?;
+        let inner = pool.begin().await?;
         Ok(WriteTransaction {
             inner,
             dialect: self.dialect,
@@ -508,7 +524,7 @@ impl Store {
 
 /// Write transaction; dropping it without [`WriteTransaction::commit`] rolls it back.
 pub struct WriteTransaction {
-    inner: Transaction<'static, Any>,
+    inner: OpenTransaction,
     dialect: SqlDialect,
     work: Arc<Notify>,
     added_jobs: bool,
@@ -615,15 +631,15 @@ fn abort_on_io_error(dialect: SqlDialect, error: &sqlx::Error) {
 }
 
 impl Deref for WriteTransaction {
-    type Target = AnyConnection;
+    type Target = SqlConnection;
 
-    fn deref(&self) -> &AnyConnection {
+    fn deref(&self) -> &SqlConnection {
         &self.inner
     }
 }
 
 impl DerefMut for WriteTransaction {
-    fn deref_mut(&mut self) -> &mut AnyConnection {
+    fn deref_mut(&mut self) -> &mut SqlConnection {
         &mut self.inner
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! These tables belong to the whole installation and contain hashes only.
 
+use crate::SqlConnection;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::outbox::placeholders;
 use super::row::RowColumns;
@@ -47,7 +48,7 @@ pub struct PendingLeaf {
 }
 
 /// Returns whether any entry is pending.
-pub async fn any_pending(connection: &mut AnyConnection) -> Result<bool, StoreError> {
+pub async fn any_pending(connection: &mut SqlConnection) -> Result<bool, StoreError> {
     let found = sqlx::query("select sequence from ledger_pending limit 1")
         .fetch_optional(connection)
         .await?;
@@ -55,7 +56,7 @@ pub async fn any_pending(connection: &mut AnyConnection) -> Result<bool, StoreEr
 }
 
 /// Returns the number of pending entries.
-pub async fn pending_count(connection: &mut AnyConnection) -> Result<i64, StoreError> {
+pub async fn pending_count(connection: &mut SqlConnection) -> Result<i64, StoreError> {
     let row = sqlx::query("select count(*) as waiting from ledger_pending")
         .fetch_one(connection)
         .await?;
@@ -148,7 +149,7 @@ pub async fn forget_lease(store: &Store) -> Result<(), StoreError> {
 }
 
 /// Returns the head; none before the first entry.
-pub async fn head(connection: &mut AnyConnection) -> Result<Option<LogState>, StoreError> {
+pub async fn head(connection: &mut SqlConnection) -> Result<Option<LogState>, StoreError> {
     let row = sqlx::query("select * from ledger_log where log_id = $1")
         .bind(LOG)
         .fetch_optional(connection)
@@ -167,7 +168,7 @@ pub async fn locked(tx: &mut WriteTransaction) -> Result<Option<LogState>, Store
 }
 
 /// Returns the key successions of the log as signed notes, oldest first.
-pub async fn successions(connection: &mut AnyConnection) -> Result<Vec<String>, StoreError> {
+pub async fn successions(connection: &mut SqlConnection) -> Result<Vec<String>, StoreError> {
     let rows = sqlx::query("select note from log_key_succession order by position")
         .fetch_all(connection)
         .await?;
@@ -194,7 +195,7 @@ pub async fn add_succession(
 }
 
 /// Returns the head's signed note.
-pub async fn checkpoint(connection: &mut AnyConnection) -> Result<Option<String>, StoreError> {
+pub async fn checkpoint(connection: &mut SqlConnection) -> Result<Option<String>, StoreError> {
     Ok(head(connection).await?.and_then(|head| head.checkpoint))
 }
 
@@ -280,7 +281,7 @@ pub async fn place(
 
 /// Returns the log positions of a ledger's entries: sequence and leaf index, in order.
 pub async fn places(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: Option<&OrgId>,
     of: &impl LedgerChain,
 ) -> Result<Vec<(i64, u64)>, StoreError> {
@@ -289,7 +290,7 @@ pub async fn places(
 
 /// Returns up to `limit` log positions of entries behind one: sequence and leaf index, in order.
 pub async fn places_behind(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: Option<&OrgId>,
     of: &impl LedgerChain,
     sequence: i64,
@@ -316,7 +317,7 @@ pub async fn places_behind(
 
 /// Returns those of these tiles that exist.
 pub async fn tiles(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     ids: impl IntoIterator<Item = TileId>,
 ) -> Result<TileReader, StoreError> {
     let mut tiles = TileReader::default();

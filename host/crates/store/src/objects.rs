@@ -3,14 +3,14 @@
 //! Rows store a file as JSON that contains its key, so keys are searched as substrings with `like`.
 //! Underscores in a key match any character, which can only produce false positives.
 
-use sqlx::AnyConnection;
+use crate::SqlConnection;
 
 use super::StoreError;
 use holdfast_domain::id::OrgId;
 
 /// Returns whether the organization exists in this database. Objects of unknown organizations
 /// belong to another installation, or this is the wrong database.
-pub async fn knows(connection: &mut AnyConnection, org: &OrgId) -> Result<bool, StoreError> {
+pub async fn knows(connection: &mut SqlConnection, org: &OrgId) -> Result<bool, StoreError> {
     let found = sqlx::query("select org_id from organization where bucket = $1 and org_id = $2")
         .bind(org.bucket())
         .bind(org.as_str())
@@ -27,7 +27,7 @@ pub async fn knows(connection: &mut AnyConnection, org: &OrgId) -> Result<bool, 
 /// all of theirs are kept. Files scheduled for a job of the kind `removal` are left to that job,
 /// which checks first what replaced them.
 pub async fn envelope_wants(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &str,
     key: &str,
@@ -64,7 +64,7 @@ pub async fn envelope_wants(
 
 /// Returns whether a template's document is still referenced.
 pub async fn template_wants(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     key: &str,
 ) -> Result<bool, StoreError> {
@@ -83,7 +83,7 @@ pub async fn template_wants(
 
 /// Returns whether a document of the signing room is still referenced.
 pub async fn room_wants(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     key: &str,
 ) -> Result<bool, StoreError> {

@@ -1,8 +1,9 @@
 //! Organizations.
 
+use crate::SqlConnection;
 use futures::TryStreamExt as _;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
@@ -11,7 +12,7 @@ use holdfast_domain::organization::Organization;
 use holdfast_domain::party_name;
 
 pub async fn insert(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     organization: &Organization,
 ) -> Result<(), StoreError> {
     sqlx::query(
@@ -30,7 +31,7 @@ pub async fn insert(
 }
 
 /// Whether an organization has a name that looks like this one. Reads all names; the callers limit the number of questions.
-pub async fn is_name_taken(connection: &mut AnyConnection, name: &str) -> Result<bool, StoreError> {
+pub async fn is_name_taken(connection: &mut SqlConnection, name: &str) -> Result<bool, StoreError> {
     // No index finds names that look alike. The rows are streamed, so that not all names are in memory.
     let mut rows = sqlx::query("select name from organization").fetch(connection);
     while let Some(row) = rows.try_next().await? {
@@ -42,7 +43,7 @@ pub async fn is_name_taken(connection: &mut AnyConnection, name: &str) -> Result
 }
 
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
 ) -> Result<Option<Organization>, StoreError> {
     sqlx::query("select * from organization where bucket = $1 and org_id = $2")
@@ -70,7 +71,7 @@ pub async fn lock(tx: &mut WriteTransaction, org: &OrgId) -> Result<(), StoreErr
     Ok(())
 }
 
-pub async fn list(connection: &mut AnyConnection) -> Result<Vec<Organization>, StoreError> {
+pub async fn list(connection: &mut SqlConnection) -> Result<Vec<Organization>, StoreError> {
     sqlx::query("select * from organization order by org_id")
         .fetch_all(connection)
         .await?
@@ -127,7 +128,7 @@ pub async fn set_sign_on_secret(
 
 /// Returns the sealed secret of the client at the organization's issuer.
 pub async fn sign_on_secret(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
 ) -> Result<Option<String>, StoreError> {
     let row =

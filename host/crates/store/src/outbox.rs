@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 
+use crate::SqlConnection;
 use sqlx::any::AnyArguments;
 use sqlx::query::Query;
-use sqlx::{Any, AnyConnection, AssertSqlSafe, Database as _, Sqlite};
+use sqlx::{Any, AssertSqlSafe};
 
 use super::StoreError;
 use super::deliveries::Delivery;
@@ -40,7 +41,7 @@ pub(super) struct OutboxRows {
 
 impl OutboxRows {
     /// Adds the rows.
-    pub async fn add(&self, connection: &mut AnyConnection) -> Result<(), StoreError> {
+    pub async fn add(&self, connection: &mut SqlConnection) -> Result<(), StoreError> {
         // One statement per table, however many rows: each
         // statement crosses to the connection's thread and back.
         insert(
@@ -104,7 +105,7 @@ impl OutboxRows {
 
 /// Inserts rows. `into` names the table and its columns; `bind` binds the columns of a row.
 async fn insert<'q, R>(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     into: &str,
     rows: &'q [R],
     bind: impl Fn(Query<'q, Any, AnyArguments>, &'q R) -> Query<'q, Any, AnyArguments>,
@@ -129,8 +130,8 @@ async fn insert<'q, R>(
 
 /// Returns parameters for rows of a statement, which has no others: `($1, $2), ($3, $4)`. SQLite's are not named: it
 /// looks a name up among all of them, which takes longer than most inserts for hundreds of parameters.
-pub(super) fn placeholders(connection: &AnyConnection, columns: usize, rows: usize) -> String {
-    let named = connection.backend_name() != Sqlite::NAME;
+pub(super) fn placeholders(connection: &SqlConnection, columns: usize, rows: usize) -> String {
+    let named = !connection.is_sqlite();
     let mut text = String::with_capacity(rows * columns * 6);
     for row in 0..rows {
         text.push_str(if row == 0 { "(" } else { ", (" });

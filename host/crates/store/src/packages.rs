@@ -1,6 +1,6 @@
 //! Packages of templates.
 
-use sqlx::AnyConnection;
+use crate::SqlConnection;
 use sqlx::any::AnyRow;
 
 use super::StoreError;
@@ -10,7 +10,7 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{OrgId, PackageId};
 use holdfast_domain::package::Package;
 
-pub async fn insert(connection: &mut AnyConnection, package: &Package) -> Result<(), StoreError> {
+pub async fn insert(connection: &mut SqlConnection, package: &Package) -> Result<(), StoreError> {
     sqlx::query(
         "insert into document_package (bucket, package_id, org_id, name, template_ids, created_at,
              updated_at)
@@ -30,7 +30,7 @@ pub async fn insert(connection: &mut AnyConnection, package: &Package) -> Result
 }
 
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &PackageId,
 ) -> Result<Option<Package>, StoreError> {
@@ -48,7 +48,7 @@ pub async fn get(
 
 /// Returns a page of packages, newest first, and the total number.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     page: i64,
     limit: i64,
@@ -68,7 +68,7 @@ pub async fn list(
 
 /// Replaces name and members, expecting those of `before` (compare-and-swap).
 pub async fn replace(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     before: &Package,
     after: &Package,
     now: Timestamp,

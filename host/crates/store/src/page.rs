@@ -1,7 +1,8 @@
 //! Paged lists, newest first.
 
+use crate::SqlConnection;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::StoreError;
 
@@ -23,7 +24,7 @@ impl PagedQuery<'_> {
     /// Returns the rows of a page, counted from 1, and the total number.
     pub async fn page(
         &self,
-        connection: &mut AnyConnection,
+        connection: &mut SqlConnection,
         page: i64,
         limit: i64,
     ) -> Result<(Vec<AnyRow>, i64), StoreError> {
@@ -48,7 +49,7 @@ impl PagedQuery<'_> {
     /// Returns the rows of a page.
     pub async fn rows(
         &self,
-        connection: &mut AnyConnection,
+        connection: &mut SqlConnection,
         page: i64,
         limit: i64,
     ) -> Result<Vec<AnyRow>, StoreError> {

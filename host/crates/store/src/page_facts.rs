@@ -1,8 +1,9 @@
 //! Pages of documents by the document's hash, as one component read them.
 
+use crate::SqlConnection;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sqlx::{AnyConnection, Row as _};
+use sqlx::Row as _;
 
 use super::row::json_text;
 use super::{StoreError, WriteTransaction};
@@ -46,7 +47,7 @@ pub async fn keep(
 
 /// Returns the pages of a document as this component read them; none if they cannot be decoded.
 pub async fn get<T: DeserializeOwned>(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     sha256: &str,
     component: &str,
@@ -69,7 +70,7 @@ pub async fn get<T: DeserializeOwned>(
 }
 
 /// Deletes the rows that were kept before `before`.
-pub async fn forget(connection: &mut AnyConnection, before: Timestamp) -> Result<(), StoreError> {
+pub async fn forget(connection: &mut SqlConnection, before: Timestamp) -> Result<(), StoreError> {
     sqlx::query("delete from page_facts where kept_at < $1")
         .bind(before.to_string())
         .execute(connection)

@@ -1,7 +1,8 @@
 //! Invitations of parties. A row is in the bucket of the inviting organization; the party knows only its id.
 
+use crate::SqlConnection;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::row::RowColumns;
 use super::{StoreError, WriteTransaction};
@@ -53,7 +54,7 @@ pub async fn insert_refused(
 
 /// Counts the invitations that an organization has made since `since`, and those that were refused.
 pub async fn count_since(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     since: Timestamp,
 ) -> Result<i64, StoreError> {
@@ -71,7 +72,7 @@ pub async fn count_since(
 }
 
 /// Whether an organization was made by an invitation.
-pub async fn was_invited(connection: &mut AnyConnection, org: &OrgId) -> Result<bool, StoreError> {
+pub async fn was_invited(connection: &mut SqlConnection, org: &OrgId) -> Result<bool, StoreError> {
     // The row is in the bucket of the inviting organization, which the caller does not know.
     let row = sqlx::query("select invitation_id from party_invitation where party_id = $1")
         .bind(org.as_str())
@@ -82,7 +83,7 @@ pub async fn was_invited(connection: &mut AnyConnection, org: &OrgId) -> Result<
 
 /// Returns an invitation by any organization.
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     id: &InvitationId,
 ) -> Result<Option<PartyInvitation>, StoreError> {
     let row = sqlx::query("select * from party_invitation where invitation_id = $1")

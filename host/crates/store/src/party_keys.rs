@@ -1,6 +1,6 @@
 //! Keys of parties, and the nonces of the statements that they signed.
 
-use sqlx::AnyConnection;
+use crate::SqlConnection;
 use sqlx::any::AnyRow;
 
 use super::envelopes::one_row;
@@ -37,7 +37,7 @@ pub async fn insert(tx: &mut WriteTransaction, key: &PartyKey) -> Result<(), Sto
 
 /// Lists all keys of an organization, revoked ones too, oldest first.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
 ) -> Result<Vec<PartyKey>, StoreError> {
     // A party that ever had a key has to sign: without the revoked
@@ -109,7 +109,7 @@ pub async fn request(
 
 /// Lists the requests of an organization since a time, oldest first.
 pub async fn requests(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     since: Timestamp,
 ) -> Result<Vec<PartyKeyRequest>, StoreError> {

@@ -1,6 +1,6 @@
 //! Passkeys of users.
 
-use sqlx::AnyConnection;
+use crate::SqlConnection;
 use sqlx::any::AnyRow;
 
 use super::envelopes::one_row;
@@ -36,7 +36,7 @@ pub async fn insert(tx: &mut WriteTransaction, passkey: &Passkey) -> Result<(), 
 }
 
 /// Lists the passkeys of a user, oldest first.
-pub async fn list(connection: &mut AnyConnection, user: &User) -> Result<Vec<Passkey>, StoreError> {
+pub async fn list(connection: &mut SqlConnection, user: &User) -> Result<Vec<Passkey>, StoreError> {
     sqlx::query(
         "select * from passkey where bucket = $1 and org_id = $2 and user_id = $3
          order by passkey_id",
@@ -53,7 +53,7 @@ pub async fn list(connection: &mut AnyConnection, user: &User) -> Result<Vec<Pas
 
 /// Returns the passkey with a credential, of any organization; who signs in knows only the credential.
 pub async fn of_credential(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     credential_id: &str,
 ) -> Result<Option<Passkey>, StoreError> {
     sqlx::query("select * from passkey where credential_id = $1")

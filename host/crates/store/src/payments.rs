@@ -1,6 +1,6 @@
 //! Payments of envelopes and their status.
 
-use sqlx::AnyConnection;
+use crate::SqlConnection;
 
 use super::claims::RowClaim;
 use super::row::{OwnedEnvelope, RowColumns};
@@ -27,7 +27,7 @@ pub struct EnvelopePayment {
 
 /// Adds the payment required before the envelope can be vaulted.
 pub async fn insert(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     payment: &PaymentSettings,
     own: bool,
@@ -61,7 +61,7 @@ fn cents(amount: u64) -> i64 {
 
 /// Returns an envelope's payment.
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<EnvelopePayment>, StoreError> {
@@ -78,7 +78,7 @@ pub async fn get(
 
 /// Returns the payment with this id at a provider.
 pub async fn by_intent(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     instance: &str,
     intent: &str,
 ) -> Result<Option<EnvelopePayment>, StoreError> {

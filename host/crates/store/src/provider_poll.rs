@@ -1,6 +1,7 @@
 //! Polling of open envelopes at their providers: which is due, and what the last poll found.
 
-use sqlx::{AnyConnection, Row as _};
+use crate::SqlConnection;
+use sqlx::Row as _;
 
 use super::claims::RowClaim;
 use super::row::{OwnedEnvelope, RowColumns};
@@ -42,7 +43,7 @@ pub async fn claim(
 
 /// Returns the time of the last recorded poll.
 pub async fn looked_at(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<Option<Timestamp>, StoreError> {
     let row = sqlx::query("select looked_at from envelope where bucket = $1 and envelope_id = $2")

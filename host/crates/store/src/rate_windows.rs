@@ -1,6 +1,6 @@
 //! Rate limit windows of API keys, shared by all nodes.
 
-use sqlx::AnyConnection;
+use crate::SqlConnection;
 
 use super::StoreError;
 use super::row::RowColumns;
@@ -18,7 +18,7 @@ pub struct SharedWindow {
 /// Leases `share` requests in the current window, or in a new one if the current window began at or
 /// before `expired`.
 pub async fn lease(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     key: &ApiKeyRecord,
     share: i64,
     now: Timestamp,

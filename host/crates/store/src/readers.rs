@@ -1,36 +1,43 @@
 //! Connections for reading.
 //!
-//! A pool of sqlx tests each connection when it is given back. On SQLite that is another change to the connection's
-//! thread and back, on PostgreSQL another round trip: as much as most reads take. A reader leaves no transaction
-//! behind, so its connection is kept beside the pool, and goes through the pool once a minute.
+//! A pool of sqlx tests each connection when it is given back: on PostgreSQL another round trip, as much as most reads
+//! take. A reader leaves no transaction behind, so its connection is kept beside the pool, and goes through the pool
+//! once a minute. Those of SQLite have no pool.
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use sqlx::pool::PoolConnection;
-use sqlx::{Any, AnyConnection, AnyPool, Connection as _};
+use sqlx::AnyPool;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::ACQUIRE_TIMEOUT;
+use super::connection::{ConnectionOf, SqlConnection};
+use super::sqlite::SqliteFile;
+use super::{ACQUIRE_TIMEOUT, SqlDialect};
 
 /// Time that a connection stays outside the pool, which replaces worn ones.
 const KEPT: Duration = Duration::from_secs(60);
 
-/// Connections of one pool that only read.
+/// Connections that only read.
 #[derive(Clone)]
 pub struct ReaderPool {
-    pool: AnyPool,
-    /// As many as the pool has connections: a reader never waits in the pool for a kept one.
+    source: ReaderSource,
+    most: u32,
+    /// As many as there are connections: a reader never waits in the pool for a kept one.
     permits: Arc<Semaphore>,
     kept: Arc<Mutex<Vec<KeptConnection>>>,
-    /// Whether a connection can break while it is kept.
-    tested: bool,
+}
+
+#[derive(Clone)]
+enum ReaderSource {
+    /// PostgreSQL.
+    Pool(AnyPool),
+    Sqlite(SqliteFile),
 }
 
 struct KeptConnection {
-    inner: PoolConnection<Any>,
+    inner: SqlConnection,
     acquired: Instant,
 }
 
@@ -44,7 +51,7 @@ pub struct ReadConnection {
 
 impl ReadConnection {
     /// A connection that goes back to its pool.
-    pub fn unkept(inner: PoolConnection<Any>) -> Self {
+    pub fn unkept(inner: SqlConnection) -> Self {
         Self {
             connection: Some(KeptConnection::new(inner)),
             home: None,
@@ -53,7 +60,7 @@ impl ReadConnection {
 }
 
 impl KeptConnection {
-    fn new(inner: PoolConnection<Any>) -> Self {
+    fn new(inner: SqlConnection) -> Self {
         Self {
             inner,
             acquired: Instant::now(),
@@ -62,13 +69,23 @@ impl KeptConnection {
 }
 
 impl ReaderPool {
-    pub fn new(pool: AnyPool, tested: bool) -> Self {
+    /// Returns readers of PostgreSQL.
+    pub fn of_pool(pool: AnyPool) -> Self {
         let most = pool.options().get_max_connections();
+        Self::new(ReaderSource::Pool(pool), most)
+    }
+
+    /// Returns so many readers of a file.
+    pub fn of_file(file: SqliteFile, most: u32) -> Self {
+        Self::new(ReaderSource::Sqlite(file), most)
+    }
+
+    fn new(source: ReaderSource, most: u32) -> Self {
         Self {
+            source,
+            most,
             permits: Arc::new(Semaphore::new(most as usize)),
-            pool,
             kept: Arc::default(),
-            tested,
         }
     }
 
@@ -79,7 +96,7 @@ impl ReaderPool {
         let permit = permit.map_err(|_| sqlx::Error::PoolClosed)?;
         let connection = match self.usable().await {
             Some(kept) => kept,
-            None => KeptConnection::new(self.pool.acquire().await?),
+            None => KeptConnection::new(self.source.connect().await?),
         };
 
         Ok(ReadConnection {
@@ -92,32 +109,53 @@ impl ReaderPool {
     async fn usable(&self) -> Option<KeptConnection> {
         loop {
             let mut kept = self.lock().pop()?;
-            if !self.tested || kept.inner.ping().await.is_ok() {
+            if kept.inner.ping().await.is_ok() {
                 return Some(kept);
             }
         }
     }
 
     pub async fn close(&self) {
+        if let ReaderSource::Sqlite(_) = &self.source {
+            // The last reader gives its permit back after its connection.
+            drop(self.permits.acquire_many(self.most).await);
+        }
         self.permits.close();
         drop(mem::take(&mut *self.lock()));
-        self.pool.close().await;
+        if let ReaderSource::Pool(pool) = &self.source {
+            pool.close().await;
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<KeptConnection>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep(&self, connection: KeptConnection) {
+    fn keep(&self, mut connection: KeptConnection) {
+        let is_worn = match self.source {
+            ReaderSource::Pool(_) => connection.acquired.elapsed() >= KEPT,
+            // A connection to a file does not break.
+            ReaderSource::Sqlite(_) => false,
+        };
         let mut kept = self.lock();
         // Under the lock: `close` closes the permits before it empties the list.
-        if !self.permits.is_closed()
-            && connection.acquired.elapsed() < KEPT
-            && !connection.inner.is_in_transaction()
-        {
+        if !self.permits.is_closed() && !is_worn && !connection.inner.is_in_transaction() {
             kept.push(connection);
         }
         // Any other goes back to the pool.
+    }
+}
+
+impl ReaderSource {
+    async fn connect(&self) -> sqlx::Result<SqlConnection> {
+        let connection = match self {
+            Self::Pool(pool) => ConnectionOf::Pool(pool.acquire().await?),
+            Self::Sqlite(file) => {
+                let connection = file.open(SqlDialect::Sqlite.session_statements())?;
+                ConnectionOf::Sqlite(Box::new(connection))
+            }
+        };
+        Ok(SqlConnection(connection))
     }
 }
 
@@ -132,57 +170,56 @@ impl Drop for ReadConnection {
 const PRESENT: &str = "a connection is taken at the drop only";
 
 impl Deref for ReadConnection {
-    type Target = AnyConnection;
+    type Target = SqlConnection;
 
     #[expect(clippy::expect_used, reason = "present until the drop")]
-    fn deref(&self) -> &AnyConnection {
+    fn deref(&self) -> &SqlConnection {
         &self.connection.as_ref().expect(PRESENT).inner
     }
 }
 
 impl DerefMut for ReadConnection {
     #[expect(clippy::expect_used, reason = "present until the drop")]
-    fn deref_mut(&mut self) -> &mut AnyConnection {
+    fn deref_mut(&mut self) -> &mut SqlConnection {
         &mut self.connection.as_mut().expect(PRESENT).inner
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use sqlx::any::AnyPoolOptions;
+    use sqlx::Executor as _;
 
     use super::*;
 
-    async fn readers() -> ReaderPool {
-        sqlx::any::install_default_drivers();
-        let pool = AnyPoolOptions::new().max_connections(2);
-        let pool = pool.connect("sqlite::memory:").await;
-        ReaderPool::new(pool.expect("a database in memory"), true)
+    fn readers(folder: &tempfile::TempDir) -> ReaderPool {
+        let url = format!("sqlite://{}/test.db?mode=rwc", folder.path().display());
+        ReaderPool::of_file(SqliteFile::parse(&url).unwrap(), 2)
     }
 
     #[tokio::test]
-    async fn a_connection_is_kept_beside_the_pool() {
-        let readers = readers().await;
+    async fn a_connection_is_used_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let readers = readers(&folder);
         for _ in 0..3 {
             drop(readers.acquire().await.expect("a connection"));
         }
-        assert_eq!((readers.pool.size(), readers.pool.num_idle()), (1, 0));
         assert_eq!(readers.lock().len(), 1);
     }
 
     #[tokio::test]
     async fn a_connection_in_a_transaction_is_not_kept() {
-        let readers = readers().await;
+        let folder = tempfile::tempdir().unwrap();
+        let readers = readers(&folder);
         let mut connection = readers.acquire().await.expect("a connection");
-        let begun = connection.begin().await.expect("a transaction");
-        mem::forget(begun);
+        connection.execute("begin").await.expect("a transaction");
         drop(connection);
         assert!(readers.lock().is_empty());
     }
 
     #[tokio::test]
-    async fn the_pool_closes_when_the_last_reader_is_done() {
-        let readers = readers().await;
+    async fn the_readers_close_when_the_last_one_is_done() {
+        let folder = tempfile::tempdir().unwrap();
+        let readers = readers(&folder);
         drop(readers.acquire().await.expect("a connection"));
         let last = readers.acquire().await.expect("a connection");
         let closed = tokio::spawn({
@@ -195,7 +232,7 @@ mod tests {
 
         drop(last);
         closed.await.expect("closed");
-        assert_eq!(readers.pool.size(), 0);
+        assert!(readers.lock().is_empty());
 
         let refused = readers.acquire().await.err();
         assert!(matches!(refused, Some(sqlx::Error::PoolClosed)));

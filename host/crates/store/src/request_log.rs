@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::SqlConnection;
 use bytes::Bytes;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::outbox::placeholders;
 use super::row::RowColumns;
@@ -105,7 +106,7 @@ pub struct RequestSearch {
 
 /// Returns the newest requests that fit.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     search: &RequestSearch,
     limit: i64,

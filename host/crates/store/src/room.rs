@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::SqlConnection;
 use holdfast_handwriting::Handwriting;
 use serde::{Deserialize, Serialize};
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
@@ -262,7 +263,7 @@ pub async fn put_template(
 }
 
 pub async fn template(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: i64,
 ) -> Result<Option<RoomTemplate>, StoreError> {
@@ -279,7 +280,7 @@ pub async fn template(
 }
 
 pub async fn template_by_external_id(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     external_id: &str,
 ) -> Result<Option<RoomTemplate>, StoreError> {
@@ -343,7 +344,7 @@ pub async fn insert_submission(
 }
 
 pub async fn submission(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: i64,
 ) -> Result<Option<RoomSubmission>, StoreError> {
@@ -456,7 +457,7 @@ pub async fn update_invitation(
 
 /// Returns the submitters of a submission in signing order.
 pub async fn submitters(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     submission: i64,
 ) -> Result<Vec<RoomSubmitter>, StoreError> {
@@ -475,7 +476,7 @@ pub async fn submitters(
 }
 
 pub async fn submitter(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: i64,
 ) -> Result<Option<RoomSubmitter>, StoreError> {
@@ -493,7 +494,7 @@ pub async fn submitter(
 
 /// Returns the newest unarchived submission with this external id.
 pub async fn submission_by_external_id(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     external_id: &str,
 ) -> Result<Option<RoomSubmission>, StoreError> {

@@ -1,6 +1,6 @@
 //! Payments of the development sandbox.
 
-use sqlx::AnyConnection;
+use crate::SqlConnection;
 use sqlx::any::AnyRow;
 
 use super::row::RowColumns;
@@ -60,7 +60,7 @@ pub async fn insert(
 
 /// Returns the payment with this id.
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     bucket: i64,
     id: &str,
 ) -> Result<Option<SandboxIntent>, StoreError> {

@@ -1,6 +1,7 @@
 //! Long-lived encrypted columns, listed so that they can be sealed again with another key.
 
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use crate::SqlConnection;
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::{StoreError, WriteTransaction};
 
@@ -67,7 +68,7 @@ pub struct SealedText {
 
 /// Returns all texts of a column, of every organization.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     place: SealedColumn,
 ) -> Result<Vec<SealedText>, StoreError> {
     let (table, id, column, instance) = place.columns();

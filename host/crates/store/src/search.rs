@@ -1,8 +1,9 @@
 //! Search of an organization's envelopes.
 
+use crate::SqlConnection;
 use serde_json::Value;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::StoreError;
 use super::dialect::SqlDialect;
@@ -72,7 +73,7 @@ pub struct FoundEnvelope {
 
 /// Returns the newest envelopes that fit.
 pub async fn envelopes(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     dialect: SqlDialect,
     org: &OrgId,
     search: &EnvelopeSearch,
@@ -98,7 +99,7 @@ pub async fn envelopes(
 
 /// Returns the number of envelopes that fit, on all pages.
 pub async fn count(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     dialect: SqlDialect,
     org: &OrgId,
     search: &EnvelopeSearch,

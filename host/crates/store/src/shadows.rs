@@ -1,8 +1,9 @@
 //! Shadow runs: candidate components evaluated beside the active ones, and the differences found.
 
+use crate::SqlConnection;
 use serde_json::Value;
+use sqlx::Row as _;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, Row as _};
 
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
@@ -75,7 +76,7 @@ pub async fn end(
 }
 
 /// Returns the running shadows of all organizations.
-pub async fn running(connection: &mut AnyConnection) -> Result<Vec<ShadowRun>, StoreError> {
+pub async fn running(connection: &mut SqlConnection) -> Result<Vec<ShadowRun>, StoreError> {
     // Any node may answer a request that has to be compared, so each node runs all of them.
     sqlx::query("select * from component_shadow where ended_at is null order by shadow_id")
         .fetch_all(connection)
@@ -87,7 +88,7 @@ pub async fn running(connection: &mut AnyConnection) -> Result<Vec<ShadowRun>, S
 
 /// Returns the latest shadow of a slot.
 pub async fn last(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     slot: Slot,
 ) -> Result<Option<ShadowRun>, StoreError> {
@@ -167,7 +168,7 @@ pub async fn insert_difference(
 
 /// Returns record, check, and both results of each difference, latest first.
 pub async fn differences(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &ShadowId,
     limit: i64,

@@ -1,6 +1,6 @@
 //! Signers, custodians and signing links.
 
-use sqlx::AnyConnection;
+use crate::SqlConnection;
 use sqlx::any::AnyRow;
 
 use super::StoreError;
@@ -15,7 +15,7 @@ use holdfast_domain::locale::Locale;
 use holdfast_domain::token::LinkToken;
 
 pub async fn insert(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     signer: &Signer,
 ) -> Result<(), StoreError> {
@@ -55,7 +55,7 @@ pub async fn insert(
 /// Inserts a recipient who does not sign. They share the table and its positions with the signers, so
 /// that links and mails address them alike.
 pub async fn insert_recipient(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     recipient: &Recipient,
 ) -> Result<(), StoreError> {
@@ -79,7 +79,7 @@ pub async fn insert_recipient(
 
 /// Returns the recipients of an envelope who do not sign.
 pub async fn recipients(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Vec<Recipient>, StoreError> {
@@ -112,7 +112,7 @@ pub async fn recipients(
 }
 
 /// Deletes the signers and the other recipients of an envelope that was not sent.
-pub async fn forget(connection: &mut AnyConnection, envelope: &Envelope) -> Result<(), StoreError> {
+pub async fn forget(connection: &mut SqlConnection, envelope: &Envelope) -> Result<(), StoreError> {
     // Recipients go, too: the sending inserts both from its own request.
     sqlx::query("delete from signer where bucket = $1 and envelope_id = $2")
         .bind(envelope.org.bucket())
@@ -124,7 +124,7 @@ pub async fn forget(connection: &mut AnyConnection, envelope: &Envelope) -> Resu
 
 /// Returns the signers of an envelope in signing order.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Vec<Signer>, StoreError> {
@@ -146,7 +146,7 @@ pub async fn list(
 
 /// Writes the mutable columns of a signer.
 pub async fn update(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     signer: &Signer,
 ) -> Result<(), StoreError> {
@@ -180,7 +180,7 @@ pub async fn update(
 
 /// Writes the outcome of a message to a signer, unless another person has taken the signer's place.
 pub async fn set_notice(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     signer: &Signer,
     notice: &SignerNotice,
@@ -202,7 +202,7 @@ pub async fn set_notice(
 }
 
 pub async fn custodians(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Vec<Custodian>, StoreError> {
@@ -234,7 +234,7 @@ pub async fn custodians(
 
 /// Adds a custodian; an existing one keeps its status.
 pub async fn assign_custodian(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     custodian: &Custodian,
     now: Timestamp,
@@ -269,7 +269,7 @@ pub struct LinkTarget {
 /// Claims the right to mail a signer or reader a new link or a copy. Returns false if one was mailed after
 /// `before`, which limits the mails per signer.
 pub async fn claim_renewal(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     position: i64,
     before: Timestamp,
@@ -295,7 +295,7 @@ pub async fn claim_renewal(
 }
 
 pub async fn insert_link(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     token: &LinkToken,
     target: &LinkTarget,
     now: Timestamp,
@@ -321,7 +321,7 @@ pub async fn insert_link(
 
 /// Expires all links of a signer.
 pub async fn expire_links(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     signer: &Signer,
     now: Timestamp,
@@ -342,7 +342,7 @@ pub async fn expire_links(
 }
 
 pub async fn link(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     token: &LinkToken,
 ) -> Result<Option<LinkTarget>, StoreError> {
     // The token carries the bucket, because a link names no organization.

@@ -1,7 +1,8 @@
 //! Signatures of documents for finding scans and reprints, and records that were found similar.
 //! Comparisons span all organizations.
 
-use sqlx::{AnyConnection, AssertSqlSafe};
+use crate::SqlConnection;
+use sqlx::AssertSqlSafe;
 
 use super::row::{OwnedEnvelope, RowColumns};
 use super::{StoreError, WriteTransaction};
@@ -38,7 +39,7 @@ pub struct FoundSimilar {
 /// Returns the signature of a record: none if it was not computed, and a none inside if its document has
 /// too few words.
 pub async fn signature(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<Option<Option<Signature>>, StoreError> {
     let row = sqlx::query("select * from record_text where bucket = $1 and envelope_id = $2")
@@ -103,7 +104,7 @@ pub async fn insert(
 /// Returns live records that another party controls or has a pledge of, and that share a band with this one:
 /// those with most bands in common. Two documents that were signed here are two contracts.
 pub async fn candidates(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     record: &ControlRecord,
 ) -> Result<Vec<Candidate>, StoreError> {
     // Shared bands choose a bounded number of records; only their signatures are
@@ -186,7 +187,7 @@ pub async fn found(
 
 /// Lists the similar documents of a record, the most similar first.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     record: &OwnedEnvelope,
 ) -> Result<Vec<FoundSimilar>, StoreError> {
     let rows = sqlx::query(

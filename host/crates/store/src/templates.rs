@@ -1,7 +1,8 @@
 //! Templates.
 
+use crate::SqlConnection;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::StoreError;
 use super::page::PagedQuery;
@@ -12,7 +13,7 @@ use holdfast_domain::field::Field;
 use holdfast_domain::id::{OrgId, TemplateId};
 use holdfast_domain::template::{MadeFor, Origin, SourceFormat, Template};
 
-pub async fn insert(connection: &mut AnyConnection, template: &Template) -> Result<(), StoreError> {
+pub async fn insert(connection: &mut SqlConnection, template: &Template) -> Result<(), StoreError> {
     let document = template.document.as_ref();
     let made_for = template.made_for.as_ref();
     // The unique index over owner and source lets one of two concurrent makers win (`made_for`).
@@ -53,7 +54,7 @@ pub async fn insert(connection: &mut AnyConnection, template: &Template) -> Resu
 
 /// Returns a template unless it was deleted.
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &TemplateId,
 ) -> Result<Option<Template>, StoreError> {
@@ -63,7 +64,7 @@ pub async fn get(
 
 /// Returns a template, even if it was deleted.
 pub async fn find(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &TemplateId,
 ) -> Result<Option<Template>, StoreError> {
@@ -79,7 +80,7 @@ pub async fn find(
 
 /// Returns the template made for this owner from this source.
 pub async fn made_for(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     made_for: &MadeFor,
 ) -> Result<Option<Template>, StoreError> {
@@ -99,7 +100,7 @@ pub async fn made_for(
 
 /// Returns a page of the library, newest first, and the total number.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     page: i64,
     limit: i64,
@@ -123,7 +124,7 @@ pub async fn list(
 
 /// Returns whether an envelope sent from the template is still out for signing.
 pub async fn is_out_for_signing(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &TemplateId,
 ) -> Result<bool, StoreError> {
@@ -143,7 +144,7 @@ pub async fn is_out_for_signing(
 
 /// Returns the templates with these ids, including deleted ones, in no particular order.
 pub async fn by_ids(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     ids: &[TemplateId],
 ) -> Result<Vec<Template>, StoreError> {
@@ -174,7 +175,7 @@ pub async fn by_ids(
 
 /// Writes name and external id.
 pub async fn rename(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     template: &Template,
     now: Timestamp,
 ) -> Result<(), StoreError> {
@@ -196,7 +197,7 @@ pub async fn rename(
 /// Soft-deletes a template: records that refer to its id keep it. Clearing the owner lets a new
 /// template be made for the same owner and source.
 pub async fn delete(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     template: &Template,
     now: Timestamp,
 ) -> Result<(), StoreError> {
@@ -215,7 +216,7 @@ pub async fn delete(
 
 /// Updates a copy from its current source and marks it as stale at the provider.
 pub async fn copy_anew(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     copy: &Template,
     now: Timestamp,
 ) -> Result<(), StoreError> {
@@ -243,7 +244,7 @@ pub async fn copy_anew(
 
 /// Returns the documents of an organization's newest templates.
 pub async fn last_documents(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     limit: i64,
 ) -> Result<Vec<(TemplateId, StoredFile)>, StoreError> {
@@ -268,7 +269,7 @@ pub async fn last_documents(
 
 /// Replaces the fields, expecting those of `template` (compare-and-swap).
 pub async fn set_fields(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     template: &Template,
     fields: &[Field],
     now: Timestamp,
@@ -292,7 +293,7 @@ pub async fn set_fields(
 /// Replaces document and fields, expecting those of `before` (compare-and-swap), and marks the
 /// template as stale at the provider.
 pub async fn replace(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     before: &Template,
     after: &Template,
     now: Timestamp,
@@ -324,7 +325,7 @@ pub async fn replace(
 /// Records that the provider has the document and fields of `template`. Returns false if they have
 /// changed meanwhile; the provider may then have received the updates in the wrong order.
 pub async fn note_synced(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     template: &Template,
     provider_template: &str,
 ) -> Result<bool, StoreError> {
@@ -348,7 +349,7 @@ pub async fn note_synced(
 
 /// Records that the provider's document or fields may be outdated.
 pub async fn note_stale(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     template: &Template,
 ) -> Result<(), StoreError> {
     sqlx::query("update template set provider_stale = 1 where bucket = $1 and template_id = $2")

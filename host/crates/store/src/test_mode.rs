@@ -1,6 +1,7 @@
 //! Test data: messages that are not sent, and the time.
 
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use crate::SqlConnection;
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::dialect::SqlDialect;
 use super::row::{RowColumns, json_text};
@@ -52,7 +53,7 @@ pub struct MessageSearch {
 
 /// Returns messages, newest first.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     search: &MessageSearch,
     limit: i64,
@@ -107,7 +108,7 @@ pub async fn delete_before(tx: &mut WriteTransaction, at: Timestamp) -> Result<(
 }
 
 /// Returns by how many seconds the time was advanced so far.
-pub async fn advanced(connection: &mut AnyConnection, org: &OrgId) -> Result<i64, StoreError> {
+pub async fn advanced(connection: &mut SqlConnection, org: &OrgId) -> Result<i64, StoreError> {
     let row =
         sqlx::query("select advanced_seconds from test_clock where bucket = $1 and org_id = $2")
             .bind(org.bucket())

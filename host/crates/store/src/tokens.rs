@@ -1,6 +1,6 @@
 //! Web-app tokens revoked before their expiry.
 
-use sqlx::AnyConnection;
+use crate::SqlConnection;
 
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -34,7 +34,7 @@ pub async fn revoke(
 
 /// Returns whether a token of the organization was revoked.
 pub async fn is_revoked(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     token: &TokenId,
 ) -> Result<bool, StoreError> {

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::SqlConnection;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::envelopes::one_row;
 use super::row::{RowColumns, json_text};
@@ -70,7 +71,7 @@ pub async fn insert(
 }
 
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     id: &TransferId,
 ) -> Result<Option<Transfer>, StoreError> {
     let row = sqlx::query("select * from control_transfer where transfer_id = $1")
@@ -99,7 +100,7 @@ pub async fn lock(
 
 /// Lists transfers in which an organization is seller or buyer, newest first.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     party: &OrgId,
     after: Option<&TransferId>,
     limit: i64,
@@ -128,7 +129,7 @@ pub async fn list(
 
 /// Returns expired transfers that are not confirmed.
 pub async fn overdue(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<Transfer>, StoreError> {
@@ -179,7 +180,7 @@ pub async fn set_state(
 
 /// Returns records in one of these states, in the order of their ids.
 pub async fn records(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     transfer: &Transfer,
     states: &[RecordState],
     after: Option<&EnvelopeId>,
@@ -268,7 +269,7 @@ pub async fn set_records(
 
 /// Counts a transfer's records by state.
 pub async fn counts(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     transfer: &Transfer,
 ) -> Result<BTreeMap<String, i64>, StoreError> {
     let rows = sqlx::query(
@@ -354,7 +355,7 @@ pub async fn bought_back(
 
 /// Returns what a party agreed when it sold a record of any organization.
 pub async fn sold_by(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     party: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<SoldRecord>, StoreError> {

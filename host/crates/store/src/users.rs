@@ -1,7 +1,8 @@
 //! Users, their sign-in links and their sessions.
 
+use crate::SqlConnection;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::row::RowColumns;
 use super::{StoreError, WriteTransaction};
@@ -79,7 +80,7 @@ pub async fn prove(
 }
 
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &UserId,
 ) -> Result<Option<User>, StoreError> {
@@ -94,7 +95,7 @@ pub async fn get(
 }
 
 /// Returns the users of an organization, oldest first.
-pub async fn list(connection: &mut AnyConnection, org: &OrgId) -> Result<Vec<User>, StoreError> {
+pub async fn list(connection: &mut SqlConnection, org: &OrgId) -> Result<Vec<User>, StoreError> {
     sqlx::query("select * from org_user where bucket = $1 and org_id = $2 order by user_id")
         .bind(org.bucket())
         .bind(org.as_str())
@@ -107,7 +108,7 @@ pub async fn list(connection: &mut AnyConnection, org: &OrgId) -> Result<Vec<Use
 
 /// Returns the user of an organization with an address.
 pub async fn by_address(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     email: &str,
 ) -> Result<Option<User>, StoreError> {
@@ -123,7 +124,7 @@ pub async fn by_address(
 
 /// Returns the user of an organization with an account at an issuer.
 pub async fn by_identity(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     identity: &IssuerIdentity,
 ) -> Result<Option<User>, StoreError> {
@@ -167,7 +168,7 @@ pub async fn bind(
 
 /// Returns the users with an address, in all organizations.
 pub async fn with_address(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     email: &str,
 ) -> Result<Vec<User>, StoreError> {
     // The sign-in page knows only the address, so all organizations are searched.
@@ -201,7 +202,7 @@ pub async fn insert_link(tx: &mut WriteTransaction, link: &SignInLink) -> Result
 
 /// Returns a link of any organization; who has it knows only its id.
 pub async fn link(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     id: &SignInId,
 ) -> Result<Option<SignInLink>, StoreError> {
     sqlx::query("select * from sign_in_link where link_id = $1")
@@ -220,7 +221,7 @@ pub struct SentLinks {
 
 /// Counts the links that were sent to a user since a time.
 pub async fn links_since(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     user: &User,
     since: Timestamp,
 ) -> Result<SentLinks, StoreError> {
@@ -244,7 +245,7 @@ pub async fn links_since(
 
 /// Returns the newest unused link of a user that ends within a time.
 pub async fn open_link(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     user: &User,
     after: Timestamp,
     until: Timestamp,
@@ -275,7 +276,7 @@ pub struct RequestedMails {
 
 /// Counts the mails to a user that were asked for since a time, from one network and from all.
 pub async fn requested_mails(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     user: &User,
     network: &str,
     since: Timestamp,
@@ -400,7 +401,7 @@ pub async fn insert_session(
 
 /// Returns the session of a secret, with its user.
 pub async fn session_of(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     secret: &LinkToken,
     now: Timestamp,
 ) -> Result<Option<(Session, User)>, StoreError> {
@@ -424,7 +425,7 @@ pub async fn session_of(
 
 /// Returns the open sessions of a user, newest first.
 pub async fn sessions(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     user: &User,
     now: Timestamp,
     seen_after: Timestamp,

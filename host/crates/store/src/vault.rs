@@ -1,7 +1,7 @@
 //! Vault intents and their steps, evaluations, and releases.
 
+use crate::SqlConnection;
 use serde_json::Value;
-use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
 use super::envelopes::one_row;
@@ -90,7 +90,7 @@ pub async fn intend(
 
 /// Returns how the files of a record were worded when vault-in began.
 pub async fn wording(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<RecordWording, StoreError> {
     let row = select_intent(connection, envelope).await?;
@@ -201,7 +201,7 @@ pub async fn note_failure(
 
 /// Returns the failure of an envelope's pipeline, if there is one.
 pub async fn failure(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<Option<VaultFailure>, StoreError> {
     let Some(row) = select_intent(connection, envelope).await? else {
@@ -223,7 +223,7 @@ pub async fn failure(
 
 /// Returns the result of a step of this intent, if it is done.
 pub async fn step(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     intent: &VaultIntent,
     step: &str,
@@ -295,7 +295,7 @@ pub async fn forget_step(
 
 /// Returns the log head contained in an envelope's certificate, as a note.
 pub async fn checkpoint(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<String>, StoreError> {
@@ -316,7 +316,7 @@ pub async fn checkpoint(
 /// Returns the executed document from which an envelope
 /// was vaulted: the result of the step `fetch`.
 pub async fn source(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     fetch: &str,
 ) -> Result<Option<StoredFile>, StoreError> {
@@ -346,7 +346,7 @@ fn step_columns(row: &AnyRow) -> RowColumns<'_> {
 }
 
 async fn select_intent(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<Option<AnyRow>, StoreError> {
     let row = sqlx::query("select * from vault_intent where bucket = $1 and envelope_id = $2")

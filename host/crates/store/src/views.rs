@@ -1,7 +1,7 @@
 //! Views of records by people, and watermarked copies. A row is in the bucket of the originator; the
 //! others know only its id.
 
-use sqlx::AnyConnection;
+use crate::SqlConnection;
 use sqlx::any::AnyRow;
 
 use super::envelopes::one_row;
@@ -37,7 +37,7 @@ pub async fn insert(tx: &mut WriteTransaction, view: &View) -> Result<(), StoreE
 }
 
 /// Returns a view of any organization.
-pub async fn get(connection: &mut AnyConnection, id: &ViewId) -> Result<Option<View>, StoreError> {
+pub async fn get(connection: &mut SqlConnection, id: &ViewId) -> Result<Option<View>, StoreError> {
     let row = sqlx::query("select * from control_view where view_id = $1")
         .bind(id.as_str())
         .fetch_optional(connection)
@@ -47,7 +47,7 @@ pub async fn get(connection: &mut AnyConnection, id: &ViewId) -> Result<Option<V
 
 /// Lists the views that the present controller of a record has granted, newest first.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     record: &ControlRecord,
 ) -> Result<Vec<View>, StoreError> {
     // The present controller does not see the views that earlier controllers granted.
@@ -148,7 +148,7 @@ pub async fn insert_copy(tx: &mut WriteTransaction, copy: &HandedCopy) -> Result
 
 /// Returns a watermarked copy of any organization's record.
 pub async fn copy(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     id: &CopyId,
 ) -> Result<Option<HandedCopy>, StoreError> {
     let row = sqlx::query("select * from control_copy where copy_id = $1")

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::SqlConnection;
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::row::{RowColumns, json_text};
 use super::{SqlDialect, Store, StoreError, WriteTransaction};
@@ -57,7 +58,7 @@ pub async fn insert(tx: &mut WriteTransaction, endpoint: &Endpoint) -> Result<()
 
 /// Returns an endpoint unless it was deleted.
 pub async fn get(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &EndpointId,
 ) -> Result<Option<Endpoint>, StoreError> {
@@ -75,7 +76,7 @@ pub async fn lock(
 }
 
 async fn find(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &EndpointId,
     lock: &str,
@@ -96,7 +97,7 @@ async fn find(
 
 /// Returns whether the endpoint exists or existed before its deletion.
 pub async fn was_there(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &EndpointId,
 ) -> Result<bool, StoreError> {
@@ -116,7 +117,7 @@ pub async fn was_there(
 
 /// Returns the endpoints that were not deleted, oldest first, optionally of one API key only.
 pub async fn list(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     key: Option<&KeyId>,
 ) -> Result<Vec<Endpoint>, StoreError> {
@@ -203,7 +204,7 @@ pub struct EndpointLease {
 
 /// Returns up to `limit` unleased endpoints with due deliveries, the longest-waiting first.
 pub async fn with_work(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<OwnedEndpoint>, StoreError> {
@@ -426,7 +427,7 @@ pub struct EndpointCounts {
 }
 
 /// Counts the endpoints of all organizations.
-pub async fn counts(connection: &mut AnyConnection) -> Result<EndpointCounts, StoreError> {
+pub async fn counts(connection: &mut SqlConnection) -> Result<EndpointCounts, StoreError> {
     let row = sqlx::query(
         "select count(paused_until) as paused, count(disabled_reason) as disabled
          from webhook_endpoint where deleted_at is null",

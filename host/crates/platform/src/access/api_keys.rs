@@ -1,9 +1,9 @@
 //! API keys of an organization, for its operator and its own users.
 
+use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sqlx::AnyConnection;
 
 use super::credentials;
 use crate::idempotency::ResponseRecorder;
@@ -135,7 +135,7 @@ pub async fn list(core: &Core, org: &OrgId) -> Result<Vec<ApiKeyView>, ServiceEr
 
 /// Returns the keys of an organization, with those for its test data.
 pub async fn of_organization(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
 ) -> Result<Vec<ApiKeyRecord>, StoreError> {
     let mut records = api_keys::list(connection, org).await?;

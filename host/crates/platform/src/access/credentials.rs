@@ -1,8 +1,8 @@
 //! Audit trail of an organization's credentials and the installation's keys. It is hash-chained
 //! like the custody ledgers and part of the same log.
 
+use holdfast_store::SqlConnection;
 use serde_json::Value;
-use sqlx::AnyConnection;
 
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
@@ -59,7 +59,7 @@ pub async fn record_by(
 
 /// Returns all entries, oldest first.
 pub async fn history(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: Option<&OrgId>,
 ) -> Result<Vec<LedgerEntry>, StoreError> {
     ledger::list(connection, org, &CredentialChain::of(org)).await

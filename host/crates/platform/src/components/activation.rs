@@ -209,7 +209,7 @@ pub async fn slots(
 /// Returns the active rules of a slot.
 pub async fn active_component(
     core: &Core,
-    connection: &mut sqlx::AnyConnection,
+    connection: &mut holdfast_store::SqlConnection,
     owner: &ComponentOwner,
     slot: Slot,
 ) -> Result<Component, ServiceError> {
@@ -224,7 +224,7 @@ fn desired_of(desired: &[DesiredView], slot: Slot) -> Vec<DesiredView> {
 /// Returns the active component of a slot, or of a provider's instance.
 async fn component_at(
     core: &Core,
-    connection: &mut sqlx::AnyConnection,
+    connection: &mut holdfast_store::SqlConnection,
     owner: &ComponentOwner,
     slot: Slot,
     instance: &str,

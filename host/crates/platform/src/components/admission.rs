@@ -159,7 +159,7 @@ pub async fn upload<E: From<ServiceError>>(
 
 /// Returns the vectors that hold for a component and later versions of it.
 pub async fn vectors_of(
-    connection: &mut sqlx::AnyConnection,
+    connection: &mut holdfast_store::SqlConnection,
     component: &Component,
 ) -> Result<VectorSet, ServiceError> {
     let Some(vectors) = components::vectors(connection, component).await? else {
@@ -389,7 +389,7 @@ fn checked(upload: &ComponentUpload) -> Result<Version, ServiceError> {
 
 /// Returns the component if the same one was uploaded before.
 async fn known(
-    connection: &mut sqlx::AnyConnection,
+    connection: &mut holdfast_store::SqlConnection,
     owner: &ComponentOwner,
     upload: &ComponentUpload,
 ) -> Result<Option<Component>, ServiceError> {

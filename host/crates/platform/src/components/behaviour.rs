@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
+use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use sqlx::AnyConnection;
 use tokio::sync::Semaphore;
 
 use super::activation::active_component;
@@ -176,7 +176,7 @@ pub async fn diff(
 
 /// Returns the latest recorded calls of the organization, by function.
 async fn recorded(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     slot: Slot,
 ) -> Result<BTreeMap<String, Vec<BaseQuestion>>, ServiceError> {

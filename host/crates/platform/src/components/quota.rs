@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use sqlx::AnyConnection;
+use holdfast_store::SqlConnection;
 
 use crate::{Core, ServiceError};
 use holdfast_domain::id::OrgId;
@@ -16,7 +16,7 @@ const RETRY: u32 = 300;
 /// Checks the organization's quotas of versions and bytes.
 pub(super) async fn check_size(
     core: &Core,
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: Option<&OrgId>,
     size: u64,
 ) -> Result<(), ServiceError> {

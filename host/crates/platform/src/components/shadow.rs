@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sqlx::AnyConnection;
 use tokio::sync::Semaphore;
 
 use crate::components::{ComponentManager, ComponentOwner, artifact, get, that_decided};
@@ -116,7 +116,7 @@ impl ReplayRequest {
 trait StoredDecision: Send + Sync + Sized + 'static {
     /// Returns a page.
     fn page(
-        connection: &mut AnyConnection,
+        connection: &mut SqlConnection,
         org: &OrgId,
         window: &DecisionWindow,
         limit: i64,
@@ -128,7 +128,7 @@ trait StoredDecision: Send + Sync + Sized + 'static {
 
 impl StoredDecision for StoredEvaluation {
     async fn page(
-        connection: &mut AnyConnection,
+        connection: &mut SqlConnection,
         org: &OrgId,
         window: &DecisionWindow,
         limit: i64,
@@ -143,7 +143,7 @@ impl StoredDecision for StoredEvaluation {
 
 impl StoredDecision for LifecycleMove {
     async fn page(
-        connection: &mut AnyConnection,
+        connection: &mut SqlConnection,
         org: &OrgId,
         window: &DecisionWindow,
         limit: i64,
@@ -158,7 +158,7 @@ impl StoredDecision for LifecycleMove {
 
 impl StoredDecision for ControlDecision {
     async fn page(
-        connection: &mut AnyConnection,
+        connection: &mut SqlConnection,
         org: &OrgId,
         window: &DecisionWindow,
         limit: i64,

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sqlx::AnyConnection;
 
 use super::activation::{self, ActivationRequest, ChangeConsent};
 use super::changes::{self, ChangeOfficer, NewChange, ProposedChange};
@@ -227,7 +227,7 @@ fn names(signatures: &[StateSignature]) -> Vec<String> {
 
 /// Refuses to go on with a version after another state was set.
 pub(super) async fn still_set(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     owner: &ComponentOwner,
     version: u64,
 ) -> Result<(), ServiceError> {
@@ -282,7 +282,7 @@ fn enough(signers: &StateSigners, signatures: &[StateSignature]) -> Result<(), S
 /// Returns who signs the states of an owner: its own signers, or else those of the installation.
 async fn signers(
     core: &Core,
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     owner: &ComponentOwner,
 ) -> Result<StateSigners, ServiceError> {
     let installation = || core.config.components.state.clone();
@@ -495,7 +495,7 @@ fn is_like(kept: &InstanceConfig, wanted: &DesiredConfig) -> bool {
 
 async fn compared(
     core: &Core,
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     owner: &ComponentOwner,
     desired: &DesiredComponent,
     config: Option<&InstanceConfig>,
@@ -585,7 +585,7 @@ async fn compared(
 /// Returns the active component, by the database and not by what this node has loaded so far.
 async fn active(
     core: &Core,
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     owner: &ComponentOwner,
     desired: &DesiredComponent,
     in_effect: Option<&ComponentActivation>,
@@ -613,7 +613,7 @@ async fn active(
 /// Returns the desired component of the owner or the installation. One with the same name and version and other
 /// bytes is not it.
 async fn found(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     owner: &ComponentOwner,
     desired: &DesiredComponent,
 ) -> Result<Option<Component>, StoreError> {

@@ -17,9 +17,9 @@ mod outcome;
 
 use std::time::Duration;
 
+use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
 use serde::Serialize;
-use sqlx::AnyConnection;
 
 pub use binding::recognise;
 pub use gate::{
@@ -76,7 +76,7 @@ fn provider(
 /// Marks the signers who must answer identity questions: those on the client's side. The sender's
 /// own people are exempt: creator, sender, and owners of active API keys.
 pub async fn mark_challenged(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     sender: Option<&str>,
     signers: &mut [Signer],
@@ -93,7 +93,7 @@ pub async fn mark_challenged(
 
 /// Returns whether a person who takes a signer's place must answer identity questions.
 pub async fn is_challenged(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     email: &str,
 ) -> Result<bool, StoreError> {
@@ -105,7 +105,7 @@ pub async fn is_challenged(
 }
 
 async fn own_people(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     sender: Option<&str>,
 ) -> Result<Vec<String>, StoreError> {

@@ -1,7 +1,7 @@
 //! What the host enforces about the control of a record, as facts for compliance rules.
 
+use holdfast_store::SqlConnection;
 use serde_json::json;
-use sqlx::AnyConnection;
 
 use holdfast_domain::envelope::Envelope;
 use holdfast_domain::event::EventType;
@@ -13,7 +13,7 @@ use holdfast_store::{StoreError, control as rows, ledger, organizations};
 /// `control.controller`, `.since`, `.pledgee`, `.pledgee_is_transferor` and `.signs_with`. Empty for a record
 /// without acts of control.
 pub async fn attributes(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<Vec<(String, String)>, StoreError> {
     let control = rows::of_envelope(connection, envelope).await?;

@@ -1,6 +1,6 @@
 //! Copies that an originator may have given up in a sale.
 
-use sqlx::AnyConnection;
+use holdfast_store::SqlConnection;
 
 use crate::{Caller, ServiceError};
 use holdfast_domain::envelope::Envelope;
@@ -9,7 +9,7 @@ use holdfast_store::transfers;
 
 /// Permits a copy without a watermark to the originator, which may have given it up in a sale.
 pub async fn permit_copy(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     caller: &Caller,
     envelope: &Envelope,
 ) -> Result<(), ServiceError> {

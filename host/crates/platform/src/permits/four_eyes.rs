@@ -1,6 +1,6 @@
 //! Changes that nobody makes alone where the organization's policy requires approvals.
 
-use sqlx::AnyConnection;
+use holdfast_store::SqlConnection;
 
 use crate::problems::ChangeProblem;
 use crate::{Core, ServiceError};
@@ -12,7 +12,7 @@ use holdfast_store::{WriteTransaction, components, organizations};
 /// Returns the policy of an organization, which is at least as strict as the installation's.
 pub(crate) async fn policy_of(
     core: &Core,
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
 ) -> Result<ChangePolicy, ServiceError> {
     let organization = organizations::get(connection, org).await?;

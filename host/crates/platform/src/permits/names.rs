@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
 use serde::Serialize;
-use sqlx::AnyConnection;
 
 use holdfast_domain::control::{ControlRecord, ControlStage};
 use holdfast_domain::id::OrgId;
@@ -25,7 +25,7 @@ impl PartyNames {
     /// Returns a party with its name; an empty one for an organization that is gone.
     pub async fn party(
         &mut self,
-        connection: &mut AnyConnection,
+        connection: &mut SqlConnection,
         org: &OrgId,
     ) -> Result<PartyView, StoreError> {
         // The steps of a transfer ask for the same two parties for each of up to 10,000 records.
@@ -67,7 +67,7 @@ pub struct ControlView {
 /// Returns who controls a record, with names.
 pub async fn control_view(
     names: &mut PartyNames,
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     control: &ControlRecord,
 ) -> Result<ControlView, StoreError> {
     let named = match &control.named {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sqlx::AnyConnection;
+use holdfast_store::SqlConnection;
 
 use crate::Core;
 use holdfast_domain::envelope::{Envelope, Recipient, Signer};
@@ -34,7 +34,7 @@ pub async fn is_current(
 /// Creates a link for one signer and returns its URL.
 pub async fn make(
     core: &Core,
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     signer: &Signer,
     life: Duration,
@@ -46,7 +46,7 @@ pub async fn make(
 /// Creates a link by which a recipient reads the document, and returns its URL.
 pub async fn make_view(
     core: &Core,
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     recipient: &Recipient,
 ) -> Result<String, StoreError> {
@@ -60,7 +60,7 @@ pub async fn make_view(
 
 async fn issue(
     core: &Core,
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     position: i64,
     life: Duration,

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use sqlx::AnyConnection;
+use holdfast_store::SqlConnection;
 
 use holdfast_adapters::files::Files;
 use holdfast_components::ComponentRegistry;
@@ -43,7 +43,7 @@ pub struct Room {
 }
 
 /// Returns how an organization writes dates.
-async fn dates_of(connection: &mut AnyConnection, org: &OrgId) -> Result<DateSettings, StoreError> {
+async fn dates_of(connection: &mut SqlConnection, org: &OrgId) -> Result<DateSettings, StoreError> {
     let organization = organizations::get(connection, org).await?;
     Ok(organization.map_or_else(DateSettings::default, |found| found.settings.dates))
 }
@@ -51,7 +51,7 @@ async fn dates_of(connection: &mut AnyConnection, org: &OrgId) -> Result<DateSet
 /// Returns how the dates of a submission are written. Their form does not follow a later change of the setting:
 /// signers have seen it.
 async fn dates_in(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     submission: &RoomSubmission,
 ) -> Result<DateSettings, StoreError> {
     let dates = dates_of(connection, &submission.org).await?;

@@ -3,10 +3,10 @@
 //!
 //! Neither side is named to the other: each sees its own statement, and that the other made one.
 
+use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sqlx::AnyConnection;
 
 use super::{PartyNames, PartyView, control_view};
 use holdfast_domain::clock::Timestamp;
@@ -126,7 +126,7 @@ fn unknown() -> ServiceError {
 }
 
 impl DisputedRecords {
-    async fn read(connection: &mut AnyConnection, dispute: Dispute) -> Result<Self, ServiceError> {
+    async fn read(connection: &mut SqlConnection, dispute: Dispute) -> Result<Self, ServiceError> {
         // The dispute names the claim's envelope only. Its control row has the organization.
         let of = control::of_record(connection, &dispute.claim).await?;
         let claimant = of.ok_or_else(unknown)?.org;
@@ -172,7 +172,7 @@ impl DisputedRecords {
 
     async fn for_operators(
         &self,
-        connection: &mut AnyConnection,
+        connection: &mut SqlConnection,
     ) -> Result<OperatorDisputeView, ServiceError> {
         let mut names = PartyNames::default();
         let mut views = Vec::new();
@@ -254,7 +254,7 @@ impl From<&ClaimSuspension> for SuspensionView {
 }
 
 async fn controlled(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &EnvelopeId,
 ) -> Result<(Envelope, ControlRecord), ServiceError> {

@@ -15,10 +15,10 @@ pub mod statements;
 pub mod tape;
 pub mod transfers;
 
+use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use sqlx::AnyConnection;
 
 use holdfast_components::rules::control::{
     Act, ControlFacts, Decision, Obstacle, Party, Refusal, RefusalReason, Stage,
@@ -236,7 +236,7 @@ pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<RecordView, S
 /// Returns the originator of a record, if the caller's organization is another party of it; otherwise the
 /// caller's own organization, which may have the envelope.
 pub(crate) async fn originator(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     caller: &Caller,
     id: &EnvelopeId,
 ) -> Result<OrgId, StoreError> {
@@ -281,7 +281,7 @@ pub(crate) async fn lock(
 /// built-in ones: an originator's own rules must not bind the party that bought its record.
 pub(crate) async fn permit(
     core: &Core,
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     control: &ControlRecord,
     request: Request<'_>,
@@ -376,7 +376,7 @@ pub(crate) fn parts(control: &ControlRecord, party: &OrgId) -> Vec<Party> {
 
 /// Returns what keeps a record from changing hands.
 pub(crate) async fn obstacles(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<Vec<Obstacle>, StoreError> {
     let mut obstacles = Vec::new();
@@ -549,7 +549,7 @@ pub(crate) fn statement<'a>(
 }
 
 pub(crate) async fn record_view(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     names: &mut PartyNames,
     envelope: &Envelope,
     control: &ControlRecord,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use holdfast_store::SqlConnection;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sqlx::AnyConnection;
 
 use super::statements::{self, SignedForm};
 use super::{
@@ -253,7 +253,7 @@ pub async fn released(
 /// envelope's row locked.
 pub async fn permit_retrieval(
     core: &Core,
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     caller: &Caller,
     envelope: &Envelope,
 ) -> Result<(), ServiceError> {
@@ -293,7 +293,7 @@ pub async fn controlled(core: &Core, caller: &Caller, id: &str) -> Result<Envelo
 /// Permits reading the archive of a released record: to its controller, and after a release that the
 /// controller agreed to.
 pub async fn permit_archive(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     caller: &Caller,
     envelope: &Envelope,
 ) -> Result<(), ServiceError> {
@@ -361,7 +361,7 @@ async fn request(
 
 /// Returns the addresses of the owners of keys and of the users that may consent, each once.
 async fn people_who_consent(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
 ) -> Result<BTreeSet<String>, StoreError> {
     let keys = api_keys::list(connection, org).await?;

@@ -1,10 +1,10 @@
 //! Records with similar documents, such as scans and reprints of one contract. They are reported and never
 //! refused by themselves.
 
+use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
-use sqlx::AnyConnection;
 
 use super::transfers::unknown;
 use super::{PartyNames, control_view, emit_to_all, guard};
@@ -255,7 +255,7 @@ async fn report(
 
 /// Returns since when another party than the originator has a pledge or control of a record, or an offer.
 async fn since(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     record: &ControlRecord,
 ) -> Result<Timestamp, StoreError> {
     let pledge = match &record.pledge {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sqlx::AnyConnection;
 
 use holdfast_domain::control::PartyKey;
 use holdfast_domain::event::EventType;
@@ -152,7 +152,7 @@ pub fn evidence(signed: &SignedStatement, key: &PartyPublicKey) -> Value {
 /// Asks the party to sign.
 pub async fn missing(
     core: &Core,
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     expected: &ExpectedStatement<'_>,
     member: &'static str,
 ) -> Result<ServiceError, ServiceError> {

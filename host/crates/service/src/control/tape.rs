@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
+use holdfast_store::SqlConnection;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use sqlx::AnyConnection;
 use tokio::sync::mpsc;
 
 use super::PartyNames;
@@ -221,7 +221,7 @@ fn columns(text: &str) -> Result<Vec<MetadataColumn>, ServiceError> {
 
 /// Returns the records of the tape, in the order of their ids.
 async fn chosen(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     transfer: &Transfer,
     options: &TapeOptions,
 ) -> Result<Vec<TransferRecord>, ServiceError> {
@@ -261,7 +261,7 @@ fn sample(records: Vec<TransferRecord>, count: u32, seed: &str) -> Vec<TransferR
 }
 
 async fn row(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     caller: &Caller,
     names: &mut PartyNames,
     record: &TransferRecord,
@@ -325,7 +325,7 @@ async fn row(
 
 /// Returns the codes of a record's exceptions.
 async fn exceptions(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     record: &TransferRecord,
     envelope: &Envelope,
 ) -> Result<Vec<String>, StoreError> {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sqlx::AnyConnection;
 
 use crate::envelopes::facts;
 use holdfast_components::rules::compliance::EnvelopeFacts;
@@ -154,7 +154,7 @@ async fn judge(
 /// Returns the rules in force at the record's release. The release's ledger entry names them;
 /// releases by earlier versions of this program use the certificate's writer.
 async fn in_force_at_release(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<Option<ComponentIdentity>, ServiceError> {
     if envelope.status != EnvelopeStatus::VaultedOut {

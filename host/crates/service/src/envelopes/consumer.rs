@@ -2,9 +2,9 @@
 //! demonstrated access, for ledger, certificate and custody record. Signers are joined by their place, because an
 //! e-mail address may be shared.
 
+use holdfast_store::SqlConnection;
 use serde::Serialize;
 use serde_json::{Value, json};
-use sqlx::AnyConnection;
 
 use crate::envelopes::parties;
 use holdfast_base::config::EMBEDDED;
@@ -108,7 +108,7 @@ impl SignersConsent {
 
 /// Returns the consents of the signers, in their order; none for an upload, which was signed elsewhere.
 pub async fn consents(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     signers: &[Signer],
 ) -> Result<Vec<SignersConsent>, StoreError> {
@@ -145,7 +145,7 @@ fn is_of(submitter: &RoomSubmitter, signer: &Signer) -> bool {
 }
 
 async fn given(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     submitter: Option<&RoomSubmitter>,
 ) -> Result<Result<GivenConsent, MissingConsent>, StoreError> {
@@ -177,7 +177,7 @@ async fn given(
 
 /// Returns the attribute of the facts; none for a record without consents.
 pub async fn attribute(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     signers: &[Signer],
 ) -> Result<Option<(String, String)>, StoreError> {
@@ -193,7 +193,7 @@ pub async fn attribute(
 
 /// Adds what a signer's consent rests on to the ledger entry of the completion.
 pub async fn note(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     signer: &Signer,
     details: &mut Value,

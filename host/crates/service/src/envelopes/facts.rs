@@ -1,7 +1,7 @@
 //! The facts about an envelope that compliance rules receive.
 
+use holdfast_store::SqlConnection;
 use serde_json::{Value, json};
-use sqlx::AnyConnection;
 
 use crate::envelopes::{consumer, people};
 use holdfast_adapters::texts::Texts;
@@ -55,7 +55,7 @@ const METADATA: &str = "metadata.";
 /// Collects the facts of the record in its present state. `asked_at` is the time of the question: from
 /// its effective date on, an amended article governs older transactions as well (UCC §A-301(a)).
 pub async fn compliance_facts(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     asked_at: Timestamp,
 ) -> Result<compliance::EnvelopeFacts, StoreError> {
@@ -149,7 +149,7 @@ fn metadata(envelope: &Envelope) -> impl Iterator<Item = (String, String)> {
 /// Returns attributes for results that prove less than usual. They become members of the
 /// certificate's `provenance` object.
 async fn provenance(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     passed: &[KbaSession],
 ) -> Result<Vec<(String, String)>, StoreError> {

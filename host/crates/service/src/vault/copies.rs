@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt as _, TryStreamExt as _};
+use holdfast_store::SqlConnection;
 use moka::future::Cache;
 use serde::{Deserialize, Serialize};
-use sqlx::AnyConnection;
 
 use crate::vault::Vault;
 use crate::vault::custody_sheet::mark_words;
@@ -288,7 +288,7 @@ fn test_mark(request: MarkRequest) -> WordedMark {
 
 /// Returns the language and the dates of an organization's records.
 pub async fn wording(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
 ) -> Result<RecordWording, ServiceError> {
     let organization = organizations::get(connection, org).await?;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use holdfast_store::SqlConnection;
 use serde_json::json;
-use sqlx::AnyConnection;
 
 use crate::control::releases;
 use crate::envelopes::lifecycle;
@@ -101,7 +101,7 @@ async fn issue_for(
 /// Issues a link. Links to the authoritative copy, live or archived, and to a paper original are single-use.
 pub async fn issue(
     core: &Core,
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     file: LinkedFile,
 ) -> Result<IssuedLink, StoreError> {

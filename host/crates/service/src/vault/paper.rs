@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use sqlx::AnyConnection;
+use holdfast_store::SqlConnection;
 
 use super::copies::{self, OutgoingCopy};
 use super::custody_sheet::RecordWriter;
@@ -76,7 +76,7 @@ pub async fn printed(
 
 /// Whether a paper original replaced the authoritative copy.
 pub async fn is_converted(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<bool, ServiceError> {
     if envelope.status != EnvelopeStatus::VaultedOut {

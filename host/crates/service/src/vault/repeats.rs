@@ -1,8 +1,8 @@
 //! Repeated releases: the same form gives fresh links, another one is refused.
 
+use holdfast_store::SqlConnection;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
-use sqlx::AnyConnection;
 
 use super::downloads::LIFE;
 use super::paper;
@@ -28,7 +28,7 @@ pub struct RecordedRelease {
 
 /// Returns the release of a record.
 pub async fn recorded(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<Option<RecordedRelease>, ServiceError> {
     let action = EventType::VaultReleased.as_str();
@@ -53,7 +53,7 @@ fn read(entry: LedgerEntry) -> Result<RecordedRelease, ServiceError> {
 /// `ReleasedToAnother` for another recipient or purpose; `ConvertedToPaper` for a file instead of the paper
 /// original; `Conflict` for paper instead of a file.
 pub async fn bind(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     form: &ReleaseForm,
 ) -> Result<RecordedRelease, ServiceError> {
@@ -126,7 +126,7 @@ pub fn file_of(medium: ReleaseMedium) -> LinkedFile {
 
 /// Counts the links to the released file by the ledger, because their rows are removed some day.
 async fn next_number(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     released: &RecordedRelease,
 ) -> Result<u64, StoreError> {
@@ -139,7 +139,7 @@ async fn next_number(
 
 /// One paper original leaves the service: there is no link after the first complete download.
 async fn permit_another_print(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     now: Timestamp,
 ) -> Result<(), ServiceError> {

@@ -10,10 +10,10 @@ mod reviews;
 
 use std::time::Duration;
 
+use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::AnyConnection;
 
 use super::ComponentOwner;
 use crate::permits::four_eyes::policy_of;
@@ -171,7 +171,7 @@ pub async fn find(core: &Core, org: &OrgId, id: &str) -> Result<ComponentChange,
 }
 
 async fn find_in(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     id: &str,
 ) -> Result<ComponentChange, ServiceError> {
@@ -258,7 +258,7 @@ fn state_at(change: &ComponentChange, now: Timestamp) -> ChangeState {
 
 /// Returns who uploaded the component of a change.
 async fn uploader(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     change: &ComponentChange,
 ) -> Result<Option<String>, StoreError> {
     let RequestedChange::Activate { component_id, .. } = &change.content.change else {

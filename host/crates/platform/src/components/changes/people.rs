@@ -1,7 +1,7 @@
 //! Changes of who may approve: the sign-in of users, invitations, roles, and accounts at the issuer. They need
 //! the approvals that changes of components need, because who makes reviewers alone approves alone.
 
-use sqlx::AnyConnection;
+use holdfast_store::SqlConnection;
 
 use super::{ChangeOfficer, ChangeProblem, same_account};
 use crate::access::single_sign_on::{ChangeSingleSignOn, CheckedSignOn, secret_context};
@@ -162,7 +162,7 @@ async fn named(core: &Core, org: &OrgId, id: &str) -> Result<User, ServiceError>
 
 /// Whether what an access change was requested about is still as it was.
 pub(super) async fn is_unchanged(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     change: &RequestedChange,
 ) -> Result<bool, ServiceError> {
@@ -317,7 +317,7 @@ pub(super) struct InvitationTree {
 
 impl InvitationTree {
     pub(super) async fn read(
-        connection: &mut AnyConnection,
+        connection: &mut SqlConnection,
         org: &OrgId,
     ) -> Result<Self, ServiceError> {
         let organization = organization_rows::get(connection, org).await?;

@@ -1,7 +1,7 @@
 //! The policy of changes: what a change of an organization's components needs.
 
+use holdfast_store::SqlConnection;
 use serde_json::json;
-use sqlx::AnyConnection;
 
 use super::super::{ComponentOwner, record};
 use super::{ChangeOfficer, ChangeProblem};
@@ -23,7 +23,7 @@ pub async fn policy(core: &Core, org: &OrgId) -> Result<ChangePolicy, ServiceErr
 /// Refuses a change without approvals where the policy requires some.
 pub(in super::super) async fn permit_alone(
     core: &Core,
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     owner: &ComponentOwner,
 ) -> Result<(), ServiceError> {
     // The operators answer for the installation's own components: one, or those who sign its state.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use sqlx::AnyConnection;
 
 use super::super::activation::{self, ActivationRequest};
 use super::super::behaviour::{self, DiffRequest};
@@ -396,7 +396,7 @@ pub(super) struct ChangeBase {
 
 /// Returns the present activations where a change is made.
 pub(super) async fn base(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     org: &OrgId,
     change: &RequestedChange,
     instance: &str,

@@ -7,10 +7,10 @@ mod steps;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sqlx::AnyConnection;
 
 use super::acts::known_party;
 use super::statements::{self, ExpectedStatement, SignedForm};
@@ -586,14 +586,14 @@ fn incomplete(error: MissingTile) -> ServiceError {
 }
 
 async fn view(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     transfer: &Transfer,
 ) -> Result<TransferView, StoreError> {
     named_view(connection, &mut PartyNames::default(), transfer).await
 }
 
 async fn named_view(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     names: &mut PartyNames,
     transfer: &Transfer,
 ) -> Result<TransferView, StoreError> {

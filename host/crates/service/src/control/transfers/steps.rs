@@ -1,8 +1,8 @@
 //! Steps of a transfer, made for each record by a job. It may run twice and be killed anywhere: a record's
 //! step and its state in the transfer commit together.
 
+use holdfast_store::SqlConnection;
 use serde_json::json;
-use sqlx::AnyConnection;
 
 use super::{incomplete, named_view, queue};
 use crate::control::{
@@ -76,7 +76,7 @@ type StepRecords = Option<(TransferState, RecordTree)>;
 /// Returns the records that the acting party has called, accepted or confirmed: the same ones however
 /// often the step is repeated.
 async fn records_of_step(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     transfer: &Transfer,
 ) -> Result<StepRecords, ServiceError> {
     if is_ending(transfer.state) {

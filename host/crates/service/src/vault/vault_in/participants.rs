@@ -6,8 +6,8 @@
 
 use std::collections::HashSet;
 
+use holdfast_store::SqlConnection;
 use serde::{Deserialize, Serialize};
-use sqlx::AnyConnection;
 
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::rules::ComplianceRules;
@@ -84,7 +84,7 @@ impl CalledComponent {
 /// Returns the components that worked on the envelope before the pipeline: those that
 /// decided its transitions, and the one that placed its template's fields.
 pub(super) async fn before(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<Vec<CalledComponent>, StoreError> {
     let moves = decisions::moves_of(connection, &envelope.org, &envelope.id).await?;
@@ -106,7 +106,7 @@ pub(super) async fn before(
 
 /// Returns the rules that decide about an envelope, with their owner and activation.
 pub async fn deciding_rules(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     rules: &ComponentIdentity,
     at: Timestamp,
@@ -120,7 +120,7 @@ pub async fn deciding_rules(
 
 /// Returns the organization with the rules that decide about an envelope: none for a built-in pack.
 pub async fn rules_owner(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     rules: &ComponentIdentity,
     at: Timestamp,
@@ -138,7 +138,7 @@ pub async fn rules_owner(
 
 /// Returns each component once, with its owner and activation, ordered by slot.
 pub(super) async fn named(
-    connection: &mut AnyConnection,
+    connection: &mut SqlConnection,
     envelope: &Envelope,
     called: &[CalledComponent],
     at: Timestamp,

@@ -1,0 +1,454 @@
+//! SQLite on the caller's thread.
+//!
+//! A driver with a thread for each connection changes threads twice for every statement, which costs more than most
+//! statements do. Here a statement runs where it is awaited: reads and writes of a contract take microseconds. What
+//! took long before (a search, a commit on a slow disk) first makes the runtime move its other tasks to another thread.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use percent_encoding::percent_decode_str;
+use rusqlite::fallible_iterator::FallibleIterator as _;
+use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{Batch, Connection, OpenFlags, Statement};
+use sqlx::any::{AnyQueryResult, AnyRow, AnyTypeInfo, AnyTypeInfoKind, AnyValue};
+use sqlx::error::{BoxDynError, DatabaseError, ErrorKind};
+use sqlx_core::any::{AnyColumn, AnyValueKind};
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+/// Time from which a statement is not run between the tasks of an asynchronous thread.
+const LONG: Duration = Duration::from_millis(1);
+
+/// Time to wait for another process that writes, such as the operator's tool.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// Number of prepared statements and of their facts that a connection keeps.
+const STATEMENTS: usize = 256;
+
+/// Where the database is, and how it is opened.
+#[derive(Clone, Debug)]
+pub(super) struct SqliteFile {
+    path: PathBuf,
+    flags: OpenFlags,
+}
+
+impl SqliteFile {
+    /// Parses `sqlite:PATH` and `sqlite://PATH`, with `?mode=ro`, `rw` or `rwc`.
+    ///
+    /// # Errors
+    /// [`sqlx::Error::Configuration`] for any other option.
+    pub fn parse(url: &str) -> sqlx::Result<Self> {
+        let refused = |why: String| sqlx::Error::Configuration(why.into());
+        let rest = url.strip_prefix("sqlite:");
+        let rest = rest.ok_or_else(|| refused(format!("{url} is no address of SQLite")))?;
+        let rest = rest.strip_prefix("//").unwrap_or(rest);
+        let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
+
+        let mut mode = OpenFlags::SQLITE_OPEN_READ_WRITE;
+        for option in options.split('&').filter(|option| !option.is_empty()) {
+            mode = match option {
+                "mode=ro" => OpenFlags::SQLITE_OPEN_READ_ONLY,
+                "mode=rw" => OpenFlags::SQLITE_OPEN_READ_WRITE,
+                "mode=rwc" => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+                _ => return Err(refused(format!("unknown option of SQLite: {option}"))),
+            };
+        }
+
+        let path = percent_decode_str(path).decode_utf8();
+        let path = path.map_err(|error| refused(error.to_string()))?;
+        Ok(Self {
+            path: PathBuf::from(path.as_ref()),
+            // One thread uses a connection at a time.
+            flags: mode | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        })
+    }
+
+    /// Opens a connection, with the statements that each connection begins with.
+    pub fn open(&self, beginning: &[&str]) -> sqlx::Result<SqliteConnection> {
+        let connection = Connection::open_with_flags(&self.path, self.flags).map_err(failure)?;
+        connection.busy_timeout(BUSY).map_err(failure)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        for statement in beginning {
+            connection.execute_batch(statement).map_err(failure)?;
+        }
+
+        Ok(SqliteConnection {
+            connection: Mutex::new(connection),
+            statements: HashMap::new(),
+            commit: Duration::ZERO,
+        })
+    }
+}
+
+/// A connection to a SQLite file.
+pub(super) struct SqliteConnection {
+    /// Never locked: futures share references to what holds a connection.
+    connection: Mutex<Connection>,
+    statements: HashMap<String, StatementFacts>,
+    /// Time that commits take.
+    commit: Duration,
+}
+
+impl fmt::Debug for SqliteConnection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("SqliteConnection")
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is known about a statement that ran before.
+struct StatementFacts {
+    /// Position of the argument for each parameter.
+    arguments: Vec<usize>,
+    columns: Vec<AnyColumn>,
+    /// An empty row with the names of the columns.
+    row: AnyRow,
+    took: Duration,
+}
+
+/// Rows of a statement, and its effect.
+pub(super) struct SqliteAnswer {
+    pub rows: Vec<AnyRow>,
+    pub result: AnyQueryResult,
+}
+
+impl SqliteConnection {
+    /// Runs a statement, or without arguments a script. Returns at most so many rows.
+    pub fn run(
+        &mut self,
+        sql: &str,
+        arguments: Option<Vec<AnyValueKind>>,
+        most: usize,
+    ) -> sqlx::Result<SqliteAnswer> {
+        let Some(arguments) = arguments else {
+            let connection = self
+                .connection
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner);
+            return off_the_tasks(LONG, || script(connection, sql));
+        };
+
+        let took = self.statements.get(sql).map(|facts| facts.took);
+        // Copies the whole database.
+        let is_copy = took.is_none() && sql.starts_with("vacuum");
+        let expected = if is_copy {
+            LONG
+        } else {
+            took.unwrap_or_default()
+        };
+        let begun = Instant::now();
+        let answer = off_the_tasks(expected, || self.run_here(sql, &arguments, most));
+        if let Some(facts) = self.statements.get_mut(sql) {
+            facts.took = expectation(facts.took, begun.elapsed());
+        }
+        answer
+    }
+
+    fn run_here(
+        &mut self,
+        sql: &str,
+        arguments: &[AnyValueKind],
+        most: usize,
+    ) -> sqlx::Result<SqliteAnswer> {
+        let connection = self
+            .connection
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut statement = connection.prepare_cached(sql).map_err(failure)?;
+
+        // A change of the schema may add columns to `select *`.
+        let known = self.statements.get(sql);
+        if known.is_none_or(|facts| facts.columns.len() != statement.column_count()) {
+            if self.statements.len() >= STATEMENTS {
+                self.statements.clear();
+            }
+            let facts = StatementFacts::of(&statement)?;
+            self.statements.insert(sql.to_owned(), facts);
+        }
+        let facts = &self.statements[sql];
+
+        for (index, argument) in facts.arguments.iter().enumerate() {
+            let value = arguments.get(*argument).ok_or_else(|| {
+                let why = format!("parameter {} of a statement has no value", argument + 1);
+                sqlx::Error::Protocol(why)
+            })?;
+            statement
+                .raw_bind_parameter(index + 1, BoundValue(value))
+                .map_err(failure)?;
+        }
+
+        let is_change = !statement.readonly();
+        let rows = rows(&mut statement, facts, most)?;
+        drop(statement);
+
+        let rows_affected = if is_change { connection.changes() } else { 0 };
+        Ok(SqliteAnswer {
+            rows,
+            result: AnyQueryResult {
+                rows_affected,
+                last_insert_id: None,
+            },
+        })
+    }
+
+    /// Begins a transaction that writes.
+    pub fn begin(&mut self, statement: &str) -> sqlx::Result<()> {
+        let connection = self
+            .connection
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        connection.busy_timeout(Duration::ZERO).map_err(failure)?;
+        let begun = connection.execute_batch(statement);
+        connection.busy_timeout(BUSY).map_err(failure)?;
+
+        match begun {
+            // Writers of this process take turns, so it is another process, which may take seconds.
+            Err(rusqlite::Error::SqliteFailure(error, _))
+                if error.code == rusqlite::ErrorCode::DatabaseBusy =>
+            {
+                off_the_tasks(LONG, || connection.execute_batch(statement)).map_err(failure)
+            }
+            begun => begun.map_err(failure),
+        }
+    }
+
+    pub fn commit(&mut self) -> sqlx::Result<()> {
+        let connection = self
+            .connection
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        let begun = Instant::now();
+        let committed = off_the_tasks(self.commit, || connection.execute_batch("commit"));
+        self.commit = expectation(self.commit, begun.elapsed());
+        committed.map_err(failure)
+    }
+
+    pub fn rollback(&mut self) -> sqlx::Result<()> {
+        let connection = self
+            .connection
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        // SQLite ends a transaction by itself after some errors, such as a full disk.
+        if connection.is_autocommit() {
+            return Ok(());
+        }
+        connection.execute_batch("rollback").map_err(failure)
+    }
+
+    pub fn is_in_transaction(&mut self) -> bool {
+        let connection = self
+            .connection
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        !connection.is_autocommit()
+    }
+}
+
+/// Runs what may block. Work that is expected to take long first makes the runtime move the other tasks of this
+/// thread; work outside a runtime of several threads has none beside it that could move.
+fn off_the_tasks<T>(expected: Duration, work: impl FnOnce() -> T) -> T {
+    let is_long = expected >= LONG;
+    let can_move = |handle: Handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread;
+    if is_long && Handle::try_current().is_ok_and(can_move) {
+        tokio::task::block_in_place(work)
+    } else {
+        work()
+    }
+}
+
+/// Time that a statement will take: rises at once, and falls slowly.
+fn expectation(before: Duration, took: Duration) -> Duration {
+    took.max(before - before / 8)
+}
+
+/// Runs the statements of a script, and returns the rows of all.
+fn script(connection: &Connection, sql: &str) -> sqlx::Result<SqliteAnswer> {
+    let mut answer = SqliteAnswer {
+        rows: Vec::new(),
+        result: AnyQueryResult::default(),
+    };
+    let mut batch = Batch::new(connection, sql);
+    while let Some(mut statement) = batch.next().map_err(failure)? {
+        let facts = StatementFacts::of(&statement)?;
+        answer
+            .rows
+            .extend(rows(&mut statement, &facts, usize::MAX)?);
+        if !statement.readonly() {
+            answer.result.rows_affected += connection.changes();
+        }
+    }
+
+    Ok(answer)
+}
+
+fn rows(
+    statement: &mut Statement<'_>,
+    facts: &StatementFacts,
+    most: usize,
+) -> sqlx::Result<Vec<AnyRow>> {
+    let mut found = Vec::new();
+    let mut rows = statement.raw_query();
+    while found.len() < most
+        && let Some(row) = rows.next().map_err(failure)?
+    {
+        let mut copied = AnyRow {
+            columns: facts.columns.clone(),
+            values: Vec::with_capacity(facts.columns.len()),
+            ..facts.row.clone()
+        };
+        for column in 0..facts.columns.len() {
+            let kind = value(row.get_ref(column).map_err(failure)?)?;
+            copied.values.push(AnyValue { kind });
+        }
+        found.push(copied);
+    }
+
+    Ok(found)
+}
+
+fn value(value: ValueRef<'_>) -> sqlx::Result<AnyValueKind> {
+    Ok(match value {
+        ValueRef::Null => AnyValueKind::Null(AnyTypeInfoKind::Null),
+        ValueRef::Integer(number) => AnyValueKind::BigInt(number),
+        ValueRef::Real(number) => AnyValueKind::Double(number),
+        ValueRef::Text(text) => {
+            let text = std::str::from_utf8(text);
+            let text = text.map_err(|error| sqlx::Error::Decode(error.into()))?;
+            AnyValueKind::Text(Arc::new(text.to_owned()))
+        }
+        ValueRef::Blob(bytes) => AnyValueKind::Blob(Arc::new(bytes.to_vec())),
+    })
+}
+
+impl StatementFacts {
+    fn of(statement: &Statement<'_>) -> sqlx::Result<Self> {
+        let mut arguments = Vec::with_capacity(statement.parameter_count());
+        for index in 1..=statement.parameter_count() {
+            // Our statements number their parameters as PostgreSQL does, `$1`. SQLite takes that for a name.
+            let number = statement
+                .parameter_name(index)
+                .map(|name| name[1..].parse::<usize>());
+            let number = number
+                .transpose()
+                .map_err(|error| sqlx::Error::Decode(error.into()))?;
+            arguments.push(number.unwrap_or(index) - 1);
+        }
+
+        let mut columns = Vec::with_capacity(statement.column_count());
+        for (ordinal, name) in statement.column_names().into_iter().enumerate() {
+            columns.push(AnyColumn {
+                ordinal,
+                name: name.to_owned().into(),
+                // The type is that of each value.
+                type_info: AnyTypeInfo {
+                    kind: AnyTypeInfoKind::Null,
+                },
+            });
+        }
+
+        let names = columns
+            .iter()
+            .map(|column| (column.name.clone(), column.ordinal));
+        let row = AnyRow {
+            column_names: Arc::new(names.collect()),
+            columns: Vec::new(),
+            values: Vec::new(),
+        };
+        Ok(Self {
+            arguments,
+            columns,
+            row,
+            took: Duration::ZERO,
+        })
+    }
+}
+
+struct BoundValue<'a>(&'a AnyValueKind);
+
+impl ToSql for BoundValue<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let value = match self.0 {
+            AnyValueKind::Null(_) => ValueRef::Null,
+            AnyValueKind::Bool(is) => ValueRef::Integer((*is).into()),
+            AnyValueKind::SmallInt(number) => ValueRef::Integer((*number).into()),
+            AnyValueKind::Integer(number) => ValueRef::Integer((*number).into()),
+            AnyValueKind::BigInt(number) => ValueRef::Integer(*number),
+            AnyValueKind::Real(number) => ValueRef::Real((*number).into()),
+            AnyValueKind::Double(number) => ValueRef::Real(*number),
+            AnyValueKind::Text(text) => ValueRef::Text(text.as_bytes()),
+            AnyValueKind::TextSlice(text) => ValueRef::Text(text.as_bytes()),
+            AnyValueKind::Blob(bytes) => ValueRef::Blob(bytes),
+            other => {
+                let why = format!("a value that SQLite does not have: {other:?}");
+                return Err(rusqlite::Error::ToSqlConversionFailure(why.into()));
+            }
+        };
+        Ok(ToSqlOutput::Borrowed(value))
+    }
+}
+
+/// Error of SQLite, with its extended code.
+#[derive(Debug)]
+struct SqliteFailure {
+    code: i32,
+    message: String,
+}
+
+impl fmt::Display for SqliteFailure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "(code: {}) {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for SqliteFailure {}
+
+impl DatabaseError for SqliteFailure {
+    fn message(&self) -> &str {
+        &self.message
+    }
+
+    fn code(&self) -> Option<Cow<'_, str>> {
+        Some(self.code.to_string().into())
+    }
+
+    fn as_error(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
+        self
+    }
+
+    fn as_error_mut(&mut self) -> &mut (dyn std::error::Error + Send + Sync + 'static) {
+        self
+    }
+
+    fn into_error(self: Box<Self>) -> BoxDynError {
+        self
+    }
+
+    fn kind(&self) -> ErrorKind {
+        use rusqlite::ffi;
+        match self.code {
+            ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY => {
+                ErrorKind::UniqueViolation
+            }
+            ffi::SQLITE_CONSTRAINT_FOREIGNKEY => ErrorKind::ForeignKeyViolation,
+            ffi::SQLITE_CONSTRAINT_NOTNULL => ErrorKind::NotNullViolation,
+            ffi::SQLITE_CONSTRAINT_CHECK => ErrorKind::CheckViolation,
+            _ => ErrorKind::Other,
+        }
+    }
+}
+
+fn failure(error: rusqlite::Error) -> sqlx::Error {
+    let (code, message) = match &error {
+        rusqlite::Error::SqliteFailure(error, message) => (error, message.clone()),
+        rusqlite::Error::SqlInputError { error, msg, .. } => (error, Some(msg.clone())),
+        _ => return sqlx::Error::AnyDriverError(error.into()),
+    };
+    let code = code.extended_code;
+    let message = message.unwrap_or_else(|| error.to_string());
+    sqlx::Error::Database(Box::new(SqliteFailure { code, message }))
+}
