@@ -3,7 +3,7 @@
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _, future, stream};
-use sqlx::any::{AnyArguments, AnyQueryResult, AnyRow, AnyStatement, AnyTypeInfo};
+use sqlx::any::{AnyQueryResult, AnyRow, AnyStatement, AnyTypeInfo};
 use sqlx::pool::PoolConnection;
 use sqlx::{Any, Connection as _, Either, Execute, Executor, SqlStr, Transaction};
 
@@ -47,19 +47,17 @@ impl SqlConnection {
     }
 }
 
-/// Statement for SQLite, with its arguments.
-fn taken<'q, E: Execute<'q, Any>>(mut query: E) -> sqlx::Result<(SqlStr, Option<AnyArguments>)> {
-    let arguments = query.take_arguments().map_err(sqlx::Error::Encode)?;
-    Ok((query.sql(), arguments))
-}
-
-fn run<'q, E: Execute<'q, Any>>(
+async fn run<'q, E: Execute<'q, Any>>(
     connection: &mut SqliteConnection,
-    query: E,
+    mut query: E,
     most: usize,
 ) -> sqlx::Result<SqliteAnswer> {
-    let (sql, arguments) = taken(query)?;
-    connection.run(sql.as_str(), arguments.map(|given| given.values.0), most)
+    // A statement never waits, so a task that runs many would never let others of its thread run.
+    tokio::task::coop::consume_budget().await;
+
+    let arguments = query.take_arguments().map_err(sqlx::Error::Encode)?;
+    let arguments = arguments.map(|given| given.values.0);
+    connection.run(query.sql().as_str(), arguments, most)
 }
 
 impl<'c> Executor<'c> for &'c mut SqlConnection {
@@ -74,7 +72,7 @@ impl<'c> Executor<'c> for &'c mut SqlConnection {
             Pool(connection) => (&mut **connection).execute(query),
             Begun(transaction) => (&mut **transaction).execute(query),
             Sqlite(connection) => {
-                async move { Ok(run(connection, query, usize::MAX)?.result) }.boxed()
+                async move { Ok(run(connection, query, usize::MAX).await?.result) }.boxed()
             }
         }
     }
@@ -91,7 +89,7 @@ impl<'c> Executor<'c> for &'c mut SqlConnection {
             Pool(connection) => (&mut **connection).fetch_many(query),
             Begun(transaction) => (&mut **transaction).fetch_many(query),
             Sqlite(connection) => {
-                let answer = async move { run(connection, query, usize::MAX) };
+                let answer = run(connection, query, usize::MAX);
                 let steps = answer.into_stream().map_ok(|answer| {
                     let rows = answer.rows.into_iter().map(Either::Right);
                     stream::iter(rows.chain([Either::Left(answer.result)]).map(Ok))
@@ -110,7 +108,7 @@ impl<'c> Executor<'c> for &'c mut SqlConnection {
             Pool(connection) => (&mut **connection).fetch_all(query),
             Begun(transaction) => (&mut **transaction).fetch_all(query),
             Sqlite(connection) => {
-                async move { Ok(run(connection, query, usize::MAX)?.rows) }.boxed()
+                async move { Ok(run(connection, query, usize::MAX).await?.rows) }.boxed()
             }
         }
     }
@@ -123,7 +121,9 @@ impl<'c> Executor<'c> for &'c mut SqlConnection {
         match &mut self.0 {
             Pool(connection) => (&mut **connection).fetch_optional(query),
             Begun(transaction) => (&mut **transaction).fetch_optional(query),
-            Sqlite(connection) => async move { Ok(run(connection, query, 1)?.rows.pop()) }.boxed(),
+            Sqlite(connection) => {
+                async move { Ok(run(connection, query, 1).await?.rows.pop()) }.boxed()
+            }
         }
     }
 

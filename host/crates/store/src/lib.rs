@@ -517,6 +517,11 @@ impl Store {
     pub async fn close(&self) {
         self.readers.close().await;
         self.strangers.close().await;
+        // The writer of a file is done when it passes its turn on.
+        let _turn = match &self.turns {
+            Some(turns) => Some(turns.wait(PriorityClass::Urgent).await),
+            None => None,
+        };
         self.writers.close().await;
         self.urgent.close().await;
     }

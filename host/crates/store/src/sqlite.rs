@@ -452,3 +452,156 @@ fn failure(error: rusqlite::Error) -> sqlx::Error {
     let message = message.unwrap_or_else(|| error.to_string());
     sqlx::Error::Database(Box::new(SqliteFailure { code, message }))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU64};
+
+    use sqlx::{Executor as _, Row as _};
+
+    use super::*;
+    use crate::SqlConnection;
+    use crate::connection::ConnectionOf;
+
+    /// A new file, and a connection to it.
+    fn opened() -> (tempfile::TempDir, SqlConnection) {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}/test.db?mode=rwc", folder.path().display());
+        let file = SqliteFile::parse(&url).unwrap();
+        let connection =
+            file.open(&["create table item (id integer primary key, name text unique)"]);
+        let connection = SqlConnection(ConnectionOf::Sqlite(Box::new(connection.unwrap())));
+        (folder, connection)
+    }
+
+    /// Counts to so many, which takes about 30 ns for each.
+    const COUNT: &str = "with recursive number (n) as (select 1 union all select n + 1 from number where n < $1) \
+        select count(*) from number";
+
+    #[tokio::test]
+    async fn an_argument_is_bound_by_its_number() {
+        let (_folder, mut connection) = opened();
+        let row = sqlx::query("select $2 as second, $1 as first, $2 as again, $3 as none")
+            .bind("one")
+            .bind(2_i64)
+            .bind(None::<String>)
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+        assert_eq!(row.get::<String, _>("first"), "one");
+        assert_eq!(row.get::<i64, _>("second"), 2);
+        assert_eq!(row.get::<i64, _>("again"), 2);
+        assert_eq!(row.get::<Option<String>, _>("none"), None);
+
+        let missing = sqlx::query("select $1").fetch_one(&mut connection).await;
+        assert!(missing.unwrap_err().to_string().contains("parameter 1"));
+    }
+
+    #[tokio::test]
+    async fn an_error_has_its_kind_and_code() {
+        let (_folder, mut connection) = opened();
+        connection
+            .execute("insert into item (name) values ('a')")
+            .await
+            .unwrap();
+        let again = connection
+            .execute("insert into item (name) values ('a')")
+            .await;
+        let error = again.unwrap_err().into_database_error().unwrap();
+        assert!(error.is_unique_violation());
+        assert_eq!(error.code().as_deref(), Some("2067"));
+    }
+
+    #[tokio::test]
+    async fn a_statement_sees_the_columns_of_today() {
+        let (_folder, mut connection) = opened();
+        let all = "select * from item";
+        connection
+            .execute("insert into item (name) values ('a')")
+            .await
+            .unwrap();
+        assert_eq!(
+            sqlx::query(all)
+                .fetch_one(&mut connection)
+                .await
+                .unwrap()
+                .len(),
+            2
+        );
+
+        connection
+            .execute("alter table item add column note text default 'new'")
+            .await
+            .unwrap();
+        let row = sqlx::query(all).fetch_one(&mut connection).await.unwrap();
+        assert_eq!(row.get::<String, _>("note"), "new");
+    }
+
+    #[test]
+    fn an_unknown_option_of_the_address_is_refused() {
+        for url in [
+            "sqlite://a.db?cache=shared",
+            "sqlite://a.db?mode=memory",
+            "postgres://a",
+        ] {
+            assert!(SqliteFile::parse(url).is_err(), "{url}");
+        }
+        let file = SqliteFile::parse("sqlite://a%20b.db?mode=ro").unwrap();
+        assert_eq!(file.path, PathBuf::from("a b.db"));
+    }
+
+    /// Other tasks of a thread run between the statements of one that never waits.
+    #[tokio::test]
+    async fn statements_let_other_tasks_run() {
+        let (_folder, mut connection) = opened();
+        let has_run = Arc::new(AtomicBool::new(false));
+        tokio::spawn({
+            let has_run = has_run.clone();
+            async move { has_run.store(true, std::sync::atomic::Ordering::Relaxed) }
+        });
+
+        let mut statements = 0;
+        while !has_run.load(std::sync::atomic::Ordering::Relaxed) {
+            sqlx::query("select 1")
+                .fetch_one(&mut connection)
+                .await
+                .unwrap();
+            statements += 1;
+            assert!(statements < 10_000);
+        }
+    }
+
+    /// A statement that took long before does not hold up the other tasks of the only thread.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_long_statement_moves_the_other_tasks() {
+        let (_folder, mut connection) = opened();
+        let ticks = Arc::new(AtomicU64::new(0));
+        tokio::spawn({
+            let ticks = ticks.clone();
+            async move {
+                loop {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                    ticks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                }
+            }
+        });
+
+        let counted = tokio::spawn(async move {
+            for _ in 0..2 {
+                sqlx::query(COUNT)
+                    .bind(2_000_000_i64)
+                    .fetch_one(&mut connection)
+                    .await
+                    .unwrap();
+            }
+            let before = ticks.load(std::sync::atomic::Ordering::Relaxed);
+            sqlx::query(COUNT)
+                .bind(2_000_000_i64)
+                .fetch_one(&mut connection)
+                .await
+                .unwrap();
+            ticks.load(std::sync::atomic::Ordering::Relaxed) - before
+        });
+        assert!(counted.await.unwrap() > 3);
+    }
+}
