@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use percent_encoding::percent_decode_str;
 use rusqlite::fallible_iterator::FallibleIterator as _;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
-use rusqlite::{Batch, Connection, OpenFlags, Statement};
+use rusqlite::{Batch, Connection, OpenFlags, Statement, StatementStatus};
 use sqlx::any::{AnyQueryResult, AnyRow, AnyTypeInfo, AnyTypeInfoKind, AnyValue};
 use sqlx::error::{BoxDynError, DatabaseError, ErrorKind};
 use sqlx_core::any::{AnyColumn, AnyValueKind};
@@ -108,6 +108,8 @@ struct StatementFacts {
     columns: Vec<AnyColumn>,
     /// An empty row with the names of the columns.
     row: AnyRow,
+    /// How often SQLite has prepared it again.
+    prepared: i32,
     took: Duration,
 }
 
@@ -161,16 +163,15 @@ impl SqliteConnection {
             .unwrap_or_else(PoisonError::into_inner);
         let mut statement = connection.prepare_cached(sql).map_err(failure)?;
 
-        // A change of the schema may add columns to `select *`.
-        let known = self.statements.get(sql);
-        if known.is_none_or(|facts| facts.columns.len() != statement.column_count()) {
+        if !self.statements.contains_key(sql) {
             if self.statements.len() >= STATEMENTS {
                 self.statements.clear();
             }
             let facts = StatementFacts::of(&statement)?;
             self.statements.insert(sql.to_owned(), facts);
         }
-        let facts = &self.statements[sql];
+        #[expect(clippy::expect_used, reason = "inserted above")]
+        let facts = self.statements.get_mut(sql).expect("facts of a statement");
 
         for (index, argument) in facts.arguments.iter().enumerate() {
             let value = arguments.get(*argument).ok_or_else(|| {
@@ -274,10 +275,10 @@ fn script(connection: &Connection, sql: &str) -> sqlx::Result<SqliteAnswer> {
     };
     let mut batch = Batch::new(connection, sql);
     while let Some(mut statement) = batch.next().map_err(failure)? {
-        let facts = StatementFacts::of(&statement)?;
+        let mut facts = StatementFacts::of(&statement)?;
         answer
             .rows
-            .extend(rows(&mut statement, &facts, usize::MAX)?);
+            .extend(rows(&mut statement, &mut facts, usize::MAX)?);
         if !statement.readonly() {
             answer.result.rows_affected += connection.changes();
         }
@@ -288,7 +289,7 @@ fn script(connection: &Connection, sql: &str) -> sqlx::Result<SqliteAnswer> {
 
 fn rows(
     statement: &mut Statement<'_>,
-    facts: &StatementFacts,
+    facts: &mut StatementFacts,
     most: usize,
 ) -> sqlx::Result<Vec<AnyRow>> {
     let mut found = Vec::new();
@@ -296,6 +297,15 @@ fn rows(
     while found.len() < most
         && let Some(row) = rows.next().map_err(failure)?
     {
+        // SQLite prepares a statement again after a change of the schema, and `select *` then has other columns.
+        let prepared = row.as_ref().get_status(StatementStatus::RePrepare);
+        let is_other =
+            prepared != facts.prepared || row.as_ref().column_count() != facts.columns.len();
+        if found.is_empty() && is_other {
+            facts.prepared = prepared;
+            facts.name_columns(row.as_ref());
+        }
+
         let mut copied = AnyRow {
             columns: facts.columns.clone(),
             values: Vec::with_capacity(facts.columns.len()),
@@ -339,32 +349,37 @@ impl StatementFacts {
             arguments.push(number.unwrap_or(index) - 1);
         }
 
-        let mut columns = Vec::with_capacity(statement.column_count());
-        for (ordinal, name) in statement.column_names().into_iter().enumerate() {
-            columns.push(AnyColumn {
+        let mut facts = Self {
+            arguments,
+            columns: Vec::new(),
+            row: AnyRow {
+                column_names: Arc::default(),
+                columns: Vec::new(),
+                values: Vec::new(),
+            },
+            prepared: statement.get_status(StatementStatus::RePrepare),
+            took: Duration::ZERO,
+        };
+        facts.name_columns(statement);
+        Ok(facts)
+    }
+
+    fn name_columns(&mut self, statement: &Statement<'_>) {
+        let names = statement.column_names().into_iter().enumerate();
+        self.columns = names
+            .map(|(ordinal, name)| AnyColumn {
                 ordinal,
                 name: name.to_owned().into(),
                 // The type is that of each value.
                 type_info: AnyTypeInfo {
                     kind: AnyTypeInfoKind::Null,
                 },
-            });
-        }
+            })
+            .collect();
 
-        let names = columns
-            .iter()
-            .map(|column| (column.name.clone(), column.ordinal));
-        let row = AnyRow {
-            column_names: Arc::new(names.collect()),
-            columns: Vec::new(),
-            values: Vec::new(),
-        };
-        Ok(Self {
-            arguments,
-            columns,
-            row,
-            took: Duration::ZERO,
-        })
+        let columns = self.columns.iter();
+        let names = columns.map(|column| (column.name.clone(), column.ordinal));
+        self.row.column_names = Arc::new(names.collect());
     }
 }
 
@@ -494,7 +509,7 @@ mod tests {
         assert_eq!(row.get::<Option<String>, _>("none"), None);
 
         let missing = sqlx::query("select $1").fetch_one(&mut connection).await;
-        assert!(missing.unwrap_err().to_string().contains("parameter 1"));
+        assert!(missing.err().unwrap().to_string().contains("parameter 1"));
     }
 
     #[tokio::test]
