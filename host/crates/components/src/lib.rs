@@ -1,5 +1,5 @@
 //! Typed calls of WebAssembly components, activations, and the host interfaces of providers.
-//! Engines, artifacts and rules are in the crate `holdfast-rules`.
+//! Engines, artifacts and rules are in the crate `holdfast-rules`, parts of which are re-exported for the crates above.
 //!
 //! | File | Holds |
 //! |---|---|
@@ -15,6 +15,10 @@
 //! | `egress.rs` | outgoing requests of providers, and their allow-list |
 //! | `conformance.rs` | test vectors that a candidate must pass |
 //! | `script.rs` | scripted external services, written by plugin authors |
+//!
+//! Begin with [`ComponentRegistry`]: a method for each slot returns the component that is active for an organization.
+//! Calls of providers take a lease ([`providers::ProviderLease`]): settings, secrets, network access and clock.
+//! `holdfast_platform::components` decides which component is active, and replaces the [`ActivationTable`].
 //!
 //! Every call runs in a fresh instance: no state passes between
 //! organizations, and a trap affects only one call.

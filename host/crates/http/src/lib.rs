@@ -1,5 +1,23 @@
 //! HTTP entry point: handlers of the API in `api`, pages for people in `pages`, and the layers
 //! around both in `middleware`.
+//!
+//! | Files | Hold |
+//! |---|---|
+//! | `api/` | the REST API, a handler for each operation; `api/routes.rs` lists all operations |
+//! | `pages/` | signing form, widgets, field builder, console and guides |
+//! | `mcp/` | the operations of the API as tools for assistants |
+//! | `middleware/` | credentials as argument types, bodies, limits, repeated requests |
+//! | `openapi/`, `event_schemas.rs` | the OpenAPI document, made of the types that serve requests |
+//! | `reply.rs`, `error.rs` | success answers; the only conversion of service errors to HTTP |
+//! | `listener.rs`, `connections.rs`, `pace.rs`, `unread.rs` | connections and their time limits |
+//! | `live.rs`, `far_end.rs` | server-sent events; a plugin's service for `holdfast dev` |
+//!
+//! [`router`] is the whole service. With listeners of their own, the console has [`console_router`] and the metrics
+//! [`metrics_router`]. `host/src/server.rs` serves them.
+//!
+//! A handler extracts, calls one function of a service and wraps the result. Requests to the service and the console
+//! pass `identify`, the outermost layer, which gives each an id, measures it and logs one line. No crate below this one
+//! knows axum.
 
 #![allow(missing_docs, reason = "handlers are named by their routes")]
 

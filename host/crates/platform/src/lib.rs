@@ -1,8 +1,27 @@
 //! What every use case on contracts stands on: who may call, which components are active, what is recorded and who is
 //! told.
 //!
-//! [`Core`] is the context that every use case receives. ARCHITECTURE.md, "Areas of `service`", lists the areas here and
-//! in the crate `holdfast-service`: each imports only those below it.
+//! | Modules | Hold |
+//! |---|---|
+//! | `access`, `organizations` | API keys, users, sessions, rate limits; settings of organizations |
+//! | `components`, `component_owner` | admission, activation, changes and replay of components |
+//! | `events`, `log` | a change's ledger entry and event, written together; the log over all ledgers |
+//! | `permits`, `lookup`, `envelope_locks` | checks before an act; objects of the caller; locks of this process |
+//! | `providers`, `payments`, `kba`, `messaging` | signing, payment, identity and text message providers |
+//! | `documents`, `fields`, `signers`, `passcodes`, `vaulting` | parts of envelopes that several areas need |
+//! | `mails`, `webhooks` | queued mails and messages; receivers, deliveries and the feed of events |
+//! | `idempotency`, `request_log` | repeated requests; the log of requests |
+//! | `error`, `problems` | why a call failed |
+//! | `room`, `sandbox` | built-in providers, which use none of the modules above |
+//!
+//! [`Core`] is the context that every use case receives; `host/src/start.rs` makes it. [`Caller`] names the
+//! organization, and is made of a request's credential. A failure is a [`ServiceError`], of which only
+//! `http/error.rs` makes HTTP.
+//!
+//! [`components`] decides which component is active. The crate `holdfast-components` loads and calls it.
+//!
+//! ARCHITECTURE.md, "Areas of `service`", lists the areas here and in the crate `holdfast-service`: each imports only
+//! those below it.
 
 #![allow(
     missing_docs,

@@ -1,8 +1,23 @@
 //! Use cases on contracts, one file each: templates, envelopes, signing, vault and control. Contains neither HTTP
 //! handlers nor SQL.
 //!
-//! What they stand on is in the crate `holdfast-platform`. ARCHITECTURE.md, "Areas of `service`", lists the areas of both:
-//! each imports only those below it. `app.rs` wires their state.
+//! | Modules | Hold |
+//! |---|---|
+//! | `envelopes` | creating, sending, voiding and judging contracts |
+//! | `signing` | visits, callbacks and polling of providers, reminders, corrections |
+//! | `templates`, `builder` | templates, packages, pictures of pages; the field builder |
+//! | `bulk` | one document for many clients |
+//! | `vault` | vault-in, copies, certificates, release, integrity |
+//! | `control`, `inspection` | parties of a record and their acts; looks, statements, pools |
+//! | `customers`, `test_mode` | customers and their files; test data |
+//! | `installation`, `gauges`, `doctor` | the operator's view, metrics, health checks |
+//!
+//! A use case is a public function that the API, a page, a job or a command calls. It gets the context
+//! ([`Core`](holdfast_platform::Core)) and mostly a [`Caller`](holdfast_platform::Caller), asks the rules first, then
+//! acts. [`App`] is the context with the state of the areas (`app.rs`).
+//!
+//! Areas stand on the crate `holdfast-platform`. ARCHITECTURE.md, "Areas of `service`", lists the areas of both: each
+//! imports only those below it. `docs/walks.md` follows requests through them.
 
 #![allow(
     missing_docs,

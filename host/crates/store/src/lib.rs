@@ -3,6 +3,19 @@
 //! The same SQL serves SQLite and PostgreSQL. Functions take a
 //! connection, which a transaction dereferences to: `envelopes::get(&mut
 //! tx, &org, &id)`. Every function on tenant data names the organization.
+//!
+//! - [`Store`] is the handle: [`Store::connect`], then [`Store::migrate`]. It carries the priority of its work
+//!   ([`Store::at`]).
+//! - [`Store::read`] returns a connection for reading, [`Store::begin`] a [`WriteTransaction`]. Both dereference to
+//!   [`SqlConnection`]. A transaction that is dropped is rolled back.
+//! - [`WriteTransaction::commit`] adds ledger leaves, events, deliveries and counts of envelopes at its end
+//!   (`outbox.rs`, `counts.rs`), and then wakes workers and dispatchers, on other nodes by `NOTIFY` (`wakeups.rs`).
+//! - SQLite has one writer, for which transactions queue by priority (`turns.rs`), and runs on the caller's thread
+//!   (`sqlite.rs`). PostgreSQL has pools. [`SqlDialect`] names the differences.
+//! - Due rows are claimed with a lease and an epoch, one bucket at a time (`claims.rs`).
+//!
+//! Statements on tenant data name the bucket; `tests/it/layers.rs` lists the exceptions. A new table needs
+//! a migration in `migrations/` and a line in `migrate.rs`; released migrations never change.
 
 #![allow(missing_docs, reason = "functions are named by their statement")]
 
