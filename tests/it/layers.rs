@@ -1,4 +1,4 @@
-//! Checks the imports of the host's modules against the table in ARCHITECTURE.md, "Layers".
+//! Checks the imports of the host's crates and their modules against the tables in ARCHITECTURE.md, "Layers".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The integration tests: one program, folders like `host/src`.
+//! The integration tests: one program, folders like the modules in ARCHITECTURE.md, "Layers".
 
 #![allow(
     missing_docs,

@@ -62,7 +62,7 @@ pub struct BuiltGuest {
 impl GuestBuilder {
     /// Creates a builder for the build script of a package in `workspace`; `out` is its `OUT_DIR`.
     pub fn new(workspace: PathBuf, out: &Path) -> Result<Self> {
-        // The guests are no dependencies of the host's crate, so cargo does not know that it has to rebuild
+        // The guests are no dependencies of that package, so cargo does not know that it has to rebuild
         // them.
         for folder in ["wit", "guest-rules", "plugins"] {
             watch(&workspace.join(folder));

@@ -562,7 +562,7 @@ async fn each_error_status_has_the_specified_text() {
     let answer = app.upload("/partner/templates", "image/png", png, &name);
     assert_eq!(answer.await.status, 415);
     // 422: `Validation failed` and the status text have their own rows.
-    // 429: in `rate_limits.rs`. 502 and 503: in `envelopes.rs`.
+    // 429: in `service/access/rate_limits.rs`. 502 and 503: in `service/envelopes/lifecycle.rs`.
 }
 
 /// Row 500: a template that cannot be stored. The response exposes nothing of the database.

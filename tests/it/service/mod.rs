@@ -1,4 +1,4 @@
-//! Use cases of the API, in the order of `host/crates/service/src`.
+//! Use cases of the API, in folders like the areas of the crates `service` and `platform`.
 
 mod access;
 pub mod bulk;

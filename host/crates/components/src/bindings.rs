@@ -1,5 +1,5 @@
 //! `bindgen!` output for `wit/`: one module per world. No code outside
-//! `components/` names these modules; the files that make the calls re-export the types that
+//! the crate names these modules; the files that make the calls re-export the types that
 //! other code needs.
 
 #![allow(missing_docs, clippy::all, reason = "generated from wit/")]

@@ -619,7 +619,7 @@ impl ComponentRegistry {
         self.cache.forget(self.engines.of(artifact.slot), artifact);
     }
 
-    /// Caches native code from the [`ComponentCompiler`](super::compiler::Compiler).
+    /// Caches native code from the [`ComponentCompiler`](super::compiler::ComponentCompiler).
     pub async fn keep_native(
         &self,
         slot: Slot,

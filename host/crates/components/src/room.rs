@@ -1,7 +1,7 @@
 //! The interface `holdfast:host/room`: the signing room's records, for the room's component.
 //!
 //! It is in the linker of every provider. Uploaded components that import it are refused by
-//! inspection (`worlds.rs`), and only calls of the instance `embedded` carry records.
+//! inspection (`rules/worlds.rs`), and only calls of the instance `embedded` carry records.
 
 use std::sync::Arc;
 

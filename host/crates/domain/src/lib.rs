@@ -1,4 +1,4 @@
-//! Domain types: records, ids, ledgers and the log. No I/O, and no dependency on the host.
+//! Domain types: records, ids, ledgers and the log. No I/O, and no dependency on other crates of the host.
 //!
 //! # Glossary
 //!

@@ -2,7 +2,7 @@
 //!
 //! Each message is a job of its own that commits with the change that causes it. An
 //! unreachable address therefore delays no other recipient, and no mail announces a change
-//! that was rolled back. The text of the mails is in `mail`.
+//! that was rolled back. The text of the mails is in `holdfast_adapters::mail`.
 
 use std::time::Duration;
 
