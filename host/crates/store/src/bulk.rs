@@ -254,7 +254,7 @@ pub async fn replace_items(
         .execute(&mut **tx)
         .await?;
 
-    // A list has up to 1,000 clients, and each statement crosses to the connection's thread.
+    // A list has up to 1,000 clients, and each statement is a round trip on PostgreSQL.
     for some in items.chunks(ROWS) {
         let mut text = String::from(
             "insert into bulk_item (bucket, item_id, org_id, batch_id, position, customer_id,

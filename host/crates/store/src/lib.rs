@@ -29,6 +29,7 @@ use std::time::Duration;
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{Connection as _, Executor as _};
+use sqlx_core::any::AnyValueKind;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use holdfast_base::disk;
@@ -378,11 +379,21 @@ impl Store {
 
     /// Writes a consistent snapshot of the running database to a new file (SQLite only).
     pub async fn snapshot_into(&self, file: &Path) -> Result<(), StoreError> {
-        let mut connection = self.read().await?;
-        sqlx::query("vacuum into $1")
-            .bind(file.display().to_string())
-            .execute(&mut *connection)
-            .await?;
+        let Some(database) = self.readers.file().cloned() else {
+            let why = "only SQLite has snapshots of its own";
+            return Err(sqlx::Error::Configuration(why.into()).into());
+        };
+        // On a thread of its own: it takes minutes, and its caller has other work beside it in the same task.
+        let to = file.display().to_string();
+        let copied = tokio::task::spawn_blocking(move || {
+            let mut connection = database.open(SqlDialect::Sqlite.session_statements())?;
+            let to = vec![AnyValueKind::Text(Arc::new(to))];
+            connection.run("vacuum into $1", Some(to), 1)
+        });
+        match copied.await {
+            Ok(copied) => copied?,
+            Err(_) => return Err(sqlx::Error::WorkerCrashed.into()),
+        };
         Ok(())
     }
 
@@ -491,7 +502,7 @@ impl Store {
             fresh: BTreeMap::new(),
             counts: CountChanges::new(),
             outbox: Box::default(),
-            _turn: turn,
+            turn,
             _batch: batch,
         })
     }
@@ -557,7 +568,7 @@ pub struct WriteTransaction {
     /// Rows that the commit adds.
     outbox: Box<OutboxRows>,
     /// Dropped after the connection, so that the next writer finds the connection free.
-    _turn: Option<WriterTurn>,
+    turn: Option<WriterTurn>,
     _batch: Option<OwnedSemaphorePermit>,
 }
 
@@ -617,6 +628,13 @@ impl WriteTransaction {
 
         if !self.fresh.is_empty() {
             self.committed.add(self.fresh, true);
+        }
+
+        // The next writer was woken on this thread, where this task would go on before it.
+        if let Some(turn) = self.turn
+            && turn.pass_on()
+        {
+            tokio::task::yield_now().await;
         }
 
         Ok(())

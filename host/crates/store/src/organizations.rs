@@ -1,7 +1,6 @@
 //! Organizations.
 
 use crate::SqlConnection;
-use futures::TryStreamExt as _;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
@@ -32,14 +31,29 @@ pub async fn insert(
 
 /// Whether an organization has a name that looks like this one. Reads all names; the callers limit the number of questions.
 pub async fn is_name_taken(connection: &mut SqlConnection, name: &str) -> Result<bool, StoreError> {
-    // No index finds names that look alike. The rows are streamed, so that not all names are in memory.
-    let mut rows = sqlx::query("select name from organization").fetch(connection);
-    while let Some(row) = rows.try_next().await? {
-        if party_name::look_alike(name, row.try_get("name")?) {
+    /// Names in memory at a time.
+    const NAMES: usize = 1_000;
+
+    // No index finds names that look alike.
+    let mut after = String::new();
+    loop {
+        let query = "select name from organization where name > $1 order by name limit $2";
+        let names: Vec<String> = sqlx::query_scalar(query)
+            .bind(&after)
+            .bind(NAMES as i64)
+            .fetch_all(&mut *connection)
+            .await?;
+        if names
+            .iter()
+            .any(|taken| party_name::look_alike(name, taken))
+        {
             return Ok(true);
         }
+        match names.into_iter().nth(NAMES - 1) {
+            Some(last) => after = last,
+            None => return Ok(false),
+        }
     }
-    Ok(false)
 }
 
 pub async fn get(

@@ -42,8 +42,7 @@ pub(super) struct OutboxRows {
 impl OutboxRows {
     /// Adds the rows.
     pub async fn add(&self, connection: &mut SqlConnection) -> Result<(), StoreError> {
-        // One statement per table, however many rows: each
-        // statement crosses to the connection's thread and back.
+        // One statement per table, however many rows: on PostgreSQL each is a round trip.
         insert(
             connection,
             "insert into ledger_pending (bucket, envelope_id, sequence, hash, at)",

@@ -6,11 +6,12 @@
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use sqlx::AnyPool;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::connection::{ConnectionOf, SqlConnection};
 use super::sqlite::SqliteFile;
@@ -26,6 +27,8 @@ pub struct ReaderPool {
     most: u32,
     /// As many as there are connections: a reader never waits in the pool for a kept one.
     permits: Arc<Semaphore>,
+    /// Told when a reader is done.
+    returned: Arc<Notify>,
     kept: Arc<Mutex<Vec<KeptConnection>>>,
 }
 
@@ -85,6 +88,7 @@ impl ReaderPool {
             source,
             most,
             permits: Arc::new(Semaphore::new(most as usize)),
+            returned: Arc::default(),
             kept: Arc::default(),
         }
     }
@@ -116,14 +120,31 @@ impl ReaderPool {
     }
 
     pub async fn close(&self) {
-        if let ReaderSource::Sqlite(_) = &self.source {
-            // The last reader gives its permit back after its connection.
-            drop(self.permits.acquire_many(self.most).await);
-        }
         self.permits.close();
         drop(mem::take(&mut *self.lock()));
-        if let ReaderSource::Pool(pool) = &self.source {
-            pool.close().await;
+        match &self.source {
+            ReaderSource::Pool(pool) => pool.close().await,
+            ReaderSource::Sqlite(_) => self.all_returned().await,
+        }
+    }
+
+    async fn all_returned(&self) {
+        loop {
+            // Registered before the check, so that a return in between is not missed.
+            let mut returned = pin!(self.returned.notified());
+            returned.as_mut().enable();
+            if self.permits.available_permits() == self.most as usize {
+                return;
+            }
+            returned.await;
+        }
+    }
+
+    /// Returns the file of SQLite.
+    pub fn file(&self) -> Option<&SqliteFile> {
+        match &self.source {
+            ReaderSource::Pool(_) => None,
+            ReaderSource::Sqlite(file) => Some(file),
         }
     }
 
@@ -161,8 +182,11 @@ impl ReaderSource {
 
 impl Drop for ReadConnection {
     fn drop(&mut self) {
-        if let (Some(connection), Some((home, _))) = (self.connection.take(), &self.home) {
+        if let (Some(connection), Some((home, permit))) = (self.connection.take(), self.home.take())
+        {
             home.keep(connection);
+            drop(permit);
+            home.returned.notify_waiters();
         }
     }
 }

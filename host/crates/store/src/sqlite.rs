@@ -2,12 +2,14 @@
 //!
 //! A driver with a thread for each connection changes threads twice for every statement, which costs more than most
 //! statements do. Here a statement runs where it is awaited: reads and writes of a contract take microseconds. What
-//! took long before (a search, a commit on a slow disk) first makes the runtime move its other tasks to another thread.
+//! took long before (a search, a commit on a slow disk), or never ran, first makes the runtime move its other tasks to
+//! another thread.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -29,18 +31,49 @@ const BUSY: Duration = Duration::from_secs(10);
 /// Number of prepared statements and of their facts that a connection keeps.
 const STATEMENTS: usize = 256;
 
+/// Time from which a statement is reported.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// Number of statements whose times are known. Texts with numbers in them are unlimited.
+const TIMED: usize = 4_096;
+
 /// Where the database is, and how it is opened.
 #[derive(Clone, Debug)]
 pub(super) struct SqliteFile {
     path: PathBuf,
     flags: OpenFlags,
+    times: Arc<StatementTimes>,
 }
+
+/// Times that statements take, known to all connections of a file.
+#[derive(Debug, Default)]
+struct StatementTimes(Mutex<HashMap<String, Arc<AtomicU64>>>);
+
+impl StatementTimes {
+    /// Returns the time of a statement in nanoseconds; [`UNKNOWN`] before it ran.
+    fn of(&self, sql: &str) -> Arc<AtomicU64> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(time) = known.get(sql) {
+            return time.clone();
+        }
+        if known.len() >= TIMED {
+            known.clear();
+        }
+        let time = Arc::new(AtomicU64::new(UNKNOWN));
+        known.insert(sql.to_owned(), time.clone());
+        time
+    }
+}
+
+/// Time of what never ran.
+const UNKNOWN: u64 = u64::MAX;
 
 impl SqliteFile {
     /// Parses `sqlite:PATH` and `sqlite://PATH`, with `?mode=ro`, `rw` or `rwc`.
     ///
     /// # Errors
-    /// [`sqlx::Error::Configuration`] for any other option.
+    /// [`sqlx::Error::Configuration`] for any other option, and for a database without a file, which every connection
+    /// would have for itself.
     pub fn parse(url: &str) -> sqlx::Result<Self> {
         let refused = |why: String| sqlx::Error::Configuration(why.into());
         let rest = url.strip_prefix("sqlite:");
@@ -60,10 +93,14 @@ impl SqliteFile {
 
         let path = percent_decode_str(path).decode_utf8();
         let path = path.map_err(|error| refused(error.to_string()))?;
+        if path.is_empty() || path.starts_with(':') {
+            return Err(refused(format!("{url} names no file")));
+        }
         Ok(Self {
             path: PathBuf::from(path.as_ref()),
             // One thread uses a connection at a time.
             flags: mode | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+            times: Arc::default(),
         })
     }
 
@@ -79,7 +116,8 @@ impl SqliteFile {
         Ok(SqliteConnection {
             connection: Mutex::new(connection),
             statements: HashMap::new(),
-            commit: Duration::ZERO,
+            times: self.times.clone(),
+            commit: AtomicU64::new(UNKNOWN),
         })
     }
 }
@@ -89,8 +127,9 @@ pub(super) struct SqliteConnection {
     /// Never locked: futures share references to what holds a connection.
     connection: Mutex<Connection>,
     statements: HashMap<String, StatementFacts>,
+    times: Arc<StatementTimes>,
     /// Time that commits take.
-    commit: Duration,
+    commit: AtomicU64,
 }
 
 impl fmt::Debug for SqliteConnection {
@@ -110,7 +149,7 @@ struct StatementFacts {
     row: AnyRow,
     /// How often SQLite has prepared it again.
     prepared: i32,
-    took: Duration,
+    time: Arc<AtomicU64>,
 }
 
 /// Rows of a statement, and its effect.
@@ -120,7 +159,7 @@ pub(super) struct SqliteAnswer {
 }
 
 impl SqliteConnection {
-    /// Runs a statement, or without arguments a script. Returns at most so many rows.
+    /// Runs a statement, or without arguments a script. Returns at most so many rows, at least one.
     pub fn run(
         &mut self,
         sql: &str,
@@ -132,23 +171,14 @@ impl SqliteConnection {
                 .connection
                 .get_mut()
                 .unwrap_or_else(PoisonError::into_inner);
-            return off_the_tasks(LONG, || script(connection, sql));
+            return timed(sql, &AtomicU64::new(UNKNOWN), || script(connection, sql));
         };
 
-        let took = self.statements.get(sql).map(|facts| facts.took);
-        // Copies the whole database.
-        let is_copy = took.is_none() && sql.starts_with("vacuum");
-        let expected = if is_copy {
-            LONG
-        } else {
-            took.unwrap_or_default()
-        };
-        let begun = Instant::now();
-        let answer = off_the_tasks(expected, || self.run_here(sql, &arguments, most));
-        if let Some(facts) = self.statements.get_mut(sql) {
-            facts.took = expectation(facts.took, begun.elapsed());
-        }
-        answer
+        let known = self.statements.get(sql).map(|facts| facts.time.clone());
+        let time = known.unwrap_or_else(|| self.times.of(sql));
+        timed(sql, &time.clone(), || {
+            self.run_here(sql, &arguments, most, time)
+        })
     }
 
     fn run_here(
@@ -156,6 +186,7 @@ impl SqliteConnection {
         sql: &str,
         arguments: &[AnyValueKind],
         most: usize,
+        time: Arc<AtomicU64>,
     ) -> sqlx::Result<SqliteAnswer> {
         let connection = self
             .connection
@@ -167,7 +198,7 @@ impl SqliteConnection {
             if self.statements.len() >= STATEMENTS {
                 self.statements.clear();
             }
-            let facts = StatementFacts::of(&statement)?;
+            let facts = StatementFacts::of(&statement, time)?;
             self.statements.insert(sql.to_owned(), facts);
         }
         #[expect(clippy::expect_used, reason = "inserted above")]
@@ -176,7 +207,7 @@ impl SqliteConnection {
         for (index, argument) in facts.arguments.iter().enumerate() {
             let value = arguments.get(*argument).ok_or_else(|| {
                 let why = format!("parameter {} of a statement has no value", argument + 1);
-                sqlx::Error::Protocol(why)
+                sqlx::Error::Encode(why.into())
             })?;
             statement
                 .raw_bind_parameter(index + 1, BoundValue(value))
@@ -212,7 +243,7 @@ impl SqliteConnection {
             Err(rusqlite::Error::SqliteFailure(error, _))
                 if error.code == rusqlite::ErrorCode::DatabaseBusy =>
             {
-                off_the_tasks(LONG, || connection.execute_batch(statement)).map_err(failure)
+                off_the_tasks(|| connection.execute_batch(statement)).map_err(failure)
             }
             begun => begun.map_err(failure),
         }
@@ -223,9 +254,9 @@ impl SqliteConnection {
             .connection
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        let begun = Instant::now();
-        let committed = off_the_tasks(self.commit, || connection.execute_batch("commit"));
-        self.commit = expectation(self.commit, begun.elapsed());
+        let committed = timed("commit", &self.commit, || {
+            connection.execute_batch("commit")
+        });
         committed.map_err(failure)
     }
 
@@ -250,21 +281,42 @@ impl SqliteConnection {
     }
 }
 
-/// Runs what may block. Work that is expected to take long first makes the runtime move the other tasks of this
-/// thread; work outside a runtime of several threads has none beside it that could move.
-fn off_the_tasks<T>(expected: Duration, work: impl FnOnce() -> T) -> T {
-    let is_long = expected >= LONG;
+/// Runs a statement, in the way that its time before asks for, and notes its time.
+fn timed<T>(sql: &str, time: &AtomicU64, work: impl FnOnce() -> T) -> T {
+    let before = Duration::from_nanos(time.load(Ordering::Relaxed));
+    let begun = Instant::now();
+    let done = if before >= LONG {
+        off_the_tasks(work)
+    } else {
+        work()
+    };
+
+    let took = begun.elapsed();
+    if took >= SLOW {
+        tracing::warn!(sql, ?took, "slow statement");
+    }
+
+    // Rises at once and falls slowly, because a statement takes longer for some organizations than for others.
+    let is_unknown = before == Duration::from_nanos(UNKNOWN);
+    let expected = if is_unknown {
+        took
+    } else {
+        took.max(before - before / 8)
+    };
+    let expected = u64::try_from(expected.as_nanos()).unwrap_or(UNKNOWN - 1);
+    time.store(expected, Ordering::Relaxed);
+    done
+}
+
+/// Runs what may block: the runtime first moves the other tasks of this thread. Outside a runtime of several threads
+/// there are none that could move.
+fn off_the_tasks<T>(work: impl FnOnce() -> T) -> T {
     let can_move = |handle: Handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread;
-    if is_long && Handle::try_current().is_ok_and(can_move) {
+    if Handle::try_current().is_ok_and(can_move) {
         tokio::task::block_in_place(work)
     } else {
         work()
     }
-}
-
-/// Time that a statement will take: rises at once, and falls slowly.
-fn expectation(before: Duration, took: Duration) -> Duration {
-    took.max(before - before / 8)
 }
 
 /// Runs the statements of a script, and returns the rows of all.
@@ -275,7 +327,7 @@ fn script(connection: &Connection, sql: &str) -> sqlx::Result<SqliteAnswer> {
     };
     let mut batch = Batch::new(connection, sql);
     while let Some(mut statement) = batch.next().map_err(failure)? {
-        let mut facts = StatementFacts::of(&statement)?;
+        let mut facts = StatementFacts::of(&statement, Arc::default())?;
         answer
             .rows
             .extend(rows(&mut statement, &mut facts, usize::MAX)?);
@@ -294,9 +346,7 @@ fn rows(
 ) -> sqlx::Result<Vec<AnyRow>> {
     let mut found = Vec::new();
     let mut rows = statement.raw_query();
-    while found.len() < most
-        && let Some(row) = rows.next().map_err(failure)?
-    {
+    while let Some(row) = rows.next().map_err(failure)? {
         // SQLite prepares a statement again after a change of the schema, and `select *` then has other columns.
         let prepared = row.as_ref().get_status(StatementStatus::RePrepare);
         let is_other =
@@ -316,6 +366,9 @@ fn rows(
             copied.values.push(AnyValue { kind });
         }
         found.push(copied);
+        if found.len() >= most {
+            break;
+        }
     }
 
     Ok(found)
@@ -336,7 +389,7 @@ fn value(value: ValueRef<'_>) -> sqlx::Result<AnyValueKind> {
 }
 
 impl StatementFacts {
-    fn of(statement: &Statement<'_>) -> sqlx::Result<Self> {
+    fn of(statement: &Statement<'_>, time: Arc<AtomicU64>) -> sqlx::Result<Self> {
         let mut arguments = Vec::with_capacity(statement.parameter_count());
         for index in 1..=statement.parameter_count() {
             // Our statements number their parameters as PostgreSQL does, `$1`. SQLite takes that for a name.
@@ -346,7 +399,9 @@ impl StatementFacts {
             let number = number
                 .transpose()
                 .map_err(|error| sqlx::Error::Decode(error.into()))?;
-            arguments.push(number.unwrap_or(index) - 1);
+            let place = number.unwrap_or(index).checked_sub(1);
+            let place = place.ok_or_else(|| sqlx::Error::Encode("parameters begin at $1".into()));
+            arguments.push(place?);
         }
 
         let mut facts = Self {
@@ -358,7 +413,7 @@ impl StatementFacts {
                 values: Vec::new(),
             },
             prepared: statement.get_status(StatementStatus::RePrepare),
-            took: Duration::ZERO,
+            time,
         };
         facts.name_columns(statement);
         Ok(facts)
@@ -470,7 +525,7 @@ fn failure(error: rusqlite::Error) -> sqlx::Error {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, AtomicU64};
+    use std::sync::atomic::AtomicBool;
 
     use sqlx::{Executor as _, Row as _};
 
@@ -558,6 +613,8 @@ mod tests {
             "sqlite://a.db?cache=shared",
             "sqlite://a.db?mode=memory",
             "postgres://a",
+            "sqlite::memory:",
+            "sqlite://?mode=rwc",
         ] {
             assert!(SqliteFile::parse(url).is_err(), "{url}");
         }
@@ -572,11 +629,11 @@ mod tests {
         let has_run = Arc::new(AtomicBool::new(false));
         tokio::spawn({
             let has_run = has_run.clone();
-            async move { has_run.store(true, std::sync::atomic::Ordering::Relaxed) }
+            async move { has_run.store(true, Ordering::Relaxed) }
         });
 
         let mut statements = 0;
-        while !has_run.load(std::sync::atomic::Ordering::Relaxed) {
+        while !has_run.load(Ordering::Relaxed) {
             sqlx::query("select 1")
                 .fetch_one(&mut connection)
                 .await
@@ -596,7 +653,7 @@ mod tests {
             async move {
                 loop {
                     tokio::time::sleep(Duration::from_millis(1)).await;
-                    ticks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    ticks.fetch_add(1, Ordering::Relaxed);
                 }
             }
         });
@@ -609,13 +666,13 @@ mod tests {
                     .await
                     .unwrap();
             }
-            let before = ticks.load(std::sync::atomic::Ordering::Relaxed);
+            let before = ticks.load(Ordering::Relaxed);
             sqlx::query(COUNT)
                 .bind(2_000_000_i64)
                 .fetch_one(&mut connection)
                 .await
                 .unwrap();
-            ticks.load(std::sync::atomic::Ordering::Relaxed) - before
+            ticks.load(Ordering::Relaxed) - before
         });
         assert!(counted.await.unwrap() > 3);
     }

@@ -93,6 +93,15 @@ impl WriterQueue {
     }
 }
 
+impl WriterTurn {
+    /// Passes the turn on, and returns whether another writer waited for it.
+    pub fn pass_on(self) -> bool {
+        let turns = self.turns.clone();
+        drop(self);
+        turns.lock().taken
+    }
+}
+
 impl Drop for WriterTurn {
     fn drop(&mut self) {
         let mut state = self.turns.lock();
@@ -179,5 +188,18 @@ mod tests {
         drop(first);
         drop(turns.wait(Request).await);
         drop(turns.wait(Urgent).await);
+    }
+
+    #[tokio::test]
+    async fn passing_on_says_whether_another_writer_waited() {
+        let turns = WriterQueue::default();
+        assert!(!turns.wait(Request).await.pass_on());
+
+        let first = turns.wait(Request).await;
+        let other = turns.clone();
+        let second = tokio::spawn(async move { drop(other.wait(Request).await) });
+        tokio::task::yield_now().await;
+        assert!(first.pass_on());
+        second.await.unwrap();
     }
 }
