@@ -23,7 +23,7 @@ use holdfast_domain::component_state::{
 use holdfast_domain::hash::sha256;
 use holdfast_domain::organization::Role;
 use holdfast_platform::components::changes::ChangeOfficer;
-use holdfast_platform::components::state::{self, SignedState, StateSecrets, StateView};
+use holdfast_platform::components::desired_state::{self, SignedState, StateSecrets, StateView};
 use holdfast_platform::components::{self, ComponentOwner};
 use holdfast_platform::{Caller, ServiceError};
 use holdfast_service::App;
@@ -98,7 +98,7 @@ async fn apply(
         org: named.organization.clone(),
         ..ComponentOwner::installation()
     };
-    let state = state::parsed(&owner, &text).map_err(told)?;
+    let state = desired_state::parsed(&owner, &text).map_err(told)?;
 
     // Paths in a state are relative to it, so that it can be moved together with its files.
     let beside = wanted.file.parent().unwrap_or_else(|| Path::new("."));
@@ -124,7 +124,7 @@ async fn apply(
 
     // The signatures first: a state comes from others, who may not read secrets of this machine. A plan without them
     // compares no secrets.
-    match state::check_signatures(&app, &owner, &signed).await {
+    match desired_state::check_signatures(&app, &owner, &signed).await {
         Ok(()) => signed.secrets = secrets(&state, beside, dry_run)?,
         Err(_) if dry_run => {}
         Err(error) => return Err(told(error)),
@@ -153,7 +153,7 @@ async fn apply(
             dry_run: true,
             ..signed.clone()
         };
-        let plan = state::apply(&app, &app.management, &owner, officer, &plan).await;
+        let plan = desired_state::apply(&app, &app.management, &owner, officer, &plan).await;
         let plan = plan.map_err(told)?;
         for (desired, found) in state.components.iter().zip(&plan.components) {
             if found.status == DesiredStatus::Missing {
@@ -162,7 +162,7 @@ async fn apply(
         }
     }
 
-    let view = state::apply(&app, &app.management, &owner, officer, &signed).await;
+    let view = desired_state::apply(&app, &app.management, &owner, officer, &signed).await;
     let view = view.map_err(told)?;
     let requests = view
         .components

@@ -70,7 +70,7 @@ use holdfast_service::{App, gauges};
 use middleware::notes::SharedNotes;
 use middleware::{bodies, downloads, limits, unknown};
 use pages::{
-    assets, brand, builder, console, control, docs, embed, inspection, joining, payments, people,
+    assets, brand, builder, console, control, docs, embed, inspection, joining, payments, error_pages,
     signing, verification,
 };
 
@@ -151,7 +151,7 @@ pub fn router(app: App) -> Router {
         .layer(panics())
         .layer(from_fn_with_state(queries, unknown::note_query))
         .layer(from_fn_with_state(buffered, bodies::guard))
-        .layer(from_fn_with_state(app.clone(), people::errors))
+        .layer(from_fn_with_state(app.clone(), error_pages::errors))
         .layer(from_fn_with_state((app.clone(), logged), identify))
         .with_state(app)
 }
@@ -362,7 +362,7 @@ pub fn console_router(app: App) -> Router {
         .fallback(|| async { HttpError::new(StatusCode::NOT_FOUND, "Not found") })
         .layer(panics())
         .layer(from_fn_with_state(buffered, bodies::guard))
-        .layer(from_fn_with_state(app.clone(), people::errors))
+        .layer(from_fn_with_state(app.clone(), error_pages::errors))
         .layer(from_fn_with_state(
             (app.clone(), Arc::<openapi::LoggedOperations>::default()),
             identify,

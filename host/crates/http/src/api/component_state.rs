@@ -10,7 +10,7 @@ use crate::reply::{DataReply, Found};
 use holdfast_platform::ServiceError;
 use holdfast_platform::components::ComponentOwner;
 use holdfast_platform::components::changes::ChangeOfficer;
-use holdfast_platform::components::state::{self, SignedState, StateView};
+use holdfast_platform::components::desired_state::{self, SignedState, StateView};
 use holdfast_service::App;
 
 pub async fn read(
@@ -18,7 +18,7 @@ pub async fn read(
     officer: ComponentOfficer,
 ) -> Result<Found<StateView>, HttpError> {
     let owner = ComponentOwner::from(&officer.caller);
-    let current = state::current(&app, &owner).await?;
+    let current = desired_state::current(&app, &owner).await?;
     let current = current.ok_or(ServiceError::NotFound("Component state"))?;
     Ok(DataReply::new(&current))
 }
@@ -32,10 +32,10 @@ pub async fn apply(
 ) -> Result<Found<StateView>, HttpError> {
     let owner = ComponentOwner::from(&officer.caller);
     // The officer's role limits the state, too, although others have signed it.
-    for desired in state::parsed(&owner, &signed.state)?.components {
+    for desired in desired_state::parsed(&owner, &signed.state)?.components {
         officer.may_change(Some(desired.slot))?;
     }
     let officer = ChangeOfficer::from(officer);
-    let applied = state::apply(&app, &app.management, &owner, Some(&officer), &signed).await?;
+    let applied = desired_state::apply(&app, &app.management, &owner, Some(&officer), &signed).await?;
     Ok(DataReply::new(&applied))
 }

@@ -17,7 +17,7 @@ use url::Url;
 
 use super::assets;
 use super::embed::{self, TokenForm};
-use super::look::{FramePolicy, PageLook, script_texts, texts_for};
+use super::page_frame::{FramePolicy, PageLook, script_texts, texts_for};
 use super::signing::for_script;
 use super::signing_page::SigningPage;
 use crate::error::HttpError;

@@ -4,8 +4,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use maud::{Markup, html};
 
-use super::look::EmbedMessage;
-use super::visit::SignerVisit;
+use super::page_frame::EmbedMessage;
+use super::signer_link::SignerVisit;
 use crate::error::HttpError;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Signer, SignerAccess};

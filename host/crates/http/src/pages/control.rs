@@ -9,10 +9,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use maud::html;
 
-use super::look::{PageLook, texts_for};
+use super::page_frame::{PageLook, texts_for};
 use super::record::entry;
 use super::signing_files::{attachment, saved};
-use super::visit::{id_and_code, unknown_link};
+use super::signer_link::{id_and_code, unknown_link};
 use crate::error::HttpError;
 use crate::middleware::limits;
 use holdfast_adapters::texts::Texts;

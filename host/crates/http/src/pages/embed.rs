@@ -13,7 +13,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::assets;
-use super::look::{EmbedMessage, FramePolicy, PageLook, script_texts, texts_for};
+use super::page_frame::{EmbedMessage, FramePolicy, PageLook, script_texts, texts_for};
 use super::record::{details, entry, record_parts, time_of};
 use crate::error::HttpError;
 use holdfast_adapters::texts::Texts;

@@ -9,11 +9,11 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
 
-use super::look::{PageLook, texts_for};
+use super::page_frame::{PageLook, texts_for};
 use super::record::{details, entry, record_parts};
 use super::signing_files::{PageQuery, saved};
 use super::viewing::sheets;
-use super::visit::{id_and_code, unknown_link};
+use super::signer_link::{id_and_code, unknown_link};
 use crate::error::HttpError;
 use crate::middleware::limits;
 use holdfast_adapters::texts::Texts;

@@ -8,8 +8,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use maud::html;
 
-use super::look::{PageLook, texts_for};
-use super::visit::{id_and_code, unknown_link};
+use super::page_frame::{PageLook, texts_for};
+use super::signer_link::{id_and_code, unknown_link};
 use crate::error::HttpError;
 use crate::middleware::limits;
 use holdfast_adapters::texts::Texts;

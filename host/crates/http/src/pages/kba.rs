@@ -6,8 +6,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use maud::{Markup, html};
 
-use super::look::EmbedMessage;
-use super::visit::{BROWSER, SignerVisit};
+use super::page_frame::EmbedMessage;
+use super::signer_link::{BROWSER, SignerVisit};
 use crate::error::HttpError;
 use holdfast_adapters::texts::Texts;
 use holdfast_base::traces;

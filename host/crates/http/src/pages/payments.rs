@@ -11,8 +11,8 @@ use serde::Deserialize;
 
 use super::assets;
 use super::kba;
-use super::look::{EmbedMessage, FramePolicy, PageLook, script_texts, texts_for};
-use super::visit::SignerVisit;
+use super::page_frame::{EmbedMessage, FramePolicy, PageLook, script_texts, texts_for};
+use super::signer_link::SignerVisit;
 use crate::error::HttpError;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::component::Slot;

@@ -9,7 +9,7 @@ use holdfast_domain::envelope::{Envelope, Signer};
 use holdfast_domain::event::EventType;
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_service::envelopes::compliance::ComplianceView;
-use holdfast_service::envelopes::people;
+use holdfast_service::envelopes::people_notes;
 use holdfast_service::vault::history::history;
 
 /// Shows who signed, and what happened.
@@ -27,7 +27,7 @@ pub fn record_parts(
                     li {
                         strong { (signer.name) } " " span.soft { (signer.role) }
                         span.detail {
-                            (people::act_in_words(texts, signer, |at| texts.moment(dates, at)))
+                            (people_notes::act_in_words(texts, signer, |at| texts.moment(dates, at)))
                         }
                     }
                 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::kba;
-use super::visit::{SignerVisit, unknown_link};
+use super::signer_link::{SignerVisit, unknown_link};
 use crate::error::HttpError;
 use crate::middleware::limits;
 use holdfast_adapters::texts::Texts;

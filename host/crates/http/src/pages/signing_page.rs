@@ -7,9 +7,9 @@ use maud::{Markup, html};
 
 use super::assets;
 use super::attachments::ACCEPTED;
-use super::look::{PageLook, script_texts};
+use super::page_frame::{PageLook, script_texts};
 use super::signing_files::version_of;
-use super::visit::payment;
+use super::signer_link::payment;
 use holdfast_adapters::texts::{ShownConsent, Texts};
 use holdfast_components::rules::placement::PageFacts;
 use holdfast_domain::dates::DAY_OF_SIGNING;

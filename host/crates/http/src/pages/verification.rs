@@ -9,14 +9,14 @@ use axum::routing::get;
 use maud::{Markup, html};
 
 use super::assets;
-use super::look::{PageLook, script_texts, texts_for};
+use super::page_frame::{PageLook, script_texts, texts_for};
 use crate::error::HttpError;
 use crate::middleware::limits;
 use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_domain::locale::Locale;
 use holdfast_platform::access::windows::LimitedCredential;
 use holdfast_service::App;
-use holdfast_service::envelopes::people;
+use holdfast_service::envelopes::people_notes;
 use holdfast_service::vault::completion::{self, PublicRecord};
 
 /// Path below which the pages are.
@@ -91,7 +91,7 @@ fn shown(record: PublicRecord, headers: &HeaderMap) -> Response {
                         dt { (signer.role) }
                         dd {
                             (signer.name) ": "
-                            (people::act_in_words(texts, signer, |at| texts.exact_moment(&dates, at)))
+                            (people_notes::act_in_words(texts, signer, |at| texts.exact_moment(&dates, at)))
                         }
                     }
                 }

@@ -11,9 +11,9 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
 
-use super::look::{PageLook, texts_for};
+use super::page_frame::{PageLook, texts_for};
 use super::signing_files::{PageQuery, saved, version_of};
-use super::visit::{end_of, unknown_link};
+use super::signer_link::{end_of, unknown_link};
 use crate::error::HttpError;
 use crate::middleware::limits::{self, CredentialLookup};
 use holdfast_adapters::texts::Texts;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::changes::permit_alone;
 use super::following::{BrokenActivation, default_component, prepare, refresh};
 use super::probe::probe;
-use super::state;
+use super::desired_state;
 use super::{ComponentManager, ComponentOwner, ComponentScope, ComponentView, get, named, record};
 use crate::providers::instance::InstanceConfig;
 use crate::{Core, ServiceError, ValidationIssue};
@@ -138,7 +138,7 @@ pub async fn slots(
     management: &Arc<ComponentManager>,
     owner: &ComponentOwner,
 ) -> Result<Vec<SlotView>, ServiceError> {
-    let desired = state::of_slots(core, owner).await?;
+    let desired = desired_state::of_slots(core, owner).await?;
     let mut connection = core.store.read().await?;
     let org = owner.org.as_ref();
 
@@ -434,7 +434,7 @@ pub(super) async fn make(
             version,
             instead_of,
         } => {
-            state::still_set(&mut tx, owner, *version).await?;
+            desired_state::still_set(&mut tx, owner, *version).await?;
             for activation in instead_of {
                 let going_back = RollBack {
                     slot,

@@ -16,7 +16,7 @@ mod probe;
 pub mod pull;
 mod quota;
 pub mod shadow;
-pub mod state;
+pub mod desired_state;
 pub mod trial;
 
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use holdfast_store::SqlConnection;
 use serde_json::{Value, json};
 
-use crate::envelopes::{consumer, people};
+use crate::envelopes::{consumer, people_notes};
 use holdfast_adapters::texts::Texts;
 use holdfast_base::config::EMBEDDED;
 use holdfast_components::rules::{compliance, to_compliance};
@@ -241,7 +241,7 @@ fn signer_fact(
     entries: &[LedgerEntry],
     signer: &Signer,
 ) -> Value {
-    let notes = people::notes(envelope, signers, entries, signer);
+    let notes = people_notes::notes(envelope, signers, entries, signer);
     let notes: Vec<String> = notes
         .iter()
         .map(|note| note.in_words(Texts::default()))

@@ -10,7 +10,7 @@ pub mod facts;
 pub mod lifecycle;
 pub mod paper_original;
 pub mod parties;
-pub mod people;
+pub mod people_notes;
 pub mod sending;
 pub mod uploads;
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::envelopes::consumer::{self, SignersConsent};
-use crate::envelopes::{parties, people};
+use crate::envelopes::{parties, people_notes};
 use crate::vault::consent_words::ConsentWriter;
 use crate::vault::copies::CopyForm;
 use crate::vault::paper;
@@ -182,7 +182,7 @@ fn entry<'a>(
     signer: Option<&Signer>,
 ) -> Option<&'a LedgerEntry> {
     entries.iter().find(|entry| {
-        let is_about = signer.is_none_or(|signer| people::is_about(entry, signer));
+        let is_about = signer.is_none_or(|signer| people_notes::is_about(entry, signer));
         entry.action == kind.as_str() && is_about
     })
 }
@@ -292,7 +292,7 @@ impl CertificateSource<'_> {
         ];
 
         let mut rows = self.present(rows);
-        let notes = people::notes(self.envelope, self.signers, self.entries, signer);
+        let notes = people_notes::notes(self.envelope, self.signers, self.entries, signer);
         let label = || self.texts.text("certificate-note");
         rows.extend(
             notes
@@ -362,7 +362,7 @@ impl CertificateSource<'_> {
 
         // A code that was never entered proves nothing, so it has no row.
         let entered = self.entries.iter().find(|entry| {
-            entry.action == passcodes::CONFIRMED && people::is_about(entry, signer)
+            entry.action == passcodes::CONFIRMED && people_notes::is_about(entry, signer)
         })?;
         let moment = self.moment(entered.at);
         let phone = entered.details["signer"]["phone"].as_str();

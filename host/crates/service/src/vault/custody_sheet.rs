@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::envelopes::consumer::SignersConsent;
-use crate::envelopes::people;
+use crate::envelopes::people_notes;
 use crate::vault::consent_words::ConsentWriter;
 use crate::vault::copies::CopyForm;
 use crate::vault::history::in_words;
@@ -545,9 +545,9 @@ impl<'a> RecordWriter<'a> {
             // A person who approved, or completed a form, must not appear as a signer.
             let act = match signer.signed_at() {
                 Some(at) => moment(at),
-                None => people::act_in_words(self.texts, signer, moment),
+                None => people_notes::act_in_words(self.texts, signer, moment),
             };
-            let notes = people::notes(envelope, signers, entries, signer);
+            let notes = people_notes::notes(envelope, signers, entries, signer);
             let notes = notes.iter().map(|note| note.in_words(self.texts));
             let acts: Vec<String> = std::iter::once(act).chain(notes).collect();
 

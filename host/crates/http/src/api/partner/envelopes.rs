@@ -4,7 +4,7 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::views::{
+use super::answers::{
     AttachmentsView, EnvelopeItem, EnvelopeView, PeopleView, SignerView, SigningLinks, StatusView,
     UploadView,
 };

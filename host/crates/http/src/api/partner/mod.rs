@@ -7,4 +7,4 @@ pub mod events;
 pub mod templates;
 pub mod test_mode;
 pub mod vault;
-pub(super) mod views;
+pub(super) mod answers;

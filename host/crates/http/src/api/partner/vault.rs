@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::views::EnvelopeView;
+use super::answers::EnvelopeView;
 use crate::error::HttpError;
 use crate::middleware::caller::{Authorized, PartnerCaller, VaultRead, VaultRelease};
 use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery};

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::api::components::ComponentOfficer;
 use crate::api::partner::vault::send_bundle;
-use crate::api::partner::views::{EnvelopeView, OwnSigningLinks};
+use crate::api::partner::answers::{EnvelopeView, OwnSigningLinks};
 use crate::error::HttpError;
 use crate::middleware::caller::{WebCaller, may};
 use crate::middleware::extract::{ResourceId, ValidJson};

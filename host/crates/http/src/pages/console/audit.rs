@@ -6,9 +6,9 @@ use maud::html;
 use serde::Deserialize;
 
 use super::PATH;
-use super::frame::{Place, export, failed};
+use super::navigation::{Place, export, failed};
 use super::live::LiveList;
-use super::visitor::Visitor;
+use super::signed_in::Visitor;
 use holdfast_domain::organization::Permission;
 use holdfast_platform::ServiceError;
 use holdfast_platform::access::audit;

@@ -8,10 +8,10 @@ use serde_json::json;
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::frame::{Place, export, failed};
+use super::navigation::{Place, export, failed};
 use super::live::LiveList;
 use super::sign_on::to_builder;
-use super::visitor::{ConsoleForm, Visitor};
+use super::signed_in::{ConsoleForm, Visitor};
 use crate::api::web::bulk::progress_stream;
 use crate::error::HttpError;
 use crate::middleware::extract::valid;

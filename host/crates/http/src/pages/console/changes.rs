@@ -6,10 +6,10 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::PATH;
-use super::frame::{Place, failed};
+use super::navigation::{Place, failed};
 use super::live::LiveList;
 use super::rules::{change_row, may_change, scrolling};
-use super::visitor::{ConsoleForm, Visitor, refused};
+use super::signed_in::{ConsoleForm, Visitor, refused};
 use crate::error::HttpError;
 use holdfast_adapters::texts::Texts;
 use holdfast_components::drawing;

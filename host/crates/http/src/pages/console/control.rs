@@ -7,9 +7,9 @@ use serde::Deserialize;
 
 use super::PATH;
 use super::control_acts::ControlAct;
-use super::frame::{Place, export, failed};
+use super::navigation::{Place, export, failed};
 use super::live::LiveList;
-use super::visitor::{ConsoleForm, Visitor};
+use super::signed_in::{ConsoleForm, Visitor};
 use crate::reply::{CsvOrJsonLines, FileReply, Pdf};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::control::{ControlStage, ReleaseState};

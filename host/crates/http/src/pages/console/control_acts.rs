@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::frame::failed;
+use super::navigation::failed;
 use super::passkeys::{ANSWER, CONFIRMS, DeviceForm};
 use super::sign_in::local;
-use super::visitor::{ConsoleForm, Visitor};
+use super::signed_in::{ConsoleForm, Visitor};
 use crate::error::HttpError;
 use crate::middleware::extract::valid;
-use crate::pages::look::PageLook;
+use crate::pages::page_frame::PageLook;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::envelope::words;
 use holdfast_domain::organization::Permission;

@@ -7,9 +7,9 @@ use serde::Deserialize;
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::frame::{Place, export, failed};
+use super::navigation::{Place, export, failed};
 use super::live::LiveList;
-use super::visitor::{ConsoleForm, Visitor};
+use super::signed_in::{ConsoleForm, Visitor};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::organization::{KeyMode, Permission, Scope};
 use holdfast_domain::webhook::DeliveryStatus;

@@ -5,8 +5,8 @@ use jiff::civil::Date;
 use maud::{Markup, html};
 
 use super::PATH;
-use super::frame::export;
-use super::visitor::Visitor;
+use super::navigation::export;
+use super::signed_in::Visitor;
 use holdfast_platform::components::{ActivationView, SlotView};
 
 /// Renders a month, and under it each date of the month and each planned one after it. A month that is not readable

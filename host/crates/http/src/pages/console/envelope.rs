@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::frame::{Place, failed, status};
+use super::navigation::{Place, failed, status};
 use super::live::LiveList;
-use super::visitor::{ConsoleForm, Visitor};
+use super::signed_in::{ConsoleForm, Visitor};
 use crate::error::HttpError;
 use crate::middleware::extract::valid;
 use crate::reply::{FileReply, Pdf, PdfOrJson, Zip};
@@ -25,7 +25,7 @@ use holdfast_platform::ServiceError;
 use holdfast_platform::components::shadow;
 use holdfast_platform::kba::{self, KbaResult};
 use holdfast_service::envelopes::compliance::{self, ComplianceView};
-use holdfast_service::envelopes::people;
+use holdfast_service::envelopes::people_notes;
 use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::embed::{self, RequestToken};
 use holdfast_service::signing::reminders::{self, RemindRequest};
@@ -306,7 +306,7 @@ fn person(visitor: &Visitor, shown: &ShownEnvelope, signer: &Signer, is_open: bo
         p { strong { (signer.name) } " " span.soft { (signer.role) } }
         p.soft { (signer.email) @if let Some(phone) = &signer.phone { " · " (phone) } }
         p.soft {
-            (people::act_in_words(texts, signer, |at| visitor.moment(at).into_string()))
+            (people_notes::act_in_words(texts, signer, |at| visitor.moment(at).into_string()))
         }
         @if let Some(reason) = &signer.decline_reason { p { (reason) } }
         @for result in results {

@@ -8,10 +8,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::PATH;
-use super::frame::{Place, export, failed, query, status};
+use super::navigation::{Place, export, failed, query, status};
 use super::home::SOON;
 use super::live::LiveList;
-use super::visitor::{ConsoleForm, Visitor};
+use super::signed_in::{ConsoleForm, Visitor};
 use crate::error::HttpError;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{EnvelopeStatus, PaymentStatus};

@@ -8,10 +8,10 @@ use maud::{Markup, html};
 
 use super::PATH;
 use super::envelopes::rows;
-use super::frame::{Place, failed};
+use super::navigation::{Place, failed};
 use super::live::LiveList;
 use super::rules::change_row;
-use super::visitor::Visitor;
+use super::signed_in::Visitor;
 use holdfast_domain::envelope::{EnvelopeStatus, PaymentStatus};
 use holdfast_domain::organization::Permission;
 use holdfast_platform::components::changes;

@@ -6,9 +6,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::PATH;
-use super::frame::{Place, export, failed, query};
+use super::navigation::{Place, export, failed, query};
 use super::live::LiveList;
-use super::visitor::{Visitor, refused};
+use super::signed_in::{Visitor, refused};
 use crate::api::web::insight::statuses;
 use holdfast_domain::id::{EnvelopeId, RequestId};
 use holdfast_domain::organization::Permission;

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::frame::failed;
-use super::visitor::{ConsoleForm, Visitor};
+use super::navigation::failed;
+use super::signed_in::{ConsoleForm, Visitor};
 use crate::middleware::extract::valid;
-use crate::pages::look::PageLook;
+use crate::pages::page_frame::PageLook;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::organization::{Permission, Scope};
 use holdfast_platform::access::api_keys::{self, ApiKeyView, IssuedKey, NewKey};

@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::PATH;
-use super::frame::failed;
-use super::visitor::{Visitor, refused};
+use super::navigation::failed;
+use super::signed_in::{Visitor, refused};
 use crate::live;
 use holdfast_domain::hash::sha256;
 use holdfast_domain::organization::Permission;

@@ -42,14 +42,14 @@ mod effective;
 mod envelope;
 mod envelopes;
 mod exports;
-mod frame;
+mod navigation;
 mod home;
 mod insight;
 mod keys;
 mod live;
 mod packages;
 mod passkeys;
-mod people;
+mod users;
 mod rules;
 mod sending;
 mod settings;
@@ -57,7 +57,7 @@ mod sign_in;
 mod sign_on;
 mod templates;
 mod vault;
-mod visitor;
+mod signed_in;
 
 use axum::Router;
 use axum::routing::{get, post};
@@ -116,10 +116,10 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/envelopes/{id}/remind"), post(envelope::remind))
         .route(&below("/envelopes/{id}/void"), post(envelope::void))
         .route(&below("/envelopes/{id}/verify"), post(envelope::verify))
-        .route(&below("/users"), get(people::list).post(people::invite))
-        .route(&below("/users/{id}/role"), post(people::change))
-        .route(&below("/users/{id}/invite"), post(people::invite_again))
-        .route(&below("/users/{id}/end"), post(people::end))
+        .route(&below("/users"), get(users::list).post(users::invite))
+        .route(&below("/users/{id}/role"), post(users::change))
+        .route(&below("/users/{id}/invite"), post(users::invite_again))
+        .route(&below("/users/{id}/end"), post(users::end))
         .route(&below("/send"), get(sending::choose))
         .route(
             &below("/send/{template}"),

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::frame::{Place, export, failed};
+use super::navigation::{Place, export, failed};
 use super::live::LiveList;
-use super::visitor::{ConsoleForm, Visitor};
+use super::signed_in::{ConsoleForm, Visitor};
 use crate::middleware::extract::valid;
 use holdfast_domain::organization::Permission;
 use holdfast_domain::template::Template;

@@ -8,11 +8,11 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::frame::failed;
+use super::navigation::failed;
 use super::sign_in::{SignInForm, local};
-use super::visitor::{ConsoleForm, Visitor, cookie};
+use super::signed_in::{ConsoleForm, Visitor, cookie};
 use super::{PATH, sign_on};
-use crate::pages::look::PageLook;
+use crate::pages::page_frame::PageLook;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::passkey::{PasskeyAssertion, PasskeyCreation};
 use holdfast_domain::user::{Passkey, User};

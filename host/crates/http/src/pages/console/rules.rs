@@ -9,9 +9,9 @@ use serde::Deserialize;
 use super::PATH;
 use super::changes::{generated_groups, past_groups};
 use super::effective;
-use super::frame::{Place, export, failed};
+use super::navigation::{Place, export, failed};
 use super::live::LiveList;
-use super::visitor::{ConsoleForm, Visitor};
+use super::signed_in::{ConsoleForm, Visitor};
 use crate::error::HttpError;
 use crate::middleware::limits;
 use holdfast_adapters::texts::Texts;
@@ -527,10 +527,10 @@ pub fn change_row(visitor: &Visitor, change: &ChangeView) -> Markup {
                     RequestedChange::Policy { .. } => { (texts.text("console-policy-change")) }
                     RequestedChange::SingleSignOn { .. } => { (texts.text("sign-on-title")) }
                     RequestedChange::InviteUser { email, role } => {
-                        (texts.text("console-invite")) ": " (email) ", " (super::frame::role(texts, *role))
+                        (texts.text("console-invite")) ": " (email) ", " (super::navigation::role(texts, *role))
                     }
                     RequestedChange::ChangeRole { email, role, .. } => {
-                        (texts.text("console-change-role")) ": " (email) ", " (super::frame::role(texts, *role))
+                        (texts.text("console-change-role")) ": " (email) ", " (super::navigation::role(texts, *role))
                     }
                     RequestedChange::MoveIdentity { email, into_email, .. } => {
                         (texts.text("console-move-account")) ": " (email)

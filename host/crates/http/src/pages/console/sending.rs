@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::frame::{Place, encoded, failed};
+use super::navigation::{Place, encoded, failed};
 use super::templates::upload_form;
-use super::visitor::{ConsoleForm, Visitor};
+use super::signed_in::{ConsoleForm, Visitor};
 use crate::middleware::extract::valid;
 use holdfast_domain::field::Field;
 use holdfast_domain::locale::Locale;

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::PATH;
 use super::changes::request;
-use super::frame::{Place, failed, role};
-use super::people::needs_approval;
-use super::visitor::{ConsoleForm, Visitor, refused};
+use super::navigation::{Place, failed, role};
+use super::users::needs_approval;
+use super::signed_in::{ConsoleForm, Visitor, refused};
 use crate::middleware::extract::valid;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::brand::BrandColor;

@@ -9,14 +9,14 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::frame::{Place, encoded, export, failed};
+use super::navigation::{Place, encoded, export, failed};
 use super::live::LiveList;
-use super::visitor::{ConsoleForm, Visitor, cookie, is_foreign, plain, read_form, refused};
+use super::signed_in::{ConsoleForm, Visitor, cookie, is_foreign, plain, read_form, refused};
 use super::{PATH, passkeys, sign_on};
 use crate::middleware::limits;
 use crate::middleware::origin::origin;
-use crate::pages::look::PageLook;
-use crate::pages::visit::unknown_link;
+use crate::pages::page_frame::PageLook;
+use crate::pages::signer_link::unknown_link;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::id::SessionId;
 use holdfast_platform::access::windows::LimitedCredential;

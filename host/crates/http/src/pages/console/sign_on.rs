@@ -8,10 +8,10 @@ use serde::Deserialize;
 
 use super::PATH;
 use super::sign_in::local;
-use super::visitor::{Visitor, cookie, is_foreign, named_cookie, plain, refused};
+use super::signed_in::{Visitor, cookie, is_foreign, named_cookie, plain, refused};
 use crate::middleware::limits;
 use crate::middleware::origin::origin;
-use crate::pages::look::PageLook;
+use crate::pages::page_frame::PageLook;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::id::OrgId;
 use holdfast_platform::access::single_sign_on::{self, IssuerAnswer, LIFE, SignOnProblem};

@@ -11,10 +11,10 @@ use serde_json::json;
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::frame::{Place, encoded, export, failed};
+use super::navigation::{Place, encoded, export, failed};
 use super::live::LiveList;
 use super::sign_on::to_builder;
-use super::visitor::{ConsoleForm, Visitor};
+use super::signed_in::{ConsoleForm, Visitor};
 use crate::error::HttpError;
 use crate::middleware::extract::valid;
 use crate::pages::builder::{preview_look, preview_page};

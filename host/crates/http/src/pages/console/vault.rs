@@ -6,9 +6,9 @@ use maud::html;
 use serde::Deserialize;
 
 use super::PATH;
-use super::frame::{Place, export, failed, query, status};
+use super::navigation::{Place, export, failed, query, status};
 use super::live::LiveList;
-use super::visitor::Visitor;
+use super::signed_in::Visitor;
 use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::organization::Permission;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::super::activation::{self, CheckedActivation, RollBack};
 use super::super::{ComponentManager, ComponentOwner, following, get, record};
-use super::people;
+use super::approvers;
 use super::policy::put_policy;
 use super::requests::base;
 use super::{
@@ -117,7 +117,7 @@ async fn moved(
             instance.as_deref(),
         )?,
         access => {
-            return Ok(base_moved(people::is_unchanged(tx, org, access).await?));
+            return Ok(base_moved(approvers::is_unchanged(tx, org, access).await?));
         }
     };
 
@@ -238,7 +238,7 @@ async fn make(
         }
         (RequestedChange::Activate { .. }, None) => Err(ServiceError::NotFound("Component")),
         _ => {
-            people::make(tx, officer, change, approved_by, now).await?;
+            approvers::make(tx, officer, change, approved_by, now).await?;
             Ok(None)
         }
     }

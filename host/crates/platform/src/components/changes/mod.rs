@@ -3,7 +3,7 @@
 //! the component ledger.
 
 mod making;
-mod people;
+mod approvers;
 mod policy;
 mod requests;
 mod reviews;
@@ -33,7 +33,7 @@ use holdfast_domain::user::IssuerIdentity;
 use holdfast_store::{StoreError, component_changes as rows, components};
 
 pub use making::apply;
-pub use people::permit_second;
+pub use approvers::permit_second;
 pub(super) use policy::permit_alone;
 pub use policy::{policy, set_by_operator, set_policy};
 pub use requests::{NewChange, ProposedChange, compare, create};

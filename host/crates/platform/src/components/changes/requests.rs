@@ -11,7 +11,7 @@ use super::super::activation::{self, ActivationRequest};
 use super::super::behaviour::{self, DiffRequest};
 use super::super::shadow::{self, ReplayRequest};
 use super::super::{ComponentManager, following, get, probe, record};
-use super::people::{self, ProposedAccess};
+use super::approvers::{self, ProposedAccess};
 use super::policy::{check_policy, policy};
 use super::{ChangeOfficer, ChangeView, find, find_in, hours, still_open, view};
 use crate::access::single_sign_on::ChangeSingleSignOn;
@@ -364,15 +364,15 @@ async fn propose(
         }
         ProposedChange::SingleSignOn { single_sign_on } => {
             let proposed =
-                people::propose_sign_on(core, officer, single_sign_on.map(|new| *new)).await?;
+                approvers::propose_sign_on(core, officer, single_sign_on.map(|new| *new)).await?;
             Ok(CheckedChange::of_no_slot(proposed))
         }
         ProposedChange::InviteUser { email, role } => {
-            let proposed = people::propose_invitation(core, officer, &NewUser { email, role })?;
+            let proposed = approvers::propose_invitation(core, officer, &NewUser { email, role })?;
             Ok(CheckedChange::of_no_slot(proposed))
         }
         ProposedChange::ChangeRole { user_id, role } => {
-            let proposed = people::propose_role(core, officer, &user_id, role).await?;
+            let proposed = approvers::propose_role(core, officer, &user_id, role).await?;
             Ok(CheckedChange::of_no_slot(proposed))
         }
         ProposedChange::MoveIdentity {
@@ -380,7 +380,7 @@ async fn propose(
             into_user_id,
         } => {
             let into = into_user_id.as_deref();
-            let proposed = people::propose_move(core, officer, &user_id, into).await?;
+            let proposed = approvers::propose_move(core, officer, &user_id, into).await?;
             Ok(CheckedChange::of_no_slot(proposed))
         }
     }

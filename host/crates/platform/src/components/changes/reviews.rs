@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::super::record;
-use super::people::{InvitationTree, check_access};
+use super::approvers::{InvitationTree, check_access};
 use super::{
     ChangeOfficer, ChangeProblem, ChangeView, approvals, find, find_in, state_at, still_open,
     uploader, view,

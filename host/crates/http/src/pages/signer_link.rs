@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use super::code;
-use super::look::{EmbedMessage, PageLook, languages, texts_for};
+use super::page_frame::{EmbedMessage, PageLook, languages, texts_for};
 use crate::error::HttpError;
 use crate::middleware::limits::{self, CredentialLookup};
 use crate::middleware::origin::origin;

@@ -10,13 +10,13 @@ use maud::html;
 use schemars::JsonSchema;
 use subtle::ConstantTimeEq as _;
 
-use super::frame::failed;
+use super::navigation::failed;
 use super::sign_in;
 use crate::error::HttpError;
 use crate::middleware::extract::MultipartForm;
 use crate::middleware::limits::CredentialLookup;
 use crate::middleware::notes;
-use crate::pages::look::{PageLook, texts_for};
+use crate::pages::page_frame::{PageLook, texts_for};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::locale::Locale;

@@ -7,7 +7,7 @@ use axum::response::Response;
 use maud::html;
 
 use super::console;
-use super::look::{EmbedMessage, PageLook, texts_for};
+use super::page_frame::{EmbedMessage, PageLook, texts_for};
 use crate::error::ErrorReasons;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::locale::Locale;

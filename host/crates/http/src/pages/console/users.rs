@@ -6,9 +6,9 @@ use maud::{Markup, html};
 
 use super::PATH;
 use super::changes::request;
-use super::frame::{Place, export, failed, role};
+use super::navigation::{Place, export, failed, role};
 use super::live::LiveList;
-use super::visitor::{ConsoleForm, Visitor};
+use super::signed_in::{ConsoleForm, Visitor};
 use holdfast_domain::organization::{Permission, Role};
 use holdfast_domain::user::UserStatus;
 use holdfast_platform::ServiceError;

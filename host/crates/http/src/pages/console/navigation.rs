@@ -6,9 +6,9 @@ use maud::{Markup, html};
 
 use super::PATH;
 use super::live::LiveList;
-use super::visitor::Visitor;
+use super::signed_in::Visitor;
 use crate::error::HttpError;
-use crate::pages::look::PageLook;
+use crate::pages::page_frame::PageLook;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::EnvelopeStatus;
