@@ -70,8 +70,8 @@ use holdfast_service::{App, gauges};
 use middleware::notes::SharedNotes;
 use middleware::{bodies, downloads, limits, unknown};
 use pages::{
-    assets, brand, builder, console, control, docs, embed, inspection, joining, payments, error_pages,
-    signing, verification,
+    assets, brand, builder, console, control, docs, embed, error_pages, inspection, joining,
+    payments, signing, verification,
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

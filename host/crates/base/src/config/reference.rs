@@ -1,6 +1,5 @@
 //! Reference of all settings, made of the definitions that the parser reads.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use schemars::generate::SchemaSettings;
@@ -47,39 +46,47 @@ pub fn settings() -> Vec<SettingReference> {
     all
 }
 
-/// All settings as a Markdown page, one table for each section of the file.
+/// All settings of an operator as a Markdown page, one table for each section of the file.
 pub fn reference() -> String {
-    let mut page = String::from(HEAD);
-    let mut section = None;
-    for setting in settings() {
-        if section.as_ref() != Some(&setting.section) {
-            let title = match setting.section.as_str() {
-                "" => "Top level".to_owned(),
-                path => format!("`[{path}]`"),
-            };
-            // Writing to a string cannot fail.
-            let _ = write!(
-                page,
-                "\n## {title}\n\n| Key | Default | Meaning |\n|---|---|---|\n"
-            );
+    let mut tables: Vec<(Vec<String>, String)> = Vec::new();
+    let all = settings();
+    // Levers of tests are in `settings --json` and docs/testing.md only.
+    for section in all.chunk_by(|one, next| one.section == next.section) {
+        let rows = section
+            .iter()
+            .filter(|setting| !setting.meaning.ends_with("; for tests."));
+        let rows: String = rows.map(row).collect();
+        let name = section.first().map(|setting| setting.section.clone());
 
-            section = Some(setting.section.clone());
+        // Sections that have the same settings, such as the providers of all kinds, share a table.
+        match tables.iter_mut().find(|(_, known)| *known == rows) {
+            Some((sections, _)) => sections.extend(name),
+            None => tables.push((name.into_iter().collect(), rows)),
         }
+    }
 
-        let SettingReference {
-            key,
-            default,
-            meaning,
-            ..
-        } = setting;
-        let default = default.map_or("none".to_owned(), |default| format!("`{default}`"));
-
-        // A bar would end the cell of the Markdown table.
-        let meaning = meaning.replace('|', "\\|");
-        let _ = writeln!(page, "| `{key}` | {default} | {meaning} |");
+    let mut page = String::from(HEAD);
+    for (sections, rows) in tables {
+        let title = |path: &String| match path.as_str() {
+            "" => "Top level".to_owned(),
+            path => format!("`[{path}]`"),
+        };
+        let titles: Vec<String> = sections.iter().map(title).collect();
+        page += &format!(
+            "\n## {}\n\n| Key | Default | Meaning |\n|---|---|---|\n{rows}",
+            titles.join(", ")
+        );
     }
 
     page
+}
+
+fn row(setting: &SettingReference) -> String {
+    let default = setting.default.as_ref();
+    let default = default.map_or("none".to_owned(), |default| format!("`{default}`"));
+    // A bar would end the cell of the Markdown table.
+    let meaning = setting.meaning.replace('|', "\\|");
+    format!("| `{}` | {default} | {meaning} |\n", setting.key)
 }
 
 /// Collects the settings of a section, then those of the sections below it.

@@ -36,6 +36,7 @@ pub async fn apply(
         officer.may_change(Some(desired.slot))?;
     }
     let officer = ChangeOfficer::from(officer);
-    let applied = desired_state::apply(&app, &app.management, &owner, Some(&officer), &signed).await?;
+    let applied =
+        desired_state::apply(&app, &app.management, &owner, Some(&officer), &signed).await?;
     Ok(DataReply::new(&applied))
 }

@@ -9,10 +9,10 @@ use axum::{Json, Router, extract::FromRequest as _};
 use maud::html;
 use schemars::JsonSchema;
 
+use super::signer_link::{SignerVisit, unknown_link};
 use super::signing::{FormFeedback, follow, for_script, is_by_script, render};
 use super::signing_files::{attachment, readable};
 use super::signing_page::takes_file;
-use super::signer_link::{SignerVisit, unknown_link};
 use crate::error::HttpError;
 use crate::middleware::extract::MultipartForm;
 use crate::middleware::limits;

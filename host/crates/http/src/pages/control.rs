@@ -11,8 +11,8 @@ use maud::html;
 
 use super::page_frame::{PageLook, texts_for};
 use super::record::entry;
-use super::signing_files::{attachment, saved};
 use super::signer_link::{id_and_code, unknown_link};
+use super::signing_files::{attachment, saved};
 use crate::error::HttpError;
 use crate::middleware::limits;
 use holdfast_adapters::texts::Texts;

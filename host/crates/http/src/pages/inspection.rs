@@ -11,9 +11,9 @@ use maud::{Markup, html};
 
 use super::page_frame::{PageLook, texts_for};
 use super::record::{details, entry, record_parts};
+use super::signer_link::{id_and_code, unknown_link};
 use super::signing_files::{PageQuery, saved};
 use super::viewing::sheets;
-use super::signer_link::{id_and_code, unknown_link};
 use crate::error::HttpError;
 use crate::middleware::limits;
 use holdfast_adapters::texts::Texts;

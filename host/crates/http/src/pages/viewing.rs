@@ -12,8 +12,8 @@ use axum::routing::{get, post};
 use maud::{Markup, html};
 
 use super::page_frame::{PageLook, texts_for};
-use super::signing_files::{PageQuery, saved, version_of};
 use super::signer_link::{end_of, unknown_link};
+use super::signing_files::{PageQuery, saved, version_of};
 use crate::error::HttpError;
 use crate::middleware::limits::{self, CredentialLookup};
 use holdfast_adapters::texts::Texts;

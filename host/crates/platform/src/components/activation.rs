@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::changes::permit_alone;
+use super::desired_state;
 use super::following::{BrokenActivation, default_component, prepare, refresh};
 use super::probe::probe;
-use super::desired_state;
 use super::{ComponentManager, ComponentOwner, ComponentScope, ComponentView, get, named, record};
 use crate::providers::instance::InstanceConfig;
 use crate::{Core, ServiceError, ValidationIssue};

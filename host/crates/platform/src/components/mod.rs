@@ -8,6 +8,7 @@ pub mod attestations;
 pub mod behaviour;
 pub mod changes;
 pub mod decisions;
+pub mod desired_state;
 mod following;
 pub mod instance_log;
 pub mod live_shadow;
@@ -16,7 +17,6 @@ mod probe;
 pub mod pull;
 mod quota;
 pub mod shadow;
-pub mod desired_state;
 pub mod trial;
 
 use std::sync::Arc;

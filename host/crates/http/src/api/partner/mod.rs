@@ -1,5 +1,6 @@
 //! The partner surface: `/partner/*`, authenticated by API key.
 
+pub(super) mod answers;
 pub mod control;
 pub mod customers;
 pub mod envelopes;
@@ -7,4 +8,3 @@ pub mod events;
 pub mod templates;
 pub mod test_mode;
 pub mod vault;
-pub(super) mod answers;

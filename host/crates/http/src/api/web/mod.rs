@@ -15,8 +15,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::components::ComponentOfficer;
-use crate::api::partner::vault::send_bundle;
 use crate::api::partner::answers::{EnvelopeView, OwnSigningLinks};
+use crate::api::partner::vault::send_bundle;
 use crate::error::HttpError;
 use crate::middleware::caller::{WebCaller, may};
 use crate::middleware::extract::{ResourceId, ValidJson};

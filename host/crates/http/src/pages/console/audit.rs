@@ -6,8 +6,8 @@ use maud::html;
 use serde::Deserialize;
 
 use super::PATH;
-use super::navigation::{Place, export, failed};
 use super::live::LiveList;
+use super::navigation::{Place, export, failed};
 use super::signed_in::Visitor;
 use holdfast_domain::organization::Permission;
 use holdfast_platform::ServiceError;

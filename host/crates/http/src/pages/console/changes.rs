@@ -6,8 +6,8 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::PATH;
-use super::navigation::{Place, failed};
 use super::live::LiveList;
+use super::navigation::{Place, failed};
 use super::rules::{change_row, may_change, scrolling};
 use super::signed_in::{ConsoleForm, Visitor, refused};
 use crate::error::HttpError;

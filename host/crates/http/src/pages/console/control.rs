@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::PATH;
 use super::control_acts::ControlAct;
-use super::navigation::{Place, export, failed};
 use super::live::LiveList;
+use super::navigation::{Place, export, failed};
 use super::signed_in::{ConsoleForm, Visitor};
 use crate::reply::{CsvOrJsonLines, FileReply, Pdf};
 use holdfast_adapters::texts::Texts;

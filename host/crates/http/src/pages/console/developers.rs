@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::navigation::{Place, export, failed};
 use super::live::LiveList;
+use super::navigation::{Place, export, failed};
 use super::signed_in::{ConsoleForm, Visitor};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::organization::{KeyMode, Permission, Scope};

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::navigation::{Place, failed, status};
 use super::live::LiveList;
+use super::navigation::{Place, failed, status};
 use super::signed_in::{ConsoleForm, Visitor};
 use crate::error::HttpError;
 use crate::middleware::extract::valid;

@@ -8,9 +8,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::PATH;
-use super::navigation::{Place, export, failed, query, status};
 use super::home::SOON;
 use super::live::LiveList;
+use super::navigation::{Place, export, failed, query, status};
 use super::signed_in::{ConsoleForm, Visitor};
 use crate::error::HttpError;
 use holdfast_domain::clock::Timestamp;

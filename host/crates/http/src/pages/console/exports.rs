@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::control::RecordsQuery;
 use super::envelopes::ListQuery;
-use super::navigation::failed;
 use super::insight::RequestQuery;
-use super::vault::{self, VaultQuery};
+use super::navigation::failed;
 use super::signed_in::{Visitor, refused};
+use super::vault::{self, VaultQuery};
 use holdfast_domain::cell::inert;
 use holdfast_domain::organization::Permission;
 use holdfast_domain::template::Template;

@@ -8,8 +8,8 @@ use maud::{Markup, html};
 
 use super::PATH;
 use super::envelopes::rows;
-use super::navigation::{Place, failed};
 use super::live::LiveList;
+use super::navigation::{Place, failed};
 use super::rules::change_row;
 use super::signed_in::Visitor;
 use holdfast_domain::envelope::{EnvelopeStatus, PaymentStatus};

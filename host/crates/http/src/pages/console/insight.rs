@@ -6,8 +6,8 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::PATH;
-use super::navigation::{Place, export, failed, query};
 use super::live::LiveList;
+use super::navigation::{Place, export, failed, query};
 use super::signed_in::{Visitor, refused};
 use crate::api::web::insight::statuses;
 use holdfast_domain::id::{EnvelopeId, RequestId};

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::navigation::{Place, export, failed};
 use super::live::LiveList;
+use super::navigation::{Place, export, failed};
 use super::signed_in::{ConsoleForm, Visitor};
 use crate::middleware::extract::valid;
 use holdfast_domain::organization::Permission;

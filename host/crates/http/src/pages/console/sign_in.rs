@@ -9,8 +9,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::navigation::{Place, encoded, export, failed};
 use super::live::LiveList;
+use super::navigation::{Place, encoded, export, failed};
 use super::signed_in::{ConsoleForm, Visitor, cookie, is_foreign, plain, read_form, refused};
 use super::{PATH, passkeys, sign_on};
 use crate::middleware::limits;

@@ -11,8 +11,8 @@ use serde_json::json;
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::navigation::{Place, encoded, export, failed};
 use super::live::LiveList;
+use super::navigation::{Place, encoded, export, failed};
 use super::sign_on::to_builder;
 use super::signed_in::{ConsoleForm, Visitor};
 use crate::error::HttpError;

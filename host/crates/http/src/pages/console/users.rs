@@ -6,8 +6,8 @@ use maud::{Markup, html};
 
 use super::PATH;
 use super::changes::request;
-use super::navigation::{Place, export, failed, role};
 use super::live::LiveList;
+use super::navigation::{Place, export, failed, role};
 use super::signed_in::{ConsoleForm, Visitor};
 use holdfast_domain::organization::{Permission, Role};
 use holdfast_domain::user::UserStatus;

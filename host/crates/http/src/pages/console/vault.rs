@@ -6,8 +6,8 @@ use maud::html;
 use serde::Deserialize;
 
 use super::PATH;
-use super::navigation::{Place, export, failed, query, status};
 use super::live::LiveList;
+use super::navigation::{Place, export, failed, query, status};
 use super::signed_in::Visitor;
 use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_domain::id::EnvelopeId;

@@ -2,8 +2,8 @@
 //! approval of other people than its requester; the policy behind it, and its reviews. Each step is an entry of
 //! the component ledger.
 
-mod making;
 mod approvers;
+mod making;
 mod policy;
 mod requests;
 mod reviews;
@@ -32,8 +32,8 @@ use holdfast_domain::organization::Role;
 use holdfast_domain::user::IssuerIdentity;
 use holdfast_store::{StoreError, component_changes as rows, components};
 
-pub use making::apply;
 pub use approvers::permit_second;
+pub use making::apply;
 pub(super) use policy::permit_alone;
 pub use policy::{policy, set_by_operator, set_policy};
 pub use requests::{NewChange, ProposedChange, compare, create};
