@@ -34,7 +34,7 @@ use holdfast_platform::components::{
     ActivationFollower, ComponentManager, load_on_demand, refresh,
 };
 use holdfast_platform::documents;
-use holdfast_platform::permits::guard as fingerprints;
+use holdfast_platform::permits::double_pledge as fingerprints;
 use holdfast_service::ServiceState;
 use holdfast_service::vault::copies::CopyCache;
 use holdfast_service::vault::{EnvelopeLocks, Vault, timekeeping};

@@ -87,3 +87,52 @@ fn the_guide_to_errors_is_complete() {
         assert!(text.contains(&format!("\"{code}\"")), "{code}");
     }
 }
+
+/// Returns the folder of each module of the table of layers.
+fn modules() -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (_, table) = text.split_once("\n## Layers\n").unwrap();
+    let (table, _) = table.split_once("\n### ").unwrap();
+    let rows = table.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.strip_prefix("| `")?.split('|').collect();
+        let module = cells.first()?.trim().trim_end_matches('`').to_owned();
+        let place = cells.get(3)?.trim();
+        let folder = match place
+            .strip_prefix("crate `")
+            .map(|rest| rest.trim_end_matches('`'))
+        {
+            Some(name) if name == module => format!("host/crates/{name}/src"),
+            Some(name) => format!("host/crates/{name}/src/{module}"),
+            None => format!("host/src/{module}"),
+        };
+        Some((module, folder))
+    });
+
+    rows.collect()
+}
+
+/// A path begins at the root, or with a module of the table of layers.
+#[test]
+fn every_source_file_that_a_document_names_exists() {
+    let modules = modules();
+    assert!(modules.len() > 25, "{modules:?}");
+
+    let mut named = 0;
+    for document in ["ARCHITECTURE.md", "docs/walks.md", "CONTRIBUTING.md"] {
+        let text = std::fs::read_to_string(root().join(document)).unwrap();
+        let quoted = text.split('`').skip(1).step_by(2);
+        let is_path = |path: &&str| {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
+            path.contains('/') && path.ends_with(".rs") && path.bytes().all(plain)
+        };
+        for path in quoted.filter(is_path) {
+            let (first, rest) = path.split_once('/').unwrap();
+            let folder = modules.iter().find(|(module, _)| module == first);
+            let below = folder.map(|(_, folder)| root().join(folder).join(rest));
+            let exists = root().join(path).exists() || below.is_some_and(|path| path.exists());
+            assert!(exists, "{document}: {path}");
+            named += 1;
+        }
+    }
+    assert!(named > 60, "{named}");
+}

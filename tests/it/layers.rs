@@ -199,6 +199,41 @@ fn axum_is_used_only_in_http_and_at_start_up() {
     assert_eq!(outside, [PathBuf::from("src/server.rs")]);
 }
 
+/// Clients for addresses that others choose are made by the guard, which checks what a name resolves to. The others here
+/// talk to addresses of the operator, or of the person who runs the command.
+#[test]
+fn only_these_files_make_an_http_client() {
+    const MAKERS: [&str; 9] = [
+        "crates/adapters/src/delivery/guard.rs",
+        "crates/adapters/src/delivery/sender.rs",
+        "crates/adapters/src/files/aws.rs",
+        "crates/adapters/src/sealing/timestamp.rs",
+        "crates/base/src/traces.rs",
+        "crates/platform/src/access/issuer.rs",
+        "src/cli/dev/mod.rs",
+        "src/cli/ledger.rs",
+        "src/cli/listen.rs",
+    ];
+
+    let mut files = Vec::new();
+    for folder in ["src", "crates"] {
+        sources(&root().join(folder), &mut files);
+    }
+    let makes_one = |file: &PathBuf| {
+        let text = std::fs::read_to_string(file).unwrap();
+        ["Client::builder(", "Client::new("]
+            .iter()
+            .any(|call| text.contains(call))
+    };
+    files.retain(makes_one);
+    let mut makers: Vec<_> = files
+        .iter()
+        .map(|file| file.strip_prefix(root()).unwrap())
+        .collect();
+    makers.sort();
+    assert_eq!(makers, MAKERS.map(Path::new));
+}
+
 #[test]
 fn the_tables_of_layers_and_areas_point_down_only() {
     for heading in ["## Layers", "### Areas of `service`"] {

@@ -462,6 +462,25 @@ async fn mails_wait_for_an_unreachable_server() {
     assert!(copy_of(&mails, "jordan.lee@example.com") == app.copy(id).await);
 }
 
+/// A mail server that cannot be used is tried for days; the sender then learns that no signer was invited.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_that_is_given_up_is_reported() {
+    let server = MailServer::start("none", &json!({}));
+    let app = over(&server, OrgSettings::default()).await;
+    let mut server = server;
+    server.stop();
+    let envelope = app.sent_envelope().await;
+    let id = envelope["envelope_id"].as_str().unwrap();
+    wait_for_failure(&app).await;
+    app.execute("update job set attempts = 1000 where kind = 'mail.invite'")
+        .await;
+
+    app.wait_for_event(id, "signer.delivery_failed").await;
+    let failed = notice(&app, id).await;
+    assert_eq!(failed["status"], "failed", "{failed}");
+    assert_eq!(failed["reason"], "the mail server could not be used");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_party_gets_the_vaulted_copy_by_mail() {
     let server = MailServer::start("none", &json!({}));

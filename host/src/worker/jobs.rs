@@ -170,9 +170,9 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) ->
             });
 
             if retry_at.is_none()
-                && let Err(error) = text_messages::given_up(&app, &job).await
+                && let Err(error) = report_given_up(&app, &job, &error).await
             {
-                tracing::error!(job_id, kind, %error, "a lost text message could not be reported");
+                tracing::error!(job_id, kind, %error, "a lost message could not be reported");
             }
 
             jobs::settle_failure(&app.store, &job, &error.to_string(), retry_at).await
@@ -184,6 +184,20 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) ->
     }
 
     goes_on
+}
+
+/// Tells the sender that a message to a signer is given up. What a mail server refuses for good is reported where it
+/// is sent.
+async fn report_given_up(
+    app: &App,
+    job: &ClaimedJob,
+    error: &JobError,
+) -> Result<(), DeliveryError> {
+    text_messages::given_up(app, job).await?;
+    if error.is_final() {
+        return Ok(());
+    }
+    mails::given_up(app, job).await
 }
 
 /// Returns the seconds until the next try after failure number `attempt`, from 0. None gives the

@@ -1,5 +1,7 @@
 //! Mails of due jobs: reads the records, writes the letter and sends it.
 
+use serde::Deserialize as _;
+
 use holdfast_adapters::mail::layout::{self, MailBranding};
 use holdfast_adapters::mail::letters::{
     self, DeclineRecipient, LinkFacts, MailContent, OutcomeNotice, ReleaseFacts, ViewFacts,
@@ -16,7 +18,10 @@ use holdfast_domain::hash::sha256;
 use holdfast_domain::id::{
     EndpointId, EnvelopeId, InvitationId, MessageId, OrgId, SignInId, ViewId,
 };
-use holdfast_domain::job::{MailAddressee, MailReleaseRequest};
+use holdfast_domain::job::{
+    JobPayload as _, MailAccessCode, MailAddressee, MailCompletion, MailDecline, MailInvitation,
+    MailReleaseRequest, MailReminder, MailWithdrawal,
+};
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::Organization;
 use holdfast_domain::test_mode::{MessageChannel, TestMessage};
@@ -155,6 +160,33 @@ pub(super) async fn deliver(
     }
 
     sent
+}
+
+/// Reports a mail to a signer that is given up after its last attempt.
+pub(super) async fn given_up(app: &App, job: &ClaimedJob) -> Result<(), DeliveryError> {
+    let about = match job.kind.as_str() {
+        MailInvitation::NAME => EnvelopeMailKind::Invitation,
+        MailReminder::NAME => EnvelopeMailKind::Reminder,
+        MailAccessCode::NAME => EnvelopeMailKind::AccessCode,
+        MailCompletion::NAME => EnvelopeMailKind::Completion,
+        MailDecline::NAME => EnvelopeMailKind::Decline,
+        MailWithdrawal::NAME => EnvelopeMailKind::Withdrawal,
+        _ => return Ok(()),
+    };
+
+    // A payload that cannot be read names no signer to report about.
+    let Ok(to) = MailAddressee::deserialize(&job.payload) else {
+        return Ok(());
+    };
+
+    // Without this report, the sender would wait for a signer who has never got a mail.
+    let matter = MailSubject::read(app, &job.org, to).await?;
+    if let Some((matter, signer)) = matter.as_ref().and_then(|one| Some((one, one.signer()?))) {
+        let why = "the mail server could not be used";
+        mails::report_undelivered(app, &matter.envelope, signer, about.as_str(), why).await?;
+    }
+
+    Ok(())
 }
 
 /// Sends a mail about a webhook endpoint to its creator.

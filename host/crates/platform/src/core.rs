@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ServiceError;
 use crate::components::live_shadow::LiveShadows;
-use crate::permits::guard::FingerprintKey;
+use crate::permits::double_pledge::FingerprintKey;
 use crate::providers::instance::InstanceConfig;
 use crate::request_log::WaitingRequests;
 use crate::room::Room;

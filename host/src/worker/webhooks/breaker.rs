@@ -12,15 +12,15 @@ const FAILURES: u32 = 10;
 /// Maximum interval between probes.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// Deliveries that the breaker permits.
+/// State of a breaker, by the deliveries that it permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
     /// All due deliveries.
-    Open,
+    Closed,
     /// One delivery at a time, as a probe.
-    Probe,
+    HalfOpen,
     /// No delivery before this time.
-    Shut(Timestamp),
+    Open(Timestamp),
 }
 
 /// Circuit breaker of one endpoint.
@@ -55,9 +55,9 @@ impl CircuitBreaker {
     /// Returns which deliveries are permitted now.
     pub fn gate(&self, now: Timestamp) -> BreakerState {
         match self.paused_until {
-            None => BreakerState::Open,
-            Some(until) if now < until => BreakerState::Shut(until),
-            Some(_) => BreakerState::Probe,
+            None => BreakerState::Closed,
+            Some(until) if now < until => BreakerState::Open(until),
+            Some(_) => BreakerState::HalfOpen,
         }
     }
 
@@ -96,32 +96,32 @@ mod tests {
         for _ in 0..9 {
             breaker.note(false, at(0));
         }
-        assert_eq!(breaker.gate(at(0)), BreakerState::Open);
+        assert_eq!(breaker.gate(at(0)), BreakerState::Closed);
 
         breaker.note(true, at(0));
         for _ in 0..9 {
             breaker.note(false, at(0));
         }
-        assert_eq!(breaker.gate(at(0)), BreakerState::Open, "not in a row");
+        assert_eq!(breaker.gate(at(0)), BreakerState::Closed, "not in a row");
 
         breaker.note(false, at(1));
-        assert_eq!(breaker.gate(at(1)), BreakerState::Shut(at(61)));
-        assert_eq!(breaker.gate(at(60)), BreakerState::Shut(at(61)));
-        assert_eq!(breaker.gate(at(61)), BreakerState::Probe);
+        assert_eq!(breaker.gate(at(1)), BreakerState::Open(at(61)));
+        assert_eq!(breaker.gate(at(60)), BreakerState::Open(at(61)));
+        assert_eq!(breaker.gate(at(61)), BreakerState::HalfOpen);
 
         breaker.note(false, at(62));
-        assert_eq!(breaker.gate(at(121)), BreakerState::Shut(at(122)));
-        assert_eq!(breaker.gate(at(122)), BreakerState::Probe);
+        assert_eq!(breaker.gate(at(121)), BreakerState::Open(at(122)));
+        assert_eq!(breaker.gate(at(122)), BreakerState::HalfOpen);
 
         breaker.note(true, at(123));
-        assert_eq!(breaker.gate(at(123)), BreakerState::Open);
+        assert_eq!(breaker.gate(at(123)), BreakerState::Closed);
     }
 
     #[test]
     fn the_breaker_state_carries_over_to_another_node() {
         let breaker = CircuitBreaker::new(Some(at(50)), None);
-        assert_eq!(breaker.gate(at(49)), BreakerState::Shut(at(50)));
-        assert_eq!(breaker.gate(at(50)), BreakerState::Probe);
+        assert_eq!(breaker.gate(at(49)), BreakerState::Open(at(50)));
+        assert_eq!(breaker.gate(at(50)), BreakerState::HalfOpen);
     }
 
     #[test]
@@ -130,6 +130,6 @@ mod tests {
         for _ in 0..10 {
             breaker.note(false, at(0));
         }
-        assert_eq!(breaker.gate(at(0)), BreakerState::Shut(at(2)));
+        assert_eq!(breaker.gate(at(0)), BreakerState::Open(at(2)));
     }
 }

@@ -232,9 +232,9 @@ impl EndpointLane {
         }
 
         let at_once = match self.breaker.gate(now) {
-            BreakerState::Open => AT_ONCE,
-            BreakerState::Probe if self.unsettled == 0 => 1,
-            BreakerState::Probe | BreakerState::Shut(_) => 0,
+            BreakerState::Closed => AT_ONCE,
+            BreakerState::HalfOpen if self.unsettled == 0 => 1,
+            BreakerState::HalfOpen | BreakerState::Open(_) => 0,
         };
         if self.in_flight >= at_once {
             return None;
@@ -374,7 +374,7 @@ impl EndpointLane {
             return true;
         }
         self.looking == QueueRead::Wanted
-            || (!self.queue.is_empty() && self.breaker.gate(now) == BreakerState::Probe)
+            || (!self.queue.is_empty() && self.breaker.gate(now) == BreakerState::HalfOpen)
     }
 
     /// Returns whether no read, attempt or recording is in progress.
@@ -387,10 +387,10 @@ impl EndpointLane {
     pub fn is_idle(&self, now: Timestamp) -> bool {
         // Giving an endpoint up and taking it again costs two writes, so a short pause is not worth it.
         let soon = now + IDLE;
-        let shut = matches!(self.breaker.gate(now), BreakerState::Shut(until) if until > soon);
+        let is_open = matches!(self.breaker.gate(now), BreakerState::Open(until) if until > soon);
         let nothing = self.queue.is_empty() && self.looking == QueueRead::Done;
         let nothing_soon = nothing && self.next_due.is_none_or(|due| due > soon);
-        self.is_quiet() && (shut || nothing_soon) && self.active_at.elapsed() > IDLE
+        self.is_quiet() && (is_open || nothing_soon) && self.active_at.elapsed() > IDLE
     }
 
     pub fn was_opened_after(&self, asked: Instant) -> bool {

@@ -2,8 +2,8 @@
 
 pub mod chain;
 pub mod copies;
+pub mod double_pledge;
 pub mod four_eyes;
-pub mod guard;
 pub mod link_codes;
 mod names;
 

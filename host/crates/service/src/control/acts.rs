@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::statements::{self, SignedForm};
 use super::{
-    ActDone, PartyNames, ReasonForm, RecordView, Request, envelope_of, guard, lock, permit,
+    ActDone, PartyNames, ReasonForm, RecordView, Request, double_pledge, envelope_of, lock, permit,
     record_view, settle, statement,
 };
 use holdfast_components::rules::control::Act;
@@ -179,7 +179,7 @@ async fn perform(
         Err(error) => {
             // The report locks both envelopes in a transaction of its own, which would wait for this one.
             drop(tx);
-            return Err(guard::reported(core, error).await);
+            return Err(double_pledge::reported(core, error).await);
         }
     };
     let view = record_view(&mut tx, &mut names, &record.envelope, &next).await?;

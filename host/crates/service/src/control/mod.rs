@@ -33,7 +33,7 @@ use holdfast_domain::release::ReleaseMedium;
 use holdfast_domain::statement::SignedStatement;
 use holdfast_platform::components::shadow;
 use holdfast_platform::events;
-use holdfast_platform::permits::guard;
+use holdfast_platform::permits::double_pledge;
 pub use holdfast_platform::permits::{ControlView, PartyNames, PartyView, control_view};
 use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::control::{self as rows, ControlDecision, RecordFilter};
@@ -446,7 +446,7 @@ pub(crate) async fn settle(
     let now = core.clock.now();
 
     // Before the first change, because a transfer continues with its other records in this transaction.
-    guard::check(core, tx, envelope, control, &next).await?;
+    double_pledge::check(core, tx, envelope, control, &next).await?;
     let passes = next.controller != control.controller;
     let next = ControlRecord {
         controlled_since: if passes { now } else { next.controlled_since },

@@ -6,7 +6,9 @@ use serde_json::json;
 
 use super::acts::known_party;
 use super::statements::{self, SignedForm};
-use super::{ActDone, PartyNames, PartyView, Request, guard, lock, permit, settle, statement};
+use super::{
+    ActDone, PartyNames, PartyView, Request, double_pledge, lock, permit, settle, statement,
+};
 use holdfast_base::faults;
 use holdfast_components::rules::control::Act;
 use holdfast_domain::clock::Timestamp;
@@ -115,7 +117,7 @@ pub async fn pledge(
     if let Err(error) = settled.await {
         // The report locks both envelopes in a transaction of its own, which would wait for this one.
         drop(tx);
-        return Err(guard::reported(core, error).await);
+        return Err(double_pledge::reported(core, error).await);
     }
 
     answer.commit(tx, &view).await?;

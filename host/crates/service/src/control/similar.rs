@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::transfers::unknown;
-use super::{PartyNames, control_view, emit_to_all, guard};
+use super::{PartyNames, control_view, double_pledge, emit_to_all};
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::{ControlRecord, ControlStage};
@@ -127,7 +127,7 @@ async fn compare_one(core: &Core, id: &EnvelopeId) -> Result<(), ServiceError> {
     let known = rows::signature(&mut connection, &envelope).await?;
     drop(connection);
     // Reported by this job, which a crash repeats, because the act itself has committed already.
-    guard::report_outranked(core, &envelope, &record).await?;
+    double_pledge::report_outranked(core, &envelope, &record).await?;
     let signature = match known {
         Some(known) => known,
         None => computed(core, &envelope).await?,
@@ -169,7 +169,7 @@ async fn computed(core: &Core, envelope: &Envelope) -> Result<Option<Signature>,
         .for_owner(owner);
 
     // Keyed by the host: the component has no secret, and the table alone reveals nothing about a document.
-    let key = guard::key(core)?;
+    let key = double_pledge::key(core)?;
     let values = match reader.signature(pdf).await {
         Ok(Ok(values)) => values,
         // Such a document is not comparable, at any later time either.

@@ -25,7 +25,7 @@ use holdfast_domain::warning::Warning;
 use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::organizations;
-use holdfast_platform::permits::guard;
+use holdfast_platform::permits::double_pledge;
 use holdfast_platform::providers::links;
 use holdfast_platform::providers::{SigningProvider, provider};
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, kba, messaging};
@@ -164,7 +164,7 @@ pub async fn create(
     // to be withdrawn.
     let payment = payment(&request, &organization)?;
     let collateral = request.collateral.as_deref().unwrap_or_default();
-    let collateral = guard::of_collateral(core, &caller.org, collateral)?;
+    let collateral = double_pledge::of_collateral(core, &caller.org, collateral)?;
     check_return_url(request.return_url.as_deref(), &organization)?;
     check_metadata(request.metadata.as_ref())?;
     // Set before the rules are asked, because the payment is one of their facts.
@@ -457,7 +457,7 @@ async fn save(
     // of others.
     if envelope.is_upload() {
         let (org, declared) = (&envelope.org, collateral.len());
-        guard::permit_claims(core, &mut tx, org, declared, now).await?;
+        double_pledge::permit_claims(core, &mut tx, org, declared, now).await?;
     }
 
     fingerprints::insert(&mut tx, &envelope.org, &envelope.id, &collateral).await?;

@@ -6,7 +6,7 @@ use holdfast_domain::at_rest::AtRestCipher;
 use holdfast_platform::ServiceError;
 use holdfast_platform::access::single_sign_on::secret_context;
 use holdfast_platform::passcodes::passcode_context;
-use holdfast_platform::permits::guard::KEY_CONTEXT;
+use holdfast_platform::permits::double_pledge::KEY_CONTEXT;
 use holdfast_platform::providers::instance::InstanceConfig;
 use holdfast_store::{Store, sealed};
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{incomplete, named_view, queue};
 use crate::control::{
-    ActDone, Actor, PartyNames, Request, guard, lock, permit, refusal_code, settle,
+    ActDone, Actor, PartyNames, Request, double_pledge, lock, permit, refusal_code, settle,
 };
 use holdfast_base::faults;
 use holdfast_components::rules::control::Act;
@@ -191,7 +191,7 @@ async fn advance_batch(
 /// Reports refused double pledges.
 async fn report(core: &Core, conflicts: Vec<FoundConflict>) -> Result<(), ServiceError> {
     for conflict in conflicts {
-        guard::report(core, conflict).await?;
+        double_pledge::report(core, conflict).await?;
     }
     Ok(())
 }
