@@ -7,7 +7,6 @@ use serde::Deserialize;
 use super::{ConformanceRun, data};
 use crate::engine::LimitedEngine;
 use crate::inspection::AdmissionReason;
-use crate::providers::{payment, signing};
 use crate::rules::{LifecyclePre, lifecycle};
 use crate::slot::ActiveComponent;
 use holdfast_domain::component::ConformanceResult;

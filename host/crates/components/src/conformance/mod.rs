@@ -30,6 +30,7 @@ use control::control_vectors;
 use documents::{documents_vectors, placement_vectors};
 use holdfast_domain::component::{ConformanceResult, Slot};
 use lifecycle::lifecycle_vectors;
+pub(super) use providers::{examine_provider, loaded};
 
 /// A candidate that may be admitted.
 pub struct ExaminedComponent {

@@ -33,7 +33,7 @@ const FAR_END: &str = "far-end.invalid";
 /// Runs a provider against simulated external services that fail in many ways. For any of their
 /// responses, each call must return an error of its world, within its limits. Success cannot be
 /// tested, because the host does not know the API of the provider's vendor.
-pub(super) async fn examine_provider(
+pub async fn examine_provider(
     engines: &EngineSet,
     cache: &NativeCodeCache,
     artifact: &ComponentArtifact,
@@ -87,7 +87,7 @@ async fn examine_kind<P: ProviderKind>(
 }
 
 /// Loads a candidate from cached native code.
-pub(super) async fn loaded<P: ComponentWorld>(
+pub async fn loaded<P: ComponentWorld>(
     engines: &EngineSet,
     cache: &NativeCodeCache,
     artifact: &ComponentArtifact,
