@@ -26,7 +26,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 const LONG: Duration = Duration::from_millis(1);
 
 /// Time to wait for another process that writes, such as the operator's tool.
-const BUSY: Duration = Duration::from_secs(10);
+pub(super) const BUSY: Duration = Duration::from_secs(10);
 
 /// Number of prepared statements and of their facts that a connection keeps.
 const STATEMENTS: usize = 256;
@@ -228,8 +228,8 @@ impl SqliteConnection {
         })
     }
 
-    /// Begins a transaction that writes.
-    pub fn begin(&mut self, statement: &str) -> sqlx::Result<()> {
+    /// Begins a transaction that writes. Returns false while another process writes.
+    pub fn begin(&mut self, statement: &str) -> sqlx::Result<bool> {
         let connection = self
             .connection
             .get_mut()
@@ -239,13 +239,12 @@ impl SqliteConnection {
         connection.busy_timeout(BUSY).map_err(failure)?;
 
         match begun {
-            // Writers of this process take turns, so it is another process, which may take seconds.
             Err(rusqlite::Error::SqliteFailure(error, _))
                 if error.code == rusqlite::ErrorCode::DatabaseBusy =>
             {
-                off_the_tasks(|| connection.execute_batch(statement)).map_err(failure)
+                Ok(false)
             }
-            begun => begun.map_err(failure),
+            begun => begun.map(|()| true).map_err(failure),
         }
     }
 

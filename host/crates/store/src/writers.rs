@@ -3,12 +3,16 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use sqlx::AnyPool;
 
 use super::SqlDialect;
 use super::connection::{ConnectionOf, SqlConnection};
-use super::sqlite::{SqliteConnection, SqliteFile};
+use super::sqlite::{BUSY, SqliteConnection, SqliteFile};
+
+/// Time between two tries to write while another process does.
+const BETWEEN_TRIES: Duration = Duration::from_millis(2);
 
 /// Connections that write.
 #[derive(Clone)]
@@ -70,18 +74,24 @@ impl WriterPool {
                 (ConnectionOf::Transaction(begun), None)
             }
             Self::Sqlite(writer) => {
-                let mut connection = writer.connection()?;
-                if let Err(error) = connection.begin(SqlDialect::Sqlite.begin_write()) {
-                    writer.keep(connection);
-                    return Err(error);
-                }
-                (ConnectionOf::Sqlite(connection), Some(writer.clone()))
+                let connection = ConnectionOf::Sqlite(writer.connection()?);
+                (connection, Some(writer.clone()))
             }
         };
-        Ok(OpenTransaction {
+
+        // From here on, a connection of SQLite goes back also if this is cancelled.
+        let mut opened = OpenTransaction {
             connection: Some(SqlConnection(connection)),
             home,
-        })
+        };
+        let begun = Instant::now();
+        while !opened.is_begun()? {
+            if begun.elapsed() > BUSY {
+                return Err(sqlx::Error::PoolTimedOut);
+            }
+            tokio::time::sleep(BETWEEN_TRIES).await;
+        }
+        Ok(opened)
     }
 
     pub async fn close(&self) {
@@ -104,6 +114,16 @@ pub(super) struct OpenTransaction {
 }
 
 impl OpenTransaction {
+    /// Begins on SQLite, unless another process writes. Writers of this process take turns.
+    fn is_begun(&mut self) -> sqlx::Result<bool> {
+        match &mut self.connection {
+            Some(SqlConnection(ConnectionOf::Sqlite(connection))) => {
+                connection.begin(SqlDialect::Sqlite.begin_write())
+            }
+            _ => Ok(true),
+        }
+    }
+
     pub async fn commit(mut self) -> sqlx::Result<()> {
         match self.connection.take() {
             Some(SqlConnection(ConnectionOf::Transaction(transaction))) => {
@@ -162,5 +182,56 @@ impl DerefMut for OpenTransaction {
     #[expect(clippy::expect_used, reason = "present until the end")]
     fn deref_mut(&mut self) -> &mut SqlConnection {
         self.connection.as_mut().expect(PRESENT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn writer(folder: &tempfile::TempDir) -> WriterPool {
+        let url = format!("sqlite://{}/test.db?mode=rwc", folder.path().display());
+        let file = SqliteFile::parse(&url).unwrap();
+        WriterPool::Sqlite(Arc::new(SqliteWriter::new(file)))
+    }
+
+    /// The wait for the operator's tool holds up nothing else, not even in the same task.
+    #[tokio::test]
+    async fn a_writer_waits_for_another_process_beside_other_work() {
+        let folder = tempfile::tempdir().unwrap();
+        let (server, tool) = (writer(&folder), writer(&folder));
+        let held = tool.begin().await.unwrap();
+        let release = async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            drop(held);
+        };
+
+        let (begun, ()) = tokio::join!(server.begin(), release);
+        begun.unwrap().commit().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_transaction_that_is_dropped_leaves_nothing_and_gives_its_connection_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = writer(&folder);
+        let mut kept = writer.begin().await.unwrap();
+        let create = "create table item (id integer primary key)";
+        sqlx::query(create).execute(&mut *kept).await.unwrap();
+        kept.commit().await.unwrap();
+
+        let mut dropped = writer.begin().await.unwrap();
+        let insert = "insert into item (id) values (1)";
+        sqlx::query(insert).execute(&mut *dropped).await.unwrap();
+        drop(dropped);
+
+        let mut after = writer.begin().await.unwrap();
+        let count = sqlx::query_scalar("select count(*) from item");
+        let count: i64 = count.fetch_one(&mut *after).await.unwrap();
+        assert_eq!(count, 0);
+        after.rollback().await.unwrap();
+
+        writer.close().await;
+        let refused = writer.begin().await.err();
+        assert!(matches!(refused, Some(sqlx::Error::PoolClosed)));
     }
 }
