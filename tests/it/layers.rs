@@ -221,7 +221,7 @@ fn only_these_files_make_an_http_client() {
     }
     let makes_one = |file: &PathBuf| {
         let text = std::fs::read_to_string(file).unwrap();
-        ["Client::builder(", "Client::new("]
+        ["reqwest::Client::", " Client::"]
             .iter()
             .any(|call| text.contains(call))
     };

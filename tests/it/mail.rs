@@ -472,7 +472,7 @@ async fn a_mail_that_is_given_up_is_reported() {
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].as_str().unwrap();
     wait_for_failure(&app).await;
-    app.execute("update job set attempts = 1000 where kind = 'mail.invite'")
+    app.execute("update job set attempts = 1000 where kind = 'signer.invite'")
         .await;
 
     app.wait_for_event(id, "signer.delivery_failed").await;
