@@ -268,6 +268,7 @@ pub async fn start_with_lookup(
     let core = Core {
         instance_log: Arc::default(),
         request_log: Arc::default(),
+        pace: Arc::default(),
         config: Arc::new(config),
         clock,
         store,

@@ -200,6 +200,11 @@ async fn identify(
     let id = RequestId::new();
     let started = std::time::Instant::now();
     let method = request.method().clone();
+    let is_short = request
+        .body()
+        .size_hint()
+        .upper()
+        .is_some_and(|size| size <= BODY as u64);
     let path = logged_path(request.uri().path(), &app.config.signing_path());
 
     let notes = SharedNotes::default();
@@ -263,6 +268,11 @@ async fn identify(
         };
 
         request_log::note(&app, received);
+    }
+
+    // Answers to long bodies and streams say more about the network than about this node.
+    if is_short {
+        app.pace.answered(known_method(&method), matched, duration);
     }
 
     let labels = RequestLabels {

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ServiceError;
 use crate::components::live_shadow::LiveShadows;
+use crate::pace::BatchPace;
 use crate::permits::double_pledge::FingerprintKey;
 use crate::providers::instance::InstanceConfig;
 use crate::request_log::WaitingRequests;
@@ -67,6 +68,8 @@ pub struct Core {
     pub instance_log: Arc<InstanceLog>,
     /// Requests that are not stored yet.
     pub request_log: Arc<WaitingRequests>,
+    /// How much batches yield to requests.
+    pub pace: Arc<BatchPace>,
     /// Metrics of this process.
     pub metrics: Arc<Metrics>,
     /// Cancelled at shutdown; long-lived response streams end then.

@@ -10,7 +10,7 @@
 //! | `providers`, `payments`, `kba`, `messaging` | signing, payment, identity and text message providers |
 //! | `documents`, `fields`, `signers`, `passcodes`, `vaulting` | parts of envelopes that several areas need |
 //! | `mails`, `webhooks` | queued mails and messages; receivers, deliveries and the feed of events |
-//! | `idempotency`, `request_log` | repeated requests; the log of requests |
+//! | `idempotency`, `request_log`, `pace` | repeated requests; the log of requests; batches yield to them |
 //! | `error`, `problems` | why a call failed |
 //! | `room`, `sandbox` | built-in providers, which use none of the modules above |
 //!
@@ -44,6 +44,7 @@ pub mod lookup;
 pub mod mails;
 pub mod messaging;
 pub mod organizations;
+pub mod pace;
 pub mod passcodes;
 pub mod payments;
 pub mod permits;

@@ -100,6 +100,7 @@ pub async fn drive(
             return Ok(NextStep::Again(core.clock.now() + TURN_WAIT));
         };
 
+        let lane = core.pace.begin();
         let chunk = claim(core, &batch, master, turns.num_permits() as i64).await?;
         faults::pass("bulk claimed");
         if chunk.is_empty() {
@@ -109,9 +110,12 @@ pub async fn drive(
 
         send(core, &batch, master, chunk, turns).await?;
         faults::pass("bulk settled");
-        if Instant::now() >= until {
-            return Ok(NextStep::Again(core.clock.now()));
+
+        let pause = lane.end();
+        if Instant::now() + pause >= until {
+            return Ok(NextStep::Again(core.clock.now() + pause));
         }
+        tokio::time::sleep(pause).await;
     }
 }
 
