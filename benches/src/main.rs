@@ -22,6 +22,7 @@ mod bulk;
 mod compliance;
 mod components;
 mod documents;
+mod floor;
 mod load;
 mod meter;
 mod neighbours;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
     let done = match wanted.first().map(String::as_str) {
         // Baseline of the partner section, run as a program of its own.
         Some(partner::BARE_SERVER) => partner::serve_bare(&wanted[1..]),
+        Some(floor::FLOOR_PROGRAM) => floor::run(&wanted[1..]),
         _ => run(&wanted),
     };
     match done {

@@ -13,15 +13,16 @@ use crate::Failure;
 pub struct ProcessMeter {
     server: u32,
     postgres: Option<u32>,
-    before: (f64, f64),
+    before: (f64, f64, u64),
     watching: Arc<AtomicBool>,
     peak: Option<thread::JoinHandle<f64>>,
 }
 
-/// Seconds of processor time, and the server's peak of resident memory in MiB.
+/// Seconds of processor time, the server's voluntary changes of thread, and its peak of resident memory in MiB.
 pub struct CpuUse {
     pub server: f64,
     pub database: f64,
+    pub switches: u64,
     pub peak: f64,
 }
 
@@ -52,7 +53,11 @@ impl ProcessMeter {
         Ok(Self {
             server,
             postgres,
-            before: (seconds(server, false), postgres.map_or(0.0, family)),
+            before: (
+                seconds(server, false),
+                postgres.map_or(0.0, family),
+                switches(server),
+            ),
             watching,
             peak: Some(peak),
         })
@@ -64,6 +69,7 @@ impl ProcessMeter {
         CpuUse {
             server: seconds(self.server, false) - self.before.0,
             database: self.postgres.map_or(0.0, family) - self.before.1,
+            switches: switches(self.server).saturating_sub(self.before.2),
             peak: peak.unwrap_or_default(),
         }
     }
@@ -81,7 +87,7 @@ fn parent_of(process: u32) -> Option<u32> {
 }
 
 /// Processor time of a process; with that of children that have ended.
-fn seconds(process: u32, with_ended: bool) -> f64 {
+pub fn seconds(process: u32, with_ended: bool) -> f64 {
     const TICKS: f64 = 100.0;
     let fields = stat(process);
     let last = if with_ended { 15 } else { 13 };
@@ -98,6 +104,20 @@ fn family(postgres: u32) -> f64 {
         .split_whitespace()
         .filter_map(|child| child.parse().ok());
     seconds(postgres, true) + running.map(|child| seconds(child, true)).sum::<f64>()
+}
+
+/// Times that the threads of a process have waited, summed over those that live.
+fn switches(process: u32) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task"));
+    let tasks = tasks.into_iter().flatten().flatten();
+    tasks
+        .filter_map(|task| {
+            let status = std::fs::read_to_string(task.path().join("status")).ok()?;
+            let mut lines = status.lines();
+            let count = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+            count.trim().parse::<u64>().ok()
+        })
+        .sum()
 }
 
 fn resident(process: u32) -> f64 {

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use sqlx::Row as _;
 
 use crate::Failure;
+use crate::floor::NewestRows;
 use crate::load::{self, LoadConnection};
 use crate::meter::ProcessMeter;
 use crate::report::{self, ReportTable, median};
@@ -34,6 +35,8 @@ const TURN: Duration = Duration::from_secs(3);
 const TURNS: usize = 5;
 const CREATE_TIME: Duration = Duration::from_secs(6);
 const FLOOR_TIME: Duration = Duration::from_secs(2);
+/// Time in which the jobs of earlier creates end.
+const SETTLED: Duration = Duration::from_secs(3);
 const UPLOADS: usize = 10;
 const UPLOAD_BYTES: usize = 50_000_000;
 const CONTRACT: &[u8] = include_bytes!("../../tests/fixtures/retail-installment-contract.pdf");
@@ -52,6 +55,7 @@ pub fn run() -> Result<(), Failure> {
         "bare handler/s",
         "ratio",
         "holdfast p99 ms",
+        "switches",
     ]);
     for database in ["SQLite", "PostgreSQL"] {
         let folder = tempfile::tempdir()?;
@@ -65,7 +69,8 @@ pub fn run() -> Result<(), Failure> {
     table.print();
     println!(
         "\nMedian of {TURNS} turns of {} s with {CONNECTIONS} kept connections. The bare handler uses the\n\
-         same pool and knows no key, limit, request id, metric or log; its list is a page by key without a count.",
+         same pool and knows no key, limit, request id, metric or log; its list is a page by key without a count. Switches are the\n\
+         voluntary changes of thread of the server, for each request.",
         TURN.as_secs()
     );
     report::heading("Creating envelopes");
@@ -81,6 +86,7 @@ pub fn run() -> Result<(), Failure> {
         "p99 ms",
         "server CPU ms",
         "database CPU ms",
+        "switches",
     ]);
 
     for kind in ["SQLite", "PostgreSQL"] {
@@ -90,7 +96,8 @@ pub fn run() -> Result<(), Failure> {
     table.print();
     println!(
         "\nEach create is on the disk when it is answered; one from a template is sent through the built-in room. CPU by the\n\
-         kernel's counters of the processes, with the work of the jobs. The bare handler commits one row of an envelope."
+         kernel's counters of the processes, with the work of the jobs. The bare handler commits one row of an envelope; the\n\
+         last program inserts the rows that one create leaves, and commits them, with one thread and no server."
     );
 
     runtime.block_on(async {
@@ -264,7 +271,7 @@ async fn reads(
     let partner = PartnerClient::start(folder, url)?;
     let store = Store::connect(url).await?;
     let ids = fill(&store, &partner.org).await?;
-    store.close().await;
+    let watched = store;
     let bare = BareServer::start(url, &partner.org)?;
     let key = [("x-api-key", partner.key.as_str())];
     let spread: Vec<&EnvelopeId> = ids.iter().step_by(97).collect();
@@ -295,8 +302,11 @@ async fn reads(
     ];
     for (name, to_us, to_bare) in &cases {
         let (mut us, mut them, mut slowest) = (Vec::new(), Vec::new(), Vec::new());
+        let mut switches = Vec::new();
         for _ in 0..TURNS {
+            let meter = ProcessMeter::start(partner.server.id(), &watched).await?;
             let times = load::run(ours, to_us, CONNECTIONS, TURN, 200).await?;
+            switches.push(meter.stop().switches as f64 / times.len() as f64);
             us.push(times.len() as f64 / TURN.as_secs_f64());
             slowest.push(percentile(times, 0.99));
             let times = load::run(theirs, to_bare, CONNECTIONS, TURN, 200).await?;
@@ -311,9 +321,11 @@ async fn reads(
             format!("{them:.0}"),
             format!("{:.2}", us / them),
             format!("{:.1}", median(&slowest)),
+            format!("{:.1}", median(&switches)),
         ]);
     }
 
+    watched.close().await;
     partner.server.stop()
 }
 
@@ -524,8 +536,37 @@ async fn creates(table: &mut ReportTable, kind: &str, server: &str) -> Result<()
                 format!("{:.1}", percentile(times, 0.99)),
                 format!("{:.2}", used.server * 1e3 / count),
                 format!("{:.2}", used.database * 1e3 / count),
+                format!("{:.1}", used.switches as f64 / count),
             ]);
         }
+    }
+
+    if kind == "SQLite" {
+        let database = url.trim_start_matches("sqlite://");
+        let create = json!({
+            "envelope_name": "Contract", "customer_email": "jo@example.com", "customer_name": "Jo",
+            "template_id": template,
+        });
+        let create = partner.request("POST", "/envelopes", json, create.to_string().as_bytes());
+        tokio::time::sleep(SETTLED).await;
+        let before = NewestRows::of(Path::new(database))?;
+        partner.ask(&create).await?;
+        tokio::time::sleep(SETTLED).await;
+
+        let floor = before.measure(Path::new(database), CREATE_TIME)?;
+        table.row([
+            kind.to_owned(),
+            "the same rows by one thread".to_owned(),
+            String::new(),
+            format!("{:.0}", floor.rate),
+            String::new(),
+            String::new(),
+            String::new(),
+            String::new(),
+            format!("{:.2}", floor.processor_ms),
+            String::new(),
+            String::new(),
+        ]);
     }
 
     store.close().await;
