@@ -1,4 +1,6 @@
-//! Builds the default components from source.
+//! Builds the default components from source, or takes them from a set of the same sources.
+
+mod sets;
 
 use std::env;
 use std::fmt::Write as _;
@@ -6,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use holdfast_guest_builder::{GuestBuilder, GuestCrate, GuestMemory, Result, watch};
+use sets::ComponentSet;
 use sha2::{Digest as _, Sha256};
 
 /// Compression of the components: each is unpacked at most a few times.
@@ -96,13 +99,15 @@ const TEMPLATES: &[GuestCrate] = &[
 
 fn main() -> Result<()> {
     watch(Path::new("build.rs"));
+    watch(Path::new("sets.rs"));
     let workspace = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?)
         .ancestors()
         .nth(2)
         .ok_or("this crate lies in the host's folder")?
         .to_path_buf();
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let builder = GuestBuilder::new(workspace, &out)?;
+    let builder = GuestBuilder::new(workspace.clone(), &out)?;
+    let set = ComponentSet::of(&workspace, &builder)?;
 
     let tables = [
         ("components.rs", GUESTS),
@@ -119,17 +124,22 @@ fn main() -> Result<()> {
             |guest: &GuestCrate| guest.slot == "rules.compliance" && name != "templates.rs";
         let wanted = |guest: &&GuestCrate| all || evaluates(guest);
         let guests: Vec<&GuestCrate> = guests.iter().filter(wanted).collect();
-        fs::write(out.join(name), table(&builder, &out, &guests)?)?;
+        fs::write(out.join(name), table(&builder, &set, &out, &guests)?)?;
     }
 
     Ok(())
 }
 
 /// Builds guests and returns the source code of their table.
-fn table(builder: &GuestBuilder, out: &Path, guests: &[&GuestCrate]) -> Result<String> {
+fn table(
+    builder: &GuestBuilder,
+    set: &ComponentSet,
+    out: &Path,
+    guests: &[&GuestCrate],
+) -> Result<String> {
     let mut table = String::from("&[\n");
     for guest in guests {
-        let built = builder.build(guest)?;
+        let built = set.component(builder, guest)?;
         let file = out.join(format!("{}.wasm.zst", guest.package));
         fs::write(&file, zstd::bulk::compress(&built.component, LEVEL)?)?;
 

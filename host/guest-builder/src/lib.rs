@@ -81,6 +81,24 @@ impl GuestBuilder {
         })
     }
 
+    /// Returns the version of a guest.
+    pub fn version(&self, guest: &GuestCrate) -> Result<String> {
+        package_version(&self.workspace, guest.package)
+    }
+
+    /// Returns name, version and origin of the compiler, which determine the bytes of a component like its sources.
+    pub fn compiler(&self) -> Result<String> {
+        match &self.toolchain {
+            GuestToolchain::Own { .. } => {
+                let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+                print(&rustc, &["--version", "--verbose"])
+            }
+            GuestToolchain::Debian { .. } => {
+                print(OsStr::new("/usr/bin/rustc"), &["--version", "--verbose"])
+            }
+        }
+    }
+
     /// Compiles one guest to a core module.
     pub fn module(&self, guest: &GuestCrate) -> Result<PathBuf> {
         self.toolchain.build(&self.workspace, &self.target, guest)
@@ -88,7 +106,7 @@ impl GuestBuilder {
 
     /// Compiles one guest to a component.
     pub fn build(&self, guest: &GuestCrate) -> Result<BuiltGuest> {
-        let version = package_version(&self.workspace, guest.package)?;
+        let version = self.version(guest)?;
         let module = self.module(guest)?;
         let component = encode(&fs::read(&module)?, guest, &version)
             .map_err(|error| format!("{} is no component: {error:#}", guest.package))?;

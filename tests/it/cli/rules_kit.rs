@@ -627,6 +627,47 @@ fn starters_build_and_answer_like_the_built_in_rules() {
     }
 }
 
+/// A published set of components is as good as a build: the same sources have the same bytes in any folder.
+#[test]
+fn a_component_has_the_same_bytes_when_it_is_built_in_another_folder() {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for part in ["guest-rules/lifecycle", "plugins/sdk", "wit"] {
+        for file in crate::support::files_below(&workspace.join(part)) {
+            let copy = folder.path().join(file.strip_prefix(workspace).unwrap());
+            fs::create_dir_all(copy.parent().unwrap()).unwrap();
+            fs::copy(file, copy).unwrap();
+        }
+    }
+
+    fs::copy(
+        workspace.join("Cargo.lock"),
+        folder.path().join("Cargo.lock"),
+    )
+    .unwrap();
+    let manifest = fs::read_to_string(workspace.join("Cargo.toml")).unwrap();
+    let (head, rest) = manifest.split_once("members = [").unwrap();
+    let (_, rest) = rest.split_once("default-members").unwrap();
+    let (_, rest) = rest.split_once('\n').unwrap();
+    let members = r#"members = ["guest-rules/lifecycle", "plugins/sdk"]"#;
+    fs::write(
+        folder.path().join("Cargo.toml"),
+        format!("{head}{members}\n{rest}"),
+    )
+    .unwrap();
+
+    let builder = GuestBuilder::at(folder.path().into(), target().join("guests")).unwrap();
+    let built = builder.build(&GuestCrate {
+        package: "holdfast-lifecycle",
+        slot: "rules.lifecycle",
+        memory: GuestMemory::Rules,
+    });
+    let ours = holdfast::components::embedded()
+        .find(|one| one.slot == Slot::Lifecycle)
+        .unwrap();
+    assert!(built.unwrap().component == *ours.bytes());
+}
+
 /// Returns a mutant of the built-in placement rules with another constant, which moves fields.
 pub fn moved_placement() -> Vec<u8> {
     let artifact = holdfast::components::embedded()
