@@ -63,6 +63,14 @@ signing-save = حفظ للمتابعة لاحقًا
 signing-back = السابق
 signing-next = التالي
 signing-start = ابدأ
+signing-sign-pages = { $pages ->
+    [zero] وقّع
+    [one] وقّع، صفحة واحدة
+    [two] وقّع، صفحتان
+    [few] وقّع، { $pages } صفحات
+    [many] وقّع، { $pages } صفحة
+   *[other] وقّع، { $pages } صفحة
+}
 signing-continue = متابعة
 signing-skip = تخطٍّ
 signing-check-and-sign = مراجعة وتوقيع

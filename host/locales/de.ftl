@@ -63,6 +63,10 @@ signing-save = Für später speichern
 signing-back = Zurück
 signing-next = Weiter
 signing-start = Beginnen
+signing-sign-pages = { $pages ->
+    [one] Unterschreiben, { $pages } Seite
+   *[other] Unterschreiben, { $pages } Seiten
+}
 signing-continue = Fortfahren
 signing-skip = Überspringen
 signing-check-and-sign = Prüfen und unterschreiben

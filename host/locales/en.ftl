@@ -64,6 +64,10 @@ signing-save = Save for later
 signing-back = Back
 signing-next = Next
 signing-start = Start
+signing-sign-pages = { $pages ->
+    [one] Sign, { $pages } page
+   *[other] Sign, { $pages } pages
+}
 signing-continue = Continue
 signing-skip = Skip
 signing-check-and-sign = Check and sign

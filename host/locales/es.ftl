@@ -63,6 +63,10 @@ signing-save = Guardar para más tarde
 signing-back = Atrás
 signing-next = Siguiente
 signing-start = Empezar
+signing-sign-pages = { $pages ->
+    [one] Firmar, { $pages } página
+   *[other] Firmar, { $pages } páginas
+}
 signing-continue = Continuar
 signing-skip = Omitir
 signing-check-and-sign = Revisar y firmar

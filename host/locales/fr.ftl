@@ -63,6 +63,10 @@ signing-save = Enregistrer pour plus tard
 signing-back = Retour
 signing-next = Suivant
 signing-start = Commencer
+signing-sign-pages = { $pages ->
+    [one] Signer, { $pages } page
+   *[other] Signer, { $pages } pages
+}
 signing-continue = Continuer
 signing-skip = Passer
 signing-check-and-sign = Vérifier et signer

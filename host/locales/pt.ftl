@@ -63,6 +63,10 @@ signing-save = Salvar para depois
 signing-back = Voltar
 signing-next = Avançar
 signing-start = Começar
+signing-sign-pages = { $pages ->
+    [one] Assinar, { $pages } página
+   *[other] Assinar, { $pages } páginas
+}
 signing-continue = Continuar
 signing-skip = Pular
 signing-check-and-sign = Conferir e assinar

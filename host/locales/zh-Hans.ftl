@@ -63,6 +63,7 @@ signing-save = 保存，稍后继续
 signing-back = 上一步
 signing-next = 下一步
 signing-start = 开始
+signing-sign-pages = 签名，共 { $pages } 页
 signing-continue = 继续
 signing-skip = 跳过
 signing-check-and-sign = 检查并签名

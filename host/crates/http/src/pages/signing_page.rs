@@ -91,7 +91,7 @@ impl SigningPage<'_> {
                 (self.document())
                 section.panel aria-label=(texts.text("signing-your-fields")) {
                     (self.progress())
-                    form id="form" method="post" action=(self.path) novalidate data-preview[self.preview]
+                    form id="form" method="post" action=(self.path) novalidate data-preview[self.preview] data-sign=(self.sign())
                         data-rules[self.has_rules()] data-unseen[self.unseen] {
                         // Without the script, Enter presses the first submit button: it must not sign.
                         button type="submit" name="action" value="save" hidden { (self.texts.text("signing-save")) }
@@ -542,6 +542,12 @@ impl SigningPage<'_> {
             SignerKind::Approver => "signing-for-approver",
             SignerKind::Witness => "signing-for-witness",
         }
+    }
+
+    /// Label of the first tap where a signature is all there is to give.
+    fn sign(&self) -> String {
+        let pages = [("pages", self.pages.len())];
+        self.texts.with("signing-sign-pages", pages)
     }
 
     /// Key of the label of the button that ends the signer's part.

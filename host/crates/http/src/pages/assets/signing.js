@@ -50,7 +50,8 @@ function start(form) {
   const [back, next] = [guide.querySelector(".back"), guide.querySelector(".next")];
   const collapse = panel.querySelector(".collapse");
   const finish = form.querySelector("button[value=finish]");
-  const actions = finish.parentElement;
+  const consent = form.querySelector(".consent");
+  const tick = consent.querySelector("input");
   const review = form.querySelector(".review");
   const styles = form.querySelector(".styles");
   const looks = "preview" in form.dataset ? null : drawnLooks(form, styles, refresh);
@@ -100,9 +101,8 @@ function start(form) {
         else write(mark, "checkbox", option === value ? "true" : "");
       }
     }
-    const isLast = current === steps.indexOf(last);
     next.textContent = nextLabel();
-    next.classList.toggle("away", isLast && !isCollapsed());
+    body.classList.toggle("at-end", isAtEnd());
     back.classList.toggle("away", current === 0);
   }
 
@@ -126,7 +126,17 @@ function start(form) {
     refresh();
   }
 
+  /** Whether signing is what is left to do: a wide screen has room for the optional fields beside it. */
+  const isAtEnd = () => steps[current] === last || (!narrow() && !fields.some(isMissing));
+
+  /** The signature that is all there is to do, if one tap can give it. */
+  function onlySignature() {
+    const open = steps.filter(isOpen);
+    return !started && open.length === 1 && isMissing(open[0]) && open[0].canAdopt?.() ? open[0] : null;
+  }
+
   function nextLabel() {
+    if (onlySignature()) return form.dataset.sign;
     if (!started || isCollapsed()) return fields.some(isFilled) ? text("signing-continue") : text("signing-start");
     const step = steps[current];
     if (isMissing(step) && step.canAdopt?.()) return step.dataset.kind === "initials" ? text("mark-initial") : text("mark-sign");
@@ -227,7 +237,6 @@ function start(form) {
     for (const mark of document.querySelectorAll(".sheet a")) {
       mark.classList.toggle("current", mark.dataset.field === step.dataset.index);
     }
-    body.classList.toggle("at-end", step === last);
     refresh();
   }
 
@@ -268,11 +277,39 @@ function start(form) {
     panel.style.setProperty("--room", `${height}px`);
     panel.style.bottom = narrow() ? `${below}px` : "";
     panel.style.maxHeight = narrow() ? "" : `${window.innerHeight - panel.getBoundingClientRect().top - 16}px`;
-    // On a narrow screen the button that signs stands in the bar, which is always visible.
-    const home = narrow() ? guide : actions;
-    if (finish.parentElement !== home) home === actions ? home.prepend(finish) : home.append(finish);
   }
-  finish.setAttribute("form", form.id);
+  // The tick and the button that signs stand in the bar, which is always visible.
+  for (const control of [tick, finish]) control.setAttribute("form", form.id);
+  guide.append(consent, finish);
+  finish.addEventListener("click", (event) => {
+    const missing = fields.find(isMissing);
+    if (!missing && tick.checked) return;
+    event.preventDefault();
+    if (missing) {
+      showProblem(missing, text("problem-required"), true);
+      go(missing);
+    } else {
+      showConsentProblem(text("problem-consent"));
+      tick.focus();
+    }
+  });
+  tick.addEventListener("change", () => tick.checked && showConsentProblem());
+  tick.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
+
+  /** Shows or removes what is wrong with the consent. */
+  function showConsentProblem(why) {
+    consent.querySelector(".problem")?.remove();
+    consent.classList.toggle("invalid", Boolean(why));
+    if (!why) {
+      tick.removeAttribute("aria-invalid");
+      forgetProblem("#consent");
+      return;
+    }
+    consent.append(Object.assign(document.createElement("p"), { className: "problem", id: "consent-problem", textContent: why }));
+    tick.setAttribute("aria-invalid", "true");
+    tick.setAttribute("aria-describedby", "consent-problem");
+  }
+
   window.addEventListener("scroll", fit, { passive: true });
   window.addEventListener("resize", () => { fit(); refresh(); });
   window.visualViewport?.addEventListener("resize", fit);
@@ -285,10 +322,10 @@ function start(form) {
 
   function advance() {
     const step = steps[current];
-    const open = steps.filter(isOpen);
-    if (!started && open.length === 1 && isMissing(open[0]) && open[0].canAdopt?.()) {
-      // The only thing to do: the end shows the signature, and how to change it.
-      open[0].adopt();
+    const only = onlySignature();
+    if (only) {
+      // The end shows the signature, and how to change it.
+      only.adopt();
       return go(last);
     }
     if ((!started || isCollapsed()) && (step === last || isOpen(step))) return go(step);
@@ -329,11 +366,14 @@ function start(form) {
     // A tap on a mark signs at once, after the signer has given a signature of this kind.
     if (link.closest(".sheet") && field?.canAdopt?.() && adopted[field.dataset.kind]) return adopt(field);
     go(field ?? last);
+    if (link.getAttribute("href") === "#consent") tick.focus();
   });
 
   form.addEventListener("input", (event) => {
     const field = event.target.closest(".field");
     if (field && isSignature(field) && valueOf(field)) adopted[field.dataset.kind] = valueOf(field);
+    // The answer of the next save says whether something else is wrong.
+    if (field?.matches(".invalid") && !isMissing(field)) showProblem(field, "", true);
   });
   form.addEventListener("click", (event) => {
     if (event.target.matches(".use")) adopt(event.target.closest(".field"));
@@ -934,11 +974,19 @@ function showProblem(field, why, wasSent) {
   const control = controlsOf(field).find((candidate) => candidate.type !== "hidden");
   if (!why) {
     control?.removeAttribute("aria-invalid");
+    forgetProblem(`#field-${field.dataset.index}`);
     return;
   }
   field.append(Object.assign(document.createElement("p"), { className: "problem", id, textContent: why }));
   control?.setAttribute("aria-invalid", "true");
   control?.setAttribute("aria-describedby", id);
+}
+
+/** Removes a problem from the list above the fields. */
+function forgetProblem(link) {
+  const list = document.querySelector(".problems");
+  list?.querySelector(`li:has(a[href="${link}"])`)?.remove();
+  if (list && !list.querySelector("li")) list.remove();
 }
 
 /** Asks again for the picture of a page that did not load: the server may be busy for a moment. */
