@@ -378,6 +378,7 @@ mail-hello = مرحبًا { $name }،
 mail-hello-nobody = مرحبًا،
 mail-button = { $label }:
 mail-read-and-sign = قراءة المستند وتوقيعه
+mail-why = وصلتكم هذه الرسالة لأن { $sender } ذكر عنوانكم لهذا المستند.
 mail-link-note = هذا الرابط مخصص لكم وحدكم ويعمل لمدة سبعة أيام. يرجى عدم إعادة توجيه هذه الرسالة.
 mail-deadline = يرجى التوقيع قبل { $moment }.
 mail-others = الموقّعون الآخرون: { $signers }.

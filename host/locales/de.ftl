@@ -368,6 +368,7 @@ mail-hello = Guten Tag { $name },
 mail-hello-nobody = Guten Tag,
 mail-button = { $label }:
 mail-read-and-sign = Dokument lesen und unterschreiben
+mail-why = Sie erhalten diese E-Mail, weil { $sender } Ihre Adresse für dieses Dokument angegeben hat.
 mail-link-note = Der Link ist nur für Sie bestimmt und gilt sieben Tage. Bitte leiten Sie diese E-Mail nicht weiter.
 mail-deadline = Bitte unterschreiben Sie bis { $moment }.
 mail-others = Weitere Unterzeichner: { $signers }.

@@ -369,6 +369,7 @@ mail-hello = Hello { $name },
 mail-hello-nobody = Hello,
 mail-button = { $label }:
 mail-read-and-sign = Read and sign the document
+mail-why = You get this e-mail because { $sender } named your address for this document.
 mail-link-note = The link is meant for you alone and works for seven days. Please do not forward this e-mail.
 mail-deadline = Please sign by { $moment }.
 mail-others = Other signers: { $signers }.

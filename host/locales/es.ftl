@@ -368,6 +368,7 @@ mail-hello = Hola, { $name }:
 mail-hello-nobody = Hola:
 mail-button = { $label }:
 mail-read-and-sign = Leer y firmar el documento
+mail-why = Recibe este correo porque { $sender } indicó su dirección para este documento.
 mail-link-note = El enlace es solo para usted y funciona durante siete días. No reenvíe este correo, por favor.
 mail-deadline = Firme antes del { $moment }.
 mail-others = Otros firmantes: { $signers }.

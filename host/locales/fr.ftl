@@ -368,6 +368,7 @@ mail-hello = Bonjour { $name },
 mail-hello-nobody = Bonjour,
 mail-button = { $label } :
 mail-read-and-sign = Lire et signer le document
+mail-why = Vous recevez cet e-mail parce que { $sender } a indiqué votre adresse pour ce document.
 mail-link-note = Ce lien vous est réservé et fonctionne pendant sept jours. Merci de ne pas transférer cet e-mail.
 mail-deadline = Merci de signer avant le { $moment }.
 mail-others = Autres signataires : { $signers }.

@@ -368,6 +368,7 @@ mail-hello = Olá, { $name },
 mail-hello-nobody = Olá,
 mail-button = { $label }:
 mail-read-and-sign = Ler e assinar o documento
+mail-why = Você recebe este e-mail porque { $sender } indicou o seu endereço para este documento.
 mail-link-note = O link é somente para o destinatário deste e-mail e funciona por sete dias. Por favor, não encaminhe este e-mail.
 mail-deadline = Por favor, assine até { $moment }.
 mail-others = Outros signatários: { $signers }.

@@ -360,6 +360,7 @@ mail-hello = { $name }，您好：
 mail-hello-nobody = 您好：
 mail-button = { $label }：
 mail-read-and-sign = 阅读并签署文件
+mail-why = 您收到此邮件，是因为 { $sender } 为此文件填写了您的地址。
 mail-link-note = 此链接仅供您本人使用，七天内有效。请勿转发此邮件。
 mail-deadline = 请于 { $moment } 前签署。
 mail-others = 其他签署人：{ $signers }。

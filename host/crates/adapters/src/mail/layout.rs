@@ -10,31 +10,19 @@ use super::letters::MailContent;
 use holdfast_domain::brand::{BrandColor, BrandLogo, OrganizationBrand};
 use holdfast_domain::organization::Organization;
 
-/// Product name, shown where an organization has no branding.
-const PRODUCT: &str = "holdfast";
-
 /// Branding of an organization's mails.
 pub struct MailBranding {
-    /// Display name of the sender.
+    /// Display name of the sender, and heading of the mail when there is no logo.
     pub sender: String,
-    /// Heading of the mail when there is no logo.
-    pub heading: String,
     pub color: BrandColor,
     pub logo: Option<BrandLogo>,
 }
 
 impl MailBranding {
     pub fn of(organization: &Organization) -> Self {
-        let OrganizationBrand { name, color, logo } = organization.settings.brand.clone();
-        let branded = name.is_some() || color.is_some() || logo.is_some();
-        let sender = organization.display_name().to_owned();
+        let OrganizationBrand { color, logo, .. } = organization.settings.brand.clone();
         Self {
-            heading: if branded {
-                sender.clone()
-            } else {
-                PRODUCT.to_owned()
-            },
-            sender,
+            sender: organization.display_name().to_owned(),
             color: color.unwrap_or(BrandColor::OURS),
             logo,
         }
@@ -53,7 +41,7 @@ pub fn text(letter: &MailContent, look: &MailBranding) -> String {
 
     blocks.extend(letter.notes.iter().cloned());
     // The separator of a signature (RFC 3676, section 4.3), which mail programs fold away in replies.
-    blocks.push(format!("-- \n{}", look.heading));
+    blocks.push(format!("-- \n{}", look.sender));
     blocks.join("\n\n") + "\n"
 }
 
@@ -99,9 +87,9 @@ pub fn html(letter: &MailContent, look: &MailBranding, logo: Option<&str>) -> St
 fn head(look: &MailBranding, logo: Option<&str>) -> Markup {
     html! {
         @match logo {
-            Some(url) => img src=(url) alt=(look.heading)
+            Some(url) => img src=(url) alt=(look.sender)
                 style="display:block;max-height:56px;max-width:240px;background-color:#ffffff;padding:6px;border-radius:4px";,
-            None => p style="font-size:18px;font-weight:bold;margin:0" { (look.heading) },
+            None => p style="font-size:18px;font-weight:bold;margin:0" { (look.sender) },
         }
     }
 }
@@ -165,19 +153,11 @@ mod tests {
     }
 
     #[test]
-    fn a_mail_without_a_brand_shows_our_name_and_the_organization_as_sender() {
+    fn a_mail_names_the_organization_with_and_without_a_brand() {
         let plain = look(OrganizationBrand::default());
-        assert_eq!(
-            (plain.heading.as_str(), plain.sender.as_str()),
-            ("holdfast", "Maple")
-        );
+        assert_eq!(plain.sender, "Maple");
         assert_eq!(plain.color, BrandColor::OURS);
-
-        let colored = look(OrganizationBrand {
-            color: Some(BrandColor::try_from("#ffd000".to_owned()).unwrap()),
-            ..OrganizationBrand::default()
-        });
-        assert_eq!(colored.heading, "Maple");
+        assert!(html(&letter(), &plain, None).contains("Maple</p>"));
 
         let named = look(OrganizationBrand {
             name: Some("Maple Motors".into()),

@@ -104,6 +104,7 @@ impl LinkFacts<'_> {
             to: Some(one_line(&self.signer.name)),
             paragraphs: paragraphs.into_iter().chain(self.circumstances()).collect(),
             notes: vec![
+                texts.with("mail-why", [("sender", self.sender)]),
                 texts.text("mail-link-note"),
                 reference(texts, self.envelope.id.as_str()),
             ],
