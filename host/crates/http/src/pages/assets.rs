@@ -19,6 +19,15 @@ const ICON: &str = include_str!("assets/icon.svg");
 
 const SIGNING_STYLE: &str = include_str!("assets/signing.css");
 
+/// The Latin letters of the styles of signatures, a quarter of the whole fonts, which a browser loads for other
+/// letters only. Made by fontTools: `pyftsubset caveat.ttf --flavor=woff2 --no-hinting
+/// --layout-features=kern,liga,calt,ccmp,locl --unicodes=…`, with the ranges of `signing.css`.
+const LATIN: [(&str, &[u8]); 3] = [
+    ("casual.woff2", include_bytes!("assets/casual.woff2")),
+    ("formal.woff2", include_bytes!("assets/formal.woff2")),
+    ("light.woff2", include_bytes!("assets/light.woff2")),
+];
+
 /// Scripts of pages with texts in the reader's language.
 pub const SIGNING: &str = concat!(
     include_str!("assets/texts.js"),
@@ -68,8 +77,9 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         let name = format!("{}.ttf", hand.as_str());
         Asset::new(&name, "font/ttf", hand.font().into())
     });
+    let latin = LATIN.map(|(name, bytes)| Asset::new(name, "font/woff2", bytes.into()));
     let mut signing = SIGNING_STYLE.to_owned();
-    for font in &fonts {
+    for font in fonts.iter().chain(&latin) {
         signing = signing.replace(&font.name, &font.address());
     }
     let signing: Cow<'static, [u8]> = signing.into_bytes().into();
@@ -90,6 +100,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         Asset::of("icon.svg", "image/svg+xml", ICON),
     ];
     assets.extend(fonts);
+    assets.extend(latin);
     assets
 });
 
