@@ -271,7 +271,7 @@ const INSTALLATION: &[&str] = &[
 /// Statements on tenant data that span all buckets, by file and first words.
 const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
     // `page::PagedQuery` or a constant appends the bucket and the organization.
-    ("bulk.rs", &["select * from bulk_batch"]),
+    ("bulk.rs", &["select {columns} from bulk_batch"]),
     (
         "component_changes.rs",
         &["update component_change set config = null where expires_at"],
@@ -283,8 +283,8 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
     (
         "disputes.rs",
         &[
-            "select * from control_conflict where reference",
-            "select * from control_conflict where statement",
+            "select {columns} from control_conflict where reference",
+            "select {columns} from control_conflict where statement",
         ],
     ),
     ("request_log.rs", &["delete from request_log where at"]),
@@ -292,51 +292,51 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
     // Data of the whole installation that the operator sees.
     (
         "installation.rs",
-        &["select job_id, org_id, kind, attempts, run_at, last_error from job where state"],
+        &["select {columns} from job where state"],
     ),
     (
         "components.rs",
         &[
-            "select * from component {WHERE}",
+            "select {columns} from component {WHERE}",
             "select count(*) as total from component {WHERE}",
             // Components that a node loads and lists for operators.
-            "select * from component order by component_id",
-            "select * from component_activation where rolled_back_at is null",
+            "select {columns} from component order by component_id",
+            "select {columns}, name, version, sha256 from component_activation where rolled",
         ],
     ),
     (
         "control.rs",
         &[
             // A party finds records of other organizations by its own id.
-            "select * from control_record where controller_id",
-            "select * from control_record where envelope_id",
-            "select * from control_record where {conditions}",
-            "select * from control_release where release_id",
-            "select * from control_pledge where pledge_id",
+            "select {columns} from control_record where controller_id",
+            "select {columns} from control_record where envelope_id",
+            "select {columns} from control_record where {conditions}",
+            "select {columns} from control_release where release_id",
+            "select {columns} from control_pledge where pledge_id",
         ],
     ),
     (
         "control_statements.rs",
-        &["select * from control_statement where statement_id"],
+        &["select {columns} from control_statement where statement_id"],
     ),
     (
         "party_invitations.rs",
         &[
-            "select * from party_invitation where invitation_id",
+            "select {columns} from party_invitation where invitation_id",
             "select invitation_id from party_invitation where party_id",
         ],
     ),
     (
         "passkeys.rs",
         // Who signs in knows the credential only.
-        &["select * from passkey where credential_id"],
+        &["select {columns} from passkey where credential_id"],
     ),
     (
         "users.rs",
         &[
             // Who signs in knows an address or a link.
-            "select * from org_user where email",
-            "select * from sign_in_link where link_id",
+            "select {columns} from org_user where email",
+            "select {columns} from sign_in_link where link_id",
             "delete from user_session where expires_at",
             "delete from sign_in_link where expires_at",
             "delete from sign_in_mail where sent_at",
@@ -346,31 +346,31 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         "views.rs",
         &[
             // Those who have a link or a copy know only its id.
-            "select * from control_view where view_id",
-            "select * from control_copy where copy_id",
+            "select {columns} from control_view where view_id",
+            "select {columns} from control_copy where copy_id",
         ],
     ),
-    ("customers.rs", &["select * from customer"]),
-    ("packages.rs", &["select * from document_package"]),
+    ("customers.rs", &["select {columns} from customer"]),
+    ("packages.rs", &["select {columns} from document_package"]),
     ("page.rs", &["select count(*) as total from ("]),
-    ("templates.rs", &["select * from template"]),
+    ("templates.rs", &["select {columns} from template"]),
     (
         "envelopes.rs",
         &[
-            "select {}, {total} from envelope",
+            "select {columns}, {total} from envelope",
             // Look-ups by a provider's own id.
-            "select * from envelope where provider_submission",
+            "select {columns} from envelope where provider_submission",
             // Due work.
-            "select org_id, envelope_id, expires_at",
+            "select {columns} from envelope where expires_at",
         ],
     ),
     (
         "payments.rs",
-        &["select * from payment where instance = $1 and intent_id"],
+        &["select {columns} from payment where instance = $1 and intent_id"],
     ),
     (
         "shadows.rs",
-        &["select * from component_shadow where ended_at"],
+        &["select {columns} from component_shadow where ended_at"],
     ),
     // Clean-up.
     (
@@ -393,7 +393,7 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         &[
             // For the blocks of all organizations, and for decisions of a controller about records of others.
             "select distinct {owner} as owner from",
-            "select * from {name} where {owner} =",
+            "select {columns} from {name} where {owner} =",
         ],
     ),
     ("tokens.rs", &["delete from revoked_token where expires_at"]),
@@ -401,10 +401,10 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         "transfers.rs",
         &[
             // The buyer knows a transfer's id, and not its bucket.
-            "select * from control_transfer where transfer_id",
-            "select * from control_transfer where state in ('proposing', 'proposed',",
+            "select {columns} from control_transfer where transfer_id",
+            "select {columns} from control_transfer where state in ('proposing', 'proposed',",
             // A party finds sold records of other organizations.
-            "select * from control_sold where party_id",
+            "select {columns} from control_sold where party_id",
         ],
     ),
     (
@@ -438,7 +438,10 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
             "select cast(extract(epoch from clock_timestamp())",
         ],
     ),
-    ("organizations.rs", &["select * from organization order by"]),
+    (
+        "organizations.rs",
+        &["select {columns} from organization order by"],
+    ),
     ("page_facts.rs", &["delete from page_facts where kept_at"]),
 ];
 
@@ -455,6 +458,8 @@ fn statements(text: &str) -> Vec<String> {
     text.split('"')
         .filter(|literal| verbs.iter().any(|verb| literal.starts_with(verb)))
         .map(|literal| literal.split_whitespace().collect::<Vec<_>>().join(" "))
+        // `format!` has doubled braces.
+        .map(|statement| statement.replace("{{columns}}", "{columns}"))
         .collect()
 }
 

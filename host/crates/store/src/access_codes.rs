@@ -2,7 +2,7 @@
 
 use crate::SqlConnection;
 
-use super::row::RowColumns;
+use super::row::{query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, Signer};
@@ -40,8 +40,8 @@ pub async fn failures_of(
 ) -> Result<NetworkFailures, StoreError> {
     // The address is part of the condition: a person who replaces
     // the signer starts without the failures of the one before.
-    let row = sqlx::query(
-        "select * from access_code_failure
+    let found = query_rows(
+        "select {columns} from access_code_failure
          where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4 and email = $5
              and network = $6",
     )
@@ -54,20 +54,15 @@ pub async fn failures_of(
     .fetch_optional(connection)
     .await?;
 
-    let Some(row) = row else {
-        return Ok(NetworkFailures::default());
-    };
+    Ok(found.unwrap_or_default())
+}
 
-    let columns = RowColumns {
-        row: &row,
-        table: "access_code_failure",
-        id: "envelope_id",
-    };
-    Ok(NetworkFailures {
-        failures: columns.number("failures")?,
-        locks: columns.number("locks")?,
-        locked_until: columns.optional_time("locked_until")?,
-    })
+table_row! {
+    NetworkFailures of "access_code_failure" by "envelope_id" also "envelope_id" {
+        failures: number("failures"),
+        locks: number("locks"),
+        locked_until: optional_time("locked_until"),
+    }
 }
 
 pub async fn put_failures(
@@ -126,8 +121,8 @@ pub async fn get(
     envelope: &Envelope,
     signer: &Signer,
 ) -> Result<CodeState, StoreError> {
-    let row = sqlx::query(
-        "select * from access_code
+    let found = query_rows(
+        "select {columns} from access_code
          where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4 and email = $5",
     )
     .bind(envelope.org.bucket())
@@ -138,26 +133,19 @@ pub async fn get(
     .fetch_optional(connection)
     .await?;
 
-    // The usual case: the row is written with the first code or the first wrong entry.
-    let Some(row) = row else {
-        return Ok(CodeState::default());
-    };
+    // Usually there is none: the row is written with the first code or the first wrong entry.
+    Ok(found.unwrap_or_default())
+}
 
-    let columns = RowColumns {
-        row: &row,
-        table: "access_code",
-        id: "envelope_id",
-    };
-    let code = columns.optional_text("code")?;
-
-    Ok(CodeState {
-        sent: code.zip(columns.optional_time("sent_at")?),
-        sends: columns.number("sends")?,
-        first_sent_at: columns.optional_time("first_sent_at")?,
-        failures: columns.number("failures")?,
-        locks: columns.number("locks")?,
-        locked_until: columns.optional_time("locked_until")?,
-    })
+table_row! {
+    CodeState of "access_code" by "envelope_id" also "envelope_id", "code", "sent_at" {
+        sent: |row| row.optional_text("code")?.zip(row.optional_time("sent_at")?),
+        sends: number("sends"),
+        first_sent_at: optional_time("first_sent_at"),
+        failures: number("failures"),
+        locks: number("locks"),
+        locked_until: optional_time("locked_until"),
+    }
 }
 
 pub async fn put(

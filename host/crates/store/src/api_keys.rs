@@ -3,11 +3,10 @@
 
 use crate::SqlConnection;
 use sqlx::Row as _;
-use sqlx::any::AnyRow;
 use subtle::ConstantTimeEq as _;
 
 use super::StoreError;
-use super::row::RowColumns;
+use super::row::{TableRow, query_rows, table_row};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{KeyId, OrgId};
 use holdfast_domain::organization::{ApiKeyRecord, Scope};
@@ -46,15 +45,16 @@ pub async fn by_hash(
 ) -> Result<Option<ApiKeyRecord>, StoreError> {
     // An index compares in variable time, so it gets half of
     // the hash only. The loop below decides about the whole.
-    let candidates = sqlx::query("select * from api_key where hash_prefix = $1")
+    let text = "select key_hash, {columns} from api_key where hash_prefix = $1";
+    let candidates = query_rows::<ApiKeyRecord>(text)
         .bind(prefix(hash))
-        .fetch_all(connection)
+        .fetch_rows(connection)
         .await?;
     for row in &candidates {
         let stored: String = row.try_get("key_hash")?;
         // An ordinary comparison would leak the stored hash through its timing.
         if bool::from(stored.as_bytes().ct_eq(hash.as_str().as_bytes())) {
-            return api_key(row).map(Some);
+            return ApiKeyRecord::of_row(row).map(Some);
         }
     }
 
@@ -70,25 +70,20 @@ pub async fn by_id(
     connection: &mut SqlConnection,
     id: &KeyId,
 ) -> Result<Option<ApiKeyRecord>, StoreError> {
-    sqlx::query("select * from api_key where key_id = $1")
+    query_rows("select {columns} from api_key where key_id = $1")
         .bind(id.as_str())
         .fetch_optional(connection)
-        .await?
-        .map(|row| api_key(&row))
-        .transpose()
+        .await
 }
 
 pub async fn list(
     connection: &mut SqlConnection,
     org: &OrgId,
 ) -> Result<Vec<ApiKeyRecord>, StoreError> {
-    sqlx::query("select * from api_key where org_id = $1 order by key_id")
+    query_rows("select {columns} from api_key where org_id = $1 order by key_id")
         .bind(org.as_str())
         .fetch_all(connection)
-        .await?
-        .iter()
-        .map(api_key)
-        .collect()
+        .await
 }
 
 /// Returns the e-mail addresses of the owners of the organization's active keys.
@@ -185,26 +180,21 @@ fn scopes_text(scopes: &[Scope]) -> String {
         .join(" ")
 }
 
-fn api_key(row: &AnyRow) -> Result<ApiKeyRecord, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "api_key",
-        id: "key_id",
-    };
-    Ok(ApiKeyRecord {
-        id: columns.parsed("key_id", KeyId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        name: columns.optional_text("name")?,
+table_row! {
+    ApiKeyRecord of "api_key" by "key_id" {
+        id: parsed("key_id", KeyId::parse),
+        org: parsed("org_id", OrgId::parse),
+        name: optional_text("name"),
         // An unknown scope fails the key: without it, the key would have other rights than its owner gave it.
-        scopes: columns.parsed("scopes", |text| {
+        scopes: parsed("scopes", |text| {
             text.split_whitespace()
                 .map(Scope::parse)
                 .collect::<Option<Vec<_>>>()
-        })?,
-        rate_limit_rpm: columns.number("rate_limit_rpm")?,
-        owner_email: columns.optional_text("owner_email")?,
-        active: columns.flag("active")?,
-        last_used_at: columns.optional_time("last_used_at")?,
-        revision: columns.number("revision")?,
-    })
+        }),
+        rate_limit_rpm: number("rate_limit_rpm"),
+        owner_email: optional_text("owner_email"),
+        active: flag("active"),
+        last_used_at: optional_time("last_used_at"),
+        revision: number("revision"),
+    }
 }

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use crate::SqlConnection;
 use sqlx::AssertSqlSafe;
-use sqlx::any::AnyRow;
 
 use super::page::PagedQuery;
-use super::row::{RowColumns, json_text};
+use super::row::{RowColumns, json_text, query_rows, table_row};
 use super::{SqlDialect, Store, StoreError, WriteTransaction};
 use holdfast_domain::bulk::{
     Batch, BatchCounts, BatchItem, BatchStatus, DocumentSource, ItemOutcome, ItemStatus,
@@ -82,17 +81,15 @@ async fn one(
 ) -> Result<Option<Batch>, StoreError> {
     // Envelopes name their batch for ever, so a deleted one keeps its row. Only callers do not find it.
     let text = format!(
-        "select * from bulk_batch
+        "select {{columns}} from bulk_batch
          where bucket = $1 and org_id = $2 and batch_id = $3 and deleted_at is null {locked}"
     );
-    sqlx::query(AssertSqlSafe(text))
+    query_rows(AssertSqlSafe(text))
         .bind(org.bucket())
         .bind(org.as_str())
         .bind(id.as_str())
         .fetch_optional(connection)
-        .await?
-        .map(|row| batch(&row))
-        .transpose()
+        .await
 }
 
 /// Returns a page of batches, newest first, and the total number.
@@ -103,16 +100,12 @@ pub async fn list(
     limit: i64,
 ) -> Result<(Vec<Batch>, i64), StoreError> {
     let list = PagedQuery {
-        select: "select * from bulk_batch",
-        table: "bulk_batch",
-        id: "batch_id",
+        select: "select {columns} from bulk_batch",
         bucket: org.bucket(),
         wanted: &[("org_id", Some(org.as_str()))],
         also: " and deleted_at is null",
     };
-    let (rows, total) = list.page(connection, page, limit).await?;
-
-    Ok((rows.iter().map(batch).collect::<Result<_, _>>()?, total))
+    list.page(connection, page, limit).await
 }
 
 /// Writes all mutable columns of a batch. The caller must hold its row lock.
@@ -195,11 +188,7 @@ pub async fn counts(
     }
 
     for row in &query.fetch_all(connection).await? {
-        let columns = RowColumns {
-            row,
-            table: "bulk_item",
-            id: "batch_id",
-        };
+        let columns = RowColumns::of(row, "bulk_item", "batch_id");
         let batch = columns.parsed("batch_id", BatchId::parse)?;
         let status = columns.parsed("status", ItemStatus::parse)?;
         *counts.entry(batch).or_default().of(status) = columns.number("items")?;
@@ -224,18 +213,15 @@ pub async fn items(
     org: &OrgId,
     batch: &BatchId,
 ) -> Result<Vec<BatchItem>, StoreError> {
-    sqlx::query(
-        "select * from bulk_item where bucket = $1 and org_id = $2 and batch_id = $3
+    query_rows(
+        "select {columns} from bulk_item where bucket = $1 and org_id = $2 and batch_id = $3
          order by position",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(batch.as_str())
     .fetch_all(connection)
-    .await?
-    .iter()
-    .map(item)
-    .collect()
+    .await
 }
 
 /// Replaces all items of a batch. The caller must hold its row lock.
@@ -309,11 +295,11 @@ pub async fn claim(
          update bulk_item set status = 'running', run_at = $4, lease_epoch = lease_epoch + 1
          where bucket = $1 and status in ('pending', 'running') and run_at <= $3
              and item_id in (select item_id from due)
-         returning *",
+         returning {{columns}}",
         tx.dialect.skip_locked()
     );
 
-    let rows = sqlx::query(AssertSqlSafe(text))
+    let mut items: Vec<BatchItem> = query_rows(AssertSqlSafe(text))
         .bind(batch.org.bucket())
         .bind(batch.id.as_str())
         .bind(now.to_string())
@@ -321,7 +307,6 @@ pub async fn claim(
         .bind(limit)
         .fetch_all(&mut **tx)
         .await?;
-    let mut items = rows.iter().map(item).collect::<Result<Vec<_>, _>>()?;
 
     // `returning` yields rows in no particular order.
     items.sort_by_key(|item| item.position);
@@ -461,13 +446,8 @@ pub async fn next_due(
     .bind(batch.id.as_str())
     .fetch_one(connection)
     .await?;
-    let columns = RowColumns {
-        row: &row,
-        table: "bulk_item",
-        id: "item_id",
-    };
 
-    columns.optional_time("run_at")
+    RowColumns::of(&row, "bulk_item", "item_id").optional_time("run_at")
 }
 
 /// Returns up to `limit` envelopes of cancelled items that were never sent.
@@ -494,11 +474,7 @@ pub async fn abandoned(
 
     rows.iter()
         .map(|row| {
-            let columns = RowColumns {
-                row,
-                table: "envelope",
-                id: "envelope_id",
-            };
+            let columns = RowColumns::of(row, "envelope", "envelope_id");
             columns.parsed("envelope_id", EnvelopeId::parse)
         })
         .collect()
@@ -525,62 +501,52 @@ pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreErr
     tx.commit().await
 }
 
-fn batch(row: &AnyRow) -> Result<Batch, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "bulk_batch",
-        id: "batch_id",
-    };
-    Ok(Batch {
-        id: columns.parsed("batch_id", BatchId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        name: columns.text("name")?,
-        source: columns.parsed("document_source", DocumentSource::parse)?,
-        source_template: columns.optional_parsed("source_template_id", TemplateId::parse)?,
-        source_package: columns.optional_parsed("source_package_id", PackageId::parse)?,
-        kba_required: columns.flag("kba_required")?,
-        preserve_signing_order: columns.flag("preserve_signing_order")?,
-        add_me_as_signer: columns.flag("add_me_as_signer")?,
-        auto_vault_enabled: columns.flag("auto_vault_enabled")?,
+table_row! {
+    Batch of "bulk_batch" by "batch_id" also "terms_accepted_at", "terms_accepted_by" {
+        id: parsed("batch_id", BatchId::parse),
+        org: parsed("org_id", OrgId::parse),
+        name: text("name"),
+        source: parsed("document_source", DocumentSource::parse),
+        source_template: optional_parsed("source_template_id", TemplateId::parse),
+        source_package: optional_parsed("source_package_id", PackageId::parse),
+        kba_required: flag("kba_required"),
+        preserve_signing_order: flag("preserve_signing_order"),
+        add_me_as_signer: flag("add_me_as_signer"),
+        auto_vault_enabled: flag("auto_vault_enabled"),
         // The caller wrote both columns at once: a time without a name is an inconsistent row.
-        terms: match columns.optional_time("terms_accepted_at")? {
+        terms: |row| match row.optional_time("terms_accepted_at")? {
             None => None,
             Some(accepted_at) => Some(VaultTerms {
                 accepted_at,
-                accepted_by: columns.text("terms_accepted_by")?,
+                accepted_by: row.text("terms_accepted_by")?,
             }),
         },
-        tags: columns.json("tag_ids")?,
-        master: columns.optional_parsed("master_template_id", TemplateId::parse)?,
-        provider_instance: columns.optional_text("provider_instance")?,
-        submitted: columns.optional_json("submitted_master")?,
-        status: columns.parsed("status", BatchStatus::parse)?,
-        runs: columns.number("runs")?,
-        created_by: columns.text("created_by")?,
-        created_at: columns.time("created_at")?,
-        updated_at: columns.time("updated_at")?,
-    })
+        tags: json("tag_ids"),
+        master: optional_parsed("master_template_id", TemplateId::parse),
+        provider_instance: optional_text("provider_instance"),
+        submitted: optional_json("submitted_master"),
+        status: parsed("status", BatchStatus::parse),
+        runs: number("runs"),
+        created_by: text("created_by"),
+        created_at: time("created_at"),
+        updated_at: time("updated_at"),
+    }
 }
 
-fn item(row: &AnyRow) -> Result<BatchItem, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "bulk_item",
-        id: "item_id",
-    };
-    Ok(BatchItem {
-        id: columns.parsed("item_id", ItemId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        batch: columns.parsed("batch_id", BatchId::parse)?,
-        position: columns.number("position")?,
-        customer: columns.parsed("customer_id", CustomerId::parse)?,
-        customer_name: columns.text("customer_name")?,
-        email: columns.optional_text("email")?,
-        status: columns.parsed("status", ItemStatus::parse)?,
-        envelope: columns.optional_parsed("envelope_id", EnvelopeId::parse)?,
-        error: columns.optional_text("error")?,
-        sent_at: columns.optional_time("sent_at")?,
-        attempts: columns.number("attempts")?,
-        lease_epoch: columns.number("lease_epoch")?,
-    })
+table_row! {
+    BatchItem of "bulk_item" by "item_id" {
+        id: parsed("item_id", ItemId::parse),
+        org: parsed("org_id", OrgId::parse),
+        batch: parsed("batch_id", BatchId::parse),
+        position: number("position"),
+        customer: parsed("customer_id", CustomerId::parse),
+        customer_name: text("customer_name"),
+        email: optional_text("email"),
+        status: parsed("status", ItemStatus::parse),
+        envelope: optional_parsed("envelope_id", EnvelopeId::parse),
+        error: optional_text("error"),
+        sent_at: optional_time("sent_at"),
+        attempts: number("attempts"),
+        lease_epoch: number("lease_epoch"),
+    }
 }

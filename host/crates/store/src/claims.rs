@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
+use super::row::{RowColumns, TableRow, query_rows};
 use super::{Store, StoreError};
 use holdfast_domain::clock::Timestamp;
 
@@ -30,20 +31,19 @@ pub(super) struct RowClaim<'a> {
     /// Assignments to the claimed rows.
     pub set: &'static str,
     pub texts: &'a [String],
-    pub returning: &'static str,
 }
 
 impl RowClaim<'_> {
     /// Claims up to `limit` rows that were due at `due`, bucket by bucket, the longest-due bucket
     /// first. Each bucket has its own transaction.
-    pub async fn take(
+    pub async fn take<T: TableRow>(
         &self,
         store: &Store,
         due: Timestamp,
         limit: i64,
-    ) -> Result<Vec<AnyRow>, StoreError> {
+    ) -> Result<Vec<T>, StoreError> {
         let began = Instant::now();
-        let mut taken = Vec::new();
+        let mut taken: Vec<AnyRow> = Vec::new();
         for bucket in self.buckets(store, due).await? {
             let left = limit - taken.len() as i64;
             // Rows already claimed wait for this loop while their leases run.
@@ -52,7 +52,7 @@ impl RowClaim<'_> {
                 break;
             }
 
-            match self.take_in(store, bucket, due, left).await {
+            match self.take_in::<T>(store, bucket, due, left).await {
                 Ok(rows) => taken.extend(rows),
                 // Rows of earlier buckets are leased already and
                 // must be returned, so a later error is only logged.
@@ -64,7 +64,9 @@ impl RowClaim<'_> {
             }
         }
 
-        Ok(taken)
+        let taken = taken.iter();
+        let columns = taken.map(|row| RowColumns::of(row, self.table, self.id));
+        columns.map(|columns| T::read(&columns)).collect()
     }
 
     /// Returns the buckets with due rows, the longest-due first.
@@ -98,7 +100,7 @@ impl RowClaim<'_> {
         Ok(buckets.collect::<Result<_, _>>()?)
     }
 
-    async fn take_in(
+    async fn take_in<T: TableRow>(
         &self,
         store: &Store,
         bucket: i64,
@@ -112,7 +114,6 @@ impl RowClaim<'_> {
             condition,
             set,
             texts,
-            returning,
         } = self;
 
         let last = 3 + texts.len();
@@ -125,19 +126,19 @@ impl RowClaim<'_> {
              )
              update {table} set {set}
              where bucket = $1 and {condition} and {id} in (select {id} from due)
-             returning {returning}",
+             returning {{columns}}",
             store.dialect().skip_locked()
         );
 
         let mut tx = store.begin().await?;
-        let mut query = sqlx::query(AssertSqlSafe(text))
+        let mut query = query_rows::<T>(AssertSqlSafe(text))
             .bind(bucket)
             .bind(due.to_string());
         for text in *texts {
             query = query.bind(text.as_str());
         }
 
-        let rows = query.bind(limit).fetch_all(&mut *tx).await?;
+        let rows = query.bind(limit).fetch_rows(&mut *tx).await?;
         tx.commit().await?;
         Ok(rows)
     }

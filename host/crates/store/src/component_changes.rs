@@ -2,9 +2,8 @@
 
 use crate::SqlConnection;
 use sqlx::Row as _;
-use sqlx::any::AnyRow;
 
-use super::row::{RowColumns, json_text};
+use super::row::{json_text, query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component_change::{
@@ -48,16 +47,14 @@ pub async fn get(
     org: &OrgId,
     id: &ChangeId,
 ) -> Result<Option<ComponentChange>, StoreError> {
-    let row = sqlx::query(
-        "select * from component_change where bucket = $1 and org_id = $2 and change_id = $3",
+    query_rows(
+        "select {columns} from component_change where bucket = $1 and org_id = $2 and change_id = $3",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(id.as_str())
     .fetch_optional(connection)
-    .await?;
-
-    row.map(|row| change(&row)).transpose()
+    .await
 }
 
 /// Lists the organization's change requests, newest first: those before `before`, if it is given.
@@ -67,8 +64,8 @@ pub async fn list(
     before: Option<&ChangeId>,
     limit: i64,
 ) -> Result<Vec<ComponentChange>, StoreError> {
-    let rows = sqlx::query(
-        "select * from component_change
+    query_rows(
+        "select {columns} from component_change
          where bucket = $1 and org_id = $2 and ($3 = '' or change_id < $3)
          order by change_id desc limit $4",
     )
@@ -77,9 +74,7 @@ pub async fn list(
     .bind(before.map_or("", ChangeId::as_str))
     .bind(limit)
     .fetch_all(connection)
-    .await?;
-
-    rows.iter().map(change).collect()
+    .await
 }
 
 /// Lists the change requests of an organization that are open and not expired, newest first.
@@ -89,8 +84,8 @@ pub async fn open(
     now: Timestamp,
 ) -> Result<Vec<ComponentChange>, StoreError> {
     // No job closes expired requests. Each reader compares the time instead.
-    let rows = sqlx::query(
-        "select * from component_change
+    query_rows(
+        "select {columns} from component_change
          where bucket = $1 and org_id = $2 and state = 'open' and expires_at > $3
          order by change_id desc",
     )
@@ -98,9 +93,7 @@ pub async fn open(
     .bind(org.as_str())
     .bind(now.to_string())
     .fetch_all(connection)
-    .await?;
-
-    rows.iter().map(change).collect()
+    .await
 }
 
 /// Counts the change requests of an organization that are open and not expired.
@@ -296,54 +289,42 @@ pub async fn reviews(
     org: &OrgId,
     id: &ChangeId,
 ) -> Result<Vec<ChangeReview>, StoreError> {
-    let rows = sqlx::query(
-        "select * from component_review
+    query_rows(
+        "select {columns} from component_review
          where bucket = $1 and org_id = $2 and change_id = $3 order by review_id",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(id.as_str())
     .fetch_all(connection)
-    .await?;
-
-    rows.iter().map(review).collect()
+    .await
 }
 
-fn change(row: &AnyRow) -> Result<ComponentChange, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "component_change",
-        id: "change_id",
-    };
-    Ok(ComponentChange {
-        id: columns.parsed("change_id", ChangeId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        content: columns.json("content")?,
-        config: columns.optional_text("config")?,
-        state: columns.parsed("state", ChangeState::parse)?,
-        requested_by: columns.text("requested_by")?,
-        requested_at: columns.time("requested_at")?,
-        expires_at: columns.time("expires_at")?,
-        closed_by: columns.optional_text("closed_by")?,
-        closed_at: columns.optional_time("closed_at")?,
-        activation: columns.optional_parsed("activation_id", ActivationId::parse)?,
-    })
+table_row! {
+    ComponentChange of "component_change" by "change_id" {
+        id: parsed("change_id", ChangeId::parse),
+        org: parsed("org_id", OrgId::parse),
+        content: json("content"),
+        config: optional_text("config"),
+        state: parsed("state", ChangeState::parse),
+        requested_by: text("requested_by"),
+        requested_at: time("requested_at"),
+        expires_at: time("expires_at"),
+        closed_by: optional_text("closed_by"),
+        closed_at: optional_time("closed_at"),
+        activation: optional_parsed("activation_id", ActivationId::parse),
+    }
 }
 
-fn review(row: &AnyRow) -> Result<ChangeReview, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "component_review",
-        id: "review_id",
-    };
-    Ok(ChangeReview {
-        by: columns.text("reviewer")?,
-        role: columns.parsed("role", Role::parse)?,
-        token: columns.optional_parsed("token_id", TokenId::parse)?,
-        identity: columns.optional_json("identity")?,
-        verdict: columns.parsed("verdict", Verdict::parse)?,
-        comment: columns.optional_text("comment")?,
-        at: columns.time("reviewed_at")?,
-        void: columns.optional_parsed("void_reason", VoidReason::parse)?,
-    })
+table_row! {
+    ChangeReview of "component_review" by "review_id" also "review_id" {
+        by: text("reviewer"),
+        role: parsed("role", Role::parse),
+        token: optional_parsed("token_id", TokenId::parse),
+        identity: optional_json("identity"),
+        verdict: parsed("verdict", Verdict::parse),
+        comment: optional_text("comment"),
+        at: time("reviewed_at"),
+        void: optional_parsed("void_reason", VoidReason::parse),
+    }
 }

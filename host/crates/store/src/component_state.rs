@@ -3,7 +3,7 @@
 use crate::SqlConnection;
 use serde::{Deserialize, Serialize};
 
-use super::row::RowColumns;
+use super::row::{query_rows, table_row};
 use super::{StoreError, WriteTransaction, owned};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
@@ -51,27 +51,21 @@ pub async fn get(
     org: Option<&OrgId>,
 ) -> Result<Option<StoredState>, StoreError> {
     let (bucket, owner) = owned(org);
-    let row = sqlx::query("select * from component_state where bucket = $1 and org_id = $2")
+    query_rows("select {columns} from component_state where bucket = $1 and org_id = $2")
         .bind(bucket)
         .bind(owner)
         .fetch_optional(connection)
-        .await?;
-    let Some(row) = row else {
-        return Ok(None);
-    };
+        .await
+}
 
-    let columns = RowColumns {
-        row: &row,
-        table: "component_state",
-        id: "org_id",
-    };
-    Ok(Some(StoredState {
-        version: columns.number("version")?.unsigned_abs(),
-        content: columns.text("content")?,
-        signatures: columns.json("signatures")?,
-        set_by: columns.text("set_by")?,
-        set_at: columns.time("set_at")?,
-    }))
+table_row! {
+    StoredState of "component_state" by "org_id" also "org_id", "version" {
+        version: |row| row.number("version")?.unsigned_abs(),
+        content: text("content"),
+        signatures: json("signatures"),
+        set_by: text("set_by"),
+        set_at: time("set_at"),
+    }
 }
 
 /// Replaces the state of an owner.

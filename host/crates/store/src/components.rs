@@ -4,10 +4,9 @@
 
 use crate::SqlConnection;
 use serde_json::Value;
-use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::row::{RowColumns, json_text};
+use super::row::{RowColumns, TableRow, json_text, query_rows, table_row};
 use super::{StoreError, WriteTransaction, owned};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::{
@@ -161,11 +160,7 @@ async fn beside(
         .await?;
 
     row.map(|row| {
-        let columns = RowColumns {
-            row: &row,
-            table,
-            id: "component_id",
-        };
+        let columns = RowColumns::of(&row, table, "component_id");
         columns.json("value")
     })
     .transpose()
@@ -179,17 +174,15 @@ pub async fn get(
 ) -> Result<Option<Component>, StoreError> {
     let (bucket, owner) = owned(org);
     // Organizations use the installation's components, too, so an id may belong to either owner.
-    sqlx::query(
-        "select * from component
+    query_rows(
+        "select {columns} from component
          where component_id = $1 and ((bucket = $2 and org_id = $3) or (bucket = 0 and org_id = ''))",
     )
     .bind(id.as_str())
     .bind(bucket)
     .bind(owner)
     .fetch_optional(connection)
-    .await?
-    .map(|row| component(&row))
-    .transpose()
+    .await
 }
 
 /// Returns the owner's component with this name and version.
@@ -200,8 +193,8 @@ pub async fn by_version(
     version: &str,
 ) -> Result<Option<Component>, StoreError> {
     let (bucket, owner) = owned(org);
-    sqlx::query(
-        "select * from component
+    query_rows(
+        "select {columns} from component
          where bucket = $1 and org_id = $2 and name = $3 and version = $4
          order by component_id limit 1",
     )
@@ -210,9 +203,7 @@ pub async fn by_version(
     .bind(name)
     .bind(version)
     .fetch_optional(connection)
-    .await?
-    .map(|row| component(&row))
-    .transpose()
+    .await
 }
 
 /// Returns the owner's most recently uploaded component of this name.
@@ -222,17 +213,15 @@ pub async fn newest_named(
     name: &str,
 ) -> Result<Option<Component>, StoreError> {
     let (bucket, owner) = owned(org);
-    sqlx::query(
-        "select * from component where bucket = $1 and org_id = $2 and name = $3
+    query_rows(
+        "select {columns} from component where bucket = $1 and org_id = $2 and name = $3
          order by created_at desc, component_id desc limit 1",
     )
     .bind(bucket)
     .bind(owner)
     .bind(name)
     .fetch_optional(connection)
-    .await?
-    .map(|row| component(&row))
-    .transpose()
+    .await
 }
 
 /// Returns a component with these bytes, of any owner.
@@ -241,12 +230,12 @@ pub async fn by_sha256(
     sha256: &str,
 ) -> Result<Option<Component>, StoreError> {
     // Any owner will do: equal bytes are the same component, and evidence names the digest only.
-    sqlx::query("select * from component where sha256 = $1 order by bucket, component_id limit 1")
-        .bind(sha256)
-        .fetch_optional(connection)
-        .await?
-        .map(|row| component(&row))
-        .transpose()
+    query_rows(
+        "select {columns} from component where sha256 = $1 order by bucket, component_id limit 1",
+    )
+    .bind(sha256)
+    .fetch_optional(connection)
+    .await
 }
 
 /// Returns the activation that put a component in a slot for an organization, and the component's
@@ -261,7 +250,7 @@ pub async fn activated(
 ) -> Result<Option<SlotActivation>, StoreError> {
     // A decision names its component by name, version and digest. Rolled back
     // activations count, because the decision may be older than the rollback.
-    let row = sqlx::query(
+    query_rows(
         "select a.activation_id, c.org_id as owner_id, c.uploaded_by
          from component_activation a join component c on c.component_id = a.component_id
          where ((a.bucket = $1 and a.org_id = $2) or (a.bucket = 0 and a.org_id = ''))
@@ -280,22 +269,15 @@ pub async fn activated(
     .bind(&identity.version)
     .bind(at.to_string())
     .fetch_optional(connection)
-    .await?;
+    .await
+}
 
-    let Some(row) = row else {
-        return Ok(None);
-    };
-
-    let columns = RowColumns {
-        row: &row,
-        table: "component_activation",
-        id: "activation_id",
-    };
-    Ok(Some(SlotActivation {
-        activation: columns.parsed("activation_id", ActivationId::parse)?,
-        component_owner: columns.parsed("owner_id", owner)?,
-        is_of_release: columns.text("uploaded_by")? == Component::OF_RELEASE,
-    }))
+table_row! {
+    SlotActivation of "component_activation" by "activation_id" also "uploaded_by" {
+        activation: parsed("activation_id", ActivationId::parse),
+        component_owner: parsed("owner_id", owner),
+        is_of_release: |row| row.text("uploaded_by")? == Component::OF_RELEASE,
+    }
 }
 
 /// Lists the components of the organization and of the installation, newest first, optionally of
@@ -314,20 +296,17 @@ pub async fn list(
     let (bucket, owner) = owned(org);
     let slot = slot.map_or("", Slot::as_str);
     let text = format!(
-        "select * from component {WHERE} order by created_at desc, component_id desc
+        "select {{columns}} from component {WHERE} order by created_at desc, component_id desc
          limit $4 offset $5"
     );
-    let found = sqlx::query(AssertSqlSafe(text))
+    let found = query_rows(AssertSqlSafe(text))
         .bind(bucket)
         .bind(owner)
         .bind(slot)
         .bind(limit)
         .bind((page - 1).saturating_mul(limit))
         .fetch_all(&mut *connection)
-        .await?
-        .iter()
-        .map(component)
-        .collect::<Result<_, _>>()?;
+        .await?;
 
     let text = format!("select count(*) as total from component {WHERE}");
     let row = sqlx::query(AssertSqlSafe(text))
@@ -528,8 +507,8 @@ pub async fn activations(
     limit: i64,
 ) -> Result<Vec<ComponentActivation>, StoreError> {
     let (bucket, owner) = owned(org);
-    sqlx::query(
-        "select * from component_activation
+    query_rows(
+        "select {columns} from component_activation
          where bucket = $1 and org_id = $2 and ($3 = '' or slot = $3)
          order by activation_id desc limit $4",
     )
@@ -538,10 +517,7 @@ pub async fn activations(
     .bind(slot.map_or("", Slot::as_str))
     .bind(limit)
     .fetch_all(connection)
-    .await?
-    .iter()
-    .map(activation)
-    .collect()
+    .await
 }
 
 /// Lists the owner's activations of a slot that were neither rolled back nor superseded.
@@ -552,8 +528,8 @@ pub async fn live_of(
 ) -> Result<Vec<ComponentActivation>, StoreError> {
     let (bucket, owner) = owned(org);
     // Activations of a future time are included: they take effect without another change.
-    sqlx::query(
-        "select * from component_activation
+    query_rows(
+        "select {columns} from component_activation
          where bucket = $1 and org_id = $2 and slot = $3 and rolled_back_at is null
              and superseded_at is null",
     )
@@ -561,10 +537,7 @@ pub async fn live_of(
     .bind(owner)
     .bind(slot.as_str())
     .fetch_all(connection)
-    .await?
-    .iter()
-    .map(activation)
-    .collect()
+    .await
 }
 
 /// Lists the most recent uploads of all owners.
@@ -573,13 +546,10 @@ pub async fn newest(
     limit: i64,
 ) -> Result<Vec<Component>, StoreError> {
     // Of all owners: nodes compile new uploads ahead, so that an activation takes effect at once.
-    sqlx::query("select * from component order by component_id desc limit $1")
+    query_rows("select {columns} from component order by component_id desc limit $1")
         .bind(limit)
         .fetch_all(connection)
-        .await?
-        .iter()
-        .map(component)
-        .collect()
+        .await
 }
 
 /// Lists the live activations of all owners, oldest first, with their components' identities.
@@ -587,74 +557,68 @@ pub async fn live(
     connection: &mut SqlConnection,
 ) -> Result<Vec<(ComponentActivation, ComponentIdentity)>, StoreError> {
     // Activations of a future time are included: each node switches by its own clock, without another read.
-    sqlx::query(
-        "select * from component_activation
+    query_rows::<ComponentActivation>(
+        "select {columns}, name, version, sha256 from component_activation
          where rolled_back_at is null and superseded_at is null order by activation_id",
     )
-    .fetch_all(connection)
+    .fetch_rows(connection)
     .await?
     .iter()
-    .map(|row| Ok((activation(row)?, identity(row)?)))
+    .map(|row| {
+        let identity = ComponentIdentity::of_row(row)?;
+        Ok((ComponentActivation::of_row(row)?, identity))
+    })
     .collect()
 }
 
-fn identity(row: &AnyRow) -> Result<ComponentIdentity, StoreError> {
-    Ok(ComponentIdentity {
-        name: row.try_get("name")?,
-        version: row.try_get("version")?,
-        sha256: row.try_get("sha256")?,
-    })
+// Components and their activations have these columns.
+table_row! {
+    ComponentIdentity of "component" by "component_id" also "component_id" {
+        name: text("name"),
+        version: text("version"),
+        sha256: text("sha256"),
+    }
 }
 
-fn component(row: &AnyRow) -> Result<Component, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "component",
-        id: "component_id",
-    };
-    Ok(Component {
-        id: columns.parsed("component_id", ComponentId::parse)?,
-        org: columns.parsed("org_id", owner)?,
-        slot: columns.parsed("slot", Slot::parse)?,
-        identity: identity(row)?,
-        size: columns.number("size")?,
-        imports: columns.json("imports")?,
-        conformance: columns.json("conformance")?,
-        signed_by: columns.optional_text("signed_by")?,
-        uploaded_by: columns.text("uploaded_by")?,
-        created_at: columns.time("created_at")?,
-    })
+table_row! {
+    Component of "component" by "component_id" also "name", "version", "sha256" {
+        id: parsed("component_id", ComponentId::parse),
+        org: parsed("org_id", owner),
+        slot: parsed("slot", Slot::parse),
+        identity: |row| ComponentIdentity::read(row)?,
+        size: number("size"),
+        imports: json("imports"),
+        conformance: json("conformance"),
+        signed_by: optional_text("signed_by"),
+        uploaded_by: text("uploaded_by"),
+        created_at: time("created_at"),
+    }
 }
 
-fn activation(row: &AnyRow) -> Result<ComponentActivation, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "component_activation",
-        id: "activation_id",
-    };
-    // Time and actor are written together: a time alone is an inconsistent row.
-    let rolled_back = match columns.optional_time("rolled_back_at")? {
-        Some(at) => Some(RolledBack {
-            at,
-            by: columns.text("rolled_back_by")?,
-            reason: columns.optional_text("rollback_reason")?,
-        }),
-        None => None,
-    };
-
-    Ok(ComponentActivation {
-        id: columns.parsed("activation_id", ActivationId::parse)?,
-        org: columns.parsed("org_id", owner)?,
-        slot: columns.parsed("slot", Slot::parse)?,
-        instance: columns.text("instance")?,
-        component: columns.parsed("component_id", ComponentId::parse)?,
-        config: columns.optional_text("config")?,
-        reason: columns.optional_text("reason")?,
-        activated_by: columns.text("activated_by")?,
-        created_at: columns.time("created_at")?,
-        effective_at: columns.time("effective_at")?,
-        rolled_back,
-    })
+table_row! {
+    ComponentActivation of "component_activation" by "activation_id"
+        also "rolled_back_at", "rolled_back_by", "rollback_reason"
+    {
+        id: parsed("activation_id", ActivationId::parse),
+        org: parsed("org_id", owner),
+        slot: parsed("slot", Slot::parse),
+        instance: text("instance"),
+        component: parsed("component_id", ComponentId::parse),
+        config: optional_text("config"),
+        reason: optional_text("reason"),
+        activated_by: text("activated_by"),
+        created_at: time("created_at"),
+        effective_at: time("effective_at"),
+        // Time and actor are written together: a time alone is an inconsistent row.
+        rolled_back: |row| match row.optional_time("rolled_back_at")? {
+            Some(at) => Some(RolledBack {
+                at,
+                by: row.text("rolled_back_by")?,
+                reason: row.optional_text("rollback_reason")?,
+            }),
+            None => None,
+        },
+    }
 }
 
 /// Parses an owner column; the outer `None` means that it is invalid.

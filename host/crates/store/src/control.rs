@@ -5,11 +5,10 @@
 use crate::SqlConnection;
 use serde_json::Value;
 use sqlx::AssertSqlSafe;
-use sqlx::any::AnyRow;
 
 use super::decisions::DecisionWindow;
 use super::envelopes::one_row;
-use super::row::{RowColumns, json_text};
+use super::row::{json_text, query_rows, table_row};
 use super::{SqlDialect, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::{
@@ -84,16 +83,15 @@ pub async fn of_envelope(
     connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<ControlRecord, StoreError> {
-    let row = sqlx::query("select * from control_record where bucket = $1 and envelope_id = $2")
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
-        .fetch_optional(connection)
-        .await?;
-    match row {
-        Some(row) => record(&row),
-        // The first act writes the row. Until then the originator has control.
-        None => Ok(ControlRecord::originated(envelope)),
-    }
+    let record =
+        query_rows("select {columns} from control_record where bucket = $1 and envelope_id = $2")
+            .bind(envelope.org.bucket())
+            .bind(envelope.id.as_str())
+            .fetch_optional(connection)
+            .await?;
+
+    // The first act writes the row. Until then the originator has control.
+    Ok(record.unwrap_or_else(|| ControlRecord::originated(envelope)))
 }
 
 /// Returns the record of an envelope that another organization originated, for its controller,
@@ -104,17 +102,15 @@ pub async fn of_party(
     envelope: &EnvelopeId,
 ) -> Result<Option<ControlRecord>, StoreError> {
     // Three selects instead of `or`: each uses its own index over all buckets.
-    let found = sqlx::query(
-        "select * from control_record where controller_id = $1 and envelope_id = $2
-         union select * from control_record where named_id = $1 and envelope_id = $2
-         union select * from control_record where pledgee_id = $1 and envelope_id = $2",
+    query_rows(
+        "select {columns} from control_record where controller_id = $1 and envelope_id = $2
+         union select {columns} from control_record where named_id = $1 and envelope_id = $2
+         union select {columns} from control_record where pledgee_id = $1 and envelope_id = $2",
     )
     .bind(party.as_str())
     .bind(envelope.as_str())
     .fetch_optional(connection)
-    .await?;
-
-    found.map(|row| record(&row)).transpose()
+    .await
 }
 
 /// Returns the record of an envelope of any organization.
@@ -123,11 +119,10 @@ pub async fn of_record(
     envelope: &EnvelopeId,
 ) -> Result<Option<ControlRecord>, StoreError> {
     // A party that sold the record is in none of its columns, and knows only the id.
-    let found = sqlx::query("select * from control_record where envelope_id = $1")
+    query_rows("select {columns} from control_record where envelope_id = $1")
         .bind(envelope.as_str())
         .fetch_optional(connection)
-        .await?;
-    found.map(|row| record(&row)).transpose()
+        .await
 }
 
 /// Lists records of a party, newest first.
@@ -206,10 +201,10 @@ pub async fn list(
     }
 
     let text = format!(
-        "select * from control_record where {conditions} order by envelope_id desc limit ${}",
+        "select {{columns}} from control_record where {conditions} order by envelope_id desc limit ${}",
         first + 1
     );
-    let mut query = sqlx::query(AssertSqlSafe(text));
+    let mut query = query_rows(AssertSqlSafe(text));
     for value in values {
         query = query.bind(value);
     }
@@ -218,8 +213,7 @@ pub async fn list(
         query = query.bind(number);
     }
 
-    let rows = query.fetch_all(connection).await?;
-    rows.iter().map(record).collect()
+    query.fetch_all(connection).await
 }
 
 /// Stores the next state of a record and counts its epoch up. `record` carries the epoch that the act
@@ -272,31 +266,25 @@ pub async fn put(
     Ok(next)
 }
 
-fn record(row: &AnyRow) -> Result<ControlRecord, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "control_record",
-        id: "envelope_id",
-    };
-    // A live pledge is part of the record's row, so that an act sees it under the same epoch.
-    let pledge = columns.optional_parsed("pledge_id", PledgeId::parse)?;
-
-    let pledgee = columns.optional_parsed("pledgee_id", OrgId::parse)?;
-    Ok(ControlRecord {
-        pledge: pledge
-            .zip(pledgee)
-            .map(|(id, pledgee)| LivePledge { id, pledgee }),
-        org: columns.parsed("org_id", OrgId::parse)?,
-        envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
-        controller: columns.parsed("controller_id", OrgId::parse)?,
-        named: columns.optional_parsed("named_id", OrgId::parse)?,
-        stage: columns.parsed("stage", ControlStage::parse)?,
-        epoch: columns.number("epoch")?,
-        release: columns.optional_parsed("release_id", ReleaseId::parse)?,
-        transfer: columns.optional_parsed("transfer_id", TransferId::parse)?,
-        changed_at: columns.time("changed_at")?,
-        controlled_since: columns.time("controlled_since")?,
-    })
+table_row! {
+    ControlRecord of "control_record" by "envelope_id" also "pledge_id", "pledgee_id" {
+        org: parsed("org_id", OrgId::parse),
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+        controller: parsed("controller_id", OrgId::parse),
+        named: optional_parsed("named_id", OrgId::parse),
+        stage: parsed("stage", ControlStage::parse),
+        epoch: number("epoch"),
+        release: optional_parsed("release_id", ReleaseId::parse),
+        transfer: optional_parsed("transfer_id", TransferId::parse),
+        // A live pledge is part of the record's row, so that an act sees it under the same epoch.
+        pledge: |row| {
+            let id = row.optional_parsed("pledge_id", PledgeId::parse)?;
+            let pledgee = row.optional_parsed("pledgee_id", OrgId::parse)?;
+            id.zip(pledgee).map(|(id, pledgee)| LivePledge { id, pledgee })
+        },
+        changed_at: time("changed_at"),
+        controlled_since: time("controlled_since"),
+    }
 }
 
 /// Records a pledge.
@@ -325,28 +313,23 @@ pub async fn pledge(
     connection: &mut SqlConnection,
     id: &PledgeId,
 ) -> Result<Option<Pledge>, StoreError> {
-    let row = sqlx::query("select * from control_pledge where pledge_id = $1")
+    query_rows("select {columns} from control_pledge where pledge_id = $1")
         .bind(id.as_str())
         .fetch_optional(connection)
-        .await?;
-    row.map(|row| {
-        let columns = RowColumns {
-            row: &row,
-            table: "control_pledge",
-            id: "pledge_id",
-        };
-        Ok(Pledge {
-            id: columns.parsed("pledge_id", PledgeId::parse)?,
-            org: columns.parsed("org_id", OrgId::parse)?,
-            envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
-            pledgor: columns.parsed("pledgor_id", OrgId::parse)?,
-            pledgee: columns.parsed("pledgee_id", OrgId::parse)?,
-            terms: columns.optional_text("terms")?,
-            created_at: columns.time("created_at")?,
-            released_at: columns.optional_time("released_at")?,
-        })
-    })
-    .transpose()
+        .await
+}
+
+table_row! {
+    Pledge of "control_pledge" by "pledge_id" {
+        id: parsed("pledge_id", PledgeId::parse),
+        org: parsed("org_id", OrgId::parse),
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+        pledgor: parsed("pledgor_id", OrgId::parse),
+        pledgee: parsed("pledgee_id", OrgId::parse),
+        terms: optional_text("terms"),
+        created_at: time("created_at"),
+        released_at: optional_time("released_at"),
+    }
 }
 
 /// # Errors
@@ -400,34 +383,30 @@ pub async fn release(
     connection: &mut SqlConnection,
     id: &ReleaseId,
 ) -> Result<Option<ReleaseRequest>, StoreError> {
-    let row = sqlx::query("select * from control_release where release_id = $1")
+    query_rows("select {columns} from control_release where release_id = $1")
         .bind(id.as_str())
         .fetch_optional(connection)
-        .await?;
-    row.map(|row| {
-        let columns = RowColumns {
-            row: &row,
-            table: "control_release",
-            id: "release_id",
-        };
-        let answered = columns.optional_text("answered_by")?;
-        // A consent and a refusal have both columns; a request that waits has neither.
-        let answered = answered.zip(columns.optional_time("answered_at")?);
+        .await
+}
 
-        let reason = columns.optional_text("reason")?;
-        Ok(ReleaseRequest {
-            id: columns.parsed("release_id", ReleaseId::parse)?,
-            org: columns.parsed("org_id", OrgId::parse)?,
-            envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
-            controller: columns.parsed("controller_id", OrgId::parse)?,
-            state: columns.parsed("state", ReleaseState::parse)?,
-            form: columns.json("form")?,
-            requested_by: columns.text("requested_by")?,
-            requested_at: columns.time("requested_at")?,
-            answer: answered.map(|(by, at)| ReleaseAnswer { by, at, reason }),
-        })
-    })
-    .transpose()
+table_row! {
+    ReleaseRequest of "control_release" by "release_id" also "answered_by", "answered_at", "reason" {
+        id: parsed("release_id", ReleaseId::parse),
+        org: parsed("org_id", OrgId::parse),
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+        controller: parsed("controller_id", OrgId::parse),
+        state: parsed("state", ReleaseState::parse),
+        form: json("form"),
+        requested_by: text("requested_by"),
+        requested_at: time("requested_at"),
+        // A consent and a refusal have both columns; a request that waits has neither.
+        answer: |row| {
+            let answered = row.optional_text("answered_by")?;
+            let answered = answered.zip(row.optional_time("answered_at")?);
+            let reason = row.optional_text("reason")?;
+            answered.map(|(by, at)| ReleaseAnswer { by, at, reason })
+        },
+    }
 }
 
 /// Changes the state of a requested release, with the controller's answer if there is one.
@@ -494,14 +473,12 @@ pub async fn last_decisions(
     window: &DecisionWindow,
     limit: i64,
 ) -> Result<Vec<ControlDecision>, StoreError> {
-    let table = ["control_decision", "decision_id", "at"];
     // A controller's decisions are in the buckets of the originators.
-    let rows = window
-        .page(table, "d.controller_id = $6", limit)
+    window
+        .page("at", "d.controller_id = $6", limit)
         .bind(org.as_str())
         .fetch_all(connection)
-        .await?;
-    rows.iter().map(decision).collect()
+        .await
 }
 
 /// Lists the acts with an envelope's record, in order.
@@ -510,31 +487,24 @@ pub async fn decisions_of(
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Vec<ControlDecision>, StoreError> {
-    let rows = sqlx::query(
-        "select * from control_decision where bucket = $1 and org_id = $2 and envelope_id = $3
+    query_rows(
+        "select {columns} from control_decision where bucket = $1 and org_id = $2 and envelope_id = $3
          order by decision_id",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(envelope.as_str())
     .fetch_all(connection)
-    .await?;
-
-    rows.iter().map(decision).collect()
+    .await
 }
 
-fn decision(row: &AnyRow) -> Result<ControlDecision, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "control_decision",
-        id: "decision_id",
-    };
-    Ok(ControlDecision {
-        id: columns.parsed("decision_id", DecisionId::parse)?,
-        envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
-        controller: columns.parsed("controller_id", OrgId::parse)?,
-        act: columns.text("act")?,
-        facts: columns.json("facts")?,
-        component: columns.json("component")?,
-    })
+table_row! {
+    ControlDecision of "control_decision" by "decision_id" {
+        id: parsed("decision_id", DecisionId::parse),
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+        controller: parsed("controller_id", OrgId::parse),
+        act: text("act"),
+        facts: json("facts"),
+        component: json("component"),
+    }
 }

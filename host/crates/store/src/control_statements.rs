@@ -4,7 +4,7 @@
 use crate::SqlConnection;
 use serde_json::Value;
 
-use super::row::{RowColumns, json_text};
+use super::row::{json_text, query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{ControlStatementId, EnvelopeId, OrgId};
@@ -49,24 +49,19 @@ pub async fn get(
     connection: &mut SqlConnection,
     id: &ControlStatementId,
 ) -> Result<Option<StoredStatement>, StoreError> {
-    let row = sqlx::query("select * from control_statement where statement_id = $1")
+    query_rows("select {columns} from control_statement where statement_id = $1")
         .bind(id.as_str())
         .fetch_optional(connection)
-        .await?;
-    row.map(|row| {
-        let columns = RowColumns {
-            row: &row,
-            table: "control_statement",
-            id: "statement_id",
-        };
-        Ok(StoredStatement {
-            id: columns.parsed("statement_id", ControlStatementId::parse)?,
-            org: columns.parsed("org_id", OrgId::parse)?,
-            envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
-            party: columns.parsed("party_id", OrgId::parse)?,
-            body: columns.json("body")?,
-            controlled_since: columns.time("controlled_since")?,
-        })
-    })
-    .transpose()
+        .await
+}
+
+table_row! {
+    StoredStatement of "control_statement" by "statement_id" {
+        id: parsed("statement_id", ControlStatementId::parse),
+        org: parsed("org_id", OrgId::parse),
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+        party: parsed("party_id", OrgId::parse),
+        body: json("body"),
+        controlled_since: time("controlled_since"),
+    }
 }

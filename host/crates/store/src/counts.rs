@@ -10,7 +10,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::outbox::placeholders;
-use super::row::RowColumns;
+use super::row::{query_rows, table_row};
 use super::{SqlDialect, Store, StoreError, WriteTransaction};
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus};
 use holdfast_domain::id::OrgId;
@@ -200,7 +200,7 @@ async fn differences(
     org: &OrgId,
 ) -> Result<Vec<CountDifference>, StoreError> {
     // One statement, so that envelopes and numbers are those of one moment.
-    let rows = sqlx::query(
+    query_rows(
         "select status, cast(sum(kept) as bigint) as kept, cast(sum(counted) as bigint) as counted
          from (
              select status, envelopes as kept, 0 as counted from envelope_count
@@ -214,20 +214,13 @@ async fn differences(
     .bind(org.bucket())
     .bind(org.as_str())
     .fetch_all(connection)
-    .await?;
+    .await
+}
 
-    rows.iter()
-        .map(|row| {
-            let columns = RowColumns {
-                row,
-                table: "envelope_count",
-                id: "status",
-            };
-            Ok(CountDifference {
-                status: columns.text("status")?,
-                kept: columns.number("kept")?,
-                counted: columns.number("counted")?,
-            })
-        })
-        .collect()
+table_row! {
+    CountDifference of "envelope_count" by "status" {
+        status: text("status"),
+        kept: number("kept"),
+        counted: number("counted"),
+    }
 }

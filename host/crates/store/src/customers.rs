@@ -4,10 +4,9 @@ use std::collections::HashMap;
 
 use crate::SqlConnection;
 use sqlx::AssertSqlSafe;
-use sqlx::any::AnyRow;
 
 use super::page::PagedQuery;
-use super::row::{RowColumns, json_text};
+use super::row::{RowColumns, json_text, query_locked, query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{CustomerId, OrgId};
@@ -70,11 +69,7 @@ pub async fn upsert_by_email(
     .fetch_one(connection)
     .await?;
 
-    let columns = RowColumns {
-        row: &row,
-        table: "customer",
-        id: "customer_id",
-    };
+    let columns = RowColumns::of(&row, "customer", "customer_id");
     let id = columns.parsed("customer_id", CustomerId::parse)?;
 
     // On a conflict the database returns the id of the existing row.
@@ -89,14 +84,14 @@ pub async fn get(
     org: &OrgId,
     id: &CustomerId,
 ) -> Result<Option<CustomerRow>, StoreError> {
-    sqlx::query("select * from customer where bucket = $1 and org_id = $2 and customer_id = $3")
-        .bind(org.bucket())
-        .bind(org.as_str())
-        .bind(id.as_str())
-        .fetch_optional(connection)
-        .await?
-        .map(|row| customer(&row))
-        .transpose()
+    query_rows(
+        "select {columns} from customer where bucket = $1 and org_id = $2 and customer_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .fetch_optional(connection)
+    .await
 }
 
 pub async fn by_email(
@@ -104,14 +99,12 @@ pub async fn by_email(
     org: &OrgId,
     email: &str,
 ) -> Result<Option<CustomerRow>, StoreError> {
-    sqlx::query("select * from customer where bucket = $1 and org_id = $2 and email = $3")
+    query_rows("select {columns} from customer where bucket = $1 and org_id = $2 and email = $3")
         .bind(org.bucket())
         .bind(org.as_str())
         .bind(email.trim().to_lowercase())
         .fetch_optional(connection)
-        .await?
-        .map(|row| customer(&row))
-        .transpose()
+        .await
 }
 
 /// Returns those of these customers that belong to the organization, by id.
@@ -127,18 +120,18 @@ pub async fn by_ids(
     for some in ids.chunks(IDS) {
         let names: Vec<String> = (0..some.len()).map(|n| format!("${}", n + 3)).collect();
         let text = format!(
-            "select * from customer where bucket = $1 and org_id = $2 and customer_id in ({})",
+            "select {{columns}} from customer
+             where bucket = $1 and org_id = $2 and customer_id in ({})",
             names.join(", ")
         );
-        let mut query = sqlx::query(AssertSqlSafe(text))
+        let mut query = query_rows::<CustomerRow>(AssertSqlSafe(text))
             .bind(org.bucket())
             .bind(org.as_str());
         for id in some {
             query = query.bind(id.as_str());
         }
 
-        for row in &query.fetch_all(&mut *connection).await? {
-            let customer = customer(row)?;
+        for customer in query.fetch_all(&mut *connection).await? {
             found.insert(customer.id.clone(), customer);
         }
     }
@@ -198,18 +191,15 @@ pub async fn lock(
     org: &OrgId,
     id: &CustomerId,
 ) -> Result<Option<CustomerRow>, StoreError> {
-    let text = format!(
-        "select * from customer where bucket = $1 and org_id = $2 and customer_id = $3 {}",
-        tx.dialect.for_update()
-    );
-    sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
-        .bind(id.as_str())
-        .fetch_optional(&mut **tx)
-        .await?
-        .map(|row| customer(&row))
-        .transpose()
+    query_locked(
+        tx,
+        "select {columns} from customer where bucket = $1 and org_id = $2 and customer_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .fetch_optional(&mut **tx)
+    .await
 }
 
 /// Returns a page of customers, newest first, and the total number.
@@ -220,30 +210,21 @@ pub async fn list(
     limit: i64,
 ) -> Result<(Vec<CustomerRow>, i64), StoreError> {
     let list = PagedQuery {
-        select: "select * from customer",
-        table: "customer",
-        id: "customer_id",
+        select: "select {columns} from customer",
         bucket: org.bucket(),
         wanted: &[("org_id", Some(org.as_str()))],
         also: "",
     };
-    let (rows, total) = list.page(connection, page, limit).await?;
-
-    Ok((rows.iter().map(customer).collect::<Result<_, _>>()?, total))
+    list.page(connection, page, limit).await
 }
 
-fn customer(row: &AnyRow) -> Result<CustomerRow, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "customer",
-        id: "customer_id",
-    };
-    Ok(CustomerRow {
-        id: columns.parsed("customer_id", CustomerId::parse)?,
-        email: columns.optional_text("email")?,
-        name: columns.text("name")?,
-        details: columns.json("details")?,
-        created_at: columns.time("created_at")?,
-        updated_at: columns.time("updated_at")?,
-    })
+table_row! {
+    CustomerRow of "customer" by "customer_id" {
+        id: parsed("customer_id", CustomerId::parse),
+        email: optional_text("email"),
+        name: text("name"),
+        details: json("details"),
+        created_at: time("created_at"),
+        updated_at: time("updated_at"),
+    }
 }

@@ -38,6 +38,8 @@ struct DecisionTable {
     id: &'static str,
     /// Column of the owner of the deciding rules.
     owner: &'static str,
+    /// Columns that `read` needs.
+    columns: &'static str,
     read: fn(&RowColumns<'_>) -> Result<RecordedDecision, StoreError>,
 }
 
@@ -47,18 +49,22 @@ const TABLES: [DecisionTable; 4] = [
         name: "evaluation",
         id: "envelope_id",
         owner: "org_id",
+        columns: "envelope_id, evaluated_at, component, facts, answer",
         read: evaluation,
     },
     DecisionTable {
         name: "lifecycle_decision",
         id: "decision_id",
         owner: "org_id",
+        columns: "decision_id, envelope_id, at, component, from_status, trigger_name, to_status,
+            facts",
         read: transition,
     },
     DecisionTable {
         name: "placement_decision",
         id: "decision_id",
         owner: "org_id",
+        columns: "decision_id, template_id, at, component, document, facts, answer",
         read: placement,
     },
     // Rows are in the buckets of the originators, so no statement here names a bucket.
@@ -66,6 +72,7 @@ const TABLES: [DecisionTable; 4] = [
         name: "control_decision",
         id: "decision_id",
         owner: "controller_id",
+        columns: "decision_id, envelope_id, at, component, act, facts",
         read: act,
     },
 ];
@@ -111,7 +118,11 @@ pub async fn take(
     let mut taken = Vec::new();
     for table in &TABLES {
         let DecisionTable {
-            name, id, owner, ..
+            name,
+            id,
+            owner,
+            columns,
+            ..
         } = table;
 
         // The chosen rows first: as conditions of the update, PostgreSQL read the whole table for each block.
@@ -121,7 +132,7 @@ pub async fn take(
                  where {owner} = $2 and block is null order by {id} limit $3)
              update {name} set block = $1 from chosen
              where bucket = chosen_bucket and {id} = chosen_id and block is null
-             returning *"
+             returning {columns}"
         );
 
         let rows = sqlx::query(AssertSqlSafe(text))
@@ -149,10 +160,15 @@ pub async fn of_block(
     let mut found = Vec::new();
     for table in &TABLES {
         let DecisionTable {
-            name, id, owner, ..
+            name,
+            id,
+            owner,
+            columns,
+            ..
         } = table;
         // The order of `take`: the Merkle root of the block depends on it.
-        let text = format!("select * from {name} where {owner} = $1 and block = $2 order by {id}");
+        let text =
+            format!("select {columns} from {name} where {owner} = $1 and block = $2 order by {id}");
         let rows = sqlx::query(AssertSqlSafe(text))
             .bind(org.as_str())
             .bind(block)
@@ -167,11 +183,7 @@ pub async fn of_block(
 
 impl DecisionTable {
     fn columns<'r>(&self, row: &'r AnyRow) -> RowColumns<'r> {
-        RowColumns {
-            row,
-            table: self.name,
-            id: self.id,
-        }
+        RowColumns::of(row, self.name, self.id)
     }
 
     fn decisions(&self, rows: &[AnyRow]) -> Result<Vec<RecordedDecision>, StoreError> {

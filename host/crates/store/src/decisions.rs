@@ -2,11 +2,9 @@
 
 use crate::SqlConnection;
 use serde_json::Value;
-use sqlx::any::{Any, AnyArguments};
-use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::row::{RowColumns, json_text};
+use super::row::{RowQuery, TableRow, json_text, query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
@@ -30,17 +28,13 @@ pub struct DecisionWindow {
 const LAST: &str = "~";
 
 impl DecisionWindow {
-    /// Returns the query of a page of a table with decisions. `owner` is the condition on their owner, with
-    /// parameters from $6 on, which the caller binds.
-    pub(super) fn page(
-        &self,
-        [table, id, at]: [&str; 3],
-        owner: &str,
-        limit: i64,
-    ) -> Query<'static, Any, AnyArguments> {
+    /// Returns the query of a page of a table with decisions, which has their time in `at`. `owner` is the condition on
+    /// their owner, with parameters from $6 on, which the caller binds.
+    pub(super) fn page<T: TableRow>(&self, at: &str, owner: &str, limit: i64) -> RowQuery<T> {
+        let (table, id) = (T::TABLE, T::ID);
         // A page begins behind an id: decisions are made while a replay reads them.
         let text = format!(
-            "select d.* from {table} d where {owner} and d.{id} < $1 and d.{at} >= $2 and d.{at} < $3
+            "select {{columns}} from {table} d where {owner} and d.{id} < $1 and d.{at} >= $2 and d.{at} < $3
                  and ($4 = '' or exists (select 1 from envelope e where e.bucket = d.bucket
                      and e.envelope_id = d.envelope_id and e.kind = $4))
              order by d.{id} desc limit $5"
@@ -50,7 +44,7 @@ impl DecisionWindow {
         let time = |at: Option<Timestamp>, absent: &str| {
             at.map_or_else(|| absent.to_owned(), |at| at.to_string())
         };
-        sqlx::query(AssertSqlSafe(text))
+        query_rows(AssertSqlSafe(text))
             .bind(self.after.clone().unwrap_or_else(|| LAST.to_owned()))
             .bind(time(self.since, ""))
             .bind(time(self.until, LAST))
@@ -116,14 +110,12 @@ pub async fn last_moves(
     window: &DecisionWindow,
     limit: i64,
 ) -> Result<Vec<LifecycleMove>, StoreError> {
-    let table = ["lifecycle_decision", "decision_id", "at"];
-    let rows = window
-        .page(table, "d.bucket = $6 and d.org_id = $7", limit)
+    window
+        .page("at", "d.bucket = $6 and d.org_id = $7", limit)
         .bind(org.bucket())
         .bind(org.as_str())
         .fetch_all(connection)
-        .await?;
-    rows.iter().map(one_move).collect()
+        .await
 }
 
 /// Lists an envelope's status changes in order.
@@ -132,35 +124,27 @@ pub async fn moves_of(
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Vec<LifecycleMove>, StoreError> {
-    sqlx::query(
-        "select * from lifecycle_decision
+    query_rows(
+        "select {columns} from lifecycle_decision
          where bucket = $1 and envelope_id = $2 and org_id = $3 order by decision_id",
     )
     .bind(org.bucket())
     .bind(envelope.as_str())
     .bind(org.as_str())
     .fetch_all(connection)
-    .await?
-    .iter()
-    .map(one_move)
-    .collect()
+    .await
 }
 
-fn one_move(row: &sqlx::any::AnyRow) -> Result<LifecycleMove, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "lifecycle_decision",
-        id: "decision_id",
-    };
-    Ok(LifecycleMove {
-        id: columns.parsed("decision_id", DecisionId::parse)?,
-        envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
-        from: columns.optional_parsed("from_status", EnvelopeStatus::parse)?,
-        trigger: columns.text("trigger_name")?,
-        to: columns.parsed("to_status", EnvelopeStatus::parse)?,
-        facts: columns.json("facts")?,
-        component: columns.json("component")?,
-    })
+table_row! {
+    LifecycleMove of "lifecycle_decision" by "decision_id" {
+        id: parsed("decision_id", DecisionId::parse),
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+        from: optional_parsed("from_status", EnvelopeStatus::parse),
+        trigger: text("trigger_name"),
+        to: parsed("to_status", EnvelopeStatus::parse),
+        facts: json("facts"),
+        component: json("component"),
+    }
 }
 
 /// Lists an organization's most recent evaluations, newest first.
@@ -171,14 +155,12 @@ pub async fn last_evaluations(
     limit: i64,
 ) -> Result<Vec<StoredEvaluation>, StoreError> {
     // An envelope is evaluated once, so its id is that of the decision.
-    let table = ["evaluation", "envelope_id", "evaluated_at"];
-    let rows = window
-        .page(table, "d.bucket = $6 and d.org_id = $7", limit)
+    window
+        .page("evaluated_at", "d.bucket = $6 and d.org_id = $7", limit)
         .bind(org.bucket())
         .bind(org.as_str())
         .fetch_all(connection)
-        .await?;
-    rows.iter().map(evaluated).collect()
+        .await
 }
 
 /// Returns the evaluation made when an envelope was vaulted.
@@ -187,30 +169,23 @@ pub async fn evaluation_of(
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<StoredEvaluation>, StoreError> {
-    sqlx::query(
-        "select envelope_id, facts, component from evaluation
+    query_rows(
+        "select {columns} from evaluation
          where bucket = $1 and envelope_id = $2 and org_id = $3",
     )
     .bind(org.bucket())
     .bind(envelope.as_str())
     .bind(org.as_str())
     .fetch_optional(connection)
-    .await?
-    .map(|row| evaluated(&row))
-    .transpose()
+    .await
 }
 
-fn evaluated(row: &sqlx::any::AnyRow) -> Result<StoredEvaluation, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "evaluation",
-        id: "envelope_id",
-    };
-    Ok(StoredEvaluation {
-        envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
-        facts: columns.json("facts")?,
-        component: columns.json("component")?,
-    })
+table_row! {
+    StoredEvaluation of "evaluation" by "envelope_id" {
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+        facts: json("facts"),
+        component: json("component"),
+    }
 }
 
 /// Placement of a template's fields.

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use crate::SqlConnection;
 use serde_json::{Value, json};
-use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::outbox::Subscriptions;
 use super::page::PagedQuery;
-use super::row::RowColumns;
+use super::row::{RowColumns, TableRow, query_rows, table_row};
 use super::webhooks::OwnedEndpoint;
 use super::{Store, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -146,11 +145,7 @@ async fn active_endpoints(
 
     rows.iter()
         .map(|row| {
-            let columns = RowColumns {
-                row,
-                table: "webhook_endpoint",
-                id: "endpoint_id",
-            };
+            let columns = RowColumns::of(row, "webhook_endpoint", "endpoint_id");
             let id = columns.parsed("endpoint_id", EndpointId::parse)?;
             Ok((id, columns.json("events")?))
         })
@@ -255,9 +250,7 @@ pub async fn insert_attempt(
     Ok(())
 }
 
-const SELECT: &str =
-    "select webhook_delivery.*, a.at, a.response_code, a.response_body, a.error, a.duration_ms
-     from webhook_delivery left join webhook_attempt a
+const SELECT: &str = "select {columns} from webhook_delivery left join webhook_attempt a
          on a.bucket = webhook_delivery.bucket and a.delivery_id = webhook_delivery.delivery_id
          and a.attempt = webhook_delivery.attempts";
 
@@ -270,14 +263,12 @@ pub async fn get(
         "{SELECT} where webhook_delivery.bucket = $1 and webhook_delivery.org_id = $2
              and webhook_delivery.delivery_id = $3"
     );
-    sqlx::query(AssertSqlSafe(text))
+    query_rows(AssertSqlSafe(text))
         .bind(org.bucket())
         .bind(org.as_str())
         .bind(id.as_str())
         .fetch_optional(connection)
-        .await?
-        .map(|row| delivery(&row))
-        .transpose()
+        .await
 }
 
 /// Returns a page of the log of one of the organization's
@@ -292,8 +283,6 @@ pub async fn list(
 ) -> Result<(Vec<Delivery>, i64), StoreError> {
     let list = PagedQuery {
         select: SELECT,
-        table: "webhook_delivery",
-        id: "delivery_id",
         bucket: org.bucket(),
         // The caller has checked that the endpoint belongs to the organization. Filtering by
         // organization here would make SQLite read all rows of the organization.
@@ -306,8 +295,7 @@ pub async fn list(
         also: "",
     };
 
-    let (rows, total) = list.page(connection, page, limit).await?;
-    Ok((rows.iter().map(delivery).collect::<Result<_, _>>()?, total))
+    list.page(connection, page, limit).await
 }
 
 /// Returns all attempts of a delivery, first to last.
@@ -316,23 +304,14 @@ pub async fn attempts(
     org: &OrgId,
     id: &DeliveryId,
 ) -> Result<Vec<DeliveryAttempt>, StoreError> {
-    sqlx::query(
-        "select * from webhook_attempt where bucket = $1 and delivery_id = $2 order by attempt",
+    query_rows(
+        "select {columns} from webhook_attempt where bucket = $1 and delivery_id = $2
+         order by attempt",
     )
     .bind(org.bucket())
     .bind(id.as_str())
     .fetch_all(connection)
-    .await?
-    .iter()
-    .map(|row| {
-        let columns = RowColumns {
-            row,
-            table: "webhook_attempt",
-            id: "delivery_id",
-        };
-        attempt(&columns, columns.number("attempt")?)
-    })
-    .collect()
+    .await
 }
 
 /// Returns the body of an event; none once it has been pruned.
@@ -410,8 +389,8 @@ pub async fn next(
     limit: i64,
 ) -> Result<Vec<PendingDelivery>, StoreError> {
     // Deliveries that are not due are included: the lane sleeps until the first of them is.
-    sqlx::query(
-                "select d.delivery_id, d.event_id, d.event_type, d.envelope_id, d.attempts, d.due_at,
+    query_rows::<PendingDelivery>(
+        "select d.delivery_id, d.event_id, d.event_type, d.envelope_id, d.attempts, d.due_at,
              (select body from event e where e.bucket = d.bucket and e.event_id = d.event_id) as body
          from webhook_delivery d
          where d.bucket = $1 and d.endpoint_id = $2 and d.status = 'pending'
@@ -420,10 +399,10 @@ pub async fn next(
     .bind(wanted.org.bucket())
     .bind(wanted.endpoint.as_str())
     .bind(limit)
-    .fetch_all(connection)
+    .fetch_rows(connection)
     .await?
     .iter()
-    .map(due)
+    .map(PendingDelivery::of_row)
     .filter_map(|row| match row {
         Ok(due) => Some(Ok(due)),
         // Possibly written by a newer version; it must not block the other deliveries.
@@ -436,17 +415,16 @@ pub async fn next(
     .collect()
 }
 
-fn due(row: &AnyRow) -> Result<PendingDelivery, StoreError> {
-    let columns = columns(row);
-    Ok(PendingDelivery {
-        id: columns.parsed("delivery_id", DeliveryId::parse)?,
-        event: columns.parsed("event_id", EventId::parse)?,
-        event_type: columns.parsed("event_type", EventType::parse)?,
-        envelope: columns.optional_parsed("envelope_id", EnvelopeId::parse)?,
-        attempts: columns.number("attempts")?,
-        due_at: columns.time("due_at")?,
-        body: columns.text("body")?,
-    })
+table_row! {
+    PendingDelivery of "webhook_delivery" by "delivery_id" {
+        id: parsed("delivery_id", DeliveryId::parse),
+        event: parsed("event_id", EventId::parse),
+        event_type: parsed("event_type", EventType::parse),
+        envelope: optional_parsed("envelope_id", EnvelopeId::parse),
+        attempts: number("attempts"),
+        due_at: time("due_at"),
+        body: text("body"),
+    }
 }
 
 /// Result of an attempt, ready to be recorded.
@@ -694,43 +672,43 @@ pub async fn counts(
     })
 }
 
-fn columns(row: &AnyRow) -> RowColumns<'_> {
-    RowColumns {
-        row,
-        table: "webhook_delivery",
-        id: "delivery_id",
+table_row! {
+    DeliveryAttempt of "webhook_attempt" by "delivery_id" also "delivery_id" {
+        number: number("attempt"),
+        at: time("at"),
+        response_code: optional_number("response_code"),
+        response_body: optional_text("response_body"),
+        error: optional_text("error"),
+        duration_ms: number("duration_ms"),
     }
 }
 
-fn attempt(columns: &RowColumns<'_>, number: i64) -> Result<DeliveryAttempt, StoreError> {
-    Ok(DeliveryAttempt {
-        number,
-        at: columns.time("at")?,
-        response_code: columns.optional_number("response_code")?,
-        response_body: columns.optional_text("response_body")?,
-        error: columns.optional_text("error")?,
-        duration_ms: columns.number("duration_ms")?,
-    })
-}
+impl TableRow for Delivery {
+    const TABLE: &'static str = "webhook_delivery";
+    const ID: &'static str = "delivery_id";
+    // With those of the last attempt. The table of attempts has two of these names as well.
+    const COLUMNS: &'static str =
+        "webhook_delivery.delivery_id, webhook_delivery.org_id, endpoint_id, event_id, event_type,
+         envelope_id, status, attempts, due_at, redelivery_of, created_at, updated_at, attempt, at,
+         response_code, response_body, error, duration_ms";
 
-fn delivery(row: &AnyRow) -> Result<Delivery, StoreError> {
-    let columns = columns(row);
-    let attempts = columns.number("attempts")?;
-    // The left join gives nulls without an attempt, and each attempt has a time.
-    let attempted = columns.optional_text("at")?.is_some();
-    Ok(Delivery {
-        id: columns.parsed("delivery_id", DeliveryId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        endpoint: columns.parsed("endpoint_id", EndpointId::parse)?,
-        event: columns.parsed("event_id", EventId::parse)?,
-        event_type: columns.parsed("event_type", EventType::parse)?,
-        envelope: columns.optional_parsed("envelope_id", EnvelopeId::parse)?,
-        status: columns.parsed("status", DeliveryStatus::parse)?,
-        attempts,
-        due_at: columns.optional_time("due_at")?,
-        redelivery_of: columns.optional_parsed("redelivery_of", DeliveryId::parse)?,
-        created_at: columns.time("created_at")?,
-        updated_at: columns.time("updated_at")?,
-        last: attempted.then(|| attempt(&columns, attempts)).transpose()?,
-    })
+    fn read(row: &RowColumns<'_>) -> Result<Self, StoreError> {
+        // The left join gives nulls without an attempt, and each attempt has a time.
+        let attempted = row.optional_text("at")?.is_some();
+        Ok(Self {
+            id: row.parsed("delivery_id", DeliveryId::parse)?,
+            org: row.parsed("org_id", OrgId::parse)?,
+            endpoint: row.parsed("endpoint_id", EndpointId::parse)?,
+            event: row.parsed("event_id", EventId::parse)?,
+            event_type: row.parsed("event_type", EventType::parse)?,
+            envelope: row.optional_parsed("envelope_id", EnvelopeId::parse)?,
+            status: row.parsed("status", DeliveryStatus::parse)?,
+            attempts: row.number("attempts")?,
+            due_at: row.optional_time("due_at")?,
+            redelivery_of: row.optional_parsed("redelivery_of", DeliveryId::parse)?,
+            created_at: row.time("created_at")?,
+            updated_at: row.time("updated_at")?,
+            last: attempted.then(|| DeliveryAttempt::read(row)).transpose()?,
+        })
+    }
 }

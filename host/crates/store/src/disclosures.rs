@@ -138,7 +138,7 @@ pub async fn deliveries(
 ) -> Result<Vec<(DeliveredItem, Timestamp)>, StoreError> {
     // By person, and not only by place: a person who replaces the signer has seen nothing yet.
     let rows = sqlx::query(
-        "select * from signer_delivery
+        "select person, kind, item, at from signer_delivery
          where bucket = $1 and org_id = $2 and submitter_id = $3 and person = $4
          order by at, kind, item",
     )
@@ -151,11 +151,7 @@ pub async fn deliveries(
 
     rows.iter()
         .map(|row| {
-            let columns = RowColumns {
-                row,
-                table: "signer_delivery",
-                id: "person",
-            };
+            let columns = RowColumns::of(row, "signer_delivery", "person");
             let item = columns.text("item")?;
             let item = columns.parsed("kind", |kind| DeliveredItem::parse(kind, &item))?;
             Ok((item, columns.time("at")?))

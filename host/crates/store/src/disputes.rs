@@ -1,10 +1,8 @@
 //! Disputes about two records of one collateral or document, by the reference of their conflict.
 
 use crate::SqlConnection;
-use sqlx::AssertSqlSafe;
-use sqlx::any::AnyRow;
 
-use super::row::{OwnedEnvelope, RowColumns, json_text};
+use super::row::{OwnedEnvelope, RowColumns, json_text, query_locked, query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{DisputeId, EnvelopeId, OrgId};
@@ -44,11 +42,10 @@ pub async fn get(
     connection: &mut SqlConnection,
     reference: &DisputeId,
 ) -> Result<Option<Dispute>, StoreError> {
-    let row = sqlx::query("select * from control_conflict where reference = $1")
+    query_rows("select {columns} from control_conflict where reference = $1")
         .bind(reference.as_str())
         .fetch_optional(connection)
-        .await?;
-    row.as_ref().map(dispute).transpose()
+        .await
 }
 
 /// Returns a dispute with its row locked until the transaction ends.
@@ -56,33 +53,28 @@ pub async fn lock(
     tx: &mut WriteTransaction,
     reference: &DisputeId,
 ) -> Result<Option<Dispute>, StoreError> {
-    let text = format!(
-        "select * from control_conflict where reference = $1 {}",
-        tx.dialect.for_update()
-    );
-    let row = sqlx::query(AssertSqlSafe(text))
-        .bind(reference.as_str())
-        .fetch_optional(&mut **tx)
-        .await?;
-
-    row.as_ref().map(dispute).transpose()
+    query_locked(
+        tx,
+        "select {columns} from control_conflict where reference = $1",
+    )
+    .bind(reference.as_str())
+    .fetch_optional(&mut **tx)
+    .await
 }
 
 /// Returns the disputes in which a side has made a statement, or a suspension was requested: first those that wait for a
 /// second operator, then the newest.
 pub async fn list(connection: &mut SqlConnection, limit: i64) -> Result<Vec<Dispute>, StoreError> {
     // Other conflicts are only counted attempts, about which operators have nothing to decide.
-    let rows = sqlx::query(
-        "select * from control_conflict
+    query_rows(
+        "select {columns} from control_conflict
          where statement is not null or other_statement is not null or requested_at is not null
          order by case when requested_at is not null and suspended_at is null then 0 else 1 end,
              first_at desc, reference limit $1",
     )
     .bind(limit)
     .fetch_all(connection)
-    .await?;
-
-    rows.iter().map(dispute).collect()
+    .await
 }
 
 /// Whether two records have met before.
@@ -156,38 +148,42 @@ pub async fn share_fingerprint(
     Ok(row.is_some())
 }
 
-fn dispute(row: &AnyRow) -> Result<Dispute, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "control_conflict",
-        id: "envelope_id",
-    };
+table_row! {
+    Dispute of "control_conflict" by "envelope_id"
+        also "org_id", "envelope_id", "suspension_reason", "requested_by", "requested_as", "requested_at",
+            "suspended_by", "suspended_at"
+    {
+        reference: parsed("reference", DisputeId::parse),
+        record: |row| row.envelope()?,
+        claim: parsed("other_id", EnvelopeId::parse),
+        attempts: number("attempts"),
+        first_at: time("first_at"),
+        statement: optional_text("statement"),
+        other_statement: optional_text("other_statement"),
+        suspension: |row| suspension(row)?,
+    }
+}
+
+fn suspension(row: &RowColumns<'_>) -> Result<Option<ClaimSuspension>, StoreError> {
     // A request alone suspends nothing: two operators decide.
-    let approved = columns
+    let approved = row
         .optional_text("suspended_by")?
-        .zip(columns.optional_time("suspended_at")?);
+        .zip(row.optional_time("suspended_at")?);
 
-    let requested = columns
+    let requested = row
         .optional_text("requested_by")?
-        .zip(columns.optional_time("requested_at")?);
-    let reason = columns.optional_text("suspension_reason")?;
-    let suspension = reason.zip(requested);
+        .zip(row.optional_time("requested_at")?);
+    let requested_as = row.optional_json("requested_as")?;
+    let reason = row.optional_text("suspension_reason")?;
 
-    let requested_as = columns.optional_json("requested_as")?;
-    Ok(Dispute {
-        reference: columns.parsed("reference", DisputeId::parse)?,
-        record: columns.envelope()?,
-        claim: columns.parsed("other_id", EnvelopeId::parse)?,
-        attempts: columns.number("attempts")?,
-        first_at: columns.time("first_at")?,
-        statement: columns.optional_text("statement")?,
-        other_statement: columns.optional_text("other_statement")?,
-        suspension: suspension.map(|(reason, (requested_by, requested_at))| ClaimSuspension {
+    let suspension = reason.zip(requested);
+    Ok(
+        suspension.map(|(reason, (requested_by, requested_at))| ClaimSuspension {
             reason,
             requested_by,
             requested_as,
             requested_at,
             approved,
         }),
-    })
+    )
 }

@@ -4,7 +4,7 @@
 use crate::SqlConnection;
 
 use super::StoreError;
-use super::row::RowColumns;
+use super::row::{query_rows, table_row};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, words};
 use holdfast_domain::id::{EnvelopeId, OrgId};
@@ -65,29 +65,24 @@ pub async fn get(
     connection: &mut SqlConnection,
     token: &LinkToken,
 ) -> Result<Option<DownloadLink>, StoreError> {
-    let row = sqlx::query("select * from download_link where bucket = $1 and token_hash = $2")
+    query_rows("select {columns} from download_link where bucket = $1 and token_hash = $2")
         .bind(token.bucket())
         .bind(token.hash().as_str())
         .fetch_optional(connection)
-        .await?;
-    row.map(|row| {
-        let columns = RowColumns {
-            row: &row,
-            table: "download_link",
-            id: "envelope_id",
-        };
-        Ok(DownloadLink {
-            org: columns.parsed("org_id", OrgId::parse)?,
-            envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
-            file: columns.parsed("file", LinkedFile::parse)?,
-            filename: columns.text("filename")?,
-            single_use: columns.flag("single_use")?,
-            expires_at: columns.time("expires_at")?,
-            // A broken download clears the time again, so this can change back.
-            used: columns.optional_text("used_at")?.is_some(),
-        })
-    })
-    .transpose()
+        .await
+}
+
+table_row! {
+    DownloadLink of "download_link" by "envelope_id" also "used_at" {
+        org: parsed("org_id", OrgId::parse),
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+        file: parsed("file", LinkedFile::parse),
+        filename: text("filename"),
+        single_use: flag("single_use"),
+        expires_at: time("expires_at"),
+        // A broken download clears the time again, so this can change back.
+        used: |row| row.optional_text("used_at")?.is_some(),
+    }
 }
 
 /// Ends the links to a file of a record, also those of downloads in progress: a broken one makes its link

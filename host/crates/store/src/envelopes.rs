@@ -1,12 +1,11 @@
 //! Envelopes. Every write names the status it expects (compare-and-swap).
 
 use crate::SqlConnection;
-use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row as _};
+use sqlx::Row as _;
 
 use super::page::PagedQuery;
-use super::row::{RowColumns, file_json, json_text};
-use super::search::{self, FoundEnvelope};
+use super::row::{RowColumns, TableRow, file_json, json_text, query_locked, query_rows, table_row};
+use super::search::FoundEnvelope;
 use super::{StoreError, WriteTransaction, counts, ledger};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
@@ -82,14 +81,14 @@ pub async fn get(
     org: &OrgId,
     id: &EnvelopeId,
 ) -> Result<Option<Envelope>, StoreError> {
-    sqlx::query("select * from envelope where bucket = $1 and org_id = $2 and envelope_id = $3")
-        .bind(org.bucket())
-        .bind(org.as_str())
-        .bind(id.as_str())
-        .fetch_optional(connection)
-        .await?
-        .map(|row| envelope(&row))
-        .transpose()
+    query_rows(
+        "select {columns} from envelope where bucket = $1 and org_id = $2 and envelope_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .fetch_optional(connection)
+    .await
 }
 
 /// Result of reading an envelope with a cached API key.
@@ -129,7 +128,7 @@ pub async fn get_for_key(
     Ok(KeyedEnvelope::Yes(
         match row.try_get::<Option<String>, _>("envelope_id")? {
             None => None,
-            Some(_) => Some(Box::new(envelope(&row)?)),
+            Some(_) => Some(Box::new(Envelope::of_row(&row)?)),
         },
     ))
 }
@@ -140,18 +139,15 @@ pub async fn lock(
     org: &OrgId,
     id: &EnvelopeId,
 ) -> Result<Option<Envelope>, StoreError> {
-    let text = format!(
-        "select * from envelope where bucket = $1 and org_id = $2 and envelope_id = $3 {}",
-        tx.dialect.for_update()
-    );
-    sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
-        .bind(id.as_str())
-        .fetch_optional(&mut **tx)
-        .await?
-        .map(|row| envelope(&row))
-        .transpose()
+    query_locked(
+        tx,
+        "select {columns} from envelope where bucket = $1 and org_id = $2 and envelope_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .fetch_optional(&mut **tx)
+    .await
 }
 
 /// Returns the envelope of a provider's submission. A callback names neither organization nor
@@ -161,13 +157,13 @@ pub async fn by_submission(
     instance: &str,
     submission: &str,
 ) -> Result<Option<Envelope>, StoreError> {
-    sqlx::query("select * from envelope where provider_submission = $1 and provider_instance = $2")
-        .bind(submission)
-        .bind(instance)
-        .fetch_optional(connection)
-        .await?
-        .map(|row| envelope(&row))
-        .transpose()
+    query_rows(
+        "select {columns} from envelope where provider_submission = $1 and provider_instance = $2",
+    )
+    .bind(submission)
+    .bind(instance)
+    .fetch_optional(connection)
+    .await
 }
 
 /// Returns a page of envelopes, newest first, and the total number.
@@ -179,11 +175,9 @@ pub async fn list(
     limit: i64,
 ) -> Result<(Vec<FoundEnvelope>, i64), StoreError> {
     let total = counts::total_column(filter.status);
-    let select = format!("select {}, {total} from envelope", search::COLUMNS);
+    let select = format!("select {{columns}}, {total} from envelope");
     let list = PagedQuery {
         select: &select,
-        table: "envelope",
-        id: "envelope_id",
         bucket: org.bucket(),
         wanted: &[
             ("org_id", Some(org.as_str())),
@@ -196,24 +190,19 @@ pub async fn list(
         also: "",
     };
 
-    let (rows, total) = match &filter.customer {
-        // A customer has few envelopes.
-        Some(_) => list.page(connection, page, limit).await?,
-        None => {
-            let rows = list.rows(connection, page, limit).await?;
-            // Each row carries the total; an empty page has no row to read it from.
-            let total = match rows.first() {
-                Some(first) => counts::total(first)?,
-                None => counts::envelopes(connection, org, filter.status).await?,
-            };
-            (rows, total)
-        }
-    };
+    // A customer has few envelopes.
+    if filter.customer.is_some() {
+        return list.page(connection, page, limit).await;
+    }
 
-    Ok((
-        rows.iter().map(search::found).collect::<Result<_, _>>()?,
-        total,
-    ))
+    let rows = list.rows::<FoundEnvelope>(connection, page, limit).await?;
+    // Each row carries the total; an empty page has no row to read it from.
+    let total = match rows.first() {
+        Some(first) => counts::total(first)?,
+        None => counts::envelopes(connection, org, filter.status).await?,
+    };
+    let found = rows.iter().map(FoundEnvelope::of_row);
+    Ok((found.collect::<Result<_, _>>()?, total))
 }
 
 /// Envelope past its expiry.
@@ -232,8 +221,8 @@ pub async fn expiring(
 ) -> Result<Vec<ExpiredEnvelope>, StoreError> {
     // The statuses are those of the index `envelope_expiring`, word for word. A page begins
     // behind the last envelope, so one that cannot be expired does not stop the sweep.
-    let rows = sqlx::query(
-        "select org_id, envelope_id, expires_at from envelope
+    query_rows(
+        "select {columns} from envelope
          where expires_at <= $1 and status in ('pending', 'uploaded', 'preparing', 'sent', 'viewed')
              and (expires_at > $2 or (expires_at = $2 and envelope_id > $3))
          order by expires_at, envelope_id limit $4",
@@ -243,18 +232,15 @@ pub async fn expiring(
     .bind(after.map_or("", |after| after.id.as_str()))
     .bind(limit)
     .fetch_all(connection)
-    .await?;
+    .await
+}
 
-    rows.iter()
-        .map(|row| {
-            let columns = columns(row);
-            Ok(ExpiredEnvelope {
-                org: columns.parsed("org_id", OrgId::parse)?,
-                id: columns.parsed("envelope_id", EnvelopeId::parse)?,
-                expires_at: columns.time("expires_at")?,
-            })
-        })
-        .collect()
+table_row! {
+    ExpiredEnvelope of "envelope" by "envelope_id" {
+        org: parsed("org_id", OrgId::parse),
+        id: parsed("envelope_id", EnvelopeId::parse),
+        expires_at: time("expires_at"),
+    }
 }
 
 /// Sets an envelope's status, expecting the status that the decision was based on.
@@ -577,70 +563,74 @@ pub(super) fn one_row(rows: u64) -> Result<(), StoreError> {
     }
 }
 
-fn columns(row: &AnyRow) -> RowColumns<'_> {
-    RowColumns {
-        row,
-        table: "envelope",
-        id: "envelope_id",
-    }
-}
+impl TableRow for Envelope {
+    const TABLE: &'static str = "envelope";
+    const ID: &'static str = "envelope_id";
+    const COLUMNS: &'static str =
+        "envelope_id, org_id, customer_id, name, kind, status, external_id, template_id,
+         metadata, secured_party, upload, existing_signatures, provider_instance,
+         provider_submission, preserve_signing_order, kba_required, send_email, message,
+         return_url, allow_delegation, vault, archive, document_hash, copy, certificate,
+         custody_record, compliance_score, created_by, created_at, updated_at, signed_at,
+         expires_at, payment_status, auto_vault, vault_in_terms_accepted_at,
+         vault_in_terms_accepted_by, bulk_batch";
 
-fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
-    let columns = columns(row);
-    Ok(Envelope {
-        id: columns.parsed("envelope_id", EnvelopeId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        customer: columns.parsed("customer_id", CustomerId::parse)?,
-        name: columns.text("name")?,
-        kind: columns.parsed("kind", EnvelopeKind::parse)?,
-        status: columns.parsed("status", EnvelopeStatus::parse)?,
-        external_id: columns.optional_text("external_id")?,
-        template: columns.optional_parsed("template_id", TemplateId::parse)?,
-        metadata: columns.json("metadata")?,
-        secured_party: columns.optional_json("secured_party")?,
-        upload: columns.optional_file("upload")?,
-        existing_signatures: columns
-            .optional_json("existing_signatures")?
-            .unwrap_or_default(),
-        sending: SentDocument {
-            provider_instance: columns.optional_text("provider_instance")?,
-            submission: columns.optional_text("provider_submission")?,
-            preserve_signing_order: columns.flag("preserve_signing_order")?,
-            kba_required: columns.flag("kba_required")?,
-            send_email: columns.flag("send_email")?,
-            message: columns.optional_text("message")?,
-            return_url: columns.optional_text("return_url")?,
-            allow_delegation: columns.flag("allow_delegation")?,
-        },
-        record: VaultRecord {
-            // A release clears the live copy, so at most one of the two columns has a file.
-            authoritative: match columns.optional_file("vault")? {
-                Some(live) => AuthoritativeCopy::Live(live),
-                None => columns
-                    .optional_file("archive")?
-                    .map_or(AuthoritativeCopy::Nowhere, AuthoritativeCopy::Archived),
+    fn read(row: &RowColumns<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.parsed("envelope_id", EnvelopeId::parse)?,
+            org: row.parsed("org_id", OrgId::parse)?,
+            customer: row.parsed("customer_id", CustomerId::parse)?,
+            name: row.text("name")?,
+            kind: row.parsed("kind", EnvelopeKind::parse)?,
+            status: row.parsed("status", EnvelopeStatus::parse)?,
+            external_id: row.optional_text("external_id")?,
+            template: row.optional_parsed("template_id", TemplateId::parse)?,
+            metadata: row.json("metadata")?,
+            secured_party: row.optional_json("secured_party")?,
+            upload: row.optional_file("upload")?,
+            existing_signatures: row
+                .optional_json("existing_signatures")?
+                .unwrap_or_default(),
+            sending: SentDocument {
+                provider_instance: row.optional_text("provider_instance")?,
+                submission: row.optional_text("provider_submission")?,
+                preserve_signing_order: row.flag("preserve_signing_order")?,
+                kba_required: row.flag("kba_required")?,
+                send_email: row.flag("send_email")?,
+                message: row.optional_text("message")?,
+                return_url: row.optional_text("return_url")?,
+                allow_delegation: row.flag("allow_delegation")?,
             },
-            document_hash: columns.optional_text("document_hash")?,
-            copy: columns.optional_file("copy")?,
-            certificate: columns.optional_file("certificate")?,
-            custody_record: columns.optional_file("custody_record")?,
-            compliance_score: columns.optional_number("compliance_score")?,
-        },
-        created_by: columns.text("created_by")?,
-        created_at: columns.time("created_at")?,
-        updated_at: columns.time("updated_at")?,
-        signed_at: columns.optional_time("signed_at")?,
-        expires_at: columns.optional_time("expires_at")?,
-        payment: columns.optional_parsed("payment_status", PaymentStatus::parse)?,
-        // Null is a third value: the organization's setting decides.
-        auto_vault: columns.optional_number("auto_vault")?.map(|flag| flag != 0),
-        vault_terms: match columns.optional_time("vault_in_terms_accepted_at")? {
-            None => None,
-            Some(accepted_at) => Some(VaultTerms {
-                accepted_at,
-                accepted_by: columns.text("vault_in_terms_accepted_by")?,
-            }),
-        },
-        batch: columns.optional_parsed("bulk_batch", BatchId::parse)?,
-    })
+            record: VaultRecord {
+                // A release clears the live copy, so at most one of the two columns has a file.
+                authoritative: match row.optional_file("vault")? {
+                    Some(live) => AuthoritativeCopy::Live(live),
+                    None => row
+                        .optional_file("archive")?
+                        .map_or(AuthoritativeCopy::Nowhere, AuthoritativeCopy::Archived),
+                },
+                document_hash: row.optional_text("document_hash")?,
+                copy: row.optional_file("copy")?,
+                certificate: row.optional_file("certificate")?,
+                custody_record: row.optional_file("custody_record")?,
+                compliance_score: row.optional_number("compliance_score")?,
+            },
+            created_by: row.text("created_by")?,
+            created_at: row.time("created_at")?,
+            updated_at: row.time("updated_at")?,
+            signed_at: row.optional_time("signed_at")?,
+            expires_at: row.optional_time("expires_at")?,
+            payment: row.optional_parsed("payment_status", PaymentStatus::parse)?,
+            // Null is a third value: the organization's setting decides.
+            auto_vault: row.optional_flag("auto_vault")?,
+            vault_terms: match row.optional_time("vault_in_terms_accepted_at")? {
+                None => None,
+                Some(accepted_at) => Some(VaultTerms {
+                    accepted_at,
+                    accepted_by: row.text("vault_in_terms_accepted_by")?,
+                }),
+            },
+            batch: row.optional_parsed("bulk_batch", BatchId::parse)?,
+        })
+    }
 }

@@ -4,7 +4,7 @@
 use crate::SqlConnection;
 use sqlx::Row as _;
 
-use super::row::{OwnedEnvelope, RowColumns};
+use super::row::{OwnedEnvelope, RowColumns, query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::ControlRecord;
@@ -130,7 +130,7 @@ pub async fn other_records(
 ) -> Result<Vec<OtherRecord>, StoreError> {
     // An act that gives control calls this under `lock`, so no other one claims a fingerprint in between.
     // Originators that control their own records claim nothing yet, and a pledge counts since it was made.
-    let rows = sqlx::query(
+    query_rows(
         "select other.org_id, other.envelope_id, own.kind,
              coalesce(p.created_at, c.controlled_since) as since,
              case when $7 = 1 and not exists
@@ -169,23 +169,16 @@ pub async fn other_records(
     .bind(before.controller.as_str())
     .bind(i64::from(signed_here))
     .fetch_all(connection)
-    .await?;
+    .await
+}
 
-    let rows = rows.iter().map(|row| {
-        let columns = RowColumns {
-            row,
-            table: "record_fingerprint",
-            id: "envelope_id",
-        };
-        Ok(OtherRecord {
-            record: columns.envelope()?,
-            kind: columns.text("kind")?,
-            since: columns.time("since")?,
-            outranked: columns.number("outranked")? == 1,
-        })
-    });
-
-    rows.collect()
+table_row! {
+    OtherRecord of "record_fingerprint" by "envelope_id" also "org_id", "envelope_id" {
+        record: |row| row.envelope()?,
+        kind: text("kind"),
+        since: time("since"),
+        outranked: flag("outranked"),
+    }
 }
 
 /// Counts the declared collateral of documents that were signed elsewhere, of an organization since `since`.
@@ -237,11 +230,7 @@ pub async fn count_conflict(
     .fetch_one(&mut **tx)
     .await?;
 
-    let columns = RowColumns {
-        row: &row,
-        table: "control_conflict",
-        id: "envelope_id",
-    };
+    let columns = RowColumns::of(&row, "control_conflict", "envelope_id");
     Ok((
         columns.parsed("reference", DisputeId::parse)?,
         columns.number("attempts")?,

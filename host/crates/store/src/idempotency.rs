@@ -4,7 +4,7 @@ use crate::SqlConnection;
 use sqlx::any::{Any, AnyArguments};
 use sqlx::query::Query;
 
-use super::row::RowColumns;
+use super::row::{query_rows, table_row};
 use super::{SqlDialect, Store, StoreError};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
@@ -40,32 +40,26 @@ pub async fn get(
     connection: &mut SqlConnection,
     key: &RequestKey,
 ) -> Result<Option<IdempotentResponse>, StoreError> {
-    let row = keyed(
-        "select * from idempotency
+    query_rows(
+        "select {columns} from idempotency
          where bucket = $1 and org_id = $2 and actor = $3 and idempotency_key = $4",
-        key,
     )
+    .bind(key.org.bucket())
+    .bind(key.org.as_str())
+    .bind(&key.actor)
+    .bind(&key.key)
     .fetch_optional(connection)
-    .await?;
+    .await
+}
 
-    row.map(|row| {
-        let columns = RowColumns {
-            row: &row,
-            table: "idempotency",
-            id: "idempotency_key",
-        };
-        let status = columns.optional_number("status")?;
-
-        let body = columns.optional_text("body")?;
-        Ok(IdempotentResponse {
-            fingerprint: columns.text("fingerprint")?,
-            created_at: columns.time("created_at")?,
-            lease_until: columns.time("lease_until")?,
-            // Both are written together. Without them, the request is running, or its node died.
-            answer: status.zip(body),
-        })
-    })
-    .transpose()
+table_row! {
+    IdempotentResponse of "idempotency" by "idempotency_key" also "idempotency_key", "status", "body" {
+        fingerprint: text("fingerprint"),
+        created_at: time("created_at"),
+        lease_until: time("lease_until"),
+        // Both are written together. Without them, the request is running, or its node died.
+        answer: |row| row.optional_number("status")?.zip(row.optional_text("body")?),
+    }
 }
 
 /// Claims the key for a request, replacing an expired row if `replaced` is given. Returns false if

@@ -4,7 +4,7 @@ use crate::SqlConnection;
 use sqlx::Row as _;
 
 use super::StoreError;
-use super::row::RowColumns;
+use super::row::{RowColumns, query_rows, table_row};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
 
@@ -31,7 +31,7 @@ pub async fn organizations(
 ) -> Result<Vec<OrganizationSize>, StoreError> {
     // Kept numbers, because counting would read all envelopes. Test
     // data has ids of its own and would list each organization twice.
-    let rows = sqlx::query(
+    query_rows(
         "select o.org_id, o.name, o.created_at,
              (select cast(coalesce(sum(c.envelopes), 0) as bigint) from envelope_count c
               where c.bucket = o.bucket and c.org_id = o.org_id) as envelopes,
@@ -41,24 +41,17 @@ pub async fn organizations(
     )
     .bind(limit)
     .fetch_all(connection)
-    .await?;
+    .await
+}
 
-    rows.iter()
-        .map(|row| {
-            let columns = RowColumns {
-                row,
-                table: "organization",
-                id: "org_id",
-            };
-            Ok(OrganizationSize {
-                org: columns.parsed("org_id", OrgId::parse)?,
-                name: columns.text("name")?,
-                created_at: columns.time("created_at")?,
-                envelopes: columns.number("envelopes")?,
-                users: columns.number("users")?,
-            })
-        })
-        .collect()
+table_row! {
+    OrganizationSize of "organization" by "org_id" {
+        org: parsed("org_id", OrgId::parse),
+        name: text("name"),
+        created_at: time("created_at"),
+        envelopes: number("envelopes"),
+        users: number("users"),
+    }
 }
 
 /// A bucket with the number of its organizations.
@@ -69,19 +62,18 @@ pub struct BucketSize {
 
 /// Returns the buckets that have organizations.
 pub async fn buckets(connection: &mut SqlConnection) -> Result<Vec<BucketSize>, StoreError> {
-    let rows = sqlx::query(
+    query_rows(
         "select bucket, count(*) as organizations from organization where org_id not like 'org_test_%' group by bucket order by bucket",
     )
     .fetch_all(connection)
-    .await?;
-    rows.iter()
-        .map(|row| {
-            Ok(BucketSize {
-                bucket: row.try_get("bucket")?,
-                organizations: row.try_get("organizations")?,
-            })
-        })
-        .collect()
+    .await
+}
+
+table_row! {
+    BucketSize of "organization" by "bucket" {
+        bucket: number("bucket"),
+        organizations: number("organizations"),
+    }
 }
 
 /// A job that failed, or is tried again and again.
@@ -100,32 +92,25 @@ pub async fn failing_jobs(
     limit: i64,
 ) -> Result<Vec<FailingJob>, StoreError> {
     // A job that waits for its next attempt is listed, too: operators can act before it gives up.
-    let rows = sqlx::query(
-        "select job_id, org_id, kind, attempts, run_at, last_error from job
+    query_rows(
+        "select {columns} from job
          where state = 'failed' or (state = 'waiting' and last_error is not null)
          order by attempts desc, job_id limit $1",
     )
     .bind(limit)
     .fetch_all(connection)
-    .await?;
+    .await
+}
 
-    rows.iter()
-        .map(|row| {
-            let columns = RowColumns {
-                row,
-                table: "job",
-                id: "job_id",
-            };
-            Ok(FailingJob {
-                job: columns.text("job_id")?,
-                org: columns.parsed("org_id", OrgId::parse)?,
-                kind: columns.text("kind")?,
-                attempts: columns.number("attempts")?,
-                run_at: columns.time("run_at")?,
-                error: columns.optional_text("last_error")?,
-            })
-        })
-        .collect()
+table_row! {
+    FailingJob of "job" by "job_id" {
+        job: text("job_id"),
+        org: parsed("org_id", OrgId::parse),
+        kind: text("kind"),
+        attempts: number("attempts"),
+        run_at: time("run_at"),
+        error: optional_text("last_error"),
+    }
 }
 
 /// Returns the chore rows with a name that begins with `kind`: the rest of the name, and the time.
@@ -139,11 +124,7 @@ pub async fn signs(
         .fetch_all(connection)
         .await?;
     let signs = rows.iter().map(|row| {
-        let columns = RowColumns {
-            row,
-            table: "chore",
-            id: "name",
-        };
+        let columns = RowColumns::of(row, "chore", "name");
         let name = columns.text("name")?;
         let name = name.strip_prefix(kind).unwrap_or_default().to_owned();
         Ok((name, columns.time("due_at")?))

@@ -1,9 +1,8 @@
 //! Log of organizations' provider instances.
 
 use crate::SqlConnection;
-use sqlx::any::AnyRow;
 
-use super::row::RowColumns;
+use super::row::{query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::{InstanceLogLevel, InstanceLogLine, Slot};
@@ -74,8 +73,8 @@ pub async fn list(
     after: Option<&LogLineId>,
     limit: i64,
 ) -> Result<Vec<InstanceLogLine>, StoreError> {
-    let rows = sqlx::query(
-        "select * from instance_log
+    query_rows(
+        "select {columns} from instance_log
          where bucket = $1 and org_id = $2 and slot = $3 and ($4 = '' or instance = $4) and line_id < $5
          order by line_id desc limit $6",
     )
@@ -87,25 +86,18 @@ pub async fn list(
     .bind(after.map_or("~", LogLineId::as_str))
     .bind(limit)
     .fetch_all(connection)
-    .await?;
-
-    rows.iter().map(line).collect()
+    .await
 }
 
-fn line(row: &AnyRow) -> Result<InstanceLogLine, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "instance_log",
-        id: "line_id",
-    };
-    Ok(InstanceLogLine {
-        id: columns.parsed("line_id", LogLineId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        slot: columns.parsed("slot", Slot::parse)?,
-        instance: columns.text("instance")?,
-        at: columns.time("at")?,
-        level: columns.parsed("level", InstanceLogLevel::parse)?,
-        component: columns.text("component")?,
-        message: columns.text("message")?,
-    })
+table_row! {
+    InstanceLogLine of "instance_log" by "line_id" {
+        id: parsed("line_id", LogLineId::parse),
+        org: parsed("org_id", OrgId::parse),
+        slot: parsed("slot", Slot::parse),
+        instance: text("instance"),
+        at: time("at"),
+        level: parsed("level", InstanceLogLevel::parse),
+        component: text("component"),
+        message: text("message"),
+    }
 }

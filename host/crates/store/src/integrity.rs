@@ -60,11 +60,9 @@ pub async fn claim(
         condition: "true",
         set: "due_at = $3",
         texts: &[lease_until.to_string()],
-        returning: "org_id, envelope_id",
     };
 
-    let rows = due.take(store, before, limit).await?;
-    rows.iter().map(|row| columns(row).envelope()).collect()
+    due.take(store, before, limit).await
 }
 
 /// Returns the problems that the last check recorded, as text.
@@ -272,9 +270,5 @@ pub async fn progress(
 }
 
 fn columns(row: &AnyRow) -> RowColumns<'_> {
-    RowColumns {
-        row,
-        table: "integrity_check",
-        id: "envelope_id",
-    }
+    RowColumns::of(row, "integrity_check", "envelope_id")
 }

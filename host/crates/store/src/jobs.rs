@@ -7,11 +7,10 @@
 use std::time::Duration;
 
 use crate::SqlConnection;
-use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::claims::RowClaim;
-use super::row::{RowColumns, json_text};
+use super::row::{json_text, table_row};
 use super::{SqlDialect, Store, StoreError, WriteTransaction};
 use holdfast_base::traces;
 use holdfast_domain::clock::Timestamp;
@@ -192,11 +191,9 @@ pub async fn claim(
         condition: &waiting_in(queue),
         set: "run_at = $3, lease_epoch = lease_epoch + 1",
         texts: &[(now + lease).to_string()],
-        returning: "job_id, org_id, kind, payload, attempts, trace, lease_epoch",
     };
 
-    let rows = due.take(store, now, limit).await?;
-    let mut jobs = rows.iter().map(claimed).collect::<Result<Vec<_>, _>>()?;
+    let mut jobs: Vec<ClaimedJob> = due.take(store, now, limit).await?;
 
     // Ids sort by age, so that the oldest jobs run first.
     jobs.sort_by(|left, right| left.id.cmp(&right.id));
@@ -319,19 +316,14 @@ pub async fn settle_failure(
     tx.commit().await
 }
 
-fn claimed(row: &AnyRow) -> Result<ClaimedJob, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "job",
-        id: "job_id",
-    };
-    Ok(ClaimedJob {
-        id: columns.parsed("job_id", JobId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        kind: columns.text("kind")?,
-        payload: columns.json("payload")?,
-        attempts: columns.number("attempts")?,
-        trace: columns.optional_text("trace")?,
-        lease_epoch: columns.number("lease_epoch")?,
-    })
+table_row! {
+    ClaimedJob of "job" by "job_id" {
+        id: parsed("job_id", JobId::parse),
+        org: parsed("org_id", OrgId::parse),
+        kind: text("kind"),
+        payload: json("payload"),
+        attempts: number("attempts"),
+        trace: optional_text("trace"),
+        lease_epoch: number("lease_epoch"),
+    }
 }

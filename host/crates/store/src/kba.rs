@@ -1,9 +1,8 @@
 //! Identity check sessions of signers, and their billing.
 
 use crate::SqlConnection;
-use sqlx::any::AnyRow;
 
-use super::row::RowColumns;
+use super::row::{RowColumns, query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, Signer};
@@ -43,18 +42,15 @@ pub async fn list(
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Vec<KbaSession>, StoreError> {
-    sqlx::query(
-        "select * from kba_session where bucket = $1 and envelope_id = $2 and org_id = $3
+    query_rows(
+        "select {columns} from kba_session where bucket = $1 and envelope_id = $2 and org_id = $3
          order by kba_id",
     )
     .bind(org.bucket())
     .bind(envelope.as_str())
     .bind(org.as_str())
     .fetch_all(connection)
-    .await?
-    .iter()
-    .map(session)
-    .collect()
+    .await
 }
 
 /// Returns the sessions of one signer, oldest first,
@@ -87,8 +83,8 @@ pub async fn browsers(
     envelope: &Envelope,
     signer: &Signer,
 ) -> Result<Vec<SignerBrowser>, StoreError> {
-    sqlx::query(
-        "select * from kba_browser
+    query_rows(
+        "select {columns} from kba_browser
          where bucket = $1 and envelope_id = $2 and position = $3 and org_id = $4 and email = $5",
     )
     .bind(envelope.org.bucket())
@@ -98,21 +94,15 @@ pub async fn browsers(
     // Written and read in lower case, because SQL compares letters exactly.
     .bind(signer.email.to_lowercase())
     .fetch_all(connection)
-    .await?
-    .iter()
-    .map(|row| {
-        let columns = RowColumns {
-            row,
-            table: "kba_browser",
-            id: "envelope_id",
-        };
-        Ok(SignerBrowser {
-            hash: SecretHash::kept(columns.text("hash")?),
-            ip: columns.optional_text("ip_address")?,
-            rebound_at: columns.optional_time("rebound_at")?,
-        })
-    })
-    .collect()
+    .await
+}
+
+table_row! {
+    SignerBrowser of "kba_browser" by "envelope_id" also "envelope_id", "hash" {
+        hash: |row| SecretHash::kept(row.text("hash")?),
+        ip: optional_text("ip_address"),
+        rebound_at: optional_time("rebound_at"),
+    }
 }
 
 /// Returns when signers of an envelope used another browser than the one that passed: e-mail
@@ -124,7 +114,7 @@ pub async fn rebound(
 ) -> Result<Vec<(String, Timestamp)>, StoreError> {
     // People who were replaced later are included: these are facts about the whole envelope.
     sqlx::query(
-        "select * from kba_browser
+        "select envelope_id, email, rebound_at from kba_browser
          where bucket = $1 and envelope_id = $2 and org_id = $3 and rebound_at is not null
          order by rebound_at, hash",
     )
@@ -135,11 +125,7 @@ pub async fn rebound(
     .await?
     .iter()
     .map(|row| {
-        let columns = RowColumns {
-            row,
-            table: "kba_browser",
-            id: "envelope_id",
-        };
+        let columns = RowColumns::of(row, "kba_browser", "envelope_id");
         Ok((columns.text("email")?, columns.time("rebound_at")?))
     })
     .collect()
@@ -341,7 +327,7 @@ pub async fn usage(
     to: Timestamp,
 ) -> Result<Vec<KbaUsage>, StoreError> {
     // An abandoned session has no outcome to report.
-    sqlx::query(
+    query_rows(
         "select org_id, status, count(*) as sessions,
              cast(sum(case when price_cents > 0 then 1 else 0 end) as bigint) as billed,
              cast(sum(price_cents) as bigint) as amount_cents
@@ -354,46 +340,35 @@ pub async fn usage(
     .bind(to.to_string())
     .bind(org.map_or("", OrgId::as_str))
     .fetch_all(connection)
-    .await?
-    .iter()
-    .map(|row| {
-        let columns = columns(row);
-        Ok(KbaUsage {
-            org: columns.parsed("org_id", OrgId::parse)?,
-            status: columns.parsed("status", KbaStatus::parse)?,
-            sessions: columns.number("sessions")?,
-            billed: columns.number("billed")?,
-            amount_cents: columns.number("amount_cents")?,
-        })
-    })
-    .collect()
+    .await
 }
 
-fn columns(row: &AnyRow) -> RowColumns<'_> {
-    RowColumns {
-        row,
-        table: "kba_session",
-        id: "kba_id",
+table_row! {
+    KbaUsage of "kba_session" by "kba_id" {
+        org: parsed("org_id", OrgId::parse),
+        status: parsed("status", KbaStatus::parse),
+        sessions: number("sessions"),
+        billed: number("billed"),
+        amount_cents: number("amount_cents"),
     }
 }
 
-fn session(row: &AnyRow) -> Result<KbaSession, StoreError> {
-    let columns = columns(row);
-    Ok(KbaSession {
-        id: columns.parsed("kba_id", KbaId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
-        position: columns.number("position")?,
-        email: columns.text("email")?,
-        instance: columns.text("instance")?,
-        status: columns.parsed("status", KbaStatus::parse)?,
-        step: columns.parsed("step", KbaStep::parse)?,
-        sealed: columns.optional_text("sealed")?,
-        provider_session: columns.optional_text("provider_session_id")?,
-        ip: columns.optional_text("ip_address")?,
-        price_cents: columns.number("price_cents")?,
-        started_at: columns.time("started_at")?,
-        expires_at: columns.time("expires_at")?,
-        ended_at: columns.optional_time("ended_at")?,
-    })
+table_row! {
+    KbaSession of "kba_session" by "kba_id" {
+        id: parsed("kba_id", KbaId::parse),
+        org: parsed("org_id", OrgId::parse),
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+        position: number("position"),
+        email: text("email"),
+        instance: text("instance"),
+        status: parsed("status", KbaStatus::parse),
+        step: parsed("step", KbaStep::parse),
+        sealed: optional_text("sealed"),
+        provider_session: optional_text("provider_session_id"),
+        ip: optional_text("ip_address"),
+        price_cents: number("price_cents"),
+        started_at: time("started_at"),
+        expires_at: time("expires_at"),
+        ended_at: optional_time("ended_at"),
+    }
 }

@@ -2,9 +2,8 @@
 
 use crate::SqlConnection;
 use sqlx::Row as _;
-use sqlx::any::AnyRow;
 
-use super::row::{RowColumns, json_text};
+use super::row::{TableRow, json_text, query_rows, table_row};
 use super::{StoreError, WriteTransaction, owned};
 use holdfast_domain::id::OrgId;
 use holdfast_domain::ledger::{LedgerChain, LedgerEntry, NewEntry};
@@ -63,17 +62,15 @@ async fn last(
     owner: &str,
     chain: &str,
 ) -> Result<Option<LedgerEntry>, StoreError> {
-    let row = sqlx::query(
-        "select * from ledger_entry where bucket = $1 and org_id = $2 and envelope_id = $3
+    query_rows(
+        "select {columns} from ledger_entry where bucket = $1 and org_id = $2 and envelope_id = $3
          order by sequence desc limit 1",
     )
     .bind(bucket)
     .bind(owner)
     .bind(chain)
     .fetch_optional(connection)
-    .await?;
-
-    row.map(|row| entry(&row)).transpose()
+    .await
 }
 
 /// Returns the sequence number of the last entry; 0 if there is none.
@@ -102,8 +99,8 @@ pub async fn last_of(
     of: &impl LedgerChain,
     action: &str,
 ) -> Result<Option<LedgerEntry>, StoreError> {
-    let row = sqlx::query(
-        "select * from ledger_entry
+    query_rows(
+        "select {columns} from ledger_entry
          where bucket = $1 and org_id = $2 and envelope_id = $3 and action = $4
          order by sequence desc limit 1",
     )
@@ -112,9 +109,7 @@ pub async fn last_of(
     .bind(of.chain())
     .bind(action)
     .fetch_optional(connection)
-    .await?;
-
-    row.map(|row| entry(&row)).transpose()
+    .await
 }
 
 /// Returns the whole chain, from the first entry on.
@@ -124,18 +119,15 @@ pub async fn list(
     of: &impl LedgerChain,
 ) -> Result<Vec<LedgerEntry>, StoreError> {
     let (bucket, owner) = owned(org);
-    sqlx::query(
-        "select * from ledger_entry where bucket = $1 and org_id = $2 and envelope_id = $3
+    query_rows(
+        "select {columns} from ledger_entry where bucket = $1 and org_id = $2 and envelope_id = $3
          order by sequence",
     )
     .bind(bucket)
     .bind(owner)
     .bind(of.chain())
     .fetch_all(connection)
-    .await?
-    .iter()
-    .map(entry)
-    .collect()
+    .await
 }
 
 /// Returns up to `limit` entries behind one, in order.
@@ -146,8 +138,8 @@ pub async fn behind(
     sequence: i64,
     limit: i64,
 ) -> Result<Vec<LedgerEntry>, StoreError> {
-    sqlx::query(
-        "select * from ledger_entry where bucket = $1 and org_id = $2 and envelope_id = $3
+    query_rows(
+        "select {columns} from ledger_entry where bucket = $1 and org_id = $2 and envelope_id = $3
              and sequence > $4 order by sequence limit $5",
     )
     .bind(org.bucket())
@@ -156,10 +148,7 @@ pub async fn behind(
     .bind(sequence)
     .bind(limit)
     .fetch_all(connection)
-    .await?
-    .iter()
-    .map(entry)
-    .collect()
+    .await
 }
 
 /// Place of an entry: its chain, and its number in it.
@@ -197,23 +186,18 @@ pub async fn newest_of(
         .await?;
 
     rows.iter()
-        .map(|row| Ok((row.try_get("envelope_id")?, entry(row)?)))
+        .map(|row| Ok((row.try_get("envelope_id")?, LedgerEntry::of_row(row)?)))
         .collect()
 }
 
-fn entry(row: &AnyRow) -> Result<LedgerEntry, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "ledger_entry",
-        id: "envelope_id",
-    };
-    Ok(LedgerEntry {
-        sequence: columns.number("sequence")?,
-        at: columns.time("at")?,
-        actor: columns.text("actor")?,
-        action: columns.text("action")?,
-        details: columns.json("details")?,
-        previous_hash: columns.text("previous_hash")?,
-        hash: columns.text("hash")?,
-    })
+table_row! {
+    LedgerEntry of "ledger_entry" by "envelope_id" also "envelope_id" {
+        sequence: number("sequence"),
+        at: time("at"),
+        actor: text("actor"),
+        action: text("action"),
+        details: json("details"),
+        previous_hash: text("previous_hash"),
+        hash: text("hash"),
+    }
 }

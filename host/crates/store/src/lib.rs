@@ -13,6 +13,7 @@
 //! - SQLite has one writer, for which transactions queue by priority (`turns.rs`), and runs on the caller's thread
 //!   (`sqlite.rs`). PostgreSQL has pools. [`SqlDialect`] names the differences.
 //! - Due rows are claimed with a lease and an epoch, one bucket at a time (`claims.rs`).
+//! - A type that is read from a table names its columns once (`row.rs`). Statements have `{columns}` in their place.
 //!
 //! Statements on tenant data name the bucket; `tests/it/layers.rs` lists the exceptions. A new table needs
 //! a migration in `migrations/` and a line in `migrate.rs`; released migrations never change.

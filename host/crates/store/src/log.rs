@@ -3,11 +3,10 @@
 //! These tables belong to the whole installation and contain hashes only.
 
 use crate::SqlConnection;
-use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::outbox::placeholders;
-use super::row::RowColumns;
+use super::row::{RowColumns, query_rows, table_row};
 use super::{SqlDialect, Store, StoreError, WriteTransaction, owned};
 use holdfast_domain::checkpoint::Checkpoint;
 use holdfast_domain::clock::Timestamp;
@@ -69,30 +68,23 @@ pub async fn pending(
     limit: i64,
 ) -> Result<Vec<PendingLeaf>, StoreError> {
     // Time orders the entries, and the number in its ledger those of one moment.
-    let rows = sqlx::query(
-        "select bucket, envelope_id, sequence, hash, at from ledger_pending
+    query_rows(
+        "select {columns} from ledger_pending
          order by at, envelope_id, sequence limit $1",
     )
     .bind(limit)
     .fetch_all(&mut **tx)
-    .await?;
+    .await
+}
 
-    rows.iter()
-        .map(|row| {
-            let columns = RowColumns {
-                row,
-                table: "ledger_pending",
-                id: "envelope_id",
-            };
-            Ok(PendingLeaf {
-                bucket: columns.number("bucket")?,
-                chain: columns.text("envelope_id")?,
-                sequence: columns.number("sequence")?,
-                hash: columns.text("hash")?,
-                at: columns.time("at")?,
-            })
-        })
-        .collect()
+table_row! {
+    PendingLeaf of "ledger_pending" by "envelope_id" {
+        bucket: number("bucket"),
+        chain: text("envelope_id"),
+        sequence: number("sequence"),
+        hash: text("hash"),
+        at: time("at"),
+    }
 }
 
 /// Acquires or renews the lease on extending the log until `until`, and locks its row until the
@@ -116,19 +108,17 @@ pub async fn lease(
 
     // The holder renews at any time, other nodes wait for the end. The row
     // lock keeps them out until the commit, even if the lease ends before.
-    let row = sqlx::query(
+    query_rows(
         "update ledger_log set holder = $2, lease_until = $4
          where log_id = $1 and (holder is null or holder = $2 or lease_until <= $3)
-         returning *",
+         returning {columns}",
     )
     .bind(LOG)
     .bind(holder)
     .bind(now.to_string())
     .bind(until.to_string())
     .fetch_optional(&mut **tx)
-    .await?;
-
-    row.as_ref().map(head_of).transpose()
+    .await
 }
 
 /// Releases the lease at startup of the database's only
@@ -150,21 +140,19 @@ pub async fn forget_lease(store: &Store) -> Result<(), StoreError> {
 
 /// Returns the head; none before the first entry.
 pub async fn head(connection: &mut SqlConnection) -> Result<Option<LogState>, StoreError> {
-    let row = sqlx::query("select * from ledger_log where log_id = $1")
+    query_rows("select {columns} from ledger_log where log_id = $1")
         .bind(LOG)
         .fetch_optional(connection)
-        .await?;
-    row.as_ref().map(head_of).transpose()
+        .await
 }
 
 /// Returns the head with the log's row locked: the log cannot grow until the transaction ends.
 pub async fn locked(tx: &mut WriteTransaction) -> Result<Option<LogState>, StoreError> {
     // An update without effect locks the row on both databases; SQLite has no `for update`.
-    let row = sqlx::query("update ledger_log set origin = origin where log_id = $1 returning *")
+    query_rows("update ledger_log set origin = origin where log_id = $1 returning {columns}")
         .bind(LOG)
         .fetch_optional(&mut **tx)
-        .await?;
-    row.as_ref().map(head_of).transpose()
+        .await
 }
 
 /// Returns the key successions of the log as signed notes, oldest first.
@@ -327,17 +315,13 @@ pub async fn tiles(
             continue;
         }
 
-        let row = sqlx::query("select * from ledger_tile where level = $1 and tile = $2")
+        let row = sqlx::query("select hashes from ledger_tile where level = $1 and tile = $2")
             .bind(i64::from(id.level))
             .bind(id.index.cast_signed())
             .fetch_optional(&mut *connection)
             .await?;
         if let Some(row) = row {
-            let columns = RowColumns {
-                row: &row,
-                table: "ledger_tile",
-                id: "hashes",
-            };
+            let columns = RowColumns::of(&row, "ledger_tile", "hashes");
             tiles.insert(id, columns.parsed("hashes", hashes)?);
         }
     }
@@ -372,19 +356,14 @@ fn hashes(text: &str) -> Option<Vec<Hash>> {
     rest.is_empty().then(|| hashes.to_vec())
 }
 
-fn head_of(row: &AnyRow) -> Result<LogState, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "ledger_log",
-        id: "origin",
-    };
-    Ok(LogState {
-        origin: columns.text("origin")?,
-        size: columns.number("tree_size")?.cast_unsigned(),
-        root: columns.text("root_hash")?,
-        public_key: columns.optional_text("public_key")?,
-        checkpoint: columns.optional_text("checkpoint")?,
-        signed_at: columns.optional_time("signed_at")?,
-        newest_at: columns.optional_time("newest_at")?,
-    })
+table_row! {
+    LogState of "ledger_log" by "origin" also "tree_size" {
+        origin: text("origin"),
+        size: |row| row.number("tree_size")?.cast_unsigned(),
+        root: text("root_hash"),
+        public_key: optional_text("public_key"),
+        checkpoint: optional_text("checkpoint"),
+        signed_at: optional_time("signed_at"),
+        newest_at: optional_time("newest_at"),
+    }
 }

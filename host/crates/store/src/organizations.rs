@@ -1,10 +1,9 @@
 //! Organizations.
 
 use crate::SqlConnection;
-use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::row::{RowColumns, json_text};
+use super::row::{json_text, query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::id::OrgId;
 use holdfast_domain::organization::Organization;
@@ -60,13 +59,11 @@ pub async fn get(
     connection: &mut SqlConnection,
     org: &OrgId,
 ) -> Result<Option<Organization>, StoreError> {
-    sqlx::query("select * from organization where bucket = $1 and org_id = $2")
+    query_rows("select {columns} from organization where bucket = $1 and org_id = $2")
         .bind(org.bucket())
         .bind(org.as_str())
         .fetch_optional(connection)
-        .await?
-        .map(|row| organization(&row))
-        .transpose()
+        .await
 }
 
 /// Locks the organization until the transaction ends,
@@ -86,12 +83,9 @@ pub async fn lock(tx: &mut WriteTransaction, org: &OrgId) -> Result<(), StoreErr
 }
 
 pub async fn list(connection: &mut SqlConnection) -> Result<Vec<Organization>, StoreError> {
-    sqlx::query("select * from organization order by org_id")
+    query_rows("select {columns} from organization order by org_id")
         .fetch_all(connection)
-        .await?
-        .iter()
-        .map(organization)
-        .collect()
+        .await
 }
 
 /// Stores the settings of an organization, also for its test data.
@@ -158,16 +152,11 @@ pub async fn sign_on_secret(
     }
 }
 
-fn organization(row: &AnyRow) -> Result<Organization, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "organization",
-        id: "org_id",
-    };
-    Ok(Organization {
-        id: columns.parsed("org_id", OrgId::parse)?,
-        name: columns.text("name")?,
-        settings: columns.json("settings")?,
-        created_at: columns.time("created_at")?,
-    })
+table_row! {
+    Organization of "organization" by "org_id" {
+        id: parsed("org_id", OrgId::parse),
+        name: text("name"),
+        settings: json("settings"),
+        created_at: time("created_at"),
+    }
 }

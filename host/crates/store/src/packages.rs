@@ -1,11 +1,10 @@
 //! Packages of templates.
 
 use crate::SqlConnection;
-use sqlx::any::AnyRow;
 
 use super::StoreError;
 use super::page::PagedQuery;
-use super::row::{RowColumns, json_text};
+use super::row::{json_text, query_rows, table_row};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{OrgId, PackageId};
 use holdfast_domain::package::Package;
@@ -34,16 +33,14 @@ pub async fn get(
     org: &OrgId,
     id: &PackageId,
 ) -> Result<Option<Package>, StoreError> {
-    sqlx::query(
-        "select * from document_package where bucket = $1 and org_id = $2 and package_id = $3",
+    query_rows(
+        "select {columns} from document_package where bucket = $1 and org_id = $2 and package_id = $3",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(id.as_str())
     .fetch_optional(connection)
-    .await?
-    .map(|row| package(&row))
-    .transpose()
+    .await
 }
 
 /// Returns a page of packages, newest first, and the total number.
@@ -54,16 +51,12 @@ pub async fn list(
     limit: i64,
 ) -> Result<(Vec<Package>, i64), StoreError> {
     let list = PagedQuery {
-        select: "select * from document_package",
-        table: "document_package",
-        id: "package_id",
+        select: "select {columns} from document_package",
         bucket: org.bucket(),
         wanted: &[("org_id", Some(org.as_str()))],
         also: "",
     };
-    let (rows, total) = list.page(connection, page, limit).await?;
-
-    Ok((rows.iter().map(package).collect::<Result<_, _>>()?, total))
+    list.page(connection, page, limit).await
 }
 
 /// Replaces name and members, expecting those of `before` (compare-and-swap).
@@ -91,18 +84,13 @@ pub async fn replace(
     super::envelopes::one_row(changed.rows_affected())
 }
 
-fn package(row: &AnyRow) -> Result<Package, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "document_package",
-        id: "package_id",
-    };
-    Ok(Package {
-        id: columns.parsed("package_id", PackageId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        name: columns.text("name")?,
-        templates: columns.json("template_ids")?,
-        created_at: columns.time("created_at")?,
-        updated_at: columns.time("updated_at")?,
-    })
+table_row! {
+    Package of "document_package" by "package_id" {
+        id: parsed("package_id", PackageId::parse),
+        org: parsed("org_id", OrgId::parse),
+        name: text("name"),
+        templates: json("template_ids"),
+        created_at: time("created_at"),
+        updated_at: time("updated_at"),
+    }
 }

@@ -5,14 +5,12 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::StoreError;
+use super::row::{TableRow, query_rows};
 
-/// Query of a paged list.
+/// Query of a paged list, by the ids of the rows, which sort by age.
 pub(super) struct PagedQuery<'a> {
-    /// `select … from table …`; joined tables may have columns of the same names.
+    /// `select {columns} from table …`; joined tables may have columns of the same names.
     pub select: &'a str,
-    pub table: &'a str,
-    /// Column to sort by; ids sort by age.
-    pub id: &'a str,
     pub bucket: i64,
     /// Required values of columns; `None` means any.
     pub wanted: &'a [(&'a str, Option<&'a str>)],
@@ -22,20 +20,19 @@ pub(super) struct PagedQuery<'a> {
 
 impl PagedQuery<'_> {
     /// Returns the rows of a page, counted from 1, and the total number.
-    pub async fn page(
+    pub async fn page<T: TableRow>(
         &self,
         connection: &mut SqlConnection,
         page: i64,
         limit: i64,
-    ) -> Result<(Vec<AnyRow>, i64), StoreError> {
-        let Self { table, id, .. } = self;
-        let (conditions, values) = self.conditions();
+    ) -> Result<(Vec<T>, i64), StoreError> {
+        let (table, id) = (T::TABLE, T::ID);
+        let (conditions, values) = self.conditions(table);
 
         // The order makes the count use the page's index, so that both read the same part of it.
         let count = format!(
             "select count(*) as total from
-             (select {id} from {table} where {conditions} {}) as counted",
-            self.order()
+             (select {id} from {table} where {conditions} order by {table}.{id} desc) as counted"
         );
         let mut query = sqlx::query(AssertSqlSafe(count)).bind(self.bucket);
         for value in values {
@@ -43,21 +40,21 @@ impl PagedQuery<'_> {
         }
 
         let total = query.fetch_one(&mut *connection).await?.try_get("total")?;
-        Ok((self.rows(connection, page, limit).await?, total))
+        let rows = self.rows::<T>(connection, page, limit).await?;
+        let found = rows.iter().map(T::of_row).collect::<Result<_, _>>()?;
+        Ok((found, total))
     }
 
     /// Returns the rows of a page.
-    pub async fn rows(
+    pub async fn rows<T: TableRow>(
         &self,
         connection: &mut SqlConnection,
         page: i64,
         limit: i64,
     ) -> Result<Vec<AnyRow>, StoreError> {
-        let Self {
-            select, table, id, ..
-        } = self;
-        let (conditions, values) = self.conditions();
-        let order = self.order();
+        let (select, table, id) = (self.select, T::TABLE, T::ID);
+        let (conditions, values) = self.conditions(table);
+        let order = format!("order by {table}.{id} desc");
         let (limited, skipped) = (values.len() + 2, values.len() + 3);
         let from = match page {
             1 => String::new(),
@@ -68,7 +65,7 @@ impl PagedQuery<'_> {
             ),
         };
         let text = format!("{select} where {conditions} {from} {order} limit ${limited}");
-        let mut query = sqlx::query(AssertSqlSafe(text)).bind(self.bucket);
+        let mut query = query_rows::<T>(AssertSqlSafe(text)).bind(self.bucket);
         for value in values {
             query = query.bind(value);
         }
@@ -78,12 +75,11 @@ impl PagedQuery<'_> {
             query = query.bind((page - 1).saturating_mul(limit));
         }
 
-        Ok(query.fetch_all(connection).await?)
+        query.fetch_rows(connection).await
     }
 
     /// Returns the conditions, and the values of their parameters after the bucket, which is `$1`.
-    fn conditions(&self) -> (String, Vec<&str>) {
-        let table = self.table;
+    fn conditions(&self, table: &str) -> (String, Vec<&str>) {
         let mut conditions = format!("{table}.bucket = $1");
         let mut values = Vec::new();
         // Names of columns are constants of the callers; every value is a parameter.
@@ -96,9 +92,5 @@ impl PagedQuery<'_> {
 
         conditions += self.also;
         (conditions, values)
-    }
-
-    fn order(&self) -> String {
-        format!("order by {}.{} desc", self.table, self.id)
     }
 }

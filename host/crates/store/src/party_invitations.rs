@@ -1,10 +1,9 @@
 //! Invitations of parties. A row is in the bucket of the inviting organization; the party knows only its id.
 
 use crate::SqlConnection;
-use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row as _};
+use sqlx::Row as _;
 
-use super::row::RowColumns;
+use super::row::{query_locked, query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::{JoinedParty, PartyInvitation};
@@ -86,11 +85,10 @@ pub async fn get(
     connection: &mut SqlConnection,
     id: &InvitationId,
 ) -> Result<Option<PartyInvitation>, StoreError> {
-    let row = sqlx::query("select * from party_invitation where invitation_id = $1")
+    query_rows("select {columns} from party_invitation where invitation_id = $1")
         .bind(id.as_str())
         .fetch_optional(connection)
-        .await?;
-    row.map(|row| invitation(&row)).transpose()
+        .await
 }
 
 /// Returns an invitation with its row locked until the transaction ends.
@@ -98,16 +96,13 @@ pub async fn lock(
     tx: &mut WriteTransaction,
     id: &InvitationId,
 ) -> Result<Option<PartyInvitation>, StoreError> {
-    let text = format!(
-        "select * from party_invitation where invitation_id = $1 {}",
-        tx.dialect.for_update()
-    );
-    let row = sqlx::query(AssertSqlSafe(text))
-        .bind(id.as_str())
-        .fetch_optional(&mut **tx)
-        .await?;
-
-    row.map(|row| invitation(&row)).transpose()
+    query_locked(
+        tx,
+        "select {columns} from party_invitation where invitation_id = $1",
+    )
+    .bind(id.as_str())
+    .fetch_optional(&mut **tx)
+    .await
 }
 
 /// Records that the party has joined.
@@ -131,27 +126,21 @@ pub async fn set_joined(
     Ok(())
 }
 
-fn invitation(row: &AnyRow) -> Result<PartyInvitation, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "party_invitation",
-        id: "invitation_id",
-    };
-    // `set_joined` writes the three columns together.
-    let org = columns.optional_parsed("party_id", OrgId::parse)?;
-    let key = columns.optional_parsed("key_id", KeyId::parse)?;
-
-    let at = columns.optional_time("joined_at")?;
-    Ok(PartyInvitation {
-        id: columns.parsed("invitation_id", InvitationId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        name: columns.text("name")?,
-        email: columns.text("email")?,
-        created_at: columns.time("created_at")?,
-        expires_at: columns.time("expires_at")?,
-        joined: org
-            .zip(key)
-            .zip(at)
-            .map(|((org, key), at)| JoinedParty { org, key, at }),
-    })
+table_row! {
+    PartyInvitation of "party_invitation" by "invitation_id" also "party_id", "key_id", "joined_at" {
+        id: parsed("invitation_id", InvitationId::parse),
+        org: parsed("org_id", OrgId::parse),
+        name: text("name"),
+        email: text("email"),
+        created_at: time("created_at"),
+        expires_at: time("expires_at"),
+        // `set_joined` writes the three columns together.
+        joined: |row| {
+            let org = row.optional_parsed("party_id", OrgId::parse)?;
+            let key = row.optional_parsed("key_id", KeyId::parse)?;
+            let at = row.optional_time("joined_at")?;
+            let joined = org.zip(key).zip(at);
+            joined.map(|((org, key), at)| JoinedParty { org, key, at })
+        },
+    }
 }

@@ -1,10 +1,9 @@
 //! Keys of parties, and the nonces of the statements that they signed.
 
 use crate::SqlConnection;
-use sqlx::any::AnyRow;
 
 use super::envelopes::one_row;
-use super::row::{RowColumns, json_text};
+use super::row::{json_text, query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::{PartyKey, PartyKeyRequest};
@@ -42,13 +41,11 @@ pub async fn list(
 ) -> Result<Vec<PartyKey>, StoreError> {
     // A party that ever had a key has to sign: without the revoked
     // ones, a thief could revoke the key first and then act unsigned.
-    let rows =
-        sqlx::query("select * from party_key where bucket = $1 and org_id = $2 order by key_id")
-            .bind(org.bucket())
-            .bind(org.as_str())
-            .fetch_all(connection)
-            .await?;
-    rows.iter().map(key).collect()
+    query_rows("select {columns} from party_key where bucket = $1 and org_id = $2 order by key_id")
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .fetch_all(connection)
+        .await
 }
 
 /// # Errors
@@ -113,17 +110,15 @@ pub async fn requests(
     org: &OrgId,
     since: Timestamp,
 ) -> Result<Vec<PartyKeyRequest>, StoreError> {
-    let rows = sqlx::query(
-        "select * from party_key_request
+    query_rows(
+        "select {columns} from party_key_request
          where bucket = $1 and org_id = $2 and requested_at > $3 order by requested_at, passkey_id",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(since.to_string())
     .fetch_all(connection)
-    .await?;
-
-    rows.iter().map(key_request).collect()
+    .await
 }
 
 /// Deletes the request for a passkey.
@@ -180,35 +175,25 @@ pub async fn use_nonce(
     one_row(used.rows_affected())
 }
 
-fn key_request(row: &AnyRow) -> Result<PartyKeyRequest, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "party_key_request",
-        id: "passkey_id",
-    };
-    Ok(PartyKeyRequest {
-        passkey: columns.parsed("passkey_id", PasskeyId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        requested_by: columns.text("requested_by")?,
-        body: columns.json("body")?,
-        requested_at: columns.time("requested_at")?,
-    })
+table_row! {
+    PartyKeyRequest of "party_key_request" by "passkey_id" {
+        passkey: parsed("passkey_id", PasskeyId::parse),
+        org: parsed("org_id", OrgId::parse),
+        requested_by: text("requested_by"),
+        body: json("body"),
+        requested_at: time("requested_at"),
+    }
 }
 
-fn key(row: &AnyRow) -> Result<PartyKey, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "party_key",
-        id: "key_id",
-    };
-    Ok(PartyKey {
-        id: columns.parsed("key_id", PartyKeyId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        name: columns.optional_text("name")?,
-        public_key: columns.json("public_key")?,
-        created_at: columns.time("created_at")?,
-        created_by: columns.text("created_by")?,
-        registration: columns.json("registration")?,
-        revoked_at: columns.optional_time("revoked_at")?,
-    })
+table_row! {
+    PartyKey of "party_key" by "key_id" {
+        id: parsed("key_id", PartyKeyId::parse),
+        org: parsed("org_id", OrgId::parse),
+        name: optional_text("name"),
+        public_key: json("public_key"),
+        created_at: time("created_at"),
+        created_by: text("created_by"),
+        registration: json("registration"),
+        revoked_at: optional_time("revoked_at"),
+    }
 }

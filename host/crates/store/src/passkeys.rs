@@ -1,10 +1,9 @@
 //! Passkeys of users.
 
 use crate::SqlConnection;
-use sqlx::any::AnyRow;
 
 use super::envelopes::one_row;
-use super::row::RowColumns;
+use super::row::{query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{OrgId, PasskeyId, UserId};
@@ -37,18 +36,15 @@ pub async fn insert(tx: &mut WriteTransaction, passkey: &Passkey) -> Result<(), 
 
 /// Lists the passkeys of a user, oldest first.
 pub async fn list(connection: &mut SqlConnection, user: &User) -> Result<Vec<Passkey>, StoreError> {
-    sqlx::query(
-        "select * from passkey where bucket = $1 and org_id = $2 and user_id = $3
+    query_rows(
+        "select {columns} from passkey where bucket = $1 and org_id = $2 and user_id = $3
          order by passkey_id",
     )
     .bind(user.org.bucket())
     .bind(user.org.as_str())
     .bind(user.id.as_str())
     .fetch_all(connection)
-    .await?
-    .iter()
-    .map(passkey)
-    .collect()
+    .await
 }
 
 /// Returns the passkey with a credential, of any organization; who signs in knows only the credential.
@@ -56,12 +52,10 @@ pub async fn of_credential(
     connection: &mut SqlConnection,
     credential_id: &str,
 ) -> Result<Option<Passkey>, StoreError> {
-    sqlx::query("select * from passkey where credential_id = $1")
+    query_rows("select {columns} from passkey where credential_id = $1")
         .bind(credential_id)
         .fetch_optional(connection)
-        .await?
-        .map(|row| passkey(&row))
-        .transpose()
+        .await
 }
 
 /// Notes a use.
@@ -107,21 +101,16 @@ pub async fn delete(
     Ok(deleted.rows_affected())
 }
 
-fn passkey(row: &AnyRow) -> Result<Passkey, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "passkey",
-        id: "passkey_id",
-    };
-    Ok(Passkey {
-        id: columns.parsed("passkey_id", PasskeyId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        user: columns.parsed("user_id", UserId::parse)?,
-        credential_id: columns.text("credential_id")?,
-        public_key: columns.text("public_key")?,
-        name: columns.optional_text("name")?,
-        use_count: columns.number("use_count")?,
-        created_at: columns.time("created_at")?,
-        used_at: columns.optional_time("used_at")?,
-    })
+table_row! {
+    Passkey of "passkey" by "passkey_id" {
+        id: parsed("passkey_id", PasskeyId::parse),
+        org: parsed("org_id", OrgId::parse),
+        user: parsed("user_id", UserId::parse),
+        credential_id: text("credential_id"),
+        public_key: text("public_key"),
+        name: optional_text("name"),
+        use_count: number("use_count"),
+        created_at: time("created_at"),
+        used_at: optional_time("used_at"),
+    }
 }

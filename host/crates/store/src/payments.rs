@@ -3,7 +3,7 @@
 use crate::SqlConnection;
 
 use super::claims::RowClaim;
-use super::row::{OwnedEnvelope, RowColumns};
+use super::row::{OwnedEnvelope, query_rows, table_row};
 use super::{Store, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::Envelope;
@@ -65,15 +65,14 @@ pub async fn get(
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<EnvelopePayment>, StoreError> {
-    sqlx::query("select * from payment where bucket = $1 and envelope_id = $2 and org_id = $3")
-        .bind(org.bucket())
-        .bind(envelope.as_str())
-        .bind(org.as_str())
-        .fetch_optional(connection)
-        .await?
-        .as_ref()
-        .map(payment)
-        .transpose()
+    query_rows(
+        "select {columns} from payment where bucket = $1 and envelope_id = $2 and org_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(envelope.as_str())
+    .bind(org.as_str())
+    .fetch_optional(connection)
+    .await
 }
 
 /// Returns the payment with this id at a provider.
@@ -83,42 +82,36 @@ pub async fn by_intent(
     intent: &str,
 ) -> Result<Option<EnvelopePayment>, StoreError> {
     // A callback names the payment at its provider only, and ids of two instances may be equal.
-    sqlx::query("select * from payment where instance = $1 and intent_id = $2")
+    query_rows("select {columns} from payment where instance = $1 and intent_id = $2")
         .bind(instance)
         .bind(intent)
         .fetch_optional(connection)
-        .await?
-        .as_ref()
-        .map(payment)
-        .transpose()
+        .await
 }
 
-fn payment(row: &sqlx::any::AnyRow) -> Result<EnvelopePayment, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "payment",
-        id: "payment_id",
-    };
-
-    // Stored amounts are never negative.
-    let amount = |value: i64| u64::try_from(value).unwrap_or_default();
-    let instance = columns.optional_text("instance")?;
-    let intent = columns.optional_text("intent_id")?;
-    Ok(EnvelopePayment {
-        id: columns.parsed("payment_id", PaymentId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
-        asked: PaymentSettings {
-            amount_cents: amount(columns.number("amount_cents")?),
-            currency: columns.text("currency")?,
-            connected_account: columns.optional_text("connected_account")?,
-            platform_fee_cents: columns.optional_number("platform_fee_cents")?.map(amount),
-            payer: columns.text("payer")?,
+table_row! {
+    EnvelopePayment of "payment" by "payment_id"
+        also "amount_cents", "currency", "connected_account", "platform_fee_cents", "payer", "instance", "intent_id"
+    {
+        id: parsed("payment_id", PaymentId::parse),
+        org: parsed("org_id", OrgId::parse),
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+        asked: |row| PaymentSettings {
+            amount_cents: amount(row.number("amount_cents")?),
+            currency: row.text("currency")?,
+            connected_account: row.optional_text("connected_account")?,
+            platform_fee_cents: row.optional_number("platform_fee_cents")?.map(amount),
+            payer: row.text("payer")?,
         },
-        own: columns.flag("own")?,
-        begun: columns.number("begun")?,
-        intent: instance.zip(intent),
-    })
+        own: flag("own"),
+        begun: number("begun"),
+        intent: |row| row.optional_text("instance")?.zip(row.optional_text("intent_id")?),
+    }
+}
+
+/// Returns a stored amount, which is never negative.
+fn amount(cents: i64) -> u64 {
+    u64::try_from(cents).unwrap_or_default()
 }
 
 /// Records where the payment is collected, replacing an earlier provider intent. Returns false if a
@@ -188,18 +181,7 @@ pub async fn claim(
         condition: "intent_id is not null and paid_at is null and begun_at > $3",
         set: "looked_at = $4",
         texts: &[begun.to_string(), now.to_string()],
-        returning: "org_id, envelope_id, payment_id",
     };
 
-    let rows = due.take(store, since, limit).await?;
-    rows.iter()
-        .map(|row| {
-            let columns = RowColumns {
-                row,
-                table: "payment",
-                id: "payment_id",
-            };
-            columns.envelope()
-        })
-        .collect()
+    due.take(store, since, limit).await
 }

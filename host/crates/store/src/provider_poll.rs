@@ -4,7 +4,7 @@ use crate::SqlConnection;
 use sqlx::Row as _;
 
 use super::claims::RowClaim;
-use super::row::{OwnedEnvelope, RowColumns};
+use super::row::OwnedEnvelope;
 use super::{Store, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::Envelope;
@@ -25,20 +25,9 @@ pub async fn claim(
         condition: "status in ('sent', 'viewed') and provider_submission is not null",
         set: "looked_at = $3",
         texts: &[now.to_string()],
-        returning: "org_id, envelope_id",
     };
 
-    let rows = due.take(store, since, limit).await?;
-    rows.iter()
-        .map(|row| {
-            let columns = RowColumns {
-                row,
-                table: "envelope",
-                id: "envelope_id",
-            };
-            columns.envelope()
-        })
-        .collect()
+    due.take(store, since, limit).await
 }
 
 /// Returns the time of the last recorded poll.

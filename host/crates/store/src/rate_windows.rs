@@ -3,7 +3,7 @@
 use crate::SqlConnection;
 
 use super::StoreError;
-use super::row::RowColumns;
+use super::row::{query_rows, table_row};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::organization::ApiKeyRecord;
 
@@ -26,7 +26,7 @@ pub async fn lease(
 ) -> Result<SharedWindow, StoreError> {
     // One upsert, because nodes add their shares to the same row:
     // with a read before it, two could start the same window.
-    let row = sqlx::query(
+    query_rows(
         "insert into rate_window (bucket, key_id, org_id, started_at, leased)
          values ($1, $2, $3, $4, $5)
          on conflict (bucket, key_id) do update set
@@ -34,7 +34,7 @@ pub async fn lease(
                  else rate_window.leased + $5 end,
              started_at = case when rate_window.started_at <= $6 then $4
                  else rate_window.started_at end
-         returning key_id, started_at, leased",
+         returning {columns}",
     )
     .bind(key.org.bucket())
     .bind(key.id.as_str())
@@ -43,15 +43,12 @@ pub async fn lease(
     .bind(share)
     .bind(expired.to_string())
     .fetch_one(connection)
-    .await?;
+    .await
+}
 
-    let columns = RowColumns {
-        row: &row,
-        table: "rate_window",
-        id: "key_id",
-    };
-    Ok(SharedWindow {
-        started_at: columns.time("started_at")?,
-        leased: columns.number("leased")?,
-    })
+table_row! {
+    SharedWindow of "rate_window" by "key_id" also "key_id" {
+        started_at: time("started_at"),
+        leased: number("leased"),
+    }
 }

@@ -6,10 +6,9 @@ use std::time::Duration;
 use crate::SqlConnection;
 use bytes::Bytes;
 use sqlx::AssertSqlSafe;
-use sqlx::any::AnyRow;
 
 use super::outbox::placeholders;
-use super::row::RowColumns;
+use super::row::{query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{EnvelopeId, OrgId, RequestId};
@@ -115,8 +114,8 @@ pub async fn list(
     let (least, most) = search.statuses.unwrap_or((0, 999));
     // An empty text stands for no condition. The path is compared with `substr`,
     // because ids in it have underscores, which `like` takes for wildcards.
-    let rows = sqlx::query(
-        "select * from request_log
+    query_rows(
+        "select {columns} from request_log
          where bucket = $1 and org_id = $2 and request_id < $3
              and ($4 = '' or request_id = $4)
              and ($5 = '' or credential = $5)
@@ -139,29 +138,22 @@ pub async fn list(
     .bind(search.envelope.as_ref().map_or("", EnvelopeId::as_str))
     .bind(limit)
     .fetch_all(connection)
-    .await?;
-
-    rows.iter().map(request).collect()
+    .await
 }
 
-fn request(row: &AnyRow) -> Result<LoggedRequest, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "request_log",
-        id: "request_id",
-    };
-    Ok(LoggedRequest {
-        request_id: columns.parsed("request_id", RequestId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        at: columns.time("at")?,
-        method: columns.text("method")?,
-        route: columns.text("route")?,
-        path: columns.text("path")?,
-        status: columns.number("status")?,
-        credential: columns.optional_text("credential")?,
-        envelope_id: columns.optional_parsed("envelope_id", EnvelopeId::parse)?,
-        duration_ms: columns.number("duration_ms")?,
-        request: columns.optional_json("request")?,
-        answer: columns.optional_json("answer")?,
-    })
+table_row! {
+    LoggedRequest of "request_log" by "request_id" {
+        request_id: parsed("request_id", RequestId::parse),
+        org: parsed("org_id", OrgId::parse),
+        at: time("at"),
+        method: text("method"),
+        route: text("route"),
+        path: text("path"),
+        status: number("status"),
+        credential: optional_text("credential"),
+        envelope_id: optional_parsed("envelope_id", EnvelopeId::parse),
+        duration_ms: number("duration_ms"),
+        request: optional_json("request"),
+        answer: optional_json("answer"),
+    }
 }

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use crate::SqlConnection;
 use holdfast_handwriting::Handwriting;
 use serde::{Deserialize, Serialize};
-use sqlx::AssertSqlSafe;
-use sqlx::any::AnyRow;
 
-use super::row::{RowColumns, json_text};
+use super::row::{RowColumns, json_text, query_locked, query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::dates::DateFormat;
@@ -267,16 +265,14 @@ pub async fn template(
     org: &OrgId,
     id: i64,
 ) -> Result<Option<RoomTemplate>, StoreError> {
-    let row = sqlx::query(
-        "select * from room_template where bucket = $1 and org_id = $2 and template_id = $3",
+    query_rows(
+        "select {columns} from room_template where bucket = $1 and org_id = $2 and template_id = $3",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(id)
     .fetch_optional(connection)
-    .await?;
-
-    row.as_ref().map(room_template).transpose()
+    .await
 }
 
 pub async fn template_by_external_id(
@@ -284,36 +280,29 @@ pub async fn template_by_external_id(
     org: &OrgId,
     external_id: &str,
 ) -> Result<Option<RoomTemplate>, StoreError> {
-    let row = sqlx::query(
-        "select * from room_template where bucket = $1 and org_id = $2 and external_id = $3",
+    query_rows(
+        "select {columns} from room_template where bucket = $1 and org_id = $2 and external_id = $3",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(external_id)
     .fetch_optional(connection)
-    .await?;
-
-    row.as_ref().map(room_template).transpose()
+    .await
 }
 
-fn room_template(row: &AnyRow) -> Result<RoomTemplate, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "room_template",
-        id: "name",
-    };
-    Ok(RoomTemplate {
-        id: columns.number("template_id")?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        name: columns.text("name")?,
-        external_id: columns.optional_text("external_id")?,
-        document_key: columns.text("document_key")?,
-        document_sha256: columns.text("document_sha256")?,
-        roles: columns.json("roles")?,
-        fields: columns.json("fields")?,
-        created_at: columns.time("created_at")?,
-        archived_at: columns.optional_time("archived_at")?,
-    })
+table_row! {
+    RoomTemplate of "room_template" by "name" {
+        id: number("template_id"),
+        org: parsed("org_id", OrgId::parse),
+        name: text("name"),
+        external_id: optional_text("external_id"),
+        document_key: text("document_key"),
+        document_sha256: text("document_sha256"),
+        roles: json("roles"),
+        fields: json("fields"),
+        created_at: time("created_at"),
+        archived_at: optional_time("archived_at"),
+    }
 }
 
 pub async fn insert_submission(
@@ -348,16 +337,14 @@ pub async fn submission(
     org: &OrgId,
     id: i64,
 ) -> Result<Option<RoomSubmission>, StoreError> {
-    sqlx::query(
-        "select * from room_submission where bucket = $1 and org_id = $2 and submission_id = $3",
+    query_rows(
+        "select {columns} from room_submission where bucket = $1 and org_id = $2 and submission_id = $3",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(id)
     .fetch_optional(connection)
-    .await?
-    .map(|row| read_submission(&row))
-    .transpose()
+    .await
 }
 
 /// Returns a submission with its row locked, so that two signers who finish at the same moment see
@@ -367,18 +354,16 @@ pub async fn lock_submission(
     org: &OrgId,
     id: i64,
 ) -> Result<Option<RoomSubmission>, StoreError> {
-    let text = format!(
-        "select * from room_submission where bucket = $1 and org_id = $2 and submission_id = $3 {}",
-        tx.dialect.for_update()
-    );
-    sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
-        .bind(id)
-        .fetch_optional(&mut **tx)
-        .await?
-        .map(|row| read_submission(&row))
-        .transpose()
+    query_locked(
+        tx,
+        "select {columns} from room_submission
+         where bucket = $1 and org_id = $2 and submission_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id)
+    .fetch_optional(&mut **tx)
+    .await
 }
 
 /// Writes the mutable columns of a submission.
@@ -461,18 +446,15 @@ pub async fn submitters(
     org: &OrgId,
     submission: i64,
 ) -> Result<Vec<RoomSubmitter>, StoreError> {
-    sqlx::query(
-        "select * from room_submitter where bucket = $1 and org_id = $2 and submission_id = $3
+    query_rows(
+        "select {columns} from room_submitter where bucket = $1 and org_id = $2 and submission_id = $3
          order by position",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(submission)
     .fetch_all(connection)
-    .await?
-    .iter()
-    .map(read_submitter)
-    .collect()
+    .await
 }
 
 pub async fn submitter(
@@ -480,16 +462,14 @@ pub async fn submitter(
     org: &OrgId,
     id: i64,
 ) -> Result<Option<RoomSubmitter>, StoreError> {
-    sqlx::query(
-        "select * from room_submitter where bucket = $1 and org_id = $2 and submitter_id = $3",
+    query_rows(
+        "select {columns} from room_submitter where bucket = $1 and org_id = $2 and submitter_id = $3",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(id)
     .fetch_optional(connection)
-    .await?
-    .map(|row| read_submitter(&row))
-    .transpose()
+    .await
 }
 
 /// Returns the newest unarchived submission with this external id.
@@ -498,14 +478,14 @@ pub async fn submission_by_external_id(
     org: &OrgId,
     external_id: &str,
 ) -> Result<Option<RoomSubmission>, StoreError> {
-    sqlx::query(
+    query_rows(
         // The submitter first: without statistics about the tables, PostgreSQL would join all rows of
         // the bucket.
         "with found as materialized (
-             select submission_id from room_submitter
+             select submission_id as found_id from room_submitter
              where bucket = $1 and org_id = $2 and external_id = $3)
-         select s.* from found
-             join room_submission s on s.bucket = $1 and s.submission_id = found.submission_id
+         select {columns} from found
+             join room_submission s on s.bucket = $1 and s.submission_id = found.found_id
          where s.archived_at is null
          order by s.created_at desc limit 1",
     )
@@ -513,9 +493,7 @@ pub async fn submission_by_external_id(
     .bind(org.as_str())
     .bind(external_id)
     .fetch_optional(connection)
-    .await?
-    .map(|row| read_submission(&row))
-    .transpose()
+    .await
 }
 
 /// Writes the mutable columns of a submitter.
@@ -558,66 +536,60 @@ pub async fn update_submitter(
     Ok(())
 }
 
-fn read_submission(row: &AnyRow) -> Result<RoomSubmission, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "room_submission",
-        id: "name",
-    };
-    Ok(RoomSubmission {
-        id: columns.number("submission_id")?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        template: columns.number("template_id")?,
-        name: columns.text("name")?,
-        preserve_order: columns.flag("preserve_order")?,
-        document: columns.json("document_key")?,
-        fields: columns.json("fields")?,
-        date_format: columns.optional_parsed("date_format", DateFormat::parse)?,
-        signed: columns.optional_json("signed_key")?,
-        created_at: columns.time("created_at")?,
-        completed_at: columns.optional_time("completed_at")?,
-        archived_at: columns.optional_time("archived_at")?,
-    })
+table_row! {
+    RoomSubmission of "room_submission" by "name" {
+        id: number("submission_id"),
+        org: parsed("org_id", OrgId::parse),
+        template: number("template_id"),
+        name: text("name"),
+        preserve_order: flag("preserve_order"),
+        document: json("document_key"),
+        fields: json("fields"),
+        date_format: optional_parsed("date_format", DateFormat::parse),
+        signed: optional_json("signed_key"),
+        created_at: time("created_at"),
+        completed_at: optional_time("completed_at"),
+        archived_at: optional_time("archived_at"),
+    }
 }
 
-fn read_submitter(row: &AnyRow) -> Result<RoomSubmitter, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "room_submitter",
-        id: "slug",
-    };
-    Ok(RoomSubmitter {
-        id: columns.number("submitter_id")?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        submission: columns.number("submission_id")?,
-        position: columns.number("position")?,
+table_row! {
+    RoomSubmitter of "room_submitter" by "slug"
+        also "turn", "signature_style", "consent_version", "consent_locale", "consent_sha256", "consent_shown_at",
+            "consent_demonstrated"
+    {
+        id: number("submitter_id"),
+        org: parsed("org_id", OrgId::parse),
+        submission: number("submission_id"),
+        position: number("position"),
         // Rows of earlier releases have no turn.
-        turn: columns.optional_number("turn")?.map_or_else(
-            || columns.number("position").map(|position| position + 1),
-            Ok,
-        )?,
-        slug: columns.text("slug")?,
-        name: columns.text("name")?,
-        email: columns.text("email")?,
-        role: columns.text("role")?,
-        external_id: columns.optional_text("external_id")?,
-        values: columns.json("field_values")?,
-        prefilled: columns.optional_json("prefilled")?,
-        attachments: columns.optional_json("attachments")?.unwrap_or_default(),
-        signature_style: columns
-            .optional_text("signature_style")?
-            .and_then(|style| Handwriting::parse(&style)),
-        opened_at: columns.optional_time("opened_at")?,
-        started_at: columns.optional_time("started_at")?,
-        completed_at: columns.optional_time("completed_at")?,
-        consented_at: columns.optional_time("consented_at")?,
-        consent: consent(&columns)?,
-        shown_sha256: columns.optional_text("shown_sha256")?,
-        declined_at: columns.optional_time("declined_at")?,
-        decline_reason: columns.optional_text("decline_reason")?,
-        ip: columns.optional_text("ip")?,
-        user_agent: columns.optional_text("user_agent")?,
-    })
+        turn: |row| match row.optional_number("turn")? {
+            Some(turn) => turn,
+            None => row.number("position")? + 1,
+        },
+        slug: text("slug"),
+        name: text("name"),
+        email: text("email"),
+        role: text("role"),
+        external_id: optional_text("external_id"),
+        values: json("field_values"),
+        prefilled: optional_json("prefilled"),
+        attachments: optional_json("attachments").unwrap_or_default(),
+        signature_style: |row| {
+            let style = row.optional_text("signature_style")?;
+            style.and_then(|style| Handwriting::parse(&style))
+        },
+        opened_at: optional_time("opened_at"),
+        started_at: optional_time("started_at"),
+        completed_at: optional_time("completed_at"),
+        consented_at: optional_time("consented_at"),
+        consent: |row| consent(row)?,
+        shown_sha256: optional_text("shown_sha256"),
+        declined_at: optional_time("declined_at"),
+        decline_reason: optional_text("decline_reason"),
+        ip: optional_text("ip"),
+        user_agent: optional_text("user_agent"),
+    }
 }
 
 fn consent(columns: &RowColumns<'_>) -> Result<Option<GivenConsent>, StoreError> {

@@ -1,10 +1,13 @@
-//! Conversion of columns to domain values; errors name the inconsistent row.
+//! Rows of tables as values; errors name the inconsistent row.
+
+use std::marker::PhantomData;
 
 use serde::de::DeserializeOwned;
-use sqlx::Row as _;
-use sqlx::any::AnyRow;
+use sqlx::any::{Any, AnyArguments, AnyRow};
+use sqlx::query::Query;
+use sqlx::{AssertSqlSafe, Encode, Row as _, SqlSafeStr, Type};
 
-use super::StoreError;
+use super::{SqlConnection, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{KeptFile, StoredFile};
 use holdfast_domain::id::{EnvelopeId, OrgId};
@@ -16,15 +19,134 @@ pub struct OwnedEnvelope {
     pub envelope: EnvelopeId,
 }
 
-/// Row with the name of its table.
-pub(super) struct RowColumns<'r> {
-    pub row: &'r AnyRow,
-    pub table: &'static str,
+/// Value that a row of a table holds.
+pub(super) trait TableRow: Sized {
+    const TABLE: &'static str;
     /// Column that identifies the row in errors.
-    pub id: &'static str,
+    const ID: &'static str;
+    /// Columns that [`TableRow::read`] needs. In a statement, `{columns}` stands for them.
+    const COLUMNS: &'static str;
+
+    fn read(row: &RowColumns<'_>) -> Result<Self, StoreError>;
+
+    fn of_row(row: &AnyRow) -> Result<Self, StoreError> {
+        Self::read(&RowColumns::of(row, Self::TABLE, Self::ID))
+    }
 }
 
-impl RowColumns<'_> {
+/// Implements [`TableRow`] for a type, by its table and the column that identifies a row in errors.
+///
+/// A field is a method of [`RowColumns`] with its arguments, the first of which is the column. A field of several
+/// columns is a closure; `also` names those of them, and the identifying column, that no other field has.
+macro_rules! table_row {
+    (
+        $type:ident of $table:literal by $id:literal $(also $($also:literal),+)? {
+            $(
+                $field:ident:
+                    $($method:ident($column:literal $(, $argument:expr)?) $(.$then:ident())?)?
+                    $(|$row:ident| $value:expr)?
+            ),+ $(,)?
+        }
+    ) => {
+        impl $crate::row::TableRow for $type {
+            const TABLE: &'static str = $table;
+            const ID: &'static str = $id;
+            const COLUMNS: &'static str =
+                $crate::row::table_row!(@list $($($column)?)+ $($($also)+)?);
+
+            fn read(columns: &$crate::row::RowColumns<'_>) -> Result<Self, $crate::StoreError> {
+                Ok(Self {
+                    $(
+                        $field:
+                            $(columns.$method($column $(, $argument)?)? $(.$then())?)?
+                            $({ let $row = columns; $value })?
+                    ),+
+                })
+            }
+        }
+    };
+    (@list $first:literal $($next:literal)*) => { concat!($first $(, ", ", $next)*) };
+}
+
+pub(crate) use table_row;
+
+/// Query for rows of a table.
+pub(super) struct RowQuery<T> {
+    query: Query<'static, Any, AnyArguments>,
+    row: PhantomData<fn() -> T>,
+}
+
+/// Builds a query. `{columns}` in its text stands for the columns of the rows.
+pub(super) fn query_rows<T: TableRow>(text: impl SqlSafeStr) -> RowQuery<T> {
+    let text = text
+        .into_sql_str()
+        .as_str()
+        .replace("{columns}", T::COLUMNS);
+    RowQuery {
+        query: sqlx::query(AssertSqlSafe(text)),
+        row: PhantomData,
+    }
+}
+
+/// Like [`query_rows`], with the rows locked until the transaction ends.
+pub(super) fn query_locked<T: TableRow>(tx: &WriteTransaction, text: &'static str) -> RowQuery<T> {
+    query_rows(AssertSqlSafe(format!("{text} {}", tx.dialect.for_update())))
+}
+
+impl<T: TableRow> RowQuery<T> {
+    pub fn bind<'v, V: Encode<'v, Any> + Type<Any>>(self, value: V) -> Self {
+        Self {
+            query: self.query.bind(value),
+            ..self
+        }
+    }
+
+    pub async fn fetch_one(self, connection: &mut SqlConnection) -> Result<T, StoreError> {
+        T::of_row(&self.query.fetch_one(connection).await?)
+    }
+
+    pub async fn fetch_optional(
+        self,
+        connection: &mut SqlConnection,
+    ) -> Result<Option<T>, StoreError> {
+        let row = self.query.fetch_optional(connection).await?;
+        row.as_ref().map(T::of_row).transpose()
+    }
+
+    pub async fn fetch_all(self, connection: &mut SqlConnection) -> Result<Vec<T>, StoreError> {
+        let rows = self.fetch_rows(connection).await?;
+        rows.iter().map(T::of_row).collect()
+    }
+
+    /// Returns the rows themselves, for statements that select further columns.
+    pub async fn fetch_rows(
+        self,
+        connection: &mut SqlConnection,
+    ) -> Result<Vec<AnyRow>, StoreError> {
+        Ok(self.query.fetch_all(connection).await?)
+    }
+}
+
+table_row! {
+    OwnedEnvelope of "envelope" by "envelope_id" {
+        org: parsed("org_id", OrgId::parse),
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+    }
+}
+
+/// Row with the name of its table.
+pub(super) struct RowColumns<'r> {
+    row: &'r AnyRow,
+    table: &'static str,
+    /// Column that identifies the row in errors.
+    id: &'static str,
+}
+
+impl<'r> RowColumns<'r> {
+    pub fn of(row: &'r AnyRow, table: &'static str, id: &'static str) -> Self {
+        Self { row, table, id }
+    }
+
     pub fn text(&self, column: &str) -> Result<String, StoreError> {
         Ok(self.row.try_get(column)?)
     }
@@ -43,6 +165,10 @@ impl RowColumns<'_> {
 
     pub fn flag(&self, column: &str) -> Result<bool, StoreError> {
         Ok(self.number(column)? != 0)
+    }
+
+    pub fn optional_flag(&self, column: &str) -> Result<Option<bool>, StoreError> {
+        Ok(self.optional_number(column)?.map(|number| number != 0))
     }
 
     pub fn time(&self, column: &str) -> Result<Timestamp, StoreError> {
@@ -100,10 +226,7 @@ impl RowColumns<'_> {
 
     /// Returns the envelope that the row belongs to.
     pub fn envelope(&self) -> Result<OwnedEnvelope, StoreError> {
-        Ok(OwnedEnvelope {
-            org: self.parsed("org_id", OrgId::parse)?,
-            envelope: self.parsed("envelope_id", EnvelopeId::parse)?,
-        })
+        OwnedEnvelope::read(self)
     }
 
     fn inconsistent(&self, why: String) -> StoreError {

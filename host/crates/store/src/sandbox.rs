@@ -1,9 +1,8 @@
 //! Payments of the development sandbox.
 
 use crate::SqlConnection;
-use sqlx::any::AnyRow;
 
-use super::row::RowColumns;
+use super::row::{query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
@@ -46,16 +45,14 @@ pub async fn insert(
     .await?;
 
     // Reads back, because on a conflict the existing row counts and not the new one.
-    let row = sqlx::query(
-        "select * from sandbox_intent where bucket = $1 and org_id = $2 and payment_id = $3",
+    query_rows(
+        "select {columns} from sandbox_intent where bucket = $1 and org_id = $2 and payment_id = $3",
     )
     .bind(intent.org.bucket())
     .bind(intent.org.as_str())
     .bind(&intent.payment)
     .fetch_one(&mut **tx)
-    .await?;
-
-    read(&row)
+    .await
 }
 
 /// Returns the payment with this id.
@@ -65,14 +62,11 @@ pub async fn get(
     id: &str,
 ) -> Result<Option<SandboxIntent>, StoreError> {
     // The payer's page knows only the id, which contains the bucket.
-    sqlx::query("select * from sandbox_intent where bucket = $1 and intent_id = $2")
+    query_rows("select {columns} from sandbox_intent where bucket = $1 and intent_id = $2")
         .bind(bucket)
         .bind(id)
         .fetch_optional(connection)
-        .await?
-        .as_ref()
-        .map(read)
-        .transpose()
+        .await
 }
 
 /// Marks a payment as paid. Returns false if it was paid before.
@@ -93,18 +87,13 @@ pub async fn set_paid(
     Ok(changed == 1)
 }
 
-fn read(row: &AnyRow) -> Result<SandboxIntent, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "sandbox_intent",
-        id: "intent_id",
-    };
-    Ok(SandboxIntent {
-        id: columns.text("intent_id")?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        payment: columns.text("payment_id")?,
-        amount: columns.number("amount")?,
-        currency: columns.text("currency")?,
-        paid: columns.text("status")? == "paid",
-    })
+table_row! {
+    SandboxIntent of "sandbox_intent" by "intent_id" also "status" {
+        id: text("intent_id"),
+        org: parsed("org_id", OrgId::parse),
+        payment: text("payment_id"),
+        amount: number("amount"),
+        currency: text("currency"),
+        paid: |row| row.text("status")? == "paid",
+    }
 }

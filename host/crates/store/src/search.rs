@@ -2,12 +2,11 @@
 
 use crate::SqlConnection;
 use serde_json::Value;
-use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::StoreError;
 use super::dialect::SqlDialect;
-use super::row::{RowColumns, json_text};
+use super::row::{json_text, query_rows, table_row};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
     EnvelopeKind, EnvelopeStatus, OWN_METADATA, PaymentStatus, SecuredParty,
@@ -51,11 +50,6 @@ pub struct EnvelopeSearch {
     pub skip: i64,
 }
 
-/// Columns of a [`FoundEnvelope`].
-pub(super) const COLUMNS: &str =
-    "envelope_id, name, kind, status, customer_id, external_id, compliance_score,
-    created_at, updated_at, expires_at, secured_party";
-
 /// Envelope of a list or a search.
 pub struct FoundEnvelope {
     pub id: EnvelopeId,
@@ -86,15 +80,14 @@ pub async fn envelopes(
 
     let text = statement(&conditions.all, &search.statuses, search.skip);
     // Each part reads the skipped rows as well: all of them may be of one status.
-    let mut query = sqlx::query(AssertSqlSafe(text))
+    let mut query = query_rows(AssertSqlSafe(text))
         .bind(org.bucket())
         .bind(limit.saturating_add(search.skip));
     for value in conditions.values {
         query = query.bind(value);
     }
 
-    let rows = query.fetch_all(connection).await?;
-    rows.iter().map(found).collect()
+    query.fetch_all(connection).await
 }
 
 /// Returns the number of envelopes that fit, on all pages.
@@ -246,7 +239,7 @@ fn statement(conditions: &[String], statuses: &[EnvelopeStatus], skip: i64) -> S
     let part = |name: &str, more: &str| {
         format!(
             "select * from (
-                 select {COLUMNS} from envelope where bucket = $1 and {conditions}{more} order by envelope_id desc limit $2
+                 select {{columns}} from envelope where bucket = $1 and {conditions}{more} order by envelope_id desc limit $2
              ) {name}"
         )
     };
@@ -297,24 +290,18 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Reads a row with [`COLUMNS`].
-pub(super) fn found(row: &AnyRow) -> Result<FoundEnvelope, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "envelope",
-        id: "envelope_id",
-    };
-    Ok(FoundEnvelope {
-        id: columns.parsed("envelope_id", EnvelopeId::parse)?,
-        name: columns.text("name")?,
-        kind: columns.parsed("kind", EnvelopeKind::parse)?,
-        status: columns.parsed("status", EnvelopeStatus::parse)?,
-        customer: columns.parsed("customer_id", CustomerId::parse)?,
-        external_id: columns.optional_text("external_id")?,
-        compliance_score: columns.optional_number("compliance_score")?,
-        created_at: columns.time("created_at")?,
-        updated_at: columns.time("updated_at")?,
-        expires_at: columns.optional_time("expires_at")?,
-        secured_party: columns.optional_json("secured_party")?,
-    })
+table_row! {
+    FoundEnvelope of "envelope" by "envelope_id" {
+        id: parsed("envelope_id", EnvelopeId::parse),
+        name: text("name"),
+        kind: parsed("kind", EnvelopeKind::parse),
+        status: parsed("status", EnvelopeStatus::parse),
+        customer: parsed("customer_id", CustomerId::parse),
+        external_id: optional_text("external_id"),
+        compliance_score: optional_number("compliance_score"),
+        created_at: time("created_at"),
+        updated_at: time("updated_at"),
+        expires_at: optional_time("expires_at"),
+        secured_party: optional_json("secured_party"),
+    }
 }

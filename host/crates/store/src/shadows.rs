@@ -2,10 +2,8 @@
 
 use crate::SqlConnection;
 use serde_json::Value;
-use sqlx::Row as _;
-use sqlx::any::AnyRow;
 
-use super::row::{RowColumns, json_text};
+use super::row::{RowColumns, json_text, query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::Slot;
@@ -78,12 +76,9 @@ pub async fn end(
 /// Returns the running shadows of all organizations.
 pub async fn running(connection: &mut SqlConnection) -> Result<Vec<ShadowRun>, StoreError> {
     // Any node may answer a request that has to be compared, so each node runs all of them.
-    sqlx::query("select * from component_shadow where ended_at is null order by shadow_id")
+    query_rows("select {columns} from component_shadow where ended_at is null order by shadow_id")
         .fetch_all(connection)
-        .await?
-        .iter()
-        .map(shadow)
-        .collect()
+        .await
 }
 
 /// Returns the latest shadow of a slot.
@@ -93,17 +88,15 @@ pub async fn last(
     slot: Slot,
 ) -> Result<Option<ShadowRun>, StoreError> {
     // An ended one counts, so that its result can be read afterwards.
-    sqlx::query(
-        "select * from component_shadow where bucket = $1 and org_id = $2 and slot = $3
+    query_rows(
+        "select {columns} from component_shadow where bucket = $1 and org_id = $2 and slot = $3
          order by shadow_id desc limit 1",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(slot.as_str())
     .fetch_optional(connection)
-    .await?
-    .map(|row| shadow(&row))
-    .transpose()
+    .await
 }
 
 /// Adds to the shadow's counts.
@@ -174,7 +167,7 @@ pub async fn differences(
     limit: i64,
 ) -> Result<Vec<(String, String, Value, Value)>, StoreError> {
     sqlx::query(
-        "select * from component_difference
+        "select record_id, what, before_value, after_value from component_difference
          where bucket = $1 and shadow_id = $2 and org_id = $3
          order by at desc, record_id, what limit $4",
     )
@@ -186,11 +179,7 @@ pub async fn differences(
     .await?
     .iter()
     .map(|row| {
-        let columns = RowColumns {
-            row,
-            table: "component_difference",
-            id: "record_id",
-        };
+        let columns = RowColumns::of(row, "component_difference", "record_id");
         Ok((
             columns.text("record_id")?,
             columns.text("what")?,
@@ -201,26 +190,21 @@ pub async fn differences(
     .collect()
 }
 
-fn shadow(row: &AnyRow) -> Result<ShadowRun, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "component_shadow",
-        id: "shadow_id",
-    };
-    Ok(ShadowRun {
-        id: columns.parsed("shadow_id", ShadowId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        slot: columns.parsed("slot", Slot::parse)?,
-        component: columns.parsed("component_id", ComponentId::parse)?,
-        sha256: columns.text("sha256")?,
-        started_by: columns.text("started_by")?,
-        started_at: columns.time("started_at")?,
-        ended_at: columns.optional_time("ended_at")?,
-        counts: ShadowCounts {
-            compared: row.try_get("compared")?,
-            differing: row.try_get("differing")?,
-            failed: row.try_get("failed")?,
-            left_out: row.try_get("left_out")?,
+table_row! {
+    ShadowRun of "component_shadow" by "shadow_id" also "compared", "differing", "failed", "left_out" {
+        id: parsed("shadow_id", ShadowId::parse),
+        org: parsed("org_id", OrgId::parse),
+        slot: parsed("slot", Slot::parse),
+        component: parsed("component_id", ComponentId::parse),
+        sha256: text("sha256"),
+        started_by: text("started_by"),
+        started_at: time("started_at"),
+        ended_at: optional_time("ended_at"),
+        counts: |row| ShadowCounts {
+            compared: row.number("compared")?,
+            differing: row.number("differing")?,
+            failed: row.number("failed")?,
+            left_out: row.number("left_out")?,
         },
-    })
+    }
 }

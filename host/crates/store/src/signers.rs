@@ -1,10 +1,9 @@
 //! Signers, custodians and signing links.
 
 use crate::SqlConnection;
-use sqlx::any::AnyRow;
 
 use super::StoreError;
-use super::row::RowColumns;
+use super::row::{query_rows, table_row};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
     Custodian, CustodianStatus, Envelope, Recipient, RecipientKind, SignatureExecution, Signer,
@@ -83,8 +82,8 @@ pub async fn recipients(
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Vec<Recipient>, StoreError> {
-    let rows = sqlx::query(
-        "select * from signer where bucket = $1 and org_id = $2 and envelope_id = $3
+    query_rows(
+        "select {columns} from signer where bucket = $1 and org_id = $2 and envelope_id = $3
              and kind in ('cc', 'viewer')
          order by position",
     )
@@ -92,23 +91,16 @@ pub async fn recipients(
     .bind(org.as_str())
     .bind(envelope.as_str())
     .fetch_all(connection)
-    .await?;
+    .await
+}
 
-    rows.iter()
-        .map(|row| {
-            let columns = RowColumns {
-                row,
-                table: "signer",
-                id: "envelope_id",
-            };
-            Ok(Recipient {
-                position: columns.number("position")?,
-                name: columns.text("name")?,
-                email: columns.text("email")?,
-                kind: columns.parsed("kind", RecipientKind::parse)?,
-            })
-        })
-        .collect()
+table_row! {
+    Recipient of "signer" by "envelope_id" also "envelope_id" {
+        position: number("position"),
+        name: text("name"),
+        email: text("email"),
+        kind: parsed("kind", RecipientKind::parse),
+    }
 }
 
 /// Deletes the signers and the other recipients of an envelope that was not sent.
@@ -129,8 +121,8 @@ pub async fn list(
     envelope: &EnvelopeId,
 ) -> Result<Vec<Signer>, StoreError> {
     // Neither the rules nor the providers know of recipients who do not sign.
-    sqlx::query(
-        "select * from signer where bucket = $1 and org_id = $2 and envelope_id = $3
+    query_rows(
+        "select {columns} from signer where bucket = $1 and org_id = $2 and envelope_id = $3
              and kind not in ('cc', 'viewer')
          order by position",
     )
@@ -138,10 +130,7 @@ pub async fn list(
     .bind(org.as_str())
     .bind(envelope.as_str())
     .fetch_all(connection)
-    .await?
-    .iter()
-    .map(signer)
-    .collect()
+    .await
 }
 
 /// Writes the mutable columns of a signer.
@@ -207,29 +196,22 @@ pub async fn custodians(
     envelope: &EnvelopeId,
 ) -> Result<Vec<Custodian>, StoreError> {
     // The address makes the order stable for custodians of the same moment.
-    let rows = sqlx::query(
-        "select * from custodian where bucket = $1 and org_id = $2 and envelope_id = $3
+    query_rows(
+        "select {columns} from custodian where bucket = $1 and org_id = $2 and envelope_id = $3
          order by created_at, email",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(envelope.as_str())
     .fetch_all(connection)
-    .await?;
+    .await
+}
 
-    rows.iter()
-        .map(|row| {
-            let columns = RowColumns {
-                row,
-                table: "custodian",
-                id: "envelope_id",
-            };
-            Ok(Custodian {
-                email: columns.text("email")?,
-                status: columns.parsed("status", CustodianStatus::parse)?,
-            })
-        })
-        .collect()
+table_row! {
+    Custodian of "custodian" by "envelope_id" also "envelope_id" {
+        email: text("email"),
+        status: parsed("status", CustodianStatus::parse),
+    }
 }
 
 /// Adds a custodian; an existing one keeps its status.
@@ -346,75 +328,62 @@ pub async fn link(
     token: &LinkToken,
 ) -> Result<Option<LinkTarget>, StoreError> {
     // The token carries the bucket, because a link names no organization.
-    let row = sqlx::query("select * from signing_link where bucket = $1 and token_hash = $2")
+    query_rows("select {columns} from signing_link where bucket = $1 and token_hash = $2")
         .bind(token.bucket())
         .bind(token.hash().as_str())
         .fetch_optional(connection)
-        .await?;
-    row.map(|row| {
-        let columns = RowColumns {
-            row: &row,
-            table: "signing_link",
-            id: "envelope_id",
-        };
-        Ok(LinkTarget {
-            org: columns.parsed("org_id", OrgId::parse)?,
-            envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
-            position: columns.number("position")?,
-            expires_at: columns.time("expires_at")?,
-        })
-    })
-    .transpose()
+        .await
 }
 
-fn signer(row: &AnyRow) -> Result<Signer, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "signer",
-        id: "envelope_id",
-    };
-    let position = columns.number("position")?;
+table_row! {
+    LinkTarget of "signing_link" by "envelope_id" {
+        org: parsed("org_id", OrgId::parse),
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+        position: number("position"),
+        expires_at: time("expires_at"),
+    }
+}
 
-    // Rows of earlier releases have no id.
-    let id = match columns.optional_parsed("signer_id", SignerId::parse)? {
-        Some(id) => id,
-        None => SignerId::of_recorded(&columns.parsed("envelope_id", EnvelopeId::parse)?, position),
-    };
-
-    Ok(Signer {
-        id,
-        position,
-        name: columns.text("name")?,
-        email: columns.text("email")?,
-        role: columns.text("role")?,
-        kind: columns.parsed("kind", SignerKind::parse)?,
+table_row! {
+    Signer of "signer" by "envelope_id"
+        also "envelope_id", "signer_id", "turn", "locale", "noticed_at", "notice_failure"
+    {
+        // Rows of earlier releases have no id.
+        id: |row| match row.optional_parsed("signer_id", SignerId::parse)? {
+            Some(id) => id,
+            None => SignerId::of_recorded(
+                &row.parsed("envelope_id", EnvelopeId::parse)?,
+                row.number("position")?,
+            ),
+        },
+        position: number("position"),
+        name: text("name"),
+        email: text("email"),
+        role: text("role"),
+        kind: parsed("kind", SignerKind::parse),
         // Rows of earlier releases have no turn.
-        turn: columns.optional_number("turn")?.map_or_else(
-            || columns.number("position").map(|position| position + 1),
-            Ok,
-        )?,
-        access: columns.parsed("access", SignerAccess::parse)?,
-        passcode: columns.optional_text("passcode")?,
-        phone: columns.optional_text("phone")?,
-        notify_by: columns.parsed("notify_by", SignerChannel::parse)?,
-        status: columns.parsed("status", SignerStatus::parse)?,
-        provider_submitter: columns.optional_text("provider_submitter")?,
-        completed_at: columns.optional_time("completed_at")?,
-        execution: columns.optional_parsed("execution", SignatureExecution::parse)?,
-        decline_reason: columns.optional_text("decline_reason")?,
-        challenged: columns.flag("challenged")?,
-        locale: columns
-            .optional_text("locale")?
-            .and_then(|tag| Locale::parse(&tag)),
-        consumer: columns
-            .optional_number("consumer")?
-            .map(|number| number != 0),
-        notice: match columns.optional_time("noticed_at")? {
+        turn: |row| match row.optional_number("turn")? {
+            Some(turn) => turn,
+            None => row.number("position")? + 1,
+        },
+        access: parsed("access", SignerAccess::parse),
+        passcode: optional_text("passcode"),
+        phone: optional_text("phone"),
+        notify_by: parsed("notify_by", SignerChannel::parse),
+        status: parsed("status", SignerStatus::parse),
+        provider_submitter: optional_text("provider_submitter"),
+        completed_at: optional_time("completed_at"),
+        execution: optional_parsed("execution", SignatureExecution::parse),
+        decline_reason: optional_text("decline_reason"),
+        challenged: flag("challenged"),
+        locale: |row| row.optional_text("locale")?.and_then(|tag| Locale::parse(&tag)),
+        consumer: optional_flag("consumer"),
+        notice: |row| match row.optional_time("noticed_at")? {
             Some(at) => Some(SignerNotice {
                 at,
-                failure: columns.optional_text("notice_failure")?,
+                failure: row.optional_text("notice_failure")?,
             }),
             None => None,
         },
-    })
+    }
 }

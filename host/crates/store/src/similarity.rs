@@ -4,7 +4,7 @@
 use crate::SqlConnection;
 use sqlx::AssertSqlSafe;
 
-use super::row::{OwnedEnvelope, RowColumns};
+use super::row::{OwnedEnvelope, RowColumns, query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::ControlRecord;
@@ -42,17 +42,16 @@ pub async fn signature(
     connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<Option<Option<Signature>>, StoreError> {
-    let row = sqlx::query("select * from record_text where bucket = $1 and envelope_id = $2")
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
-        .fetch_optional(connection)
-        .await?;
+    let row = sqlx::query(
+        "select envelope_id, signature from record_text where bucket = $1 and envelope_id = $2",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .fetch_optional(connection)
+    .await?;
+
     row.map(|row| {
-        let columns = RowColumns {
-            row: &row,
-            table: "record_text",
-            id: "envelope_id",
-        };
+        let columns = RowColumns::of(&row, "record_text", "envelope_id");
         columns.optional_parsed("signature", Signature::parse)
     })
     .transpose()
@@ -141,11 +140,7 @@ pub async fn candidates(
 
     let mut found = Vec::new();
     for row in rows {
-        let columns = RowColumns {
-            row: &row,
-            table: "record_text",
-            id: "envelope_id",
-        };
+        let columns = RowColumns::of(&row, "record_text", "envelope_id");
         if let Some(signature) = columns.optional_parsed("signature", Signature::parse)? {
             found.push(Candidate {
                 record: columns.envelope()?,
@@ -190,27 +185,20 @@ pub async fn list(
     connection: &mut SqlConnection,
     record: &OwnedEnvelope,
 ) -> Result<Vec<FoundSimilar>, StoreError> {
-    let rows = sqlx::query(
-        "select * from record_similar where bucket = $1 and envelope_id = $2
+    query_rows(
+        "select {columns} from record_similar where bucket = $1 and envelope_id = $2
          order by percent desc, reference",
     )
     .bind(record.org.bucket())
     .bind(record.envelope.as_str())
     .fetch_all(connection)
-    .await?;
+    .await
+}
 
-    rows.iter()
-        .map(|row| {
-            let columns = RowColumns {
-                row,
-                table: "record_similar",
-                id: "envelope_id",
-            };
-            Ok(FoundSimilar {
-                reference: columns.parsed("reference", DisputeId::parse)?,
-                percent: columns.number("percent")?,
-                since: columns.time("since")?,
-            })
-        })
-        .collect()
+table_row! {
+    FoundSimilar of "record_similar" by "envelope_id" also "envelope_id" {
+        reference: parsed("reference", DisputeId::parse),
+        percent: number("percent"),
+        since: time("since"),
+    }
 }

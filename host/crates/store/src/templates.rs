@@ -2,11 +2,10 @@
 
 use crate::SqlConnection;
 use sqlx::AssertSqlSafe;
-use sqlx::any::AnyRow;
 
 use super::StoreError;
 use super::page::PagedQuery;
-use super::row::{RowColumns, json_text};
+use super::row::{json_text, query_rows, table_row};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::StoredFile;
 use holdfast_domain::field::Field;
@@ -68,14 +67,14 @@ pub async fn find(
     org: &OrgId,
     id: &TemplateId,
 ) -> Result<Option<Template>, StoreError> {
-    sqlx::query("select * from template where bucket = $1 and org_id = $2 and template_id = $3")
-        .bind(org.bucket())
-        .bind(org.as_str())
-        .bind(id.as_str())
-        .fetch_optional(connection)
-        .await?
-        .map(|row| template(&row))
-        .transpose()
+    query_rows(
+        "select {columns} from template where bucket = $1 and org_id = $2 and template_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .fetch_optional(connection)
+    .await
 }
 
 /// Returns the template made for this owner from this source.
@@ -84,8 +83,8 @@ pub async fn made_for(
     org: &OrgId,
     made_for: &MadeFor,
 ) -> Result<Option<Template>, StoreError> {
-    sqlx::query(
-        "select * from template where bucket = $1 and org_id = $2 and owner_id = $3
+    query_rows(
+        "select {columns} from template where bucket = $1 and org_id = $2 and owner_id = $3
              and source_key = $4 and deleted_at is null",
     )
     .bind(org.bucket())
@@ -93,9 +92,7 @@ pub async fn made_for(
     .bind(&made_for.owner)
     .bind(&made_for.source)
     .fetch_optional(connection)
-    .await?
-    .map(|row| template(&row))
-    .transpose()
+    .await
 }
 
 /// Returns a page of the library, newest first, and the total number.
@@ -106,9 +103,7 @@ pub async fn list(
     limit: i64,
 ) -> Result<(Vec<Template>, i64), StoreError> {
     let list = PagedQuery {
-        select: "select * from template",
-        table: "template",
-        id: "template_id",
+        select: "select {columns} from template",
         bucket: org.bucket(),
         wanted: &[
             ("org_id", Some(org.as_str())),
@@ -118,8 +113,7 @@ pub async fn list(
         also: " and deleted_at is null",
     };
 
-    let (rows, total) = list.page(connection, page, limit).await?;
-    Ok((rows.iter().map(template).collect::<Result<_, _>>()?, total))
+    list.page(connection, page, limit).await
 }
 
 /// Returns whether an envelope sent from the template is still out for signing.
@@ -155,22 +149,18 @@ pub async fn by_ids(
 
     let names: Vec<String> = (0..ids.len()).map(|n| format!("${}", n + 3)).collect();
     let text = format!(
-        "select * from template where bucket = $1 and org_id = $2 and template_id in ({})",
+        "select {{columns}} from template
+         where bucket = $1 and org_id = $2 and template_id in ({})",
         names.join(", ")
     );
-    let mut query = sqlx::query(AssertSqlSafe(text))
+    let mut query = query_rows(AssertSqlSafe(text))
         .bind(org.bucket())
         .bind(org.as_str());
     for id in ids {
         query = query.bind(id.as_str());
     }
 
-    query
-        .fetch_all(connection)
-        .await?
-        .iter()
-        .map(template)
-        .collect()
+    query.fetch_all(connection).await
 }
 
 /// Writes name and external id.
@@ -248,8 +238,8 @@ pub async fn last_documents(
     org: &OrgId,
     limit: i64,
 ) -> Result<Vec<(TemplateId, StoredFile)>, StoreError> {
-    let rows = sqlx::query(
-        "select * from template where bucket = $1 and org_id = $2 and document_key is not null
+    let templates: Vec<Template> = query_rows(
+        "select {columns} from template where bucket = $1 and org_id = $2 and document_key is not null
          order by template_id desc limit $3",
     )
     .bind(org.bucket())
@@ -258,13 +248,10 @@ pub async fn last_documents(
     .fetch_all(connection)
     .await?;
 
-    let mut found = Vec::new();
-    for row in &rows {
-        let template = template(row)?;
-        found.extend(template.document.map(|document| (template.id, document)));
-    }
-
-    Ok(found)
+    let with_documents = templates
+        .into_iter()
+        .filter_map(|template| Some((template.id, template.document?)));
+    Ok(with_documents.collect())
 }
 
 /// Replaces the fields, expecting those of `template` (compare-and-swap).
@@ -365,48 +352,41 @@ fn document_key(template: &Template) -> &str {
     document.map_or("", |document| document.key.as_str())
 }
 
-fn template(row: &AnyRow) -> Result<Template, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "template",
-        id: "template_id",
-    };
-    let document = match columns.optional_text("document_key")? {
-        None => None,
-        Some(key) => Some(StoredFile {
-            key,
-            sha256: columns.text("document_sha256")?,
-            size: columns.number("document_size")?,
-            content_type: "application/pdf".into(),
-        }),
-    };
-
-    Ok(Template {
-        id: columns.parsed("template_id", TemplateId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        name: columns.text("name")?,
-        external_id: columns.optional_text("external_id")?,
-        kba_required: columns.flag("kba_required")?,
-        provider_instance: columns.text("provider_instance")?,
-        provider_template: columns.optional_text("provider_template")?,
-        document,
-        repair: columns.optional_json("document_repair")?,
-        fields: columns.json("fields")?,
-        provider_stale: columns.flag("provider_stale")?,
-        origin: columns.parsed("origin", Origin::parse)?,
-        // A deleted template has no owner, and keeps its source.
-        made_for: match (
-            columns.optional_text("owner_id")?,
-            columns.optional_text("source_key")?,
-        ) {
-            (Some(owner), Some(source)) => Some(MadeFor { owner, source }),
-            _ => None,
+table_row! {
+    Template of "template" by "template_id"
+        also "document_key", "document_sha256", "document_size", "owner_id", "source_key"
+    {
+        id: parsed("template_id", TemplateId::parse),
+        org: parsed("org_id", OrgId::parse),
+        name: text("name"),
+        external_id: optional_text("external_id"),
+        kba_required: flag("kba_required"),
+        provider_instance: text("provider_instance"),
+        provider_template: optional_text("provider_template"),
+        document: |row| match row.optional_text("document_key")? {
+            None => None,
+            Some(key) => Some(StoredFile {
+                key,
+                sha256: row.text("document_sha256")?,
+                size: row.number("document_size")?,
+                content_type: "application/pdf".into(),
+            }),
         },
-        copied_content: columns.optional_text("source_content")?,
-        source_format: columns.parsed("source_format", SourceFormat::parse)?,
-        pricing_table: columns.flag("pricing_table")?,
-        created_at: columns.time("created_at")?,
-        updated_at: columns.time("updated_at")?,
-        deleted_at: columns.optional_time("deleted_at")?,
-    })
+        repair: optional_json("document_repair"),
+        fields: json("fields"),
+        provider_stale: flag("provider_stale"),
+        origin: parsed("origin", Origin::parse),
+        // A deleted template has no owner, and keeps its source.
+        made_for: |row| {
+            let owner = row.optional_text("owner_id")?;
+            let owned = owner.zip(row.optional_text("source_key")?);
+            owned.map(|(owner, source)| MadeFor { owner, source })
+        },
+        copied_content: optional_text("source_content"),
+        source_format: parsed("source_format", SourceFormat::parse),
+        pricing_table: flag("pricing_table"),
+        created_at: time("created_at"),
+        updated_at: time("updated_at"),
+        deleted_at: optional_time("deleted_at"),
+    }
 }

@@ -4,7 +4,7 @@ use crate::SqlConnection;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::dialect::SqlDialect;
-use super::row::{RowColumns, json_text};
+use super::row::{json_text, query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{EnvelopeId, MessageId, OrgId};
@@ -58,8 +58,8 @@ pub async fn list(
     search: &MessageSearch,
     limit: i64,
 ) -> Result<Vec<TestMessage>, StoreError> {
-    let rows = sqlx::query(
-        "select * from test_message
+    query_rows(
+        "select {columns} from test_message
          where bucket = $1 and org_id = $2 and message_id < $3
              and ($4 = '' or lower(sent_to) = $4)
              and ($5 = '' or envelope_id = $5)
@@ -73,29 +73,22 @@ pub async fn list(
     .bind(search.envelope.as_ref().map_or("", EnvelopeId::as_str))
     .bind(limit)
     .fetch_all(connection)
-    .await?;
+    .await
+}
 
-    rows.iter()
-        .map(|row| {
-            let columns = RowColumns {
-                row,
-                table: "test_message",
-                id: "message_id",
-            };
-            Ok(TestMessage {
-                id: columns.parsed("message_id", MessageId::parse)?,
-                org: org.clone(),
-                channel: columns.parsed("channel", MessageChannel::parse)?,
-                envelope: columns.optional_parsed("envelope_id", EnvelopeId::parse)?,
-                to: columns.text("sent_to")?,
-                subject: columns.optional_text("subject")?,
-                body: columns.text("body")?,
-                link: columns.optional_text("link")?,
-                attachments: columns.json("attachments")?,
-                at: columns.time("at")?,
-            })
-        })
-        .collect()
+table_row! {
+    TestMessage of "test_message" by "message_id" {
+        id: parsed("message_id", MessageId::parse),
+        org: parsed("org_id", OrgId::parse),
+        channel: parsed("channel", MessageChannel::parse),
+        envelope: optional_parsed("envelope_id", EnvelopeId::parse),
+        to: text("sent_to"),
+        subject: optional_text("subject"),
+        body: text("body"),
+        link: optional_text("link"),
+        attachments: json("attachments"),
+        at: time("at"),
+    }
 }
 
 /// Deletes the messages from before a time.

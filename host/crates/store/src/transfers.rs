@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 
 use crate::SqlConnection;
-use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::envelopes::one_row;
-use super::row::{RowColumns, json_text};
+use super::row::{json_text, query_locked, query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::ControlRecord;
@@ -74,11 +73,10 @@ pub async fn get(
     connection: &mut SqlConnection,
     id: &TransferId,
 ) -> Result<Option<Transfer>, StoreError> {
-    let row = sqlx::query("select * from control_transfer where transfer_id = $1")
+    query_rows("select {columns} from control_transfer where transfer_id = $1")
         .bind(id.as_str())
         .fetch_optional(connection)
-        .await?;
-    row.map(|row| transfer(&row)).transpose()
+        .await
 }
 
 /// Returns a transfer with its row locked until the transaction ends.
@@ -86,16 +84,13 @@ pub async fn lock(
     tx: &mut WriteTransaction,
     id: &TransferId,
 ) -> Result<Option<Transfer>, StoreError> {
-    let text = format!(
-        "select * from control_transfer where transfer_id = $1 {}",
-        tx.dialect.for_update()
-    );
-    let row = sqlx::query(AssertSqlSafe(text))
-        .bind(id.as_str())
-        .fetch_optional(&mut **tx)
-        .await?;
-
-    row.map(|row| transfer(&row)).transpose()
+    query_locked(
+        tx,
+        "select {columns} from control_transfer where transfer_id = $1",
+    )
+    .bind(id.as_str())
+    .fetch_optional(&mut **tx)
+    .await
 }
 
 /// Lists transfers in which an organization is seller or buyer, newest first.
@@ -106,12 +101,12 @@ pub async fn list(
     limit: i64,
 ) -> Result<Vec<Transfer>, StoreError> {
     // Each half ends by itself, so that both use their index.
-    let rows = sqlx::query(
-        "select * from (select * from control_transfer
+    query_rows(
+        "select {columns} from (select {columns} from control_transfer
              where bucket = $1 and org_id = $2 and transfer_id < $3
              order by transfer_id desc limit $4) as sold
          union
-         select * from (select * from control_transfer
+         select {columns} from (select {columns} from control_transfer
              where buyer_id = $2 and transfer_id < $3 and offered_at is not null
              order by transfer_id desc limit $4) as bought
          order by transfer_id desc limit $4",
@@ -122,9 +117,7 @@ pub async fn list(
     .bind(after.map_or("u", TransferId::as_str))
     .bind(limit)
     .fetch_all(connection)
-    .await?;
-
-    rows.iter().map(transfer).collect()
+    .await
 }
 
 /// Returns expired transfers that are not confirmed.
@@ -133,16 +126,14 @@ pub async fn overdue(
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<Transfer>, StoreError> {
-    let rows = sqlx::query(
-        "select * from control_transfer where state in ('proposing', 'proposed', 'accepting', 'accepted')
+    query_rows(
+        "select {columns} from control_transfer where state in ('proposing', 'proposed', 'accepting', 'accepted')
              and expires_at <= $1 order by expires_at limit $2",
     )
     .bind(now.to_string())
     .bind(limit)
     .fetch_all(connection)
-    .await?;
-
-    rows.iter().map(transfer).collect()
+    .await
 }
 
 /// Moves a transfer to another state.
@@ -189,36 +180,29 @@ pub async fn records(
     // Words of an enumeration, not of the caller.
     let states: Vec<String> = states.iter().map(|state| format!("'{state}'")).collect();
     let text = format!(
-        "select * from control_transfer_record
+        "select {{columns}} from control_transfer_record
          where bucket = $1 and transfer_id = $2 and envelope_id > $3 and state in ({})
          order by envelope_id limit $4",
         states.join(", ")
     );
-    let rows = sqlx::query(AssertSqlSafe(text))
+    query_rows(AssertSqlSafe(text))
         .bind(transfer.seller.bucket())
         .bind(transfer.id.as_str())
         .bind(after.map_or("", EnvelopeId::as_str))
         .bind(limit)
         .fetch_all(connection)
-        .await?;
+        .await
+}
 
-    rows.iter()
-        .map(|row| {
-            let columns = RowColumns {
-                row,
-                table: "control_transfer_record",
-                id: "envelope_id",
-            };
-            Ok(TransferRecord {
-                envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
-                state: columns.parsed("state", RecordState::parse)?,
-                document_hash: columns.optional_text("document_hash")?,
-                accepted: columns.flag("accepted")?,
-                code: columns.optional_text("code")?,
-                reason: columns.optional_text("reason")?,
-            })
-        })
-        .collect()
+table_row! {
+    TransferRecord of "control_transfer_record" by "envelope_id" {
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+        state: parsed("state", RecordState::parse),
+        document_hash: optional_text("document_hash"),
+        accepted: flag("accepted"),
+        code: optional_text("code"),
+        reason: optional_text("reason"),
+    }
 }
 
 /// Sets the states of a transfer's records.
@@ -286,31 +270,26 @@ pub async fn counts(
         .collect()
 }
 
-fn transfer(row: &AnyRow) -> Result<Transfer, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "control_transfer",
-        id: "transfer_id",
-    };
-    Ok(Transfer {
-        id: columns.parsed("transfer_id", TransferId::parse)?,
-        seller: columns.parsed("org_id", OrgId::parse)?,
-        buyer: columns.parsed("buyer_id", OrgId::parse)?,
-        state: columns.parsed("state", TransferState::parse)?,
-        atomic: columns.flag("atomic")?,
-        terms: columns.optional_text("terms")?,
-        price_reference: columns.optional_text("price_reference")?,
-        expires_at: columns.time("expires_at")?,
-        created_at: columns.time("created_at")?,
-        changed_at: columns.time("changed_at")?,
-        acting: columns.optional_parsed("acting_id", OrgId::parse)?,
-        actor: columns.text("actor")?,
-        offered_at: columns.optional_time("offered_at")?,
-        offered: columns.optional_json("offered")?,
-        receipt: columns.optional_json("receipt")?,
-        signed: columns.optional_json("signed")?,
-        seller_copy: columns.parsed("seller_copy", SellerCopy::parse)?,
-    })
+table_row! {
+    Transfer of "control_transfer" by "transfer_id" {
+        id: parsed("transfer_id", TransferId::parse),
+        seller: parsed("org_id", OrgId::parse),
+        buyer: parsed("buyer_id", OrgId::parse),
+        state: parsed("state", TransferState::parse),
+        atomic: flag("atomic"),
+        terms: optional_text("terms"),
+        price_reference: optional_text("price_reference"),
+        expires_at: time("expires_at"),
+        created_at: time("created_at"),
+        changed_at: time("changed_at"),
+        acting: optional_parsed("acting_id", OrgId::parse),
+        actor: text("actor"),
+        offered_at: optional_time("offered_at"),
+        offered: optional_json("offered"),
+        receipt: optional_json("receipt"),
+        signed: optional_json("signed"),
+        seller_copy: parsed("seller_copy", SellerCopy::parse),
+    }
 }
 
 /// Records that a party has sold a record.
@@ -359,25 +338,20 @@ pub async fn sold_by(
     party: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<SoldRecord>, StoreError> {
-    let row = sqlx::query("select * from control_sold where party_id = $1 and envelope_id = $2")
+    query_rows("select {columns} from control_sold where party_id = $1 and envelope_id = $2")
         .bind(party.as_str())
         .bind(envelope.as_str())
         .fetch_optional(connection)
-        .await?;
-    row.map(|row| {
-        let columns = RowColumns {
-            row: &row,
-            table: "control_sold",
-            id: "envelope_id",
-        };
-        Ok(SoldRecord {
-            org: columns.parsed("org_id", OrgId::parse)?,
-            envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
-            party: columns.parsed("party_id", OrgId::parse)?,
-            transfer: columns.parsed("transfer_id", TransferId::parse)?,
-            copy: columns.parsed("copy", SellerCopy::parse)?,
-            sold_at: columns.time("sold_at")?,
-        })
-    })
-    .transpose()
+        .await
+}
+
+table_row! {
+    SoldRecord of "control_sold" by "envelope_id" {
+        org: parsed("org_id", OrgId::parse),
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+        party: parsed("party_id", OrgId::parse),
+        transfer: parsed("transfer_id", TransferId::parse),
+        copy: parsed("copy", SellerCopy::parse),
+        sold_at: time("sold_at"),
+    }
 }

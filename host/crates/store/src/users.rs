@@ -1,10 +1,9 @@
 //! Users, their sign-in links and their sessions.
 
 use crate::SqlConnection;
-use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::row::RowColumns;
+use super::row::{query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{OrgId, SessionId, SignInId, UserId};
@@ -84,26 +83,21 @@ pub async fn get(
     org: &OrgId,
     id: &UserId,
 ) -> Result<Option<User>, StoreError> {
-    sqlx::query("select * from org_user where bucket = $1 and org_id = $2 and user_id = $3")
+    query_rows("select {columns} from org_user where bucket = $1 and org_id = $2 and user_id = $3")
         .bind(org.bucket())
         .bind(org.as_str())
         .bind(id.as_str())
         .fetch_optional(connection)
-        .await?
-        .map(|row| user(&row))
-        .transpose()
+        .await
 }
 
 /// Returns the users of an organization, oldest first.
 pub async fn list(connection: &mut SqlConnection, org: &OrgId) -> Result<Vec<User>, StoreError> {
-    sqlx::query("select * from org_user where bucket = $1 and org_id = $2 order by user_id")
+    query_rows("select {columns} from org_user where bucket = $1 and org_id = $2 order by user_id")
         .bind(org.bucket())
         .bind(org.as_str())
         .fetch_all(connection)
-        .await?
-        .iter()
-        .map(user)
-        .collect()
+        .await
 }
 
 /// Returns the user of an organization with an address.
@@ -112,14 +106,12 @@ pub async fn by_address(
     org: &OrgId,
     email: &str,
 ) -> Result<Option<User>, StoreError> {
-    sqlx::query("select * from org_user where bucket = $1 and org_id = $2 and email = $3")
+    query_rows("select {columns} from org_user where bucket = $1 and org_id = $2 and email = $3")
         .bind(org.bucket())
         .bind(org.as_str())
         .bind(email)
         .fetch_optional(connection)
-        .await?
-        .map(|row| user(&row))
-        .transpose()
+        .await
 }
 
 /// Returns the user of an organization with an account at an issuer.
@@ -130,8 +122,8 @@ pub async fn by_identity(
 ) -> Result<Option<User>, StoreError> {
     // Issuer and subject identify an account, because an issuer may give
     // an address to another person (OpenID Connect Core 1.0, section 5.7).
-    sqlx::query(
-        "select * from org_user
+    query_rows(
+        "select {columns} from org_user
          where bucket = $1 and org_id = $2 and issuer = $3 and subject = $4",
     )
     .bind(org.bucket())
@@ -139,9 +131,7 @@ pub async fn by_identity(
     .bind(&identity.issuer)
     .bind(&identity.subject)
     .fetch_optional(connection)
-    .await?
-    .map(|row| user(&row))
-    .transpose()
+    .await
 }
 
 /// Binds a user who has no account at an issuer yet to one. Returns whether it did.
@@ -172,13 +162,12 @@ pub async fn with_address(
     email: &str,
 ) -> Result<Vec<User>, StoreError> {
     // The sign-in page knows only the address, so all organizations are searched.
-    sqlx::query("select * from org_user where email = $1 and status <> 'ended' order by user_id")
-        .bind(email)
-        .fetch_all(connection)
-        .await?
-        .iter()
-        .map(user)
-        .collect()
+    query_rows(
+        "select {columns} from org_user where email = $1 and status <> 'ended' order by user_id",
+    )
+    .bind(email)
+    .fetch_all(connection)
+    .await
 }
 
 pub async fn insert_link(tx: &mut WriteTransaction, link: &SignInLink) -> Result<(), StoreError> {
@@ -205,12 +194,10 @@ pub async fn link(
     connection: &mut SqlConnection,
     id: &SignInId,
 ) -> Result<Option<SignInLink>, StoreError> {
-    sqlx::query("select * from sign_in_link where link_id = $1")
+    query_rows("select {columns} from sign_in_link where link_id = $1")
         .bind(id.as_str())
         .fetch_optional(connection)
-        .await?
-        .map(|row| sign_in_link(&row))
-        .transpose()
+        .await
 }
 
 /// Links of a user within a time.
@@ -250,8 +237,8 @@ pub async fn open_link(
     after: Timestamp,
     until: Timestamp,
 ) -> Result<Option<SignInLink>, StoreError> {
-    sqlx::query(
-        "select * from sign_in_link
+    query_rows(
+        "select {columns} from sign_in_link
          where bucket = $1 and org_id = $2 and user_id = $3 and used_at is null
              and expires_at > $4 and expires_at <= $5
          order by created_at desc limit 1",
@@ -262,9 +249,7 @@ pub async fn open_link(
     .bind(after.to_string())
     .bind(until.to_string())
     .fetch_optional(connection)
-    .await?
-    .map(|row| sign_in_link(&row))
-    .transpose()
+    .await
 }
 
 /// Mails that were asked for at the sign-in page within a time.
@@ -405,15 +390,16 @@ pub async fn session_of(
     secret: &LinkToken,
     now: Timestamp,
 ) -> Result<Option<(Session, User)>, StoreError> {
-    let row = sqlx::query(
-        "select * from user_session where bucket = $1 and secret_hash = $2 and expires_at > $3",
+    let session: Option<Session> = query_rows(
+        "select {columns} from user_session
+         where bucket = $1 and secret_hash = $2 and expires_at > $3",
     )
     .bind(secret.bucket())
     .bind(secret.hash().as_str())
     .bind(now.to_string())
     .fetch_optional(&mut *connection)
     .await?;
-    let Some(session) = row.map(|row| session(&row)).transpose()? else {
+    let Some(session) = session else {
         return Ok(None);
     };
 
@@ -430,8 +416,8 @@ pub async fn sessions(
     now: Timestamp,
     seen_after: Timestamp,
 ) -> Result<Vec<Session>, StoreError> {
-    sqlx::query(
-        "select * from user_session
+    query_rows(
+        "select {columns} from user_session
          where bucket = $1 and org_id = $2 and user_id = $3 and expires_at > $4 and seen_at > $5
          order by session_id desc",
     )
@@ -441,10 +427,7 @@ pub async fn sessions(
     .bind(now.to_string())
     .bind(seen_after.to_string())
     .fetch_all(connection)
-    .await?
-    .iter()
-    .map(session)
-    .collect()
+    .await
 }
 
 /// Notes that a session was used.
@@ -525,67 +508,53 @@ pub async fn forget(tx: &mut WriteTransaction, before: Timestamp) -> Result<(), 
     Ok(())
 }
 
-fn user(row: &AnyRow) -> Result<User, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "org_user",
-        id: "user_id",
-    };
-    let issuer = columns.optional_text("issuer")?;
-    let subject = columns.optional_text("subject")?;
-    // Users of earlier releases get an account with their next sign-in at the issuer.
-    let identity = issuer.zip(subject);
-
-    Ok(User {
-        id: columns.parsed("user_id", UserId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        email: columns.text("email")?,
-        role: columns.parsed("role", Role::parse)?,
-        status: columns.parsed("status", UserStatus::parse)?,
-        created_by: columns.text("created_by")?,
-        created_at: columns.time("created_at")?,
-        signed_in_at: columns.optional_time("signed_in_at")?,
-        identity: identity.map(|(issuer, subject)| IssuerIdentity { issuer, subject }),
-        proved_at: columns.optional_time("proved_at")?,
-    })
+table_row! {
+    User of "org_user" by "user_id" also "issuer", "subject" {
+        id: parsed("user_id", UserId::parse),
+        org: parsed("org_id", OrgId::parse),
+        email: text("email"),
+        role: parsed("role", Role::parse),
+        status: parsed("status", UserStatus::parse),
+        created_by: text("created_by"),
+        created_at: time("created_at"),
+        signed_in_at: optional_time("signed_in_at"),
+        // Users of earlier releases get an account with their next sign-in at the issuer.
+        identity: |row| {
+            let issuer = row.optional_text("issuer")?;
+            let account = issuer.zip(row.optional_text("subject")?);
+            account.map(|(issuer, subject)| IssuerIdentity { issuer, subject })
+        },
+        proved_at: optional_time("proved_at"),
+    }
 }
 
-fn sign_in_link(row: &AnyRow) -> Result<SignInLink, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "sign_in_link",
-        id: "link_id",
-    };
-    Ok(SignInLink {
-        id: columns.parsed("link_id", SignInId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        user: columns.parsed("user_id", UserId::parse)?,
-        created_at: columns.time("created_at")?,
-        expires_at: columns.time("expires_at")?,
-        used_at: columns.optional_time("used_at")?,
-        leads_to: columns.optional_text("leads_to")?,
-    })
+table_row! {
+    SignInLink of "sign_in_link" by "link_id" {
+        id: parsed("link_id", SignInId::parse),
+        org: parsed("org_id", OrgId::parse),
+        user: parsed("user_id", UserId::parse),
+        created_at: time("created_at"),
+        expires_at: time("expires_at"),
+        used_at: optional_time("used_at"),
+        leads_to: optional_text("leads_to"),
+    }
 }
 
-fn session(row: &AnyRow) -> Result<Session, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "user_session",
-        id: "session_id",
-    };
-    let created_at = columns.time("created_at")?;
-
-    Ok(Session {
-        id: columns.parsed("session_id", SessionId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        user: columns.parsed("user_id", UserId::parse)?,
-        created_at,
+table_row! {
+    Session of "user_session" by "session_id" also "confirmed_at" {
+        id: parsed("session_id", SessionId::parse),
+        org: parsed("org_id", OrgId::parse),
+        user: parsed("user_id", UserId::parse),
+        created_at: time("created_at"),
         // Sessions of earlier releases were confirmed by their sign-in only.
-        confirmed_at: columns.optional_time("confirmed_at")?.unwrap_or(created_at),
-        seen_at: columns.time("seen_at")?,
-        expires_at: columns.time("expires_at")?,
-        address: columns.optional_text("address")?,
-        browser: columns.optional_text("browser")?,
-        issuer: columns.optional_text("issuer")?,
-    })
+        confirmed_at: |row| match row.optional_time("confirmed_at")? {
+            Some(at) => at,
+            None => row.time("created_at")?,
+        },
+        seen_at: time("seen_at"),
+        expires_at: time("expires_at"),
+        address: optional_text("address"),
+        browser: optional_text("browser"),
+        issuer: optional_text("issuer"),
+    }
 }

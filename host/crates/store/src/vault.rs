@@ -229,7 +229,7 @@ pub async fn step(
     step: &str,
 ) -> Result<Option<Value>, StoreError> {
     let row = sqlx::query(
-        "select * from vault_step
+        "select envelope_id, result from vault_step
          where bucket = $1 and envelope_id = $2 and intent_id = $3 and step = $4",
     )
     .bind(envelope.org.bucket())
@@ -257,7 +257,7 @@ pub async fn record_step(
         "insert into vault_step (bucket, envelope_id, intent_id, step, org_id, result, recorded_at)
          values ($1, $2, $3, $4, $5, $6, $7)
          on conflict (bucket, envelope_id, intent_id, step) do update set step = excluded.step
-         returning *",
+         returning envelope_id, result",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -301,7 +301,7 @@ pub async fn checkpoint(
 ) -> Result<Option<String>, StoreError> {
     // Before the intent is finished there is no certificate.
     let row = sqlx::query(
-        "select * from vault_intent
+        "select envelope_id, checkpoint from vault_intent
          where bucket = $1 and envelope_id = $2 and finished_at is not null",
     )
     .bind(org.bucket())
@@ -321,7 +321,7 @@ pub async fn source(
     fetch: &str,
 ) -> Result<Option<StoredFile>, StoreError> {
     let row = sqlx::query(
-        "select s.* from vault_step s join vault_intent i
+        "select s.envelope_id, s.result from vault_step s join vault_intent i
              on s.bucket = i.bucket and s.envelope_id = i.envelope_id and s.intent_id = i.intent_id
          where s.bucket = $1 and s.envelope_id = $2 and s.step = $3 and i.finished_at is not null",
     )
@@ -338,31 +338,28 @@ pub async fn source(
 }
 
 fn step_columns(row: &AnyRow) -> RowColumns<'_> {
-    RowColumns {
-        row,
-        table: "vault_step",
-        id: "envelope_id",
-    }
+    RowColumns::of(row, "vault_step", "envelope_id")
 }
 
 async fn select_intent(
     connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<Option<AnyRow>, StoreError> {
-    let row = sqlx::query("select * from vault_intent where bucket = $1 and envelope_id = $2")
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
-        .fetch_optional(connection)
-        .await?;
+    let row = sqlx::query(
+        "select envelope_id, intent_id, trigger_name, requested_by, frozen_at, issuer,
+             ledger_sequence, checkpoint, wording, failed_step, last_error, failed_at, failures
+         from vault_intent where bucket = $1 and envelope_id = $2",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .fetch_optional(connection)
+    .await?;
+
     Ok(row)
 }
 
 fn intent_columns(row: &AnyRow) -> RowColumns<'_> {
-    RowColumns {
-        row,
-        table: "vault_intent",
-        id: "envelope_id",
-    }
+    RowColumns::of(row, "vault_intent", "envelope_id")
 }
 
 /// Records the facts from which a certificate was made, and the evaluation in it.

@@ -2,10 +2,9 @@
 //! others know only its id.
 
 use crate::SqlConnection;
-use sqlx::any::AnyRow;
 
 use super::envelopes::one_row;
-use super::row::RowColumns;
+use super::row::{query_rows, table_row};
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::{ControlRecord, HandedCopy, View, ViewAccess};
@@ -38,11 +37,10 @@ pub async fn insert(tx: &mut WriteTransaction, view: &View) -> Result<(), StoreE
 
 /// Returns a view of any organization.
 pub async fn get(connection: &mut SqlConnection, id: &ViewId) -> Result<Option<View>, StoreError> {
-    let row = sqlx::query("select * from control_view where view_id = $1")
+    query_rows("select {columns} from control_view where view_id = $1")
         .bind(id.as_str())
         .fetch_optional(connection)
-        .await?;
-    row.map(|row| view(&row)).transpose()
+        .await
 }
 
 /// Lists the views that the present controller of a record has granted, newest first.
@@ -51,17 +49,15 @@ pub async fn list(
     record: &ControlRecord,
 ) -> Result<Vec<View>, StoreError> {
     // The present controller does not see the views that earlier controllers granted.
-    let rows = sqlx::query(
-        "select * from control_view where bucket = $1 and envelope_id = $2 and controller_id = $3
+    query_rows(
+        "select {columns} from control_view where bucket = $1 and envelope_id = $2 and controller_id = $3
          order by view_id desc",
     )
     .bind(record.org.bucket())
     .bind(record.envelope.as_str())
     .bind(record.controller.as_str())
     .fetch_all(connection)
-    .await?;
-
-    rows.iter().map(view).collect()
+    .await
 }
 
 /// # Errors
@@ -100,27 +96,22 @@ pub async fn opened(
     Ok(())
 }
 
-fn view(row: &AnyRow) -> Result<View, StoreError> {
-    let columns = RowColumns {
-        row,
-        table: "control_view",
-        id: "view_id",
-    };
-    Ok(View {
-        id: columns.parsed("view_id", ViewId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
-        controller: columns.parsed("controller_id", OrgId::parse)?,
-        controlled_since: columns.time("controlled_since")?,
-        name: columns.text("name")?,
-        email: columns.text("email")?,
-        access: columns.parsed("access", ViewAccess::parse)?,
-        purpose: columns.optional_text("purpose")?,
-        created_at: columns.time("created_at")?,
-        expires_at: columns.time("expires_at")?,
-        revoked_at: columns.optional_time("revoked_at")?,
-        opened_at: columns.optional_time("opened_at")?,
-    })
+table_row! {
+    View of "control_view" by "view_id" {
+        id: parsed("view_id", ViewId::parse),
+        org: parsed("org_id", OrgId::parse),
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+        controller: parsed("controller_id", OrgId::parse),
+        controlled_since: time("controlled_since"),
+        name: text("name"),
+        email: text("email"),
+        access: parsed("access", ViewAccess::parse),
+        purpose: optional_text("purpose"),
+        created_at: time("created_at"),
+        expires_at: time("expires_at"),
+        revoked_at: optional_time("revoked_at"),
+        opened_at: optional_time("opened_at"),
+    }
 }
 
 /// Records a watermarked copy.
@@ -151,26 +142,21 @@ pub async fn copy(
     connection: &mut SqlConnection,
     id: &CopyId,
 ) -> Result<Option<HandedCopy>, StoreError> {
-    let row = sqlx::query("select * from control_copy where copy_id = $1")
+    query_rows("select {columns} from control_copy where copy_id = $1")
         .bind(id.as_str())
         .fetch_optional(connection)
-        .await?;
-    row.map(|row| {
-        let columns = RowColumns {
-            row: &row,
-            table: "control_copy",
-            id: "copy_id",
-        };
-        Ok(HandedCopy {
-            id: columns.parsed("copy_id", CopyId::parse)?,
-            org: columns.parsed("org_id", OrgId::parse)?,
-            envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
-            party: columns.parsed("party_id", OrgId::parse)?,
-            holder: columns.text("holder")?,
-            view: columns.optional_parsed("view_id", ViewId::parse)?,
-            purpose: columns.text("purpose")?,
-            made_at: columns.time("made_at")?,
-        })
-    })
-    .transpose()
+        .await
+}
+
+table_row! {
+    HandedCopy of "control_copy" by "copy_id" {
+        id: parsed("copy_id", CopyId::parse),
+        org: parsed("org_id", OrgId::parse),
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+        party: parsed("party_id", OrgId::parse),
+        holder: text("holder"),
+        view: optional_parsed("view_id", ViewId::parse),
+        purpose: text("purpose"),
+        made_at: time("made_at"),
+    }
 }

@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::SqlConnection;
 use serde_json::{Value, json};
-use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::row::{RowColumns, json_text};
+use super::row::{RowColumns, TableRow, json_text, query_rows, table_row};
 use super::{SqlDialect, Store, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{EndpointId, KeyId, OrgId};
@@ -20,6 +19,13 @@ use holdfast_domain::webhook::{
 pub struct OwnedEndpoint {
     pub org: OrgId,
     pub endpoint: EndpointId,
+}
+
+table_row! {
+    OwnedEndpoint of "webhook_endpoint" by "endpoint_id" {
+        org: parsed("org_id", OrgId::parse),
+        endpoint: parsed("endpoint_id", EndpointId::parse),
+    }
 }
 
 impl OwnedEndpoint {
@@ -82,17 +88,15 @@ async fn find(
     lock: &str,
 ) -> Result<Option<Endpoint>, StoreError> {
     let text = format!(
-        "select * from webhook_endpoint
+        "select {{columns}} from webhook_endpoint
          where bucket = $1 and org_id = $2 and endpoint_id = $3 and deleted_at is null {lock}"
     );
-    sqlx::query(AssertSqlSafe(text))
+    query_rows(AssertSqlSafe(text))
         .bind(org.bucket())
         .bind(org.as_str())
         .bind(id.as_str())
         .fetch_optional(connection)
-        .await?
-        .map(|row| endpoint(&row))
-        .transpose()
+        .await
 }
 
 /// Returns whether the endpoint exists or existed before its deletion.
@@ -121,8 +125,8 @@ pub async fn list(
     org: &OrgId,
     key: Option<&KeyId>,
 ) -> Result<Vec<Endpoint>, StoreError> {
-    sqlx::query(
-        "select * from webhook_endpoint
+    query_rows(
+        "select {columns} from webhook_endpoint
          where bucket = $1 and org_id = $2 and deleted_at is null
              and ($3 = '' or partner_key_id = $3)
          order by endpoint_id",
@@ -131,10 +135,7 @@ pub async fn list(
     .bind(org.as_str())
     .bind(key.map_or("", KeyId::as_str))
     .fetch_all(connection)
-    .await?
-    .iter()
-    .map(endpoint)
-    .collect()
+    .await
 }
 
 /// Writes the mutable columns of an endpoint. The caller must hold its row lock.
@@ -209,8 +210,8 @@ pub async fn with_work(
     limit: i64,
 ) -> Result<Vec<OwnedEndpoint>, StoreError> {
     // A plain read: `take` decides which node gets an endpoint.
-    sqlx::query(
-        "select e.org_id, e.endpoint_id from webhook_endpoint e
+    query_rows(
+        "select {columns} from webhook_endpoint e
          where e.is_active = 1 and (e.lease_until is null or e.lease_until <= $1)
              and (e.paused_until is null or e.paused_until <= $1)
              and exists (
@@ -223,16 +224,7 @@ pub async fn with_work(
     .bind(now.to_string())
     .bind(limit)
     .fetch_all(connection)
-    .await?
-    .iter()
-    .map(|row| {
-        let columns = columns(row);
-        Ok(OwnedEndpoint {
-            org: columns.parsed("org_id", OrgId::parse)?,
-            endpoint: columns.parsed("endpoint_id", EndpointId::parse)?,
-        })
-    })
-    .collect()
+    .await
 }
 
 /// Leases an endpoint to `holder` until `until`. Returns
@@ -246,22 +238,23 @@ pub async fn take(
 ) -> Result<Option<EndpointLease>, StoreError> {
     // Apart from requests: a burst of them must not delay deliveries.
     let mut tx = store.begin_apart().await?;
-    let row = sqlx::query(
+    let rows = query_rows::<EndpointLease>(
         "update webhook_endpoint set holder = $3, lease_until = $5, lease_epoch = lease_epoch + 1
          where bucket = $1 and endpoint_id = $2 and is_active = 1
              and (lease_until is null or lease_until <= $4)
-         returning *",
+         returning {columns}",
     )
     .bind(wanted.org.bucket())
     .bind(wanted.endpoint.as_str())
     .bind(holder)
     .bind(now.to_string())
     .bind(until.to_string())
-    .fetch_optional(&mut *tx)
+    .fetch_rows(&mut *tx)
     .await?;
 
+    // Also the lease of an endpoint that cannot be read.
     tx.commit().await?;
-    row.map(|row| held(&row)).transpose()
+    rows.first().map(EndpointLease::of_row).transpose()
 }
 
 /// Extends all leases of `holder` to `until`, and
@@ -290,18 +283,18 @@ pub async fn renew(
          )
          update webhook_endpoint set lease_until = $3
          where bucket = $4 and endpoint_id in (select endpoint_id from held)
-         returning *",
+         returning {{columns}}",
         store.dialect().for_update()
     );
 
     let mut rows = Vec::new();
     for bucket in buckets {
-        let of_bucket = sqlx::query(AssertSqlSafe(text.clone()))
+        let of_bucket = query_rows::<EndpointLease>(AssertSqlSafe(text.clone()))
             .bind(holder)
             .bind(now.to_string())
             .bind(until.to_string())
             .bind(bucket)
-            .fetch_all(&mut *tx)
+            .fetch_rows(&mut *tx)
             .await?;
         rows.extend(of_bucket);
     }
@@ -309,7 +302,7 @@ pub async fn renew(
     tx.commit().await?;
 
     // An unreadable endpoint must not cost the others their lease.
-    let readable = |row: &AnyRow| match held(row) {
+    let readable = |row| match EndpointLease::of_row(row) {
         Ok(held) => Some(held),
         Err(error) => {
             tracing::error!(%error, "webhook endpoint cannot be read, its lease is not used");
@@ -441,49 +434,49 @@ pub async fn counts(connection: &mut SqlConnection) -> Result<EndpointCounts, St
     })
 }
 
-fn columns(row: &AnyRow) -> RowColumns<'_> {
-    RowColumns {
-        row,
-        table: "webhook_endpoint",
-        id: "endpoint_id",
+impl TableRow for EndpointLease {
+    const TABLE: &'static str = Endpoint::TABLE;
+    const ID: &'static str = Endpoint::ID;
+    const COLUMNS: &'static str = Endpoint::COLUMNS;
+
+    fn read(row: &RowColumns<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
+            endpoint: Endpoint::read(row)?,
+            epoch: row.number("lease_epoch")?,
+        })
     }
 }
 
-fn held(row: &AnyRow) -> Result<EndpointLease, StoreError> {
-    Ok(EndpointLease {
-        endpoint: endpoint(row)?,
-        epoch: columns(row).number("lease_epoch")?,
-    })
-}
-
-fn endpoint(row: &AnyRow) -> Result<Endpoint, StoreError> {
-    let columns = columns(row);
-    // A previous secret counts only with the end of its grace period.
-    let previous = columns.optional_text("previous_secret")?;
-    let until = columns.optional_time("grace_expires_at")?;
-    let reason = columns.optional_parsed("disabled_reason", DisableReason::parse)?;
-    Ok(Endpoint {
-        id: columns.parsed("endpoint_id", EndpointId::parse)?,
-        org: columns.parsed("org_id", OrgId::parse)?,
-        url: columns.text("url")?,
-        description: columns.optional_text("description")?,
-        selectors: columns.json("events")?,
-        is_active: columns.flag("is_active")?,
-        key: columns.optional_parsed("partner_key_id", KeyId::parse)?,
-        legacy: columns.flag("legacy")?,
-        secret: columns.optional_text("secret")?.map(EncryptedSecret::kept),
-        previous: previous.zip(until).map(|(secret, until)| PreviousSecret {
-            secret: EncryptedSecret::kept(secret),
-            until,
-        }),
-        created_by: columns.text("created_by")?,
-        created_at: columns.time("created_at")?,
-        updated_at: columns.time("updated_at")?,
-        health: EndpointHealth {
-            failing_since: columns.optional_time("failing_since")?,
-            warned_at: columns.optional_time("warned_at")?,
-            paused_until: columns.optional_time("paused_until")?,
-            disabled: reason.zip(columns.optional_time("disabled_at")?),
+table_row! {
+    Endpoint of "webhook_endpoint" by "endpoint_id"
+        also "lease_epoch", "secret", "previous_secret", "grace_expires_at", "failing_since", "warned_at",
+            "paused_until", "disabled_reason", "disabled_at"
+    {
+        id: parsed("endpoint_id", EndpointId::parse),
+        org: parsed("org_id", OrgId::parse),
+        url: text("url"),
+        description: optional_text("description"),
+        selectors: json("events"),
+        is_active: flag("is_active"),
+        key: optional_parsed("partner_key_id", KeyId::parse),
+        legacy: flag("legacy"),
+        secret: |row| row.optional_text("secret")?.map(EncryptedSecret::kept),
+        // A previous secret counts only with the end of its grace period.
+        previous: |row| {
+            let secret = row.optional_text("previous_secret")?.map(EncryptedSecret::kept);
+            let previous = secret.zip(row.optional_time("grace_expires_at")?);
+            previous.map(|(secret, until)| PreviousSecret { secret, until })
         },
-    })
+        created_by: text("created_by"),
+        created_at: time("created_at"),
+        updated_at: time("updated_at"),
+        health: |row| EndpointHealth {
+            failing_since: row.optional_time("failing_since")?,
+            warned_at: row.optional_time("warned_at")?,
+            paused_until: row.optional_time("paused_until")?,
+            disabled: row
+                .optional_parsed("disabled_reason", DisableReason::parse)?
+                .zip(row.optional_time("disabled_at")?),
+        },
+    }
 }
