@@ -167,10 +167,7 @@ impl SqliteConnection {
         most: usize,
     ) -> sqlx::Result<SqliteAnswer> {
         let Some(arguments) = arguments else {
-            let connection = self
-                .connection
-                .get_mut()
-                .unwrap_or_else(PoisonError::into_inner);
+            let connection = unlocked(&mut self.connection);
             return timed(sql, &AtomicU64::new(UNKNOWN), || script(connection, sql));
         };
 
@@ -188,10 +185,7 @@ impl SqliteConnection {
         most: usize,
         time: Arc<AtomicU64>,
     ) -> sqlx::Result<SqliteAnswer> {
-        let connection = self
-            .connection
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let connection = unlocked(&mut self.connection);
         let mut statement = connection.prepare_cached(sql).map_err(failure)?;
 
         if !self.statements.contains_key(sql) {
@@ -230,10 +224,7 @@ impl SqliteConnection {
 
     /// Begins a transaction that writes. Returns false while another process writes.
     pub fn begin(&mut self, statement: &str) -> sqlx::Result<bool> {
-        let connection = self
-            .connection
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let connection = unlocked(&mut self.connection);
         connection.busy_timeout(Duration::ZERO).map_err(failure)?;
         let begun = connection.execute_batch(statement);
         connection.busy_timeout(BUSY).map_err(failure)?;
@@ -249,10 +240,7 @@ impl SqliteConnection {
     }
 
     pub fn commit(&mut self) -> sqlx::Result<()> {
-        let connection = self
-            .connection
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let connection = unlocked(&mut self.connection);
         let committed = timed("commit", &self.commit, || {
             connection.execute_batch("commit")
         });
@@ -260,10 +248,7 @@ impl SqliteConnection {
     }
 
     pub fn rollback(&mut self) -> sqlx::Result<()> {
-        let connection = self
-            .connection
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let connection = unlocked(&mut self.connection);
         // SQLite ends a transaction by itself after some errors, such as a full disk.
         if connection.is_autocommit() {
             return Ok(());
@@ -272,12 +257,12 @@ impl SqliteConnection {
     }
 
     pub fn is_in_transaction(&mut self) -> bool {
-        let connection = self
-            .connection
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
-        !connection.is_autocommit()
+        !unlocked(&mut self.connection).is_autocommit()
     }
+}
+
+fn unlocked(connection: &mut Mutex<Connection>) -> &mut Connection {
+    connection.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs a statement, in the way that its time before asks for, and notes its time.
