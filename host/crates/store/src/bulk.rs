@@ -11,7 +11,7 @@ use sqlx::AssertSqlSafe;
 
 use super::page::PagedQuery;
 use super::row::{RowColumns, json_text, query_rows, table_row};
-use super::{SqlDialect, Store, StoreError, WriteTransaction};
+use super::{Store, StoreError, WriteTransaction};
 use holdfast_domain::bulk::{
     Batch, BatchCounts, BatchItem, BatchStatus, DocumentSource, ItemOutcome, ItemStatus,
 };
@@ -483,22 +483,12 @@ pub async fn abandoned(
 /// Expires all leases at startup of the database's only
 /// node (SQLite): their holders ended with the earlier run.
 pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreError> {
-    // On PostgreSQL, other nodes may hold these leases, so they have to run out.
-    if store.dialect() != SqlDialect::Sqlite {
-        return Ok(());
-    }
-
-    let mut tx = store.begin().await?;
-    sqlx::query(
+    let statement = sqlx::query(
         "update bulk_item set run_at = $1, lease_epoch = lease_epoch + 1
          where status = 'running' and run_at > $1 and (bucket, batch_id) in (
              select bucket, batch_id from bulk_batch where status in ('running', 'cancelled'))",
-    )
-    .bind(now.to_string())
-    .execute(&mut *tx)
-    .await?;
-
-    tx.commit().await
+    );
+    store.end_earlier_run(statement.bind(now.to_string())).await
 }
 
 table_row! {

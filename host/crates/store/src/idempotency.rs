@@ -5,7 +5,7 @@ use sqlx::any::{Any, AnyArguments};
 use sqlx::query::Query;
 
 use super::row::{query_rows, table_row};
-use super::{SqlDialect, Store, StoreError};
+use super::{Store, StoreError};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
 
@@ -158,13 +158,6 @@ pub async fn forget(connection: &mut SqlConnection, before: Timestamp) -> Result
 /// Releases the keys of requests that an earlier run of
 /// the database's only node (SQLite) did not finish.
 pub async fn forget_claims(store: &Store) -> Result<(), StoreError> {
-    // On PostgreSQL, other nodes may be running these requests.
-    if store.dialect() != SqlDialect::Sqlite {
-        return Ok(());
-    }
-    let mut tx = store.begin().await?;
-    sqlx::query("delete from idempotency where status is null")
-        .execute(&mut *tx)
-        .await?;
-    tx.commit().await
+    let statement = sqlx::query("delete from idempotency where status is null");
+    store.end_earlier_run(statement).await
 }

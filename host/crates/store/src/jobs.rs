@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::claims::RowClaim;
 use super::row::{json_text, table_row};
-use super::{SqlDialect, Store, StoreError, WriteTransaction};
+use super::{Store, StoreError, WriteTransaction};
 use holdfast_base::traces;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{JobId, OrgId};
@@ -237,22 +237,12 @@ pub async fn counts(
 /// Expires all leases at startup of the database's only
 /// node (SQLite): their holders ended with the earlier run.
 pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreError> {
-    // On PostgreSQL, other nodes may hold these leases, so they have to run out.
-    if store.dialect() != SqlDialect::Sqlite {
-        return Ok(());
-    }
-
-    let mut tx = store.begin().await?;
     // A job with an error waits for its next attempt and not for a lease: its back-off stays.
-    sqlx::query(
+    let statement = sqlx::query(
         "update job set run_at = $1, lease_epoch = lease_epoch + 1
          where state = 'waiting' and lease_epoch > 0 and last_error is null and run_at > $1",
-    )
-    .bind(now.to_string())
-    .execute(&mut *tx)
-    .await?;
-
-    tx.commit().await
+    );
+    store.end_earlier_run(statement.bind(now.to_string())).await
 }
 
 /// Reschedules a job that has done a part of its work for `at`.

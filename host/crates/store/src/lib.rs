@@ -28,7 +28,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::any::{Any, AnyArguments, AnyConnectOptions, AnyPoolOptions};
+use sqlx::query::Query;
 use sqlx::{Connection as _, Executor as _};
 use sqlx_core::any::AnyValueKind;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
@@ -506,6 +507,21 @@ impl Store {
             turn,
             _batch: batch,
         })
+    }
+
+    /// Runs a statement at startup of the database's only node (SQLite), which ends the work of the earlier run.
+    async fn end_earlier_run(
+        &self,
+        statement: Query<'_, Any, AnyArguments>,
+    ) -> Result<(), StoreError> {
+        // On PostgreSQL, other nodes may be at work, so their leases have to run out.
+        if self.dialect != SqlDialect::Sqlite {
+            return Ok(());
+        }
+
+        let mut tx = self.begin().await?;
+        statement.execute(&mut *tx).await?;
+        tx.commit().await
     }
 
     /// Resolves when a committed transaction has added jobs, in this process or in another one that

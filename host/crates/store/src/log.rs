@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::outbox::placeholders;
 use super::row::{RowColumns, query_rows, table_row};
-use super::{SqlDialect, Store, StoreError, WriteTransaction, owned};
+use super::{Store, StoreError, WriteTransaction, owned};
 use holdfast_domain::checkpoint::Checkpoint;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
@@ -124,18 +124,8 @@ pub async fn lease(
 /// Releases the lease at startup of the database's only
 /// node (SQLite): its holder ended with the earlier run.
 pub async fn forget_lease(store: &Store) -> Result<(), StoreError> {
-    // On PostgreSQL, another node may hold the lease, so it has to run out.
-    if store.dialect() != SqlDialect::Sqlite {
-        return Ok(());
-    }
-
-    let mut tx = store.begin().await?;
-    sqlx::query("update ledger_log set holder = null where log_id = $1")
-        .bind(LOG)
-        .execute(&mut *tx)
-        .await?;
-
-    tx.commit().await
+    let statement = sqlx::query("update ledger_log set holder = null where log_id = $1");
+    store.end_earlier_run(statement.bind(LOG)).await
 }
 
 /// Returns the head; none before the first entry.
