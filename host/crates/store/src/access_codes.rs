@@ -3,6 +3,7 @@
 use crate::SqlConnection;
 
 use super::row::{query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, Signer};
@@ -89,10 +90,8 @@ pub async fn put_failures(
     .bind(state.failures)
     .bind(state.locks)
     .bind(state.locked_until.map(|at| at.to_string()))
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Deletes the wrong entries of all networks, after a right one.
@@ -110,10 +109,8 @@ pub async fn forget_failures(
     .bind(envelope.org.as_str())
     .bind(envelope.id.as_str())
     .bind(signer.position)
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 pub async fn get(
@@ -177,8 +174,6 @@ pub async fn put(
     .bind(state.failures)
     .bind(state.locked_until.map(|at| at.to_string()))
     .bind(state.locks)
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }

@@ -7,6 +7,7 @@ use subtle::ConstantTimeEq as _;
 
 use super::StoreError;
 use super::row::{TableRow, query_rows, table_row};
+use super::statement::RunStatement as _;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{KeyId, OrgId};
 use holdfast_domain::organization::{ApiKeyRecord, Scope};
@@ -33,10 +34,8 @@ pub async fn insert(
     .bind(key.owner_email.as_deref())
     .bind(now.to_string())
     .bind(prefix(hash))
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 pub async fn by_hash(
@@ -119,10 +118,8 @@ pub async fn update(
     .bind(id.as_str())
     .bind(scopes_text(scopes))
     .bind(rate_limit_rpm)
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 /// Replaces the secret of a key. The old one stops working when the transaction commits.
@@ -139,18 +136,15 @@ pub async fn replace_hash(
     .bind(id.as_str())
     .bind(hash.as_str())
     .bind(prefix(hash))
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 pub async fn deactivate(connection: &mut SqlConnection, id: &KeyId) -> Result<(), StoreError> {
     sqlx::query("update api_key set active = 0, revision = revision + 1 where key_id = $1")
         .bind(id.as_str())
-        .execute(connection)
-        .await?;
-    Ok(())
+        .run(connection)
+        .await
 }
 
 /// Records the time of a key's last use.
@@ -166,10 +160,8 @@ pub async fn touch(
     )
     .bind(id.as_str())
     .bind(at.to_string())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 fn scopes_text(scopes: &[Scope]) -> String {

@@ -11,6 +11,7 @@ use sqlx::AssertSqlSafe;
 
 use super::page::PagedQuery;
 use super::row::{RowColumns, json_text, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{Store, StoreError, WriteTransaction};
 use holdfast_domain::bulk::{
     Batch, BatchCounts, BatchItem, BatchStatus, DocumentSource, ItemOutcome, ItemStatus,
@@ -49,10 +50,8 @@ pub async fn insert(connection: &mut SqlConnection, batch: &Batch) -> Result<(),
     .bind(batch.status.as_str())
     .bind(&batch.created_by)
     .bind(batch.created_at.to_string())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 pub async fn get(
@@ -140,10 +139,8 @@ pub async fn update(
     .bind(batch.status.as_str())
     .bind(batch.runs)
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Soft-deletes a batch: the row stays in the database only.
@@ -156,9 +153,8 @@ pub async fn delete(
         .bind(batch.org.bucket())
         .bind(batch.id.as_str())
         .bind(now.to_string())
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
+        .run(&mut **tx)
+        .await
 }
 
 /// Counts the items of these batches by status.
@@ -344,9 +340,8 @@ pub async fn set_envelope(
         .bind(item.org.bucket())
         .bind(item.id.as_str())
         .bind(envelope.as_str())
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
+        .run(&mut **tx)
+        .await
 }
 
 /// Returns whether the caller still holds an item's lease; if so, it keeps the item until the
@@ -357,14 +352,12 @@ pub async fn holds(tx: &mut WriteTransaction, item: &BatchItem) -> Result<bool, 
          where bucket = $1 and item_id = $2 and lease_epoch = $3 and status = 'running' {}",
         tx.dialect.for_update()
     );
-    let held = sqlx::query(AssertSqlSafe(text))
+    sqlx::query(AssertSqlSafe(text))
         .bind(item.org.bucket())
         .bind(item.id.as_str())
         .bind(item.lease_epoch)
-        .fetch_optional(&mut **tx)
-        .await?;
-
-    Ok(held.is_some())
+        .finds_row(&mut **tx)
+        .await
 }
 
 /// Records the outcome of a leased item.
@@ -386,7 +379,7 @@ pub async fn settle(
     };
 
     // A worker that was too slow has an old epoch: it changes no row and gets a conflict.
-    let changed = sqlx::query(
+    sqlx::query(
         "update bulk_item set status = $4, error = $5, sent_at = $6,
              run_at = coalesce($7, run_at), attempts = attempts + $8
          where bucket = $1 and item_id = $2 and lease_epoch = $3 and status = 'running'",
@@ -399,10 +392,8 @@ pub async fn settle(
     .bind(sent_at)
     .bind(run_at.map(|at| at.to_string()))
     .bind(attempts)
-    .execute(&mut **tx)
-    .await?;
-
-    super::envelopes::one_row(changed.rows_affected())
+    .run_guarded(&mut **tx)
+    .await
 }
 
 /// Moves all items of a batch from one status to another; returns their number.

@@ -2,6 +2,7 @@
 
 use sqlx::Row as _;
 
+use super::statement::RunStatement as _;
 use super::{Store, StoreError};
 use holdfast_domain::clock::Timestamp;
 
@@ -22,16 +23,15 @@ pub async fn claim(
         .await?;
 
     // Compare-and-swap on the due time: only one node can win.
-    let claimed = sqlx::query("update chore set due_at = $3 where name = $1 and due_at <= $2")
+    let is_claimed = sqlx::query("update chore set due_at = $3 where name = $1 and due_at <= $2")
         .bind(name)
         .bind(now.to_string())
         .bind(next.to_string())
-        .execute(&mut *tx)
-        .await?
-        .rows_affected();
+        .changes_row(&mut *tx)
+        .await?;
 
     tx.commit().await?;
-    Ok(claimed == 1)
+    Ok(is_claimed)
 }
 
 /// Name of the chore row that postpones the deletion of objects while a backup runs.

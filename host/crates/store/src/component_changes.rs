@@ -4,6 +4,7 @@ use crate::SqlConnection;
 use sqlx::Row as _;
 
 use super::row::{json_text, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component_change::{
@@ -35,10 +36,8 @@ pub async fn insert(
     .bind(&change.requested_by)
     .bind(change.requested_at.to_string())
     .bind(change.expires_at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns a change request of the organization.
@@ -123,9 +122,8 @@ pub async fn forget_configs(tx: &mut WriteTransaction, now: Timestamp) -> Result
         "update component_change set config = null where expires_at < $1 and config is not null",
     )
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Replaces the content of an open change request.
@@ -142,10 +140,8 @@ pub async fn set_content(
     .bind(change.org.as_str())
     .bind(change.id.as_str())
     .bind(json_text(&change.content))
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Closes an open change request and drops its sealed settings.
@@ -162,7 +158,7 @@ pub async fn close(
 ) -> Result<(), StoreError> {
     // Expecting `open` lets one of two closings win. The settings go
     // in the same statement: an activation has a copy of its own.
-    let closed = sqlx::query(
+    sqlx::query(
         "update component_change
          set state = $4, closed_by = $5, closed_at = $6, activation_id = $7, config = null
          where bucket = $1 and org_id = $2 and change_id = $3 and state = 'open'",
@@ -174,13 +170,8 @@ pub async fn close(
     .bind(by)
     .bind(at.to_string())
     .bind(activation.map(ActivationId::as_str))
-    .execute(&mut **tx)
-    .await?;
-
-    match closed.rows_affected() {
-        1 => Ok(()),
-        _ => Err(StoreError::Conflict),
-    }
+    .run_guarded(&mut **tx)
+    .await
 }
 
 /// Adds a review.
@@ -207,10 +198,8 @@ pub async fn insert_review(
     .bind(review.comment.as_deref())
     .bind(review.at.to_string())
     .bind(review.identity.as_ref().map(json_text))
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Makes the approvals of a change request void.
@@ -229,10 +218,8 @@ pub async fn void_approvals(
     .bind(change.org.as_str())
     .bind(change.id.as_str())
     .bind(why.as_str())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Makes the approvals of open change requests void that were given with a token.
@@ -253,10 +240,8 @@ pub async fn void_approvals_of_token(
     .bind(org.as_str())
     .bind(token.as_str())
     .bind(VoidReason::Revoked.as_str())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Makes the approvals of open change requests void that a person gave.
@@ -277,10 +262,8 @@ pub async fn void_approvals_of(
     .bind(org.as_str())
     .bind(actor)
     .bind(VoidReason::Revoked.as_str())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns the reviews of a change request, oldest first.

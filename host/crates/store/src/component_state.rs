@@ -4,6 +4,7 @@ use crate::SqlConnection;
 use serde::{Deserialize, Serialize};
 
 use super::row::{query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction, owned};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
@@ -91,10 +92,8 @@ pub async fn put(
     .bind(serde_json::to_string(&state.signatures).unwrap_or_default())
     .bind(&state.set_by)
     .bind(state.set_at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use serde_json::Value;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::row::{RowColumns, TableRow, json_text, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction, owned};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::{
@@ -28,9 +29,8 @@ pub struct SlotActivation {
 pub async fn begin_change(tx: &mut WriteTransaction) -> Result<(), StoreError> {
     // Nodes poll this number. In the same transaction, it never announces a change that they cannot see yet.
     sqlx::query("update component_revision set revision = revision + 1 where id = 1")
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
+        .run(&mut **tx)
+        .await
 }
 
 /// Locks all changes of components until the transaction ends, like [`begin_change`], for what nodes need not
@@ -59,7 +59,7 @@ pub async fn revision(connection: &mut SqlConnection) -> Result<i64, StoreError>
 pub async fn insert(tx: &mut WriteTransaction, component: &Component) -> Result<bool, StoreError> {
     let (bucket, org) = owned(component.org.as_ref());
     // Every node stores the default components at its start; the first row stays.
-    let done = sqlx::query(
+    sqlx::query(
         "insert into component (bucket, component_id, org_id, slot, name, version, sha256, size,
              imports, conformance, signed_by, uploaded_by, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
@@ -78,10 +78,8 @@ pub async fn insert(tx: &mut WriteTransaction, component: &Component) -> Result<
     .bind(component.signed_by.as_deref())
     .bind(&component.uploaded_by)
     .bind(component.created_at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(done.rows_affected() == 1)
+    .changes_row(&mut **tx)
+    .await
 }
 
 /// Adds the vectors that hold for a component.
@@ -139,10 +137,8 @@ async fn insert_beside(
         .bind(component.id.as_str())
         .bind(org)
         .bind(value.to_string())
-        .execute(&mut **tx)
-        .await?;
-
-    Ok(())
+        .run(&mut **tx)
+        .await
 }
 
 /// Returns the JSON value about a component in another table.
@@ -347,10 +343,8 @@ pub async fn activate(
     .bind(&activation.activated_by)
     .bind(activation.created_at.to_string())
     .bind(activation.effective_at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Replaces an activation's settings; requires [`begin_change`].
@@ -369,10 +363,8 @@ pub async fn set_config(
     .bind(org)
     .bind(activation.id.as_str())
     .bind(config)
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Records the rollback of an activation; requires [`begin_change`].
@@ -394,10 +386,8 @@ pub async fn roll_back(
     .bind(rolled_back.at.to_string())
     .bind(&rolled_back.by)
     .bind(rolled_back.reason.as_deref())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Marks an activation as superseded, so that nodes no longer load it; requires [`begin_change`].
@@ -416,10 +406,8 @@ pub async fn supersede(
     .bind(org)
     .bind(activation.id.as_str())
     .bind(at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns number of an organization's components, and their total size with their vectors and attestations.
@@ -473,10 +461,8 @@ pub async fn note_compile(
     .bind(owner)
     .bind(at.to_string())
     .bind(millis)
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns the compile time of an organization's components since a time, in milliseconds.

@@ -7,8 +7,8 @@ use serde_json::Value;
 use sqlx::AssertSqlSafe;
 
 use super::decisions::DecisionWindow;
-use super::envelopes::one_row;
 use super::row::{json_text, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{SqlDialect, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::{
@@ -233,7 +233,7 @@ pub async fn put(
     };
     // The epoch makes the update a compare-and-swap. Of two first acts one inserts
     // the row, and the other one then meets a higher epoch than it expects.
-    let written = sqlx::query(
+    sqlx::query(
         "insert into control_record (bucket, envelope_id, org_id, controller_id, named_id, stage,
              epoch, release_id, changed_at, transfer_id, controlled_since, pledge_id, pledgee_id)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11, $12, $13, $14)
@@ -259,10 +259,8 @@ pub async fn put(
     .bind(next.controlled_since.to_string())
     .bind(next.pledge.as_ref().map(|pledge| pledge.id.as_str()))
     .bind(next.pledgee().map(OrgId::as_str))
-    .execute(&mut **tx)
+    .run_guarded(&mut **tx)
     .await?;
-
-    one_row(written.rows_affected())?;
     Ok(next)
 }
 
@@ -302,10 +300,8 @@ pub async fn insert_pledge(tx: &mut WriteTransaction, pledge: &Pledge) -> Result
     .bind(pledge.pledgee.as_str())
     .bind(pledge.terms.as_deref())
     .bind(pledge.created_at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns a pledge; its pledgee does not know the bucket.
@@ -340,17 +336,15 @@ pub async fn end_pledge(
     at: Timestamp,
 ) -> Result<(), StoreError> {
     // A repeated release finds nothing to end, so the ledger has one entry for it.
-    let ended = sqlx::query(
+    sqlx::query(
         "update control_pledge set released_at = $3
          where bucket = $1 and pledge_id = $2 and released_at is null",
     )
     .bind(pledge.org.bucket())
     .bind(pledge.id.as_str())
     .bind(at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    one_row(ended.rows_affected())
+    .run_guarded(&mut **tx)
+    .await
 }
 
 /// Records a requested release.
@@ -372,10 +366,8 @@ pub async fn insert_release(
     .bind(json_text(&request.form))
     .bind(&request.requested_by)
     .bind(request.requested_at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns a requested release; its controller does not know the bucket.
@@ -420,7 +412,7 @@ pub async fn settle_release(
     answer: Option<&ReleaseAnswer>,
 ) -> Result<(), StoreError> {
     // `coalesce` keeps the controller's answer when the state moves on without another one.
-    let settled = sqlx::query(
+    sqlx::query(
         "update control_release set state = $4, answered_by = coalesce($5, answered_by),
              answered_at = coalesce($6, answered_at), reason = coalesce($7, reason)
          where bucket = $1 and release_id = $2 and state = $3",
@@ -432,10 +424,8 @@ pub async fn settle_release(
     .bind(answer.map(|answer| answer.by.as_str()))
     .bind(answer.map(|answer| answer.at.to_string()))
     .bind(answer.and_then(|answer| answer.reason.as_deref()))
-    .execute(&mut **tx)
-    .await?;
-
-    one_row(settled.rows_affected())
+    .run_guarded(&mut **tx)
+    .await
 }
 
 /// Records an allowed act, in the transaction that does it.
@@ -460,10 +450,8 @@ pub async fn insert_decision(
     .bind(at.to_string())
     // Rules of the controller at that time decided. A replay needs them after control has passed, too.
     .bind(made.controller.as_str())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Lists the most recent acts that an organization's rules decided, newest first.

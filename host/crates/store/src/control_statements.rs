@@ -5,6 +5,7 @@ use crate::SqlConnection;
 use serde_json::Value;
 
 use super::row::{json_text, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{ControlStatementId, EnvelopeId, OrgId};
@@ -38,10 +39,8 @@ pub async fn insert(tx: &mut WriteTransaction, stored: &StoredStatement) -> Resu
     .bind(json_text(&stored.body))
     // Shows later whether the same control still lasts, or the party only got the record back.
     .bind(stored.controlled_since.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns a statement about a record of any organization.

@@ -11,6 +11,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::outbox::placeholders;
 use super::row::{query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{SqlDialect, Store, StoreError, WriteTransaction};
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus};
 use holdfast_domain::id::OrgId;
@@ -97,8 +98,7 @@ async fn add(
             .bind(*change);
     }
 
-    query.execute(connection).await?;
-    Ok(())
+    query.run(connection).await
 }
 
 /// Returns the number of envelopes as the column `total` of a query. Its first parameters are bucket,

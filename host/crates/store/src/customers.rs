@@ -7,6 +7,7 @@ use sqlx::AssertSqlSafe;
 
 use super::page::PagedQuery;
 use super::row::{RowColumns, json_text, query_locked, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{CustomerId, OrgId};
@@ -157,10 +158,8 @@ pub async fn insert(
     .bind(&customer.name)
     .bind(json_text(&customer.details))
     .bind(customer.created_at.to_string())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 /// Writes all mutable columns of a customer.
@@ -179,10 +178,8 @@ pub async fn update(
     .bind(&customer.name)
     .bind(json_text(&customer.details))
     .bind(customer.updated_at.to_string())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 /// Returns a customer with its row locked until the transaction ends.

@@ -5,6 +5,7 @@ use serde_json::Value;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::row::{RowQuery, TableRow, json_text, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
@@ -97,10 +98,8 @@ pub async fn insert_move(
     .bind(json_text(&made.facts))
     .bind(json_text(&made.component))
     .bind(at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Lists an organization's most recent status changes, newest first.
@@ -237,10 +236,8 @@ pub async fn insert_placement(
     .bind(org.as_str())
     .bind(template.id.as_str())
     .bind(json_text(&made.component))
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns the component that placed a template's fields last.

@@ -10,6 +10,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 use super::outbox::Subscriptions;
 use super::page::PagedQuery;
 use super::row::{RowColumns, TableRow, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::webhooks::OwnedEndpoint;
 use super::{Store, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -244,10 +245,8 @@ pub async fn insert_attempt(
     .bind(attempt.response_body.as_deref())
     .bind(attempt.error.as_deref())
     .bind(attempt.duration_ms)
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 const SELECT: &str = "select {columns} from webhook_delivery left join webhook_attempt a
@@ -344,10 +343,8 @@ pub async fn give_up(
     .bind(endpoint.org.bucket())
     .bind(endpoint.id.as_str())
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Fails the pending deliveries of disabled endpoints. They
@@ -517,10 +514,8 @@ async fn settle_in(
     sqlx::query(AssertSqlSafe(text))
         .bind(Value::from_iter(recorded.map(attempted)).to_string())
         .bind(bucket)
-        .execute(&mut **tx)
-        .await?;
-
-    Ok(())
+        .run(&mut **tx)
+        .await
 }
 
 /// Returns the new state of a delivery.

@@ -4,6 +4,7 @@ use crate::SqlConnection;
 use sqlx::Row as _;
 
 use super::row::RowColumns;
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
@@ -80,10 +81,8 @@ pub async fn keep(
     .bind(&text.locale)
     .bind(&text.body)
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns the text with this SHA-256, if the organization's signers were ever shown it.
@@ -125,10 +124,8 @@ pub async fn delivered(
     .bind(kind)
     .bind(item)
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns all that was delivered to a reader, with the time of the first delivery.

@@ -3,6 +3,7 @@
 use crate::SqlConnection;
 
 use super::row::{OwnedEnvelope, RowColumns, json_text, query_locked, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{DisputeId, EnvelopeId, OrgId};
@@ -84,17 +85,15 @@ pub async fn have_met(
     claim: &EnvelopeId,
 ) -> Result<bool, StoreError> {
     // The row stays for ever, so that each pair is reported once.
-    let row = sqlx::query(
+    sqlx::query(
         "select reference from control_conflict
          where bucket = $1 and envelope_id = $2 and other_id = $3",
     )
     .bind(record.org.bucket())
     .bind(record.envelope.as_str())
     .bind(claim.as_str())
-    .fetch_optional(connection)
-    .await?;
-
-    Ok(row.is_some())
+    .finds_row(connection)
+    .await
 }
 
 /// Writes statements and suspension of a dispute.
@@ -119,10 +118,8 @@ pub async fn update(tx: &mut WriteTransaction, dispute: &Dispute) -> Result<(), 
     .bind(approved.map(|(by, _)| by))
     .bind(approved.map(|(_, at)| at.to_string()))
     .bind(account.map(json_text))
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Whether the two records of a dispute share a fingerprint, which is suspended.
@@ -132,7 +129,7 @@ pub async fn share_fingerprint(
     claimant: &OrgId,
 ) -> Result<bool, StoreError> {
     // Declared collateral may change after the conflict; a suspension then has no object any more.
-    let row = sqlx::query(
+    sqlx::query(
         "select own.kind from record_fingerprint own
          join record_fingerprint other on other.fingerprint = own.fingerprint
          where own.bucket = $1 and own.envelope_id = $2 and other.bucket = $3 and other.envelope_id = $4
@@ -142,10 +139,8 @@ pub async fn share_fingerprint(
     .bind(dispute.record.envelope.as_str())
     .bind(claimant.bucket())
     .bind(dispute.claim.as_str())
-    .fetch_optional(connection)
-    .await?;
-
-    Ok(row.is_some())
+    .finds_row(connection)
+    .await
 }
 
 table_row! {

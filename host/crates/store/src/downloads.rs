@@ -5,6 +5,7 @@ use crate::SqlConnection;
 
 use super::StoreError;
 use super::row::{query_rows, table_row};
+use super::statement::RunStatement as _;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, words};
 use holdfast_domain::id::{EnvelopeId, OrgId};
@@ -55,10 +56,8 @@ pub async fn insert(
     .bind(i64::from(link.single_use))
     .bind(now.to_string())
     .bind(link.expires_at.to_string())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 pub async fn get(
@@ -104,10 +103,8 @@ pub async fn expire(
     .bind(envelope.as_str())
     .bind(now.to_string())
     .bind(file.as_str())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 /// Whether a link to a file of a record has been in use since a time, by a download that has not broken off.
@@ -119,7 +116,7 @@ pub async fn in_use(
     since: Timestamp,
 ) -> Result<bool, StoreError> {
     // After a crash it is unknown how much arrived. `since` bounds how long such a link counts as used.
-    let used = sqlx::query(
+    sqlx::query(
         "select 1 as used from download_link
          where bucket = $1 and org_id = $2 and envelope_id = $3 and file = $4 and used_at > $5
          limit 1",
@@ -129,10 +126,8 @@ pub async fn in_use(
     .bind(envelope.id.as_str())
     .bind(file.as_str())
     .bind(since.to_string())
-    .fetch_optional(connection)
-    .await?;
-
-    Ok(used.is_some())
+    .finds_row(connection)
+    .await
 }
 
 /// Redeems a single-use link that is valid; returns true for only one of several concurrent calls.
@@ -142,17 +137,15 @@ pub async fn redeem(
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     // One statement checks and marks: between two, another request could redeem the link as well.
-    let changed = sqlx::query(
+    sqlx::query(
         "update download_link set used_at = $3
          where bucket = $1 and token_hash = $2 and used_at is null and expires_at > $3",
     )
     .bind(token.bucket())
     .bind(token.hash().as_str())
     .bind(now.to_string())
-    .execute(connection)
-    .await?;
-
-    Ok(changed.rows_affected() == 1)
+    .changes_row(connection)
+    .await
 }
 
 /// Makes a link usable again after an interrupted download.
@@ -160,7 +153,6 @@ pub async fn release(connection: &mut SqlConnection, token: &LinkToken) -> Resul
     sqlx::query("update download_link set used_at = null where bucket = $1 and token_hash = $2")
         .bind(token.bucket())
         .bind(token.hash().as_str())
-        .execute(connection)
-        .await?;
-    Ok(())
+        .run(connection)
+        .await
 }

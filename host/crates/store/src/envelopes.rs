@@ -6,6 +6,7 @@ use sqlx::Row as _;
 use super::page::PagedQuery;
 use super::row::{RowColumns, TableRow, file_json, json_text, query_locked, query_rows, table_row};
 use super::search::FoundEnvelope;
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction, counts, ledger};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
@@ -251,7 +252,7 @@ pub async fn set_status(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     // The rules decided about the status that was read, so any change since then is a conflict.
-    let changed = sqlx::query(
+    sqlx::query(
         "update envelope set status = $4, updated_at = $5,
              signed_at = case when $4 = 'completed' then $5 else signed_at end
          where bucket = $1 and envelope_id = $2 and status = $3",
@@ -261,10 +262,8 @@ pub async fn set_status(
     .bind(envelope.status.as_str())
     .bind(status.as_str())
     .bind(now.to_string())
-    .execute(&mut **tx)
+    .run_guarded(&mut **tx)
     .await?;
-
-    one_row(changed.rows_affected())?;
     counts::moved(tx, envelope, envelope.status, status);
     Ok(())
 }
@@ -277,7 +276,7 @@ pub async fn set_payment(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     // No status is expected: a payment may be confirmed after the envelope has moved on.
-    let changed = sqlx::query(
+    sqlx::query(
         "update envelope set payment_status = $3, updated_at = $4
          where bucket = $1 and envelope_id = $2",
     )
@@ -285,10 +284,8 @@ pub async fn set_payment(
     .bind(envelope.id.as_str())
     .bind(payment.as_str())
     .bind(now.to_string())
-    .execute(connection)
-    .await?;
-
-    one_row(changed.rows_affected())
+    .run_guarded(connection)
+    .await
 }
 
 /// Records a sending: document, provider, submission, and how signers are notified. Expects the
@@ -300,7 +297,7 @@ pub async fn set_sent(
 ) -> Result<(), StoreError> {
     // Status and submission are one statement: an envelope that is
     // out for signing is always found by its provider's callbacks.
-    let changed = sqlx::query(
+    sqlx::query(
         "update envelope set status = $4, updated_at = $5, template_id = $6, metadata = $7,
              provider_instance = $8, provider_submission = $9, preserve_signing_order = $10,
              expires_at = $11, payment_status = $12, kba_required = $13, send_email = $14,
@@ -323,10 +320,8 @@ pub async fn set_sent(
     .bind(i64::from(sent.sending.send_email))
     .bind(sent.sending.message.as_deref())
     .bind(i64::from(sent.sending.allow_delegation))
-    .execute(&mut **tx)
+    .run_guarded(&mut **tx)
     .await?;
-
-    one_row(changed.rows_affected())?;
     counts::moved(tx, sent, before, sent.status);
     Ok(())
 }
@@ -336,7 +331,7 @@ pub async fn set_metadata(
     connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<(), StoreError> {
-    let changed = sqlx::query(
+    sqlx::query(
         "update envelope set metadata = $3, updated_at = $4
          where bucket = $1 and envelope_id = $2",
     )
@@ -344,10 +339,8 @@ pub async fn set_metadata(
     .bind(envelope.id.as_str())
     .bind(json_text(&envelope.metadata))
     .bind(envelope.updated_at.to_string())
-    .execute(connection)
-    .await?;
-
-    one_row(changed.rows_affected())
+    .run_guarded(connection)
+    .await
 }
 
 /// Records another time at which an unfinished envelope expires.
@@ -358,7 +351,7 @@ pub async fn set_expiry(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     // An envelope that was finished meanwhile has another status and keeps its time.
-    let changed = sqlx::query(
+    sqlx::query(
         "update envelope set expires_at = $4, updated_at = $5
          where bucket = $1 and envelope_id = $2 and status = $3",
     )
@@ -367,10 +360,8 @@ pub async fn set_expiry(
     .bind(envelope.status.as_str())
     .bind(expires_at.to_string())
     .bind(now.to_string())
-    .execute(connection)
-    .await?;
-
-    one_row(changed.rows_affected())
+    .run_guarded(connection)
+    .await
 }
 
 /// Records the template that the builder made from an envelope's document.
@@ -380,7 +371,7 @@ pub async fn set_template(
     template: &Template,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let changed = sqlx::query(
+    sqlx::query(
         "update envelope set template_id = $4, updated_at = $5, kba_required = $6
          where bucket = $1 and envelope_id = $2 and status = $3",
     )
@@ -390,10 +381,8 @@ pub async fn set_template(
     .bind(template.id.as_str())
     .bind(now.to_string())
     .bind(i64::from(template.kba_required))
-    .execute(connection)
-    .await?;
-
-    one_row(changed.rows_affected())
+    .run_guarded(connection)
+    .await
 }
 
 /// Records whether an envelope is vaulted automatically, and who consented.
@@ -415,10 +404,8 @@ pub async fn set_vault_consent(
     .bind(terms.map(|terms| terms.accepted_at.to_string()))
     .bind(terms.map(|terms| terms.accepted_by.as_str()))
     .bind(now.to_string())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 /// Attaches the uploaded file, and the signatures that it has.
@@ -430,7 +417,7 @@ pub async fn set_upload(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     // A template that was made from the previous document does not fit the new one.
-    let changed = sqlx::query(
+    sqlx::query(
         "update envelope set status = $4, upload = $5, updated_at = $6, template_id = null,
              existing_signatures = $7
          where bucket = $1 and envelope_id = $2 and status = $3",
@@ -442,10 +429,8 @@ pub async fn set_upload(
     .bind(file_json(Some(upload)))
     .bind(now.to_string())
     .bind(signatures_json(&envelope.existing_signatures))
-    .execute(&mut **tx)
+    .run_guarded(&mut **tx)
     .await?;
-
-    one_row(changed.rows_affected())?;
     counts::moved(tx, envelope, envelope.status, status);
     Ok(())
 }
@@ -468,7 +453,7 @@ pub async fn set_vaulted(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     // Two runs of the pipeline may settle at once: `vault is null` lets the first one win.
-    let changed = sqlx::query(
+    sqlx::query(
         "update envelope set status = 'vaulted', vault = $4, document_hash = $5, copy = $6,
              certificate = $7, custody_record = $8, updated_at = $9, compliance_score = $10,
              existing_signatures = $11
@@ -486,10 +471,8 @@ pub async fn set_vaulted(
     .bind(now.to_string())
     .bind(i64::from(files.compliance_score))
     .bind(signatures_json(files.existing_signatures))
-    .execute(&mut **tx)
+    .run_guarded(&mut **tx)
     .await?;
-
-    one_row(changed.rows_affected())?;
     counts::moved(tx, envelope, envelope.status, EnvelopeStatus::Vaulted);
     Ok(())
 }
@@ -503,7 +486,7 @@ pub async fn set_certificate(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     // A certificate that has left with a release is not replaced any more.
-    let changed = sqlx::query(
+    sqlx::query(
         "update envelope set certificate = $3, compliance_score = $4, updated_at = $5
          where bucket = $1 and envelope_id = $2 and status = 'vaulted'",
     )
@@ -512,10 +495,8 @@ pub async fn set_certificate(
     .bind(file_json(Some(certificate)))
     .bind(i64::from(score))
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    one_row(changed.rows_affected())
+    .run_guarded(&mut **tx)
+    .await
 }
 
 /// Marks an envelope as released: the archived copy replaces the vaulted one.
@@ -527,7 +508,7 @@ pub async fn set_vaulted_out(
 ) -> Result<(), StoreError> {
     // UCC §9-105 requires a single authoritative copy: one statement
     // moves it to the archive, so that there are never two.
-    let changed = sqlx::query(
+    sqlx::query(
         "update envelope set status = 'vaulted_out', vault = null, archive = $3, updated_at = $4
          where bucket = $1 and envelope_id = $2 and status = 'vaulted' and archive is null",
     )
@@ -535,10 +516,8 @@ pub async fn set_vaulted_out(
     .bind(envelope.id.as_str())
     .bind(file_json(Some(archive)))
     .bind(now.to_string())
-    .execute(&mut **tx)
+    .run_guarded(&mut **tx)
     .await?;
-
-    one_row(changed.rows_affected())?;
     counts::moved(
         tx,
         envelope,
@@ -551,16 +530,6 @@ pub async fn set_vaulted_out(
 
 fn signatures_json(signatures: &[ExistingSignature]) -> Option<String> {
     (!signatures.is_empty()).then(|| json_text(&signatures))
-}
-
-/// Turns a guarded write that changed no row into
-/// [`StoreError::Conflict`]: another writer was first.
-pub(super) fn one_row(rows: u64) -> Result<(), StoreError> {
-    if rows == 1 {
-        Ok(())
-    } else {
-        Err(StoreError::Conflict)
-    }
 }
 
 impl TableRow for Envelope {

@@ -7,6 +7,7 @@
 use crate::SqlConnection;
 use sqlx::{AssertSqlSafe, Row as _};
 
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::event::EventType;
@@ -36,7 +37,7 @@ pub async fn lacks_places(
     from: &EventId,
 ) -> Result<bool, StoreError> {
     // Most readings find nothing to place, so they look first and write nothing.
-    let row = sqlx::query(
+    sqlx::query(
         "select e.event_id from event e
          where e.bucket = $1 and e.org_id = $2 and e.event_id > $3 and not exists (
              select 1 from event_place p
@@ -47,10 +48,8 @@ pub async fn lacks_places(
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(from.as_str())
-    .fetch_optional(connection)
-    .await?;
-
-    Ok(row.is_some())
+    .finds_row(connection)
+    .await
 }
 
 /// Gives places to up to `limit` events after `from`, without a gap.
@@ -85,10 +84,8 @@ pub async fn place(
         .bind(from.as_str())
         .bind(now.to_string())
         .bind(limit)
-        .execute(&mut **tx)
-        .await?;
-
-    Ok(())
+        .run(&mut **tx)
+        .await
 }
 
 /// Returns the place of an event.
@@ -116,16 +113,12 @@ pub async fn is_known(
     event: &EventId,
 ) -> Result<bool, StoreError> {
     // The row outlives the body and the place of its event: a lost cursor is another answer than a wrong id.
-    let row = sqlx::query(
-        "select event_id from event where bucket = $1 and org_id = $2 and event_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(event.as_str())
-    .fetch_optional(connection)
-    .await?;
-
-    Ok(row.is_some())
+    sqlx::query("select event_id from event where bucket = $1 and org_id = $2 and event_id = $3")
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(event.as_str())
+        .finds_row(connection)
+        .await
 }
 
 /// Whether an event behind a place has lost its body. Events from `kept` on have theirs.
@@ -135,7 +128,7 @@ pub async fn has_gap(
     position: i64,
     kept: &EventId,
 ) -> Result<bool, StoreError> {
-    let row = sqlx::query(
+    sqlx::query(
         "select p.position from event_place p
          where p.bucket = $1 and p.org_id = $2 and p.event_id < $3 and p.position > $4 and not exists (
              select 1 from event e
@@ -147,10 +140,8 @@ pub async fn has_gap(
     .bind(org.as_str())
     .bind(kept.as_str())
     .bind(position)
-    .fetch_optional(connection)
-    .await?;
-
-    Ok(row.is_some())
+    .finds_row(connection)
+    .await
 }
 
 /// Which events are read.

@@ -5,6 +5,7 @@ use crate::SqlConnection;
 use sqlx::Row as _;
 
 use super::row::{OwnedEnvelope, RowColumns, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::ControlRecord;
@@ -51,9 +52,8 @@ pub async fn insert_key(tx: &mut WriteTransaction, sealed: &str) -> Result<(), S
          on conflict (bucket, key_id) do nothing",
     )
     .bind(sealed)
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Adds fingerprints of a record. Those that it has already stay.
@@ -86,16 +86,14 @@ pub async fn has_document(
     connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<bool, StoreError> {
-    let row = sqlx::query(
+    sqlx::query(
         "select fingerprint from record_fingerprint
          where bucket = $1 and envelope_id = $2 and kind = 'document' limit 1",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
-    .fetch_optional(connection)
-    .await?;
-
-    Ok(row.is_some())
+    .finds_row(connection)
+    .await
 }
 
 /// Makes acts with records that share a fingerprint with this one wait for each other until the
@@ -111,10 +109,8 @@ pub async fn lock(tx: &mut WriteTransaction, record: &ControlRecord) -> Result<(
     )
     .bind(record.org.bucket())
     .bind(record.envelope.as_str())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns the records with a fingerprint of this one that a party other than its originator and

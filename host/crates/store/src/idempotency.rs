@@ -5,6 +5,7 @@ use sqlx::any::{Any, AnyArguments};
 use sqlx::query::Query;
 
 use super::row::{query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{Store, StoreError};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
@@ -85,7 +86,7 @@ pub async fn claim(
         .await?;
     }
 
-    let inserted = keyed(
+    keyed(
         "insert into idempotency (bucket, org_id, actor, idempotency_key, fingerprint, claim,
              lease_until, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -96,10 +97,8 @@ pub async fn claim(
     .bind(claim)
     .bind(lease_until.to_string())
     .bind(now.to_string())
-    .execute(connection)
-    .await?;
-
-    Ok(inserted.rows_affected() == 1)
+    .changes_row(connection)
+    .await
 }
 
 /// Stores the response, in the transaction of the change it describes.
@@ -110,7 +109,8 @@ pub async fn settle(
     status: u16,
     body: &str,
 ) -> Result<(), StoreError> {
-    let settled = keyed(
+    // No row means that the lease ran out and another request claimed the key.
+    keyed(
         "update idempotency set status = $6, body = $7
          where bucket = $1 and org_id = $2 and actor = $3 and idempotency_key = $4 and claim = $5
              and status is null",
@@ -119,11 +119,8 @@ pub async fn settle(
     .bind(claim)
     .bind(i64::from(status))
     .bind(body)
-    .execute(connection)
-    .await?;
-
-    // No row means that the lease ran out and another request claimed the key.
-    super::envelopes::one_row(settled.rows_affected())
+    .run_guarded(connection)
+    .await
 }
 
 /// Releases the key of a request that changed nothing.
@@ -140,19 +137,16 @@ pub async fn release(
         key,
     )
     .bind(claim)
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 /// Deletes rows created before `before`.
 pub async fn forget(connection: &mut SqlConnection, before: Timestamp) -> Result<(), StoreError> {
     sqlx::query("delete from idempotency where created_at < $1")
         .bind(before.to_string())
-        .execute(connection)
-        .await?;
-    Ok(())
+        .run(connection)
+        .await
 }
 
 /// Releases the keys of requests that an earlier run of

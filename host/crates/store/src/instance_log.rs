@@ -3,6 +3,7 @@
 use crate::SqlConnection;
 
 use super::row::{query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::{InstanceLogLevel, InstanceLogLine, Slot};
@@ -24,10 +25,8 @@ pub async fn insert(tx: &mut WriteTransaction, line: &InstanceLogLine) -> Result
     .bind(line.level.as_str())
     .bind(&line.component)
     .bind(&line.message)
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Deletes the lines of an instance that are older than the newest `kept`.
@@ -49,19 +48,16 @@ pub async fn keep_newest(
     .bind(of.slot.as_str())
     .bind(&of.instance)
     .bind(kept)
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Deletes the lines from before a time.
 pub async fn delete_before(tx: &mut WriteTransaction, at: Timestamp) -> Result<(), StoreError> {
     sqlx::query("delete from instance_log where at < $1")
         .bind(at.to_string())
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
+        .run(&mut **tx)
+        .await
 }
 
 /// Lists the lines of an organization's instances in a slot, or of one of them, newest first.

@@ -9,6 +9,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::claims::RowClaim;
 use super::row::{OwnedEnvelope, RowColumns};
+use super::statement::RunStatement as _;
 use super::{Store, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::Envelope;
@@ -39,10 +40,8 @@ pub async fn plan(
     .bind(envelope.id.as_str())
     .bind(envelope.org.as_str())
     .bind(due.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Claims up to `limit` envelopes due before `before`. If the worker dies, its claims are due again
@@ -101,10 +100,8 @@ pub async fn checked(
     .bind(now.to_string())
     .bind(next.to_string())
     .bind(problems)
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Makes every envelope due that was not checked since `since`.
@@ -120,10 +117,8 @@ pub async fn make_due(
     )
     .bind(since.to_string())
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns the envelopes with problems, and the problems.

@@ -11,6 +11,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::claims::RowClaim;
 use super::row::{json_text, table_row};
+use super::statement::RunStatement as _;
 use super::{Store, StoreError, WriteTransaction};
 use holdfast_base::traces;
 use holdfast_domain::clock::Timestamp;
@@ -104,9 +105,8 @@ pub async fn remove<J: JobPayload>(
         .bind(org.bucket())
         .bind(J::NAME)
         .bind(dedup_key)
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
+        .run(&mut **tx)
+        .await
 }
 
 /// Result of renewing a job's lease.
@@ -128,27 +128,26 @@ pub async fn renew(
 ) -> Result<LeaseRenewal, StoreError> {
     // Urgent, because the lease keeps running while this waits.
     let mut tx = store.begin_urgently().await?;
-    let renewed = sqlx::query(
+    let is_renewed = sqlx::query(
         "update job set run_at = $4 where bucket = $1 and job_id = $2 and lease_epoch = $3",
     )
     .bind(job.org.bucket())
     .bind(job.id.as_str())
     .bind(job.lease_epoch)
     .bind(until.to_string())
-    .execute(&mut *tx)
-    .await?
-    .rows_affected();
+    .changes_row(&mut *tx)
+    .await?;
 
-    let lease = if renewed == 1 {
+    // The row is gone if the job is finished, and stays if another worker took it over.
+    let left = sqlx::query("select job_id from job where bucket = $1 and job_id = $2")
+        .bind(job.org.bucket())
+        .bind(job.id.as_str());
+    let lease = if is_renewed {
         LeaseRenewal::Renewed
+    } else if left.finds_row(&mut *tx).await? {
+        LeaseRenewal::TakenOver
     } else {
-        // The row is gone if the job is finished, and stays if another worker took it over.
-        let left = sqlx::query("select job_id from job where bucket = $1 and job_id = $2")
-            .bind(job.org.bucket())
-            .bind(job.id.as_str())
-            .fetch_optional(&mut *tx)
-            .await?;
-        left.map_or(LeaseRenewal::Over, |_| LeaseRenewal::TakenOver)
+        LeaseRenewal::Over
     };
 
     tx.commit().await?;

@@ -3,6 +3,7 @@
 use crate::SqlConnection;
 
 use super::row::{RowColumns, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, Signer};
@@ -30,10 +31,8 @@ pub async fn insert(tx: &mut WriteTransaction, session: &KbaSession) -> Result<(
     .bind(session.ip.as_deref())
     .bind(session.started_at.to_string())
     .bind(session.expires_at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns all sessions of an envelope, oldest first.
@@ -151,10 +150,8 @@ pub async fn add_browser(
     .bind(signer.email.to_lowercase())
     .bind(browser.ip.as_deref())
     .bind(browser.rebound_at.map(|at| at.to_string()))
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Moves an open session to another step. Returns false if the session has changed meanwhile.
@@ -165,7 +162,7 @@ pub async fn step(
     sealed: Option<&str>,
 ) -> Result<bool, StoreError> {
     // Compare-and-swap of step and sealed state: of two equal submissions, one reaches the provider.
-    let moved = sqlx::query(
+    sqlx::query(
         "update kba_session set step = $4, sealed = $5
          where bucket = $1 and kba_id = $2 and step = $3 and status = 'open'
              and coalesce(sealed, '') = $6",
@@ -176,11 +173,8 @@ pub async fn step(
     .bind(step.as_str())
     .bind(sealed)
     .bind(session.sealed.as_deref().unwrap_or_default())
-    .execute(&mut **tx)
-    .await?
-    .rows_affected();
-
-    Ok(moved == 1)
+    .changes_row(&mut **tx)
+    .await
 }
 
 /// Ends an open session and deletes its provider state. Returns false if it had ended before.
@@ -194,7 +188,7 @@ pub async fn end(
 ) -> Result<bool, StoreError> {
     // Expecting `open` lets the outcome and its price count once. The
     // sealed questions are personal data and go with the same statement.
-    let ended = sqlx::query(
+    sqlx::query(
         "update kba_session
          set status = $3, provider_session_id = $4, price_cents = $5, ended_at = $6,
              ip_address = $7, sealed = null
@@ -207,11 +201,8 @@ pub async fn end(
     .bind(price_cents)
     .bind(now.to_string())
     .bind(session.ip.as_deref())
-    .execute(&mut **tx)
-    .await?
-    .rows_affected();
-
-    Ok(ended == 1)
+    .changes_row(&mut **tx)
+    .await
 }
 
 /// Ends expired sessions. A session with a provider request in flight ends only if it expired at or
@@ -229,10 +220,8 @@ pub async fn forget(
     )
     .bind(now.to_string())
     .bind(answering_since.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Records the billing of a signer for a month. Returns false if this person, by address and name, was billed in
@@ -258,10 +247,8 @@ pub async fn bill(
     .bind(&email)
     .bind(name.join(" ").to_lowercase())
     .bind(session.id.as_str())
-    .execute(&mut **tx)
-    .await?
-    .rows_affected()
-        == 1;
+    .changes_row(&mut **tx)
+    .await?;
 
     if !is_new_person {
         return Ok(false);
@@ -277,17 +264,15 @@ pub async fn bill(
     .bind(month)
     .bind(&email)
     .bind(session.id.as_str())
-    .execute(&mut **tx)
-    .await?
-    .rows_affected()
-        == 1;
+    .changes_row(&mut **tx)
+    .await?;
 
     if is_new_address {
         return Ok(true);
     }
 
     // Releases without `kba_billed_person` did not record the billed person: it may have been this one.
-    let named = sqlx::query(
+    sqlx::query(
         "select 1 from kba_billed address
          join kba_billed_person person
              on person.bucket = address.bucket and person.org_id = address.org_id
@@ -300,10 +285,8 @@ pub async fn bill(
     .bind(org.as_str())
     .bind(month)
     .bind(&email)
-    .fetch_optional(&mut **tx)
-    .await?;
-
-    Ok(named.is_some())
+    .finds_row(&mut **tx)
+    .await
 }
 
 /// Sessions of one organization with one outcome in a period.

@@ -48,6 +48,8 @@ mod page;
 mod readers;
 pub mod row;
 mod sqlite;
+mod statement;
+mod statement;
 mod turns;
 mod wakeups;
 mod writers;

@@ -7,6 +7,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::outbox::placeholders;
 use super::row::{RowColumns, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{Store, StoreError, WriteTransaction, owned};
 use holdfast_domain::checkpoint::Checkpoint;
 use holdfast_domain::clock::Timestamp;
@@ -48,10 +49,9 @@ pub struct PendingLeaf {
 
 /// Returns whether any entry is pending.
 pub async fn any_pending(connection: &mut SqlConnection) -> Result<bool, StoreError> {
-    let found = sqlx::query("select sequence from ledger_pending limit 1")
-        .fetch_optional(connection)
-        .await?;
-    Ok(found.is_some())
+    sqlx::query("select sequence from ledger_pending limit 1")
+        .finds_row(connection)
+        .await
 }
 
 /// Returns the number of pending entries.
@@ -166,10 +166,8 @@ pub async fn add_succession(
     )
     .bind(note)
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns the head's signed note.
@@ -199,10 +197,8 @@ pub async fn set_head(
     .bind(public_key)
     .bind(now.to_string())
     .bind(newest.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Sets the time of the newest entry back to `now`.
@@ -210,9 +206,8 @@ pub async fn confirm_clock(tx: &mut WriteTransaction, now: Timestamp) -> Result<
     sqlx::query("update ledger_log set newest_at = $2 where log_id = $1")
         .bind(LOG)
         .bind(now.to_string())
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
+        .run(&mut **tx)
+        .await
 }
 
 /// Assigns consecutive positions to entries, starting at `first`.
@@ -253,8 +248,7 @@ pub async fn place(
             .bind(entry.sequence);
     }
 
-    query.execute(&mut **tx).await?;
-    Ok(())
+    query.run(&mut **tx).await
 }
 
 /// Returns the log positions of a ledger's entries: sequence and leaf index, in order.
@@ -333,10 +327,8 @@ pub async fn set_tile(
     .bind(i64::from(id.level))
     .bind(id.index.cast_signed())
     .bind(hex::encode(hashes.concat()))
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 fn hashes(text: &str) -> Option<Vec<Hash>> {

@@ -6,17 +6,17 @@
 use crate::SqlConnection;
 
 use super::StoreError;
+use super::statement::RunStatement as _;
 use holdfast_domain::id::OrgId;
 
 /// Returns whether the organization exists in this database. Objects of unknown organizations
 /// belong to another installation, or this is the wrong database.
 pub async fn knows(connection: &mut SqlConnection, org: &OrgId) -> Result<bool, StoreError> {
-    let found = sqlx::query("select org_id from organization where bucket = $1 and org_id = $2")
+    sqlx::query("select org_id from organization where bucket = $1 and org_id = $2")
         .bind(org.bucket())
         .bind(org.as_str())
-        .fetch_optional(connection)
-        .await?;
-    Ok(found.is_some())
+        .finds_row(connection)
+        .await
 }
 
 /// Returns whether an envelope's file is still referenced.
@@ -34,7 +34,7 @@ pub async fn envelope_wants(
     removal: &str,
 ) -> Result<bool, StoreError> {
     // One statement for all references: an object without any is removed, so they have to be of one moment.
-    let found = sqlx::query(
+    sqlx::query(
         "select envelope_id from envelope where bucket = $1 and envelope_id = $2
              and (upload like $3 or vault like $3 or copy like $3 or certificate like $3
                  or custody_record like $3 or archive like $3
@@ -56,10 +56,8 @@ pub async fn envelope_wants(
     .bind(part(key))
     .bind(key)
     .bind(removal)
-    .fetch_optional(connection)
-    .await?;
-
-    Ok(found.is_some())
+    .finds_row(connection)
+    .await
 }
 
 /// Returns whether a template's document is still referenced.
@@ -69,16 +67,14 @@ pub async fn template_wants(
     key: &str,
 ) -> Result<bool, StoreError> {
     // Deleted templates count: their rows stay and still name the document.
-    let found = sqlx::query(
+    sqlx::query(
         "select template_id from template where bucket = $1 and org_id = $2 and document_key = $3",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(key)
-    .fetch_optional(connection)
-    .await?;
-
-    Ok(found.is_some())
+    .finds_row(connection)
+    .await
 }
 
 /// Returns whether a document of the signing room is still referenced.
@@ -87,7 +83,7 @@ pub async fn room_wants(
     org: &OrgId,
     key: &str,
 ) -> Result<bool, StoreError> {
-    let found = sqlx::query(
+    sqlx::query(
         "select template_id as id from room_template
              where bucket = $1 and org_id = $2 and document_key like $3
          union all
@@ -100,10 +96,8 @@ pub async fn room_wants(
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(part(key))
-    .fetch_optional(connection)
-    .await?;
-
-    Ok(found.is_some())
+    .finds_row(connection)
+    .await
 }
 
 fn part(key: &str) -> String {

@@ -4,6 +4,7 @@ use crate::SqlConnection;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::row::{json_text, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::id::OrgId;
 use holdfast_domain::organization::Organization;
@@ -22,10 +23,8 @@ pub async fn insert(
     .bind(&organization.name)
     .bind(json_text(&organization.settings))
     .bind(organization.created_at.to_string())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 /// Whether an organization has a name that looks like this one. Reads all names; the callers limit the number of questions.
@@ -129,9 +128,8 @@ pub async fn set_sign_on_secret(
         .bind(org.bucket())
         .bind(org.as_str())
         .bind(sealed)
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
+        .run(&mut **tx)
+        .await
 }
 
 /// Returns the sealed secret of the client at the organization's issuer.

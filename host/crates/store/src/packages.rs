@@ -5,6 +5,7 @@ use crate::SqlConnection;
 use super::StoreError;
 use super::page::PagedQuery;
 use super::row::{json_text, query_rows, table_row};
+use super::statement::RunStatement as _;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{OrgId, PackageId};
 use holdfast_domain::package::Package;
@@ -22,10 +23,8 @@ pub async fn insert(connection: &mut SqlConnection, package: &Package) -> Result
     // Their order is that of the merged document.
     .bind(json_text(&package.templates))
     .bind(package.created_at.to_string())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 pub async fn get(
@@ -67,7 +66,7 @@ pub async fn replace(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     // A package has no version, so the values that the caller has read are compared.
-    let changed = sqlx::query(
+    sqlx::query(
         "update document_package set name = $3, template_ids = $4, updated_at = $5
          where bucket = $1 and package_id = $2 and name = $6 and template_ids = $7",
     )
@@ -78,10 +77,8 @@ pub async fn replace(
     .bind(now.to_string())
     .bind(&before.name)
     .bind(json_text(&before.templates))
-    .execute(connection)
-    .await?;
-
-    super::envelopes::one_row(changed.rows_affected())
+    .run_guarded(connection)
+    .await
 }
 
 table_row! {

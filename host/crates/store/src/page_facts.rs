@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use sqlx::Row as _;
 
 use super::row::json_text;
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::ComponentIdentity;
@@ -39,10 +40,8 @@ pub async fn keep(
     .bind(component)
     .bind(json_text(&pages))
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns the pages of a document as this component read them; none if they cannot be decoded.
@@ -73,7 +72,6 @@ pub async fn get<T: DeserializeOwned>(
 pub async fn forget(connection: &mut SqlConnection, before: Timestamp) -> Result<(), StoreError> {
     sqlx::query("delete from page_facts where kept_at < $1")
         .bind(before.to_string())
-        .execute(connection)
-        .await?;
-    Ok(())
+        .run(connection)
+        .await
 }

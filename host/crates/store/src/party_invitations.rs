@@ -4,6 +4,7 @@ use crate::SqlConnection;
 use sqlx::Row as _;
 
 use super::row::{query_locked, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::{JoinedParty, PartyInvitation};
@@ -25,10 +26,8 @@ pub async fn insert(
     .bind(&invitation.email)
     .bind(invitation.created_at.to_string())
     .bind(invitation.expires_at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Records that an invitation was refused because of its name, without that name: it counts as one, and is over at once.
@@ -73,11 +72,10 @@ pub async fn count_since(
 /// Whether an organization was made by an invitation.
 pub async fn was_invited(connection: &mut SqlConnection, org: &OrgId) -> Result<bool, StoreError> {
     // The row is in the bucket of the inviting organization, which the caller does not know.
-    let row = sqlx::query("select invitation_id from party_invitation where party_id = $1")
+    sqlx::query("select invitation_id from party_invitation where party_id = $1")
         .bind(org.as_str())
-        .fetch_optional(connection)
-        .await?;
-    Ok(row.is_some())
+        .finds_row(connection)
+        .await
 }
 
 /// Returns an invitation by any organization.
@@ -120,10 +118,8 @@ pub async fn set_joined(
     .bind(joined.org.as_str())
     .bind(joined.key.as_str())
     .bind(joined.at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 table_row! {

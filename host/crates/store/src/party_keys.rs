@@ -2,8 +2,8 @@
 
 use crate::SqlConnection;
 
-use super::envelopes::one_row;
 use super::row::{json_text, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::{PartyKey, PartyKeyRequest};
@@ -13,7 +13,7 @@ use holdfast_domain::id::{OrgId, PartyKeyId, PasskeyId};
 /// [`StoreError::Conflict`] if the organization has registered this key already.
 pub async fn insert(tx: &mut WriteTransaction, key: &PartyKey) -> Result<(), StoreError> {
     // The thumbprint (RFC 7638) is the same for every spelling of a key as JWK.
-    let inserted = sqlx::query(
+    sqlx::query(
         "insert into party_key (bucket, key_id, org_id, name, public_key, thumbprint, created_at,
              created_by, registration)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -28,10 +28,8 @@ pub async fn insert(tx: &mut WriteTransaction, key: &PartyKey) -> Result<(), Sto
     .bind(key.created_at.to_string())
     .bind(&key.created_by)
     .bind(json_text(&key.registration))
-    .execute(&mut **tx)
-    .await?;
-
-    one_row(inserted.rows_affected())
+    .run_guarded(&mut **tx)
+    .await
 }
 
 /// Lists all keys of an organization, revoked ones too, oldest first.
@@ -56,7 +54,7 @@ pub async fn revoke(
     id: &PartyKeyId,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    let revoked = sqlx::query(
+    sqlx::query(
         "update party_key set revoked_at = $4
          where bucket = $1 and key_id = $2 and org_id = $3 and revoked_at is null",
     )
@@ -64,10 +62,8 @@ pub async fn revoke(
     .bind(id.as_str())
     .bind(org.as_str())
     .bind(at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    one_row(revoked.rows_affected())
+    .run_guarded(&mut **tx)
+    .await
 }
 
 /// Stores a request; an earlier one for the same passkey is replaced. Forgets those of the organization before `since`.
@@ -98,10 +94,8 @@ pub async fn request(
     .bind(&request.requested_by)
     .bind(json_text(&request.body))
     .bind(request.requested_at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Lists the requests of an organization since a time, oldest first.
@@ -133,10 +127,8 @@ pub async fn forget_request(
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(passkey.as_str())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Uses a nonce of an organization until `expires_at`. Forgets those that have expired.
@@ -161,7 +153,7 @@ pub async fn use_nonce(
     .await?;
 
     // The insert is the check: two requests with one statement cannot both pass.
-    let used = sqlx::query(
+    sqlx::query(
         "insert into statement_nonce (bucket, org_id, nonce, expires_at) values ($1, $2, $3, $4)
          on conflict (bucket, org_id, nonce) do nothing",
     )
@@ -169,10 +161,8 @@ pub async fn use_nonce(
     .bind(org.as_str())
     .bind(nonce)
     .bind(expires_at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    one_row(used.rows_affected())
+    .run_guarded(&mut **tx)
+    .await
 }
 
 table_row! {

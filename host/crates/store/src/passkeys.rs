@@ -2,8 +2,8 @@
 
 use crate::SqlConnection;
 
-use super::envelopes::one_row;
 use super::row::{query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{OrgId, PasskeyId, UserId};
@@ -13,7 +13,7 @@ use holdfast_domain::user::{Passkey, User};
 /// [`StoreError::Conflict`] if the credential is known already.
 pub async fn insert(tx: &mut WriteTransaction, passkey: &Passkey) -> Result<(), StoreError> {
     // Unique over all organizations, because a sign-in begins with nothing but the credential.
-    let inserted = sqlx::query(
+    sqlx::query(
         "insert into passkey (bucket, passkey_id, org_id, user_id, credential_id, public_key, name,
              use_count, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -28,10 +28,8 @@ pub async fn insert(tx: &mut WriteTransaction, passkey: &Passkey) -> Result<(), 
     .bind(passkey.name.as_deref())
     .bind(passkey.use_count)
     .bind(passkey.created_at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    one_row(inserted.rows_affected())
+    .run_guarded(&mut **tx)
+    .await
 }
 
 /// Lists the passkeys of a user, oldest first.
@@ -75,10 +73,8 @@ pub async fn used(
     .bind(passkey.id.as_str())
     .bind(use_count)
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Deletes one passkey of a user, or all of them. Returns how many.

@@ -4,6 +4,7 @@ use crate::SqlConnection;
 
 use super::claims::RowClaim;
 use super::row::{OwnedEnvelope, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{Store, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::Envelope;
@@ -49,10 +50,8 @@ pub async fn insert(
     .bind(payment.platform_fee_cents.map(cents))
     .bind(i64::from(own))
     .bind(now.to_string())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 fn cents(amount: u64) -> i64 {
@@ -125,7 +124,7 @@ pub async fn set_intent(
 ) -> Result<bool, StoreError> {
     // `begun` is compared and counted up: of two concurrent
     // starts one counts, and none after the payment was made.
-    let noted = sqlx::query(
+    sqlx::query(
         "update payment set instance = $3, intent_id = $4, looked_at = $5, begun_at = $5,
              begun = begun + 1
          where bucket = $1 and envelope_id = $2 and begun = $6 and paid_at is null",
@@ -136,11 +135,8 @@ pub async fn set_intent(
     .bind(intent)
     .bind(now.to_string())
     .bind(payment.begun)
-    .execute(&mut **tx)
-    .await?
-    .rows_affected();
-
-    Ok(noted == 1)
+    .changes_row(&mut **tx)
+    .await
 }
 
 /// Records that it was paid. Returns false if that was recorded already.
@@ -150,18 +146,15 @@ pub async fn set_paid(
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     // Callback and poll may report the same payment: the first report settles it.
-    let noted = sqlx::query(
+    sqlx::query(
         "update payment set paid_at = $3
          where bucket = $1 and envelope_id = $2 and paid_at is null",
     )
     .bind(payment.org.bucket())
     .bind(payment.envelope.as_str())
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?
-    .rows_affected();
-
-    Ok(noted == 1)
+    .changes_row(&mut **tx)
+    .await
 }
 
 /// Claims up to `limit` unpaid payments that were started after `begun` and not polled since

@@ -9,6 +9,7 @@ use sqlx::AssertSqlSafe;
 
 use super::outbox::placeholders;
 use super::row::{query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{EnvelopeId, OrgId, RequestId};
@@ -83,9 +84,8 @@ pub async fn insert(tx: &mut WriteTransaction, requests: &[NewRequest]) -> Resul
 pub async fn delete_before(tx: &mut WriteTransaction, at: Timestamp) -> Result<(), StoreError> {
     sqlx::query("delete from request_log where at < $1")
         .bind(at.to_string())
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
+        .run(&mut **tx)
+        .await
 }
 
 /// Conditions of a search; all of them hold.

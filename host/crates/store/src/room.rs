@@ -7,6 +7,7 @@ use holdfast_handwriting::Handwriting;
 use serde::{Deserialize, Serialize};
 
 use super::row::{RowColumns, json_text, query_locked, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::dates::DateFormat;
@@ -254,10 +255,8 @@ pub async fn put_template(
     .bind(json_text(&template.fields))
     .bind(template.created_at.to_string())
     .bind(template.archived_at.map(|at| at.to_string()))
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 pub async fn template(
@@ -326,10 +325,8 @@ pub async fn insert_submission(
     .bind(json_text(&submission.fields))
     .bind(submission.created_at.to_string())
     .bind(submission.date_format.map(DateFormat::as_str))
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 pub async fn submission(
@@ -381,10 +378,8 @@ pub async fn update_submission(
     .bind(submission.signed.as_ref().map(json_text))
     .bind(submission.completed_at.map(|at| at.to_string()))
     .bind(submission.archived_at.map(|at| at.to_string()))
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 pub async fn insert_submitter(
@@ -411,10 +406,8 @@ pub async fn insert_submitter(
     .bind(json_text(&submitter.values))
     .bind(submitter.prefilled.as_ref().map(json_text))
     .bind(submitter.turn)
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Writes the columns of a submitter that the sender can change: name, address and place in the
@@ -434,10 +427,8 @@ pub async fn update_invitation(
     .bind(&submitter.email)
     .bind(submitter.position)
     .bind(submitter.turn)
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns the submitters of a submission in signing order.
@@ -530,10 +521,8 @@ pub async fn update_submitter(
     .bind((!submitter.attachments.is_empty()).then(|| json_text(&submitter.attachments)))
     .bind(consent.and_then(|consent| consent.shown_at.map(|at| at.to_string())))
     .bind(consent.and_then(|consent| consent.demonstrated.as_ref().map(json_text)))
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 table_row! {

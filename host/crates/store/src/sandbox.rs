@@ -3,6 +3,7 @@
 use crate::SqlConnection;
 
 use super::row::{query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
@@ -74,17 +75,14 @@ pub async fn set_paid(
     tx: &mut WriteTransaction,
     intent: &SandboxIntent,
 ) -> Result<bool, StoreError> {
-    let changed = sqlx::query(
+    sqlx::query(
         "update sandbox_intent set status = 'paid'
          where bucket = $1 and intent_id = $2 and status <> 'paid'",
     )
     .bind(intent.org.bucket())
     .bind(&intent.id)
-    .execute(&mut **tx)
-    .await?
-    .rows_affected();
-
-    Ok(changed == 1)
+    .changes_row(&mut **tx)
+    .await
 }
 
 table_row! {

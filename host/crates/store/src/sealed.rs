@@ -3,6 +3,7 @@
 use crate::SqlConnection;
 use sqlx::{AssertSqlSafe, Row as _};
 
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 
 /// Column of sealed texts.
@@ -107,14 +108,11 @@ pub async fn replace(
         "update {table} set {column} = $4 where bucket = $1 and {id} = $2 and {column} = $3"
     );
     // A secret that was replaced meanwhile is sealed with the new key already and stays.
-    let replaced = sqlx::query(AssertSqlSafe(update))
+    sqlx::query(AssertSqlSafe(update))
         .bind(text.bucket)
         .bind(&text.id)
         .bind(&text.sealed)
         .bind(sealed)
-        .execute(&mut **tx)
-        .await?
-        .rows_affected();
-
-    Ok(replaced == 1)
+        .changes_row(&mut **tx)
+        .await
 }

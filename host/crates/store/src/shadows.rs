@@ -4,6 +4,7 @@ use crate::SqlConnection;
 use serde_json::Value;
 
 use super::row::{RowColumns, json_text, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::Slot;
@@ -46,10 +47,8 @@ pub async fn insert(tx: &mut WriteTransaction, shadow: &ShadowRun) -> Result<(),
     .bind(&shadow.sha256)
     .bind(&shadow.started_by)
     .bind(shadow.started_at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Ends the running shadow; returns false if there is none.
@@ -119,10 +118,8 @@ pub async fn count(
     .bind(more.differing)
     .bind(more.failed)
     .bind(more.left_out)
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Records a difference unless `most` are recorded already.
@@ -153,10 +150,8 @@ pub async fn insert_difference(
     .bind(now.to_string())
     .bind(most)
     .bind(org.as_str())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns record, check, and both results of each difference, latest first.

@@ -4,6 +4,7 @@ use crate::SqlConnection;
 
 use super::StoreError;
 use super::row::{query_rows, table_row};
+use super::statement::RunStatement as _;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
     Custodian, CustodianStatus, Envelope, Recipient, RecipientKind, SignatureExecution, Signer,
@@ -45,10 +46,8 @@ pub async fn insert(
     .bind(signer.notify_by.as_str())
     .bind(signer.id.as_str())
     .bind(signer.consumer.map(i64::from))
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 /// Inserts a recipient who does not sign. They share the table and its positions with the signers, so
@@ -70,10 +69,8 @@ pub async fn insert_recipient(
     .bind(&recipient.email)
     .bind(SignerStatus::Pending.as_str())
     .bind(recipient.kind.as_str())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 /// Returns the recipients of an envelope who do not sign.
@@ -109,9 +106,8 @@ pub async fn forget(connection: &mut SqlConnection, envelope: &Envelope) -> Resu
     sqlx::query("delete from signer where bucket = $1 and envelope_id = $2")
         .bind(envelope.org.bucket())
         .bind(envelope.id.as_str())
-        .execute(connection)
-        .await?;
-    Ok(())
+        .run(connection)
+        .await
 }
 
 /// Returns the signers of an envelope in signing order.
@@ -161,10 +157,8 @@ pub async fn update(
     .bind(signer.id.as_str())
     .bind(signer.execution.map(SignatureExecution::as_str))
     .bind(signer.consumer.map(i64::from))
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 /// Writes the outcome of a message to a signer, unless another person has taken the signer's place.
@@ -184,10 +178,8 @@ pub async fn set_notice(
     .bind(signer.id.as_str())
     .bind(notice.at.to_string())
     .bind(notice.failure.as_deref())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 pub async fn custodians(
@@ -233,10 +225,8 @@ pub async fn assign_custodian(
     .bind(envelope.org.as_str())
     .bind(custodian.status.as_str())
     .bind(now.to_string())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 /// Target of a signing link.
@@ -258,7 +248,7 @@ pub async fn claim_renewal(
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     // The limit is in the row, so it holds for parallel requests and over all nodes.
-    let claimed = sqlx::query(
+    sqlx::query(
         "update signer set renewed_at = $5
          where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4
              and (renewed_at is null or renewed_at <= $6)",
@@ -269,11 +259,8 @@ pub async fn claim_renewal(
     .bind(position)
     .bind(now.to_string())
     .bind(before.to_string())
-    .execute(connection)
-    .await?
-    .rows_affected();
-
-    Ok(claimed == 1)
+    .changes_row(connection)
+    .await
 }
 
 pub async fn insert_link(
@@ -295,10 +282,8 @@ pub async fn insert_link(
     .bind(target.position)
     .bind(now.to_string())
     .bind(target.expires_at.to_string())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 /// Expires all links of a signer.
@@ -317,10 +302,8 @@ pub async fn expire_links(
     .bind(envelope.id.as_str())
     .bind(signer.position)
     .bind(now.to_string())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 pub async fn link(

@@ -5,6 +5,7 @@ use crate::SqlConnection;
 use sqlx::AssertSqlSafe;
 
 use super::row::{OwnedEnvelope, RowColumns, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::ControlRecord;
@@ -96,8 +97,7 @@ pub async fn insert(
         query = query.bind(band);
     }
 
-    query.execute(&mut **tx).await?;
-    Ok(())
+    query.run(&mut **tx).await
 }
 
 /// Returns live records that another party controls or has a pledge of, and that share a band with this one:
@@ -162,7 +162,7 @@ pub async fn found(
     found: &FoundSimilar,
 ) -> Result<bool, StoreError> {
     // A pair is reported once, although each comparison of either record finds it again.
-    let inserted = sqlx::query(
+    sqlx::query(
         "insert into record_similar (bucket, envelope_id, other_id, org_id, reference, percent, since)
          values ($1, $2, $3, $4, $5, $6, $7)
          on conflict (bucket, envelope_id, other_id) do nothing",
@@ -174,10 +174,8 @@ pub async fn found(
     .bind(found.reference.as_str())
     .bind(found.percent)
     .bind(found.since.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(inserted.rows_affected() == 1)
+    .changes_row(&mut **tx)
+    .await
 }
 
 /// Lists the similar documents of a record, the most similar first.

@@ -6,6 +6,7 @@ use sqlx::AssertSqlSafe;
 use super::StoreError;
 use super::page::PagedQuery;
 use super::row::{json_text, query_rows, table_row};
+use super::statement::RunStatement as _;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::StoredFile;
 use holdfast_domain::field::Field;
@@ -45,10 +46,8 @@ pub async fn insert(connection: &mut SqlConnection, template: &Template) -> Resu
     .bind(template.source_format.as_str())
     .bind(i64::from(template.pricing_table))
     .bind(template.repair.as_ref().map(json_text))
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 /// Returns a template unless it was deleted.
@@ -122,7 +121,7 @@ pub async fn is_out_for_signing(
     org: &OrgId,
     id: &TemplateId,
 ) -> Result<bool, StoreError> {
-    let found = sqlx::query(
+    sqlx::query(
         "select envelope_id from envelope
          where bucket = $1 and org_id = $2 and status in ('sent', 'viewed') and template_id = $3
          limit 1",
@@ -130,10 +129,8 @@ pub async fn is_out_for_signing(
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(id.as_str())
-    .fetch_optional(connection)
-    .await?;
-
-    Ok(found.is_some())
+    .finds_row(connection)
+    .await
 }
 
 /// Returns the templates with these ids, including deleted ones, in no particular order.
@@ -178,10 +175,8 @@ pub async fn rename(
     .bind(&template.name)
     .bind(template.external_id.as_deref())
     .bind(now.to_string())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 /// Soft-deletes a template: records that refer to its id keep it. Clearing the owner lets a new
@@ -198,10 +193,8 @@ pub async fn delete(
     .bind(template.org.bucket())
     .bind(template.id.as_str())
     .bind(now.to_string())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 /// Updates a copy from its current source and marks it as stale at the provider.
@@ -226,10 +219,8 @@ pub async fn copy_anew(
     .bind(document.map(|document| document.size))
     .bind(copy.copied_content.as_deref())
     .bind(now.to_string())
-    .execute(connection)
-    .await?;
-
-    Ok(())
+    .run(connection)
+    .await
 }
 
 /// Returns the documents of an organization's newest templates.
@@ -262,7 +253,7 @@ pub async fn set_fields(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     // The old fields serve as the version: of two users who edit at once, the second gets a conflict.
-    let changed = sqlx::query(
+    sqlx::query(
         "update template set fields = $4, updated_at = $5
          where bucket = $1 and template_id = $2 and fields = $3",
     )
@@ -271,10 +262,8 @@ pub async fn set_fields(
     .bind(json_text(&template.fields))
     .bind(json_text(&fields))
     .bind(now.to_string())
-    .execute(connection)
-    .await?;
-
-    super::envelopes::one_row(changed.rows_affected())
+    .run_guarded(connection)
+    .await
 }
 
 /// Replaces document and fields, expecting those of `before` (compare-and-swap), and marks the
@@ -288,7 +277,7 @@ pub async fn replace(
     let document = after.document.as_ref();
     // A missing document is null, which equals nothing, hence the
     // `coalesce`. Nothing is sent before the provider has both.
-    let changed = sqlx::query(
+    sqlx::query(
         "update template set fields = $5, document_key = $6, document_sha256 = $7,
              document_size = $8, updated_at = $9, provider_stale = 1
          where bucket = $1 and template_id = $2 and fields = $3
@@ -303,10 +292,8 @@ pub async fn replace(
     .bind(document.map(|document| document.sha256.as_str()))
     .bind(document.map(|document| document.size))
     .bind(now.to_string())
-    .execute(connection)
-    .await?;
-
-    super::envelopes::one_row(changed.rows_affected())
+    .run_guarded(connection)
+    .await
 }
 
 /// Records that the provider has the document and fields of `template`. Returns false if they have
@@ -318,7 +305,7 @@ pub async fn note_synced(
 ) -> Result<bool, StoreError> {
     // The provider was called without a lock. The content that it
     // received is compared, because a save may have come in between.
-    let changed = sqlx::query(
+    sqlx::query(
         "update template set provider_stale = 0, provider_template = $5
          where bucket = $1 and template_id = $2 and fields = $3
              and coalesce(document_key, '') = $4",
@@ -328,10 +315,8 @@ pub async fn note_synced(
     .bind(json_text(&template.fields))
     .bind(document_key(template))
     .bind(provider_template)
-    .execute(connection)
-    .await?;
-
-    Ok(changed.rows_affected() == 1)
+    .changes_row(connection)
+    .await
 }
 
 /// Records that the provider's document or fields may be outdated.
@@ -342,9 +327,8 @@ pub async fn note_stale(
     sqlx::query("update template set provider_stale = 1 where bucket = $1 and template_id = $2")
         .bind(template.org.bucket())
         .bind(template.id.as_str())
-        .execute(connection)
-        .await?;
-    Ok(())
+        .run(connection)
+        .await
 }
 
 fn document_key(template: &Template) -> &str {

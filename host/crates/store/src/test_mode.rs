@@ -5,6 +5,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::dialect::SqlDialect;
 use super::row::{json_text, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{EnvelopeId, MessageId, OrgId};
@@ -35,10 +36,8 @@ pub async fn insert(
     .bind(message.link.as_deref())
     .bind(json_text(&message.attachments))
     .bind(message.at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Conditions of a search in the inbox; all of them hold.
@@ -95,9 +94,8 @@ table_row! {
 pub async fn delete_before(tx: &mut WriteTransaction, at: Timestamp) -> Result<(), StoreError> {
     sqlx::query("delete from test_message where at < $1")
         .bind(at.to_string())
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
+        .run(&mut **tx)
+        .await
 }
 
 /// Returns by how many seconds the time was advanced so far.

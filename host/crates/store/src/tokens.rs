@@ -2,6 +2,7 @@
 
 use crate::SqlConnection;
 
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{OrgId, TokenId};
@@ -16,7 +17,7 @@ pub async fn revoke(
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     // The row is needed until the token itself expires; then no clock accepts it any more.
-    let revoked = sqlx::query(
+    sqlx::query(
         "insert into revoked_token (bucket, token_id, org_id, revoked_at, expires_at)
          values ($1, $2, $3, $4, $5) on conflict (bucket, token_id) do nothing",
     )
@@ -25,11 +26,8 @@ pub async fn revoke(
     .bind(org.as_str())
     .bind(now.to_string())
     .bind(expires_at.to_string())
-    .execute(&mut **tx)
-    .await?
-    .rows_affected();
-
-    Ok(revoked == 1)
+    .changes_row(&mut **tx)
+    .await
 }
 
 /// Returns whether a token of the organization was revoked.
@@ -38,24 +36,21 @@ pub async fn is_revoked(
     org: &OrgId,
     token: &TokenId,
 ) -> Result<bool, StoreError> {
-    let found = sqlx::query(
+    sqlx::query(
         "select token_id from revoked_token
          where bucket = $1 and token_id = $2 and org_id = $3",
     )
     .bind(org.bucket())
     .bind(token.as_str())
     .bind(org.as_str())
-    .fetch_optional(connection)
-    .await?;
-
-    Ok(found.is_some())
+    .finds_row(connection)
+    .await
 }
 
 /// Deletes the revocations of expired tokens.
 pub async fn forget(tx: &mut WriteTransaction, ended_before: Timestamp) -> Result<(), StoreError> {
     sqlx::query("delete from revoked_token where expires_at < $1")
         .bind(ended_before.to_string())
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
+        .run(&mut **tx)
+        .await
 }

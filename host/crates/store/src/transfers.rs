@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use crate::SqlConnection;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::envelopes::one_row;
 use super::row::{json_text, query_locked, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::ControlRecord;
@@ -147,7 +147,7 @@ pub async fn set_state(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     // Job, seller, buyer and the expiry act on one transfer: the expected state lets one of them win.
-    let changed = sqlx::query(
+    sqlx::query(
         "update control_transfer set state = $4, changed_at = $5, acting_id = $6, actor = $7,
              receipt = $8, offered_at = $9, offered = $10, signed = $11
          where bucket = $1 and transfer_id = $2 and state = $3",
@@ -163,10 +163,8 @@ pub async fn set_state(
     .bind(next.offered_at.map(|at| at.to_string()))
     .bind(next.offered.as_ref().map(json_text))
     .bind(next.signed.as_ref().map(json_text))
-    .execute(&mut **tx)
-    .await?;
-
-    one_row(changed.rows_affected())
+    .run_guarded(&mut **tx)
+    .await
 }
 
 /// Returns records in one of these states, in the order of their ids.
@@ -308,10 +306,8 @@ pub async fn sold(tx: &mut WriteTransaction, sold: &SoldRecord) -> Result<(), St
     .bind(sold.transfer.as_str())
     .bind(sold.copy.as_str())
     .bind(sold.sold_at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Forgets that the present controller of a record sold it once.
@@ -320,16 +316,12 @@ pub async fn bought_back(
     record: &ControlRecord,
 ) -> Result<(), StoreError> {
     // The agreement about the seller's copy ends when the party has control again.
-    sqlx::query(
-        "delete from control_sold where bucket = $1 and envelope_id = $2 and party_id = $3",
-    )
-    .bind(record.org.bucket())
-    .bind(record.envelope.as_str())
-    .bind(record.controller.as_str())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    sqlx::query("delete from control_sold where bucket = $1 and envelope_id = $2 and party_id = $3")
+        .bind(record.org.bucket())
+        .bind(record.envelope.as_str())
+        .bind(record.controller.as_str())
+        .run(&mut **tx)
+        .await
 }
 
 /// Returns what a party agreed when it sold a record of any organization.

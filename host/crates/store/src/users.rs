@@ -4,6 +4,7 @@ use crate::SqlConnection;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::row::{query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{OrgId, SessionId, SignInId, UserId};
@@ -28,10 +29,8 @@ pub async fn insert(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreE
     .bind(user.identity.as_ref().map(|one| one.issuer.as_str()))
     .bind(user.identity.as_ref().map(|one| one.subject.as_str()))
     .bind(user.proved_at.map(|at| at.to_string()))
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Stores everything of a user that changes.
@@ -52,10 +51,8 @@ pub async fn update(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreE
     .bind(user.identity.as_ref().map(|one| one.issuer.as_str()))
     .bind(user.identity.as_ref().map(|one| one.subject.as_str()))
     .bind(user.proved_at.map(|at| at.to_string()))
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Notes that a user showed a mailed link or a passkey. Nothing else of the user is written: it may be changing.
@@ -72,10 +69,8 @@ pub async fn prove(
     .bind(org.as_str())
     .bind(id.as_str())
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 pub async fn get(
@@ -183,10 +178,8 @@ pub async fn insert_link(tx: &mut WriteTransaction, link: &SignInLink) -> Result
     .bind(link.created_at.to_string())
     .bind(link.expires_at.to_string())
     .bind(link.leads_to.as_deref())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns a link of any organization; who has it knows only its id.
@@ -307,10 +300,8 @@ pub async fn insert_requested_mail(
     .bind(link.as_str())
     .bind(network)
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Uses a link. Returns false if it was used before.
@@ -320,7 +311,7 @@ pub async fn use_link(
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     // Of two requests with one link, one signs in.
-    let done = sqlx::query(
+    sqlx::query(
         "update sign_in_link set used_at = $4
          where bucket = $1 and org_id = $2 and link_id = $3 and used_at is null",
     )
@@ -328,10 +319,8 @@ pub async fn use_link(
     .bind(link.org.as_str())
     .bind(link.id.as_str())
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(done.rows_affected() == 1)
+    .changes_row(&mut **tx)
+    .await
 }
 
 /// Ends all open links of a user.
@@ -349,10 +338,8 @@ pub async fn end_links(
     .bind(user.org.as_str())
     .bind(user.id.as_str())
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 pub async fn insert_session(
@@ -378,10 +365,8 @@ pub async fn insert_session(
     .bind(session.browser.as_deref())
     .bind(session.confirmed_at.to_string())
     .bind(session.issuer.as_deref())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns the session of a secret, with its user.
@@ -445,10 +430,8 @@ pub async fn seen(
     .bind(session.org.as_str())
     .bind(session.id.as_str())
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Notes that the user of a session showed who they are.
@@ -465,10 +448,8 @@ pub async fn confirm_session(
     .bind(session.org.as_str())
     .bind(session.id.as_str())
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Ends one session of a user, or all of them. Returns how many.

@@ -4,8 +4,8 @@ use crate::SqlConnection;
 use serde_json::Value;
 use sqlx::any::AnyRow;
 
-use super::envelopes::one_row;
 use super::row::{RowColumns, json_text};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, StoredFile};
@@ -110,10 +110,8 @@ pub async fn forget_intent(
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Deletes an unfinished intent unless a user requested it. Returns true if no intent is left.
@@ -144,7 +142,8 @@ pub async fn finish_intent(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     // A run for a document that was replaced has the id of another intent and settles nothing.
-    let finished = sqlx::query(
+    // Before the deletion, so that a lost race removes nothing.
+    sqlx::query(
         "update vault_intent set finished_at = $4, last_error = null, failed_step = null,
              failed_at = null, failures = 0
          where bucket = $1 and envelope_id = $2 and intent_id = $3 and finished_at is null",
@@ -153,11 +152,9 @@ pub async fn finish_intent(
     .bind(envelope.id.as_str())
     .bind(intent.id.as_str())
     .bind(now.to_string())
-    .execute(&mut **tx)
+    .run_guarded(&mut **tx)
     .await?;
 
-    // Before the deletion, so that a lost race removes nothing.
-    one_row(finished.rows_affected())?;
     sqlx::query(
         "delete from vault_step
          where bucket = $1 and envelope_id = $2 and (intent_id <> $3 or step <> $4)",
@@ -166,10 +163,8 @@ pub async fn finish_intent(
     .bind(envelope.id.as_str())
     .bind(intent.id.as_str())
     .bind(keep)
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Records why the pipeline stopped.
@@ -193,10 +188,8 @@ pub async fn note_failure(
     .bind(step)
     .bind(message)
     .bind(now.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns the failure of an envelope's pipeline, if there is one.
@@ -287,10 +280,8 @@ pub async fn forget_step(
     .bind(envelope.id.as_str())
     .bind(intent.id.as_str())
     .bind(step)
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns the log head contained in an envelope's certificate, as a note.
@@ -382,10 +373,8 @@ pub async fn insert_evaluation(
     .bind(component.to_string())
     .bind(at.to_string())
     .bind(answer.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Records the release form as signed.
@@ -404,8 +393,6 @@ pub async fn insert_release(
     .bind(envelope.org.as_str())
     .bind(at.to_string())
     .bind(form.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }

@@ -3,8 +3,8 @@
 
 use crate::SqlConnection;
 
-use super::envelopes::one_row;
 use super::row::{query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::{ControlRecord, HandedCopy, View, ViewAccess};
@@ -29,10 +29,8 @@ pub async fn insert(tx: &mut WriteTransaction, view: &View) -> Result<(), StoreE
     .bind(view.expires_at.to_string())
     // The view ends with this control, even if the same party gets the record back.
     .bind(view.controlled_since.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns a view of any organization.
@@ -67,17 +65,15 @@ pub async fn revoke(
     view: &View,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    let revoked = sqlx::query(
+    sqlx::query(
         "update control_view set revoked_at = $3
          where bucket = $1 and view_id = $2 and revoked_at is null",
     )
     .bind(view.org.bucket())
     .bind(view.id.as_str())
     .bind(at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    one_row(revoked.rows_affected())
+    .run_guarded(&mut **tx)
+    .await
 }
 
 /// Notes that the person has opened the record's page.
@@ -91,9 +87,8 @@ pub async fn opened(
         .bind(view.org.bucket())
         .bind(view.id.as_str())
         .bind(at.to_string())
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
+        .run(&mut **tx)
+        .await
 }
 
 table_row! {
@@ -131,10 +126,8 @@ pub async fn insert_copy(tx: &mut WriteTransaction, copy: &HandedCopy) -> Result
     .bind(copy.view.as_ref().map(ViewId::as_str))
     .bind(&copy.purpose)
     .bind(copy.made_at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns a watermarked copy of any organization's record.

@@ -13,6 +13,7 @@ use sqlx::postgres::PgListener;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::statement::RunStatement as _;
 use super::webhooks::OwnedEndpoint;
 use super::{SqlDialect, Store};
 use holdfast_domain::id::{EndpointId, OrgId, RequestId};
@@ -120,10 +121,8 @@ async fn notify(store: &Store, told: &WakeupMessage) -> Result<(), super::StoreE
     sqlx::query("select cast(pg_notify($1, $2) as text)")
         .bind(CHANNEL)
         .bind(payload)
-        .execute(&mut *connection)
-        .await?;
-
-    Ok(())
+        .run(&mut *connection)
+        .await
 }
 
 async fn hear(store: &Store) {

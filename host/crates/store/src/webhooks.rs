@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::row::{RowColumns, TableRow, json_text, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{SqlDialect, Store, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{EndpointId, KeyId, OrgId};
@@ -56,10 +57,8 @@ pub async fn insert(tx: &mut WriteTransaction, endpoint: &Endpoint) -> Result<()
     .bind(endpoint.secret.as_ref().map(EncryptedSecret::as_str))
     .bind(&endpoint.created_by)
     .bind(endpoint.created_at.to_string())
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Returns an endpoint unless it was deleted.
@@ -106,17 +105,15 @@ pub async fn was_there(
     id: &EndpointId,
 ) -> Result<bool, StoreError> {
     // The log of deliveries stays readable after the deletion.
-    let row = sqlx::query(
+    sqlx::query(
         "select endpoint_id from webhook_endpoint
          where bucket = $1 and org_id = $2 and endpoint_id = $3",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(id.as_str())
-    .fetch_optional(connection)
-    .await?;
-
-    Ok(row.is_some())
+    .finds_row(connection)
+    .await
 }
 
 /// Returns the endpoints that were not deleted, oldest first, optionally of one API key only.
@@ -404,10 +401,8 @@ pub async fn note_health(
     .bind(health.warned_at.map(|at| at.to_string()))
     .bind(health.paused_until.map(|at| at.to_string()))
     .bind(url)
-    .execute(&mut **tx)
-    .await?;
-
-    Ok(())
+    .run(&mut **tx)
+    .await
 }
 
 /// Figures for the metrics.

@@ -1,0 +1,57 @@
+//! Results that callers need of a statement.
+
+use sqlx::any::{Any, AnyArguments};
+use sqlx::query::Query;
+
+use super::{SqlConnection, StoreError};
+
+/// Runs a statement for one result.
+pub(super) trait RunStatement {
+    /// Runs a write.
+    fn run(
+        self,
+        connection: &mut SqlConnection,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Runs a write with a condition, and returns whether it changed one row.
+    fn changes_row(
+        self,
+        connection: &mut SqlConnection,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Runs a write with a condition. One that does not change one row is a
+    /// [`StoreError::Conflict`]: another writer was first.
+    fn run_guarded(
+        self,
+        connection: &mut SqlConnection,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Runs a query, and returns whether it found a row.
+    fn finds_row(
+        self,
+        connection: &mut SqlConnection,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+}
+
+impl RunStatement for Query<'_, Any, AnyArguments> {
+    async fn run(self, connection: &mut SqlConnection) -> Result<(), StoreError> {
+        self.execute(connection).await?;
+        Ok(())
+    }
+
+    async fn changes_row(self, connection: &mut SqlConnection) -> Result<bool, StoreError> {
+        Ok(self.execute(connection).await?.rows_affected() == 1)
+    }
+
+    async fn run_guarded(self, connection: &mut SqlConnection) -> Result<(), StoreError> {
+        if self.changes_row(connection).await? {
+            Ok(())
+        } else {
+            Err(StoreError::Conflict)
+        }
+    }
+
+    async fn finds_row(self, connection: &mut SqlConnection) -> Result<bool, StoreError> {
+        Ok(self.fetch_optional(connection).await?.is_some())
+    }
+}
