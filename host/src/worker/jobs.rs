@@ -30,6 +30,7 @@ use holdfast_domain::job::{
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
 use holdfast_platform::messaging::TextMessageKind;
+use holdfast_platform::problems::ControlProblem;
 use holdfast_platform::room;
 use holdfast_platform::{Caller, ServiceError, payments};
 use holdfast_service::control::{similar, transfers};
@@ -251,10 +252,12 @@ impl JobError {
             Self::Service(ServiceError::Refused(refusal)) => lifecycle::is_final(refusal),
             Self::Service(
                 ServiceError::NotFound(_)
-                | ServiceError::ControlRefused(_)
-                | ServiceError::ConsentRequired(_)
-                | ServiceError::ReleasedToAnother
-                | ServiceError::Pledged,
+                | ServiceError::Control(
+                    ControlProblem::Refused(_)
+                    | ControlProblem::ConsentRequired(_)
+                    | ControlProblem::ReleasedToAnother
+                    | ControlProblem::Pledged,
+                ),
             ) => true,
             Self::Mail(error) => error.is_final(),
             _ => false,

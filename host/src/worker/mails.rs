@@ -717,7 +717,7 @@ async fn certificate(
             bytes,
         })),
         Err(ServiceError::Conflict(_)) => Ok(None),
-        Err(error @ ServiceError::Unreadable { .. }) => {
+        Err(error @ ServiceError::Unreadable(_)) => {
             tracing::warn!(envelope = %envelope.id, %error, "certificate cannot be attached to mail");
             Ok(None)
         }
@@ -751,7 +751,7 @@ async fn attachable_copy(
         // so that the copy goes out later.
         Err(
             error @ (ServiceError::Conflict(_)
-            | ServiceError::Unreadable { .. }
+            | ServiceError::Unreadable(_)
             | ServiceError::Provider(ProviderError::NotFound)),
         ) => {
             tracing::warn!(envelope = %envelope.id, %error, "copy cannot be attached to mail");

@@ -7,12 +7,9 @@ use serde_json::{Value, json};
 
 use holdfast_adapters::sealing::SealError;
 use holdfast_components::providers::ProviderError;
-use holdfast_components::rules::control;
-use holdfast_components::rules::lifecycle::RefusalReason;
 use holdfast_components::{CallFailure, ComponentError};
-use holdfast_platform::problems::{ChangeProblem, StatementProblem};
-use holdfast_platform::{ServiceError, kind_of};
-use holdfast_service::control::refusal_code;
+use holdfast_platform::problems::ControlProblem;
+use holdfast_platform::{Problem, ProblemKind, ServiceError, kind_of};
 use holdfast_store::StoreError;
 
 /// `Retry-After` in seconds while a dependency cannot be reached.
@@ -29,9 +26,6 @@ const RETRY_FULL: u32 = 60;
 
 /// `Retry-After` in seconds after a conflict with a concurrent change.
 const RETRY_SOON: u32 = 1;
-
-/// How the documents component begins the reason of a refusal for which the contract has a code.
-const READS_DIFFERENTLY: &str = "readers do not agree about it";
 
 /// Error answer in the shape of the API contract.
 #[derive(Debug)]
@@ -69,6 +63,10 @@ impl HttpError {
 
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    fn unprocessable(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, message)
     }
 
     pub fn internal(cause: impl Into<String>) -> Self {
@@ -124,11 +122,6 @@ impl HttpError {
         body
     }
 
-    /// Returns a 503 with `Retry-After`.
-    fn unavailable(message: &str, retry_after: u32) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(retry_after)
-    }
-
     fn because(mut self, cause: impl Into<String>) -> Self {
         self.cause = Some(cause.into());
         self
@@ -165,160 +158,81 @@ impl IntoResponse for HttpError {
     }
 }
 
+impl From<Problem> for HttpError {
+    fn from(problem: Problem) -> Self {
+        let (status, retry_after) = match problem.kind {
+            ProblemKind::Request => (StatusCode::UNPROCESSABLE_ENTITY, None),
+            ProblemKind::State => (StatusCode::CONFLICT, None),
+            // The first request will end soon, and the repeat then gets its answer.
+            ProblemKind::Running => (StatusCode::CONFLICT, Some(RETRY_SOON)),
+            ProblemKind::Forbidden => (StatusCode::FORBIDDEN, None),
+            ProblemKind::NotFound => (StatusCode::NOT_FOUND, None),
+            ProblemKind::Gone => (StatusCode::GONE, None),
+            ProblemKind::UnsupportedType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, None),
+            ProblemKind::Quota(seconds) => (StatusCode::TOO_MANY_REQUESTS, Some(seconds)),
+        };
+
+        Self {
+            details: problem.details,
+            code: problem.code,
+            retry_after,
+            ..Self::new(status, problem.message)
+        }
+    }
+}
+
 impl From<ServiceError> for HttpError {
     fn from(error: ServiceError) -> Self {
-        // Taken before the match moves parts of the error out.
-        let (text, busy) = (error.to_string(), error.is_busy());
+        let text = error.to_string();
+        // Texts of dependencies can quote settings or persons, so they go to the log and not to the caller.
+        let failed = |status, message: &str| Self::new(status, message).because(&*text);
+        let unavailable =
+            |message| failed(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(RETRY);
+
         // First, because a full disk hides in errors of the database and of files, which have answers of
         // their own.
         if error.is_disk_full() {
-            let message = "There is no room on the disk right now; nothing was changed";
-            return Self::unavailable(message, RETRY_FULL)
-                .with_code(DISK_FULL)
-                .because(text);
+            return unavailable("There is no room on the disk right now; nothing was changed")
+                .retry_after(RETRY_FULL)
+                .with_code(DISK_FULL);
+        }
+        // Before the arms of providers: a component that is still loading is no bad gateway.
+        if error.is_busy() {
+            return unavailable("This organization's component cannot answer right now");
         }
 
         match error {
-            ServiceError::Invalid(issues) => {
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, text).with_details(json!(issues))
-            }
-            ServiceError::Malformed(_) => Self::bad_request(text),
-            ServiceError::UnsupportedType(_) => Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, text),
-            ServiceError::Unreadable { message, reason } => {
-                // The component reports reasons as text, and the contract has a code for this one only.
-                let differs = reason.starts_with(READS_DIFFERENTLY);
-                let answer = Self::new(StatusCode::UNPROCESSABLE_ENTITY, message)
-                    .with_details(json!({ "reason": reason }));
-                if differs {
-                    answer.with_code("document_reads_differently")
-                } else {
-                    answer
-                }
-            }
-            ServiceError::NotFound(_) | ServiceError::NotFoundText(_) => {
-                Self::new(StatusCode::NOT_FOUND, text)
-            }
-            // 422 where the request itself makes no sense, 409 where it can succeed in another state.
-            ServiceError::Refused(refusal) => {
-                let status = match refusal.reason {
-                    RefusalReason::Semantic => StatusCode::UNPROCESSABLE_ENTITY,
-                    RefusalReason::Status
-                    | RefusalReason::WrongKind
-                    | RefusalReason::Missing
-                    | RefusalReason::Unpaid => StatusCode::CONFLICT,
-                };
-                Self::new(status, refusal.message)
-            }
-            ServiceError::ControlRefused(refusal) => {
-                let status = match refusal.reason {
-                    // No change of the record's state could make this act possible.
-                    control::RefusalReason::ToOneself => StatusCode::UNPROCESSABLE_ENTITY,
-                    _ => StatusCode::CONFLICT,
-                };
-                let source = Some(&refusal.source).filter(|source| !source.is_empty());
-
-                let error = Self::new(status, &refusal.message).with_code(refusal_code(&refusal));
-                match source {
-                    Some(source) => error.with_details(json!({ "source": source })),
-                    None => error,
-                }
-            }
-            // No name of the other party: a refusal must not tell who financed the collateral. The reference
-            // serves a dispute.
-            ServiceError::AlreadyControlled(conflict) => Self::new(StatusCode::CONFLICT, text)
-                .with_code("already_controlled")
-                .with_details(json!({ "since": conflict.since, "reference": conflict.reference })),
-            ServiceError::ConsentRequired(release) => Self::new(StatusCode::CONFLICT, text)
-                .with_code("control_consent_required")
-                .with_details(json!({ "release_id": release })),
-            ServiceError::CopyMarked(_) => {
-                Self::new(StatusCode::CONFLICT, text).with_code("copy_marked")
-            }
-            ServiceError::CopyRemoved => {
-                Self::new(StatusCode::CONFLICT, text).with_code("copy_removed")
-            }
-            ServiceError::Change(problem) => {
-                let status = match problem {
-                    // The person lacks a role. All other problems are states of the request.
-                    ChangeProblem::RoleReviews => StatusCode::FORBIDDEN,
-                    _ => StatusCode::CONFLICT,
-                };
-                let error = Self::new(status, text).with_code(problem.code());
-                match problem {
-                    ChangeProblem::ApprovalsMissing { given, required } => {
-                        error.with_details(json!({ "given": given, "required": required }))
-                    }
-                    ChangeProblem::Closed(state) => error.with_details(json!({ "state": state })),
-                    _ => error,
-                }
-            }
-            ServiceError::ConvertedToPaper => {
-                Self::new(StatusCode::CONFLICT, text).with_code("converted_to_paper")
-            }
-            ServiceError::ReleasedToAnother => {
-                Self::new(StatusCode::CONFLICT, text).with_code("released_to_another")
-            }
-            ServiceError::Pledged => {
-                Self::new(StatusCode::CONFLICT, text).with_code("record_pledged")
-            }
-            ServiceError::Statement(problem) => {
-                let status = if problem.is_semantic() {
-                    StatusCode::UNPROCESSABLE_ENTITY
-                } else {
-                    StatusCode::CONFLICT
-                };
-                let error = Self::new(status, text).with_code(problem.code());
-                match problem {
-                    StatementProblem::Missing { draft, member } => {
-                        error.with_details(json!({ "member": member, "statement": draft }))
-                    }
-                    _ => error,
-                }
-            }
-            ServiceError::Semantic(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, text),
+            ServiceError::Invalid(issues) => Self::unprocessable(text).with_details(json!(issues)),
             ServiceError::NotAdmitted(reasons) => {
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, text).with_details(json!(reasons))
+                Self::unprocessable(text).with_details(json!(reasons))
             }
+            ServiceError::Semantic(_) => Self::unprocessable(text),
+            ServiceError::Malformed(_) => Self::bad_request(text),
+            ServiceError::NotFound(_) => Self::new(StatusCode::NOT_FOUND, text),
             ServiceError::Conflict(_) => Self::new(StatusCode::CONFLICT, text),
-            // The first request with the key will end soon, and the repeat then gets its answer.
-            ServiceError::StillRunning => {
-                Self::new(StatusCode::CONFLICT, text).retry_after(RETRY_SOON)
-            }
-            ServiceError::QuotaUsed { retry_after, .. } => {
-                Self::new(StatusCode::TOO_MANY_REQUESTS, text).retry_after(retry_after)
-            }
             ServiceError::NotAllowed(_) => Self::new(StatusCode::FORBIDDEN, text),
-            ServiceError::OnlyTest => {
-                Self::new(StatusCode::FORBIDDEN, text).with_code("test_key_required")
-            }
-            ServiceError::NotInTest => Self::new(StatusCode::CONFLICT, text).with_code("test_data"),
-            ServiceError::Gone(_) => Self::new(StatusCode::GONE, text),
-            // Before the arms of providers: a component that is still loading is no bad gateway.
-            _ if busy => {
-                let message = "This organization's component cannot answer right now";
-                Self::unavailable(message, RETRY).because(text)
-            }
-            // The provider's text can quote settings or persons, so it goes to the log and not to the caller.
-            ServiceError::Provider(ProviderError::NotConfigured(_)) => Self::new(
+            ServiceError::Unreadable(file) => Problem::from(&file).into(),
+            ServiceError::Refused(refusal) => Problem::from(&refusal).into(),
+            // One that arrives here was not reported.
+            ServiceError::Control(ControlProblem::DoublePledge(_)) => Self::internal(text),
+            ServiceError::Control(problem) => Problem::from(&problem).into(),
+            ServiceError::Change(problem) => Problem::from(&problem).into(),
+            ServiceError::Statement(problem) => Problem::from(&problem).into(),
+            ServiceError::Problem(problem) => problem.into(),
+            ServiceError::Provider(ProviderError::NotConfigured(_)) => failed(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "Provider is not configured",
-            )
-            .because(text),
+            ),
             ServiceError::Provider(_) => {
-                Self::new(StatusCode::BAD_GATEWAY, "Signing provider request failed").because(text)
+                failed(StatusCode::BAD_GATEWAY, "Signing provider request failed")
             }
-            ServiceError::OtherProvider(slot, error) => {
-                let kind = kind_of(slot);
-                let configured = !matches!(error, ProviderError::NotConfigured(_));
-                let (status, what) = if configured {
-                    (StatusCode::BAD_GATEWAY, "request failed")
-                } else {
-                    (StatusCode::SERVICE_UNAVAILABLE, "is not configured")
-                };
-                Self::new(status, format!("{kind} provider {what}")).because(text)
+            ServiceError::OtherProvider(slot, ProviderError::NotConfigured(_)) => {
+                let message = format!("{} provider is not configured", kind_of(slot));
+                failed(StatusCode::SERVICE_UNAVAILABLE, &message)
             }
-            ServiceError::KbaRequired => {
-                Self::new(StatusCode::CONFLICT, text).with_code("kba_required")
+            ServiceError::OtherProvider(slot, _) => {
+                let message = format!("{} provider request failed", kind_of(slot));
+                failed(StatusCode::BAD_GATEWAY, &message)
             }
             ServiceError::Busy => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, text).retry_after(RETRY)
@@ -326,19 +240,21 @@ impl From<ServiceError> for HttpError {
             ServiceError::NotConfigured(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
             // The document exhausted the reader's limits, so the caller has to change it. Other components
             // are not the caller's fault.
-            ServiceError::Component(error) if error.by_document => Self::new(
-                StatusCode::UNPROCESSABLE_ENTITY,
-                "The PDF could not be read",
-            )
-            .with_details(json!({ "reason": "it takes more time or memory than a document may" }))
-            .because(text),
+            ServiceError::Component(error) if error.by_document => {
+                let reason = "it takes more time or memory than a document may";
+                failed(
+                    StatusCode::UNPROCESSABLE_ENTITY,
+                    "The PDF could not be read",
+                )
+                .with_details(json!({ "reason": reason }))
+            }
             ServiceError::Component(ComponentError {
                 kind: CallFailure::Timeout | CallFailure::Memory(_),
                 ..
             }) => {
                 let message = "The rules or another component of this call need more time or memory than a call has; \
                                whoever activated the component has to simplify it";
-                Self::unavailable(message, RETRY).because(text)
+                unavailable(message)
             }
             // Only the caller of the rehearsal sees this answer.
             ServiceError::Store(StoreError::Rehearsed) => {
@@ -351,27 +267,23 @@ impl From<ServiceError> for HttpError {
             .retry_after(RETRY_SOON),
             // A database that restarts is back soon, and nothing was changed.
             ServiceError::Store(error) if error.is_unreachable() => {
-                Self::unavailable("The database cannot be reached right now", RETRY).because(text)
+                unavailable("The database cannot be reached right now")
             }
             // A deadlock or a serialization failure: the same request succeeds a moment later.
             ServiceError::Store(error) if error.is_rolled_back() => {
-                let message = "The change met another; please try again";
-                Self::unavailable(message, RETRY_SOON).because(text)
+                unavailable("The change met another; please try again").retry_after(RETRY_SOON)
             }
             ServiceError::Files(error) if error.is_unreachable() => {
-                Self::unavailable("The document store cannot be reached right now", RETRY)
-                    .because(text)
+                unavailable("The document store cannot be reached right now")
             }
             ServiceError::Seal(SealError::ClockBehind { .. }) => {
-                let message = "Nothing is sealed until the clock of the service is right again";
-                Self::unavailable(message, RETRY).because(text)
+                unavailable("Nothing is sealed until the clock of the service is right again")
             }
             // Listed one by one, so a new kind of error does not become a 500 unnoticed.
             ServiceError::Component(_)
             | ServiceError::Store(_)
             | ServiceError::Files(_)
             | ServiceError::Seal(_)
-            | ServiceError::DoublePledge(_)
             | ServiceError::Internal(_) => Self::internal(text),
         }
     }

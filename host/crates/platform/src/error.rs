@@ -7,22 +7,19 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::problems::{ChangeProblem, ControlConflict, FoundConflict, StatementProblem};
+use crate::problems::{ChangeProblem, ControlProblem, Problem, StatementProblem, UnreadableFile};
 use crate::room::form::FormError;
 use holdfast_adapters::files::FilesError;
 use holdfast_adapters::sealing::SealError;
 use holdfast_components::inspection::AdmissionReason;
 use holdfast_components::providers::ProviderError;
 use holdfast_components::rules::TransitionError;
-use holdfast_components::rules::control;
+use holdfast_components::rules::documents::DocumentError;
 use holdfast_components::rules::lifecycle::Refusal;
+use holdfast_components::rules::placement::ReadError;
 use holdfast_components::{CallFailure, ComponentError};
 use holdfast_domain::component::Slot;
-use holdfast_domain::id::{EnvelopeId, ReleaseId};
 use holdfast_store::StoreError;
-
-const KBA_REQUIRED: &str =
-    "This envelope's signers are asked about their identity; use their signing links";
 
 const NEEDS_PASSWORD: &str =
     "it opens with a password only: remove its protection and send it again";
@@ -81,47 +78,18 @@ pub enum ServiceError {
     /// The parts of the request contradict each other.
     #[error("{0}")]
     Malformed(String),
-    /// The endpoint does not accept this body or file type.
-    #[error("{0}")]
-    UnsupportedType(String),
     /// The document cannot be read.
-    #[error("{message}")]
-    Unreadable { message: String, reason: String },
+    #[error(transparent)]
+    Unreadable(UnreadableFile),
     /// No such resource. Carries its kind, capitalized: `Envelope`.
     #[error("{0} not found")]
     NotFound(&'static str),
-    #[error("{0}")]
-    NotFoundText(String),
     /// The lifecycle rules refused the transition.
     #[error("{}", .0.message)]
     Refused(Refusal),
-    /// The control rules refused the act.
-    #[error("{}", .0.message)]
-    ControlRefused(control::Refusal),
-    /// Another party controls a record with the same fingerprint. Reported before it is answered.
-    #[error("another record with this document or collateral is controlled already")]
-    DoublePledge(Box<FoundConflict>),
-    /// As [`ServiceError::DoublePledge`], recorded in the ledgers of both records.
-    #[error("Another party has controlled a record of this document or collateral since {}", .0.since)]
-    AlreadyControlled(ControlConflict),
-    /// The record's controller must agree first. Carries the release that waits for it, if one does.
-    #[error("The controller of this record must consent first")]
-    ConsentRequired(Option<ReleaseId>),
-    /// The record was converted, and its paper original handed out.
-    #[error("A paper original has replaced the authoritative copy of this record")]
-    ConvertedToPaper,
-    /// The record was released to another recipient, or for another purpose.
-    #[error("The record was released with another form: another recipient or purpose")]
-    ReleasedToAnother,
-    /// A pledgee would have to agree.
-    #[error("The record is pledged; its pledgee must release the pledge first")]
-    Pledged,
-    /// The caller sold the record, and its copies are watermarked.
-    #[error("You sold this record; its copies are watermarked (/partner/control/records/{0}/copy)")]
-    CopyMarked(EnvelopeId),
-    /// The caller sold the record with its copy.
-    #[error("You sold this record and gave up your copy of it")]
-    CopyRemoved,
+    /// The act on the record is not permitted.
+    #[error(transparent)]
+    Control(#[from] ControlProblem),
     /// The policy of changes does not permit this change of components.
     #[error(transparent)]
     Change(#[from] ChangeProblem),
@@ -136,30 +104,17 @@ pub enum ServiceError {
     NotAdmitted(Vec<AdmissionReason>),
     #[error("{0}")]
     Conflict(String),
-    #[error("A request with this Idempotency-Key is still running")]
-    StillRunning,
-    /// The organization has used up a quota; `retry_after` is in seconds.
-    #[error("{message}")]
-    QuotaUsed { message: String, retry_after: u32 },
-    /// The operation is for test data.
-    #[error("This needs a test key (lk_test_…)")]
-    OnlyTest,
-    /// Test data never becomes an authoritative record.
-    #[error("Test data cannot be released or passed on")]
-    NotInTest,
     /// The operator's configuration does not allow the request.
     #[error("{0}")]
     NotAllowed(&'static str),
-    #[error("{0}")]
-    Gone(String),
+    /// A refusal for which no caller needs a variant.
+    #[error(transparent)]
+    Problem(#[from] Problem),
     #[error(transparent)]
     Provider(#[from] ProviderError),
     /// Failure of a payment or identity provider.
     #[error("{0}: {1}")]
     OtherProvider(Slot, ProviderError),
-    /// An envelope with identity checks can only be signed at the signing host.
-    #[error("{KBA_REQUIRED}")]
-    KbaRequired,
     #[error("{0}")]
     NotConfigured(String),
     /// Too many calls are queued for the component, or the call timed out in the queue.
@@ -260,10 +215,7 @@ impl ServiceError {
     pub fn shared(error: Arc<Self>) -> Self {
         // Sources cannot be cloned, so a copy keeps the facts that decide the HTTP response.
         Arc::try_unwrap(error).unwrap_or_else(|error| match &*error {
-            Self::Unreadable { message, reason } => Self::Unreadable {
-                message: message.clone(),
-                reason: reason.clone(),
-            },
+            Self::Unreadable(file) => Self::Unreadable(file.clone()),
             Self::Busy => Self::Busy,
             Self::Provider(ProviderError::NotFound) => Self::Provider(ProviderError::NotFound),
             Self::NotFound(what) => Self::NotFound(what),
@@ -282,37 +234,34 @@ impl ServiceError {
     #[must_use]
     pub fn about_picture(self) -> Self {
         match self {
-            Self::Unreadable { reason, .. } => Self::Unreadable {
-                message: "The picture could not be read".into(),
-                reason,
-            },
+            Self::Unreadable(file) => Self::Unreadable(UnreadableFile {
+                message: "The picture could not be read",
+                ..file
+            }),
             other => other,
         }
     }
 
     /// Creates the error for a PDF that cannot be read, with the reader's reason.
     pub fn unreadable(reason: impl Into<String>) -> Self {
-        Self::Unreadable {
-            message: "The PDF could not be read".into(),
+        Self::Unreadable(UnreadableFile {
+            message: "The PDF could not be read",
             reason: reason.into(),
-        }
+        })
     }
 }
 
-impl From<holdfast_components::rules::placement::ReadError> for ServiceError {
-    fn from(error: holdfast_components::rules::placement::ReadError) -> Self {
-        use holdfast_components::rules::placement::ReadError;
+impl From<ReadError> for ServiceError {
+    fn from(error: ReadError) -> Self {
         match error {
-            ReadError::Unreadable(why) => Self::unreadable(why),
+            ReadError::Unreadable(why) | ReadError::OverLimit(why) => Self::unreadable(why),
             ReadError::Encrypted => Self::unreadable(NEEDS_PASSWORD),
-            ReadError::OverLimit(why) => Self::unreadable(why),
         }
     }
 }
 
-impl From<holdfast_components::rules::documents::DocumentError> for ServiceError {
-    fn from(error: holdfast_components::rules::documents::DocumentError) -> Self {
-        use holdfast_components::rules::documents::DocumentError;
+impl From<DocumentError> for ServiceError {
+    fn from(error: DocumentError) -> Self {
         match error {
             DocumentError::Unreadable(why)
             | DocumentError::OverLimit(why)

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{Caller, Core, ServiceError};
+use crate::{Caller, Core, Problem, ProblemKind, ServiceError};
 use holdfast_domain::at_rest::AtRestCipher;
 use holdfast_domain::id::RequestId;
 use holdfast_store::idempotency::{self, IdempotentResponse, RequestKey};
@@ -48,7 +48,7 @@ struct ClaimedKey {
 ///
 /// # Errors
 /// [`ServiceError::Semantic`] when the key was used for another request,
-/// [`ServiceError::StillRunning`] while the first request is still running.
+/// [`ProblemKind::Running`] while the first request is still running.
 pub async fn claim(
     core: &Core,
     caller: &Caller,
@@ -70,7 +70,7 @@ pub async fn claim(
             }
             // The first request may still run, also on another node.
             if kept.lease_until > now {
-                return Err(ServiceError::StillRunning);
+                return Err(still_running());
             }
 
             Some(kept)
@@ -94,7 +94,7 @@ pub async fn claim(
     .await?;
 
     if !won {
-        return Err(ServiceError::StillRunning);
+        return Err(still_running());
     }
 
     tx.commit().await?;
@@ -106,6 +106,11 @@ pub async fn claim(
             settled: AtomicBool::new(false),
         },
     )))))
+}
+
+fn still_running() -> ServiceError {
+    let message = "A request with this Idempotency-Key is still running";
+    Problem::new(ProblemKind::Running, None, message).into()
 }
 
 /// Returns the stored response, or none while the first request has not stored one.

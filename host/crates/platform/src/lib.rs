@@ -59,6 +59,7 @@ pub mod webhooks;
 
 pub use crate::core::{Core, kind_of};
 pub use error::{ServiceError, ValidationIssue};
+pub use problems::{Problem, ProblemKind};
 
 use holdfast_domain::id::{OrgId, TokenId};
 

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::credentials;
 use crate::component_owner::ComponentOwner;
-use crate::{Core, ServiceError};
+use crate::{Core, Problem, ProblemKind, ServiceError};
 use holdfast_adapters::files::FilesError;
 use holdfast_adapters::sealing::SealError;
 use holdfast_base::faults;
@@ -412,10 +412,8 @@ pub async fn head(core: &Core, since: Option<u64>) -> Result<LogHead, ServiceErr
     let consistency = match since {
         None => None,
         Some(from) if from > head.size => {
-            return Err(ServiceError::NotFoundText(format!(
-                "The log has {} entries, not {from}",
-                head.size
-            )));
+            let message = format!("The log has {} entries, not {from}", head.size);
+            return Err(Problem::new(ProblemKind::NotFound, None, message).into());
         }
         Some(from) => Some(consistency(&mut connection, from, head.size).await?),
     };

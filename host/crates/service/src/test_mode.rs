@@ -27,7 +27,7 @@ use holdfast_platform::room::attachments::ReceivedFile;
 use holdfast_platform::room::form::{FormError, RequestOrigin, SigningForm};
 use holdfast_platform::signers::invited_now;
 use holdfast_platform::{
-    Caller, Core, ServiceError, ValidationIssue, kba, organizations, payments,
+    Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue, kba, organizations, payments,
 };
 use holdfast_store::room::{GivenConsent, RoomField};
 use holdfast_store::signers;
@@ -102,19 +102,8 @@ fn only_test(caller: &Caller) -> Result<(), ServiceError> {
     if caller.org.is_test() {
         Ok(())
     } else {
-        Err(ServiceError::OnlyTest)
-    }
-}
-
-/// Refuses to release test data or to pass it on.
-///
-/// # Errors
-/// [`ServiceError::NotInTest`]
-pub fn never(envelope: &Envelope) -> Result<(), ServiceError> {
-    if envelope.org.is_test() {
-        Err(ServiceError::NotInTest)
-    } else {
-        Ok(())
+        let message = "This needs a test key (lk_test_…)";
+        Err(Problem::new(ProblemKind::Forbidden, "test_key_required", message).into())
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::credentials;
 use crate::permits::four_eyes;
-use crate::{Caller, Core, ServiceError, ValidationIssue};
+use crate::{Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue};
 use holdfast_adapters::mail::address as mail_address;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{OrgId, SignInId, UserId};
@@ -257,10 +257,8 @@ pub async fn invite_again(
     let sent = rows::links_since(&mut tx, &user, now - PAUSE).await?;
     // The pause keeps a manager from flooding a mailbox.
     if manager.role.is_some() && sent.count > 0 {
-        return Err(ServiceError::QuotaUsed {
-            message: "A link was sent to this user within the last minute".into(),
-            retry_after: 60,
-        });
+        let message = "A link was sent to this user within the last minute";
+        return Err(Problem::new(ProblemKind::Quota(60), None, message).into());
     }
 
     if user.status == UserStatus::Ended {

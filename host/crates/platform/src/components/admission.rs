@@ -10,7 +10,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::attestations::{self, KeptAttestations, OfferedBundles};
 use super::{ComponentManager, ComponentOwner, ComponentView, named, object_name, quota, record};
-use crate::{Core, ServiceError, ValidationIssue};
+use crate::{Core, Problem, ProblemKind, ServiceError, ValidationIssue};
 use holdfast_adapters::files::{FilesError, SpooledFile};
 use holdfast_base::config::UploadPolicy;
 use holdfast_components::compiler::CompileError;
@@ -45,7 +45,7 @@ pub struct ComponentUpload {
 ///
 /// # Errors
 /// [`ServiceError::NotAllowed`] when uploads are switched off,
-/// [`ServiceError::QuotaUsed`] when too many wait.
+/// [`ProblemKind::Quota`] when too many wait.
 pub fn place(
     core: &Core,
     management: &ComponentManager,
@@ -60,20 +60,17 @@ pub fn place(
         ));
     }
 
-    management
-        .compiler
-        .place(org)
-        .ok_or_else(|| ServiceError::QuotaUsed {
-            message: "Too many uploads of this organization wait to be compiled".into(),
-            retry_after: 30,
-        })
+    management.compiler.place(org).ok_or_else(|| {
+        let message = "Too many uploads of this organization wait to be compiled";
+        Problem::new(ProblemKind::Quota(30), None, message).into()
+    })
 }
 
 /// Admits an uploaded component that holds a [`place`]. Returns it, and whether it is new.
 ///
 /// # Errors
 /// [`ServiceError::NotAdmitted`] with all reasons, [`ServiceError::Conflict`] when other bytes
-/// have its name and version or a size quota is used up, [`ServiceError::QuotaUsed`] when
+/// have its name and version or a size quota is used up, [`ProblemKind::Quota`] when
 /// the organization's compile time is used up.
 pub async fn upload<E: From<ServiceError>>(
     core: &Core,

@@ -93,7 +93,7 @@ pub fn evidence(report: BehaviourDiff) -> GeneratedComparison {
 ///
 /// # Errors
 /// [`ServiceError::NotFound`] for an unknown component, [`ServiceError::Semantic`] for components that are no
-/// rules or of different slots, [`ServiceError::QuotaUsed`] when the organization's compile time is used up.
+/// rules or of different slots, [`Quota`](crate::ProblemKind::Quota) when the organization's compile time is used up.
 pub async fn diff(
     core: &Core,
     management: &Arc<ComponentManager>,

@@ -15,7 +15,7 @@ use crate::components::shadow::{asked_to_place, decided, evaluated, moved};
 use crate::components::{
     ComponentManager, ComponentOwner, ComponentView, artifact, by_digest, get, record,
 };
-use crate::{Core, ServiceError};
+use crate::{Core, Problem, ProblemKind, ServiceError};
 use holdfast_adapters::files::Files;
 use holdfast_base::metrics::Metrics;
 use holdfast_components::Placement;
@@ -539,7 +539,7 @@ pub async fn stop(
     // Raises the revision, which makes every node stop the candidate.
     rows::begin_change(&mut tx).await?;
     if !shadows::end(&mut tx, org, slot, core.clock.now()).await? {
-        return Err(ServiceError::NotFoundText("No candidate is running".into()));
+        return Err(Problem::new(ProblemKind::NotFound, None, "No candidate is running").into());
     }
 
     let details = serde_json::json!({ "slot": slot });
@@ -560,7 +560,7 @@ pub async fn view(
     let mut connection = core.store.read().await?;
     let shadow = shadows::last(&mut connection, org, slot)
         .await?
-        .ok_or_else(|| ServiceError::NotFoundText("No candidate has run".into()))?;
+        .ok_or_else(|| Problem::new(ProblemKind::NotFound, None, "No candidate has run"))?;
     let differences = shadows::differences(&mut connection, org, &shadow.id, SHOWN).await?;
     drop(connection);
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use holdfast_store::SqlConnection;
 
-use crate::{Core, ServiceError};
+use crate::{Core, Problem, ProblemKind, ServiceError};
 use holdfast_domain::id::OrgId;
 use holdfast_store::components;
 
@@ -61,12 +61,9 @@ pub(super) async fn check_compile_time(
     let mut connection = core.store.read().await?;
     let used = components::compiled_since(&mut connection, org, since).await?;
     if used >= i64::from(minutes) * 60_000 {
-        return Err(ServiceError::QuotaUsed {
-            message: format!(
-                "The organization's components may be compiled for {minutes} minutes an hour"
-            ),
-            retry_after: RETRY,
-        });
+        let message =
+            format!("The organization's components may be compiled for {minutes} minutes an hour");
+        return Err(Problem::new(ProblemKind::Quota(RETRY), None, message).into());
     }
 
     Ok(())

@@ -3,7 +3,7 @@
 pub mod existing;
 pub mod marks;
 
-use crate::{Core, ServiceError, ValidationIssue, organizations};
+use crate::{Core, Problem, ProblemKind, ServiceError, ValidationIssue, organizations};
 use bytes::Bytes;
 use holdfast_adapters::files::{FilesError, SpooledFile};
 use holdfast_base::fair_queue::{QueueCapacity, QueueTurn, WorkOwner};
@@ -87,7 +87,7 @@ fn checked_type(
         .filter(|detected| allowed.contains(detected))
         .ok_or_else(|| {
             let names: Vec<&str> = allowed.iter().map(|kind| kind.as_str()).collect();
-            ServiceError::UnsupportedType(format!("File must be one of: {}", names.join(", ")))
+            unsupported(format!("File must be one of: {}", names.join(", ")))
         })?;
 
     // Parameters such as a charset say nothing about the type.
@@ -98,10 +98,14 @@ fn checked_type(
         Some(declared) if declared.eq_ignore_ascii_case(detected.as_str()) => Ok(detected),
         // The name of the type before it was registered.
         Some("application/x-pdf") if detected == FileType::Pdf => Ok(detected),
-        Some(declared) => Err(ServiceError::UnsupportedType(format!(
+        Some(declared) => Err(unsupported(format!(
             "File is {detected}, not {declared} as declared"
         ))),
     }
+}
+
+fn unsupported(message: String) -> ServiceError {
+    Problem::new(ProblemKind::UnsupportedType, None, message).into()
 }
 
 /// Checks a PDF, and repairs it where readers would disagree about it. `password` opens a protected one. With

@@ -2,7 +2,7 @@
 
 use holdfast_store::SqlConnection;
 
-use crate::{Caller, ServiceError};
+use crate::{Caller, Problem, ProblemKind, ServiceError};
 use holdfast_domain::envelope::Envelope;
 use holdfast_domain::transfer::SellerCopy;
 use holdfast_store::transfers;
@@ -17,7 +17,19 @@ pub async fn permit_copy(
     // The originator gave its copy up in the sale, and can get control back, which ends this.
     match sold.map(|sold| sold.copy) {
         None | Some(SellerCopy::Kept) => Ok(()),
-        Some(SellerCopy::Marked) => Err(ServiceError::CopyMarked(envelope.id.clone())),
-        Some(SellerCopy::Removed) => Err(ServiceError::CopyRemoved),
+        Some(SellerCopy::Marked) => {
+            let id = &envelope.id;
+            let message = format!(
+                "You sold this record; its copies are watermarked (/partner/control/records/{id}/copy)"
+            );
+            Err(Problem::new(ProblemKind::State, "copy_marked", message).into())
+        }
+        Some(SellerCopy::Removed) => Err(removed()),
     }
+}
+
+/// Refuses a copy to the originator that sold the record with its copy.
+pub fn removed() -> ServiceError {
+    let message = "You sold this record and gave up your copy of it";
+    Problem::new(ProblemKind::State, "copy_removed", message).into()
 }

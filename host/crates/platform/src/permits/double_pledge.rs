@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::{PartyNames, control_view};
 use crate::events;
-use crate::problems::{ControlConflict, FoundConflict};
-use crate::{Core, ServiceError, ValidationIssue};
+use crate::problems::{ControlProblem, FoundConflict};
+use crate::{Core, Problem, ProblemKind, ServiceError, ValidationIssue};
 use holdfast_domain::at_rest::AtRestCipher;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::collateral::Collateral;
@@ -172,12 +172,10 @@ pub async fn permit_claims(
         return Ok(());
     }
 
-    Err(ServiceError::QuotaUsed {
-        message: format!(
-            "An organization declares collateral of {most} documents that were signed elsewhere in 30 days"
-        ),
-        retry_after: 86_400,
-    })
+    let message = format!(
+        "An organization declares collateral of {most} documents that were signed elsewhere in 30 days"
+    );
+    Err(Problem::new(ProblemKind::Quota(86_400), None, message).into())
 }
 
 /// Stores the fingerprints of a vaulted record's document, unless it has them: of the executed document,
@@ -265,13 +263,13 @@ pub async fn check(
         envelope: next.envelope.clone(),
     };
     let found = FoundConflict { record, other };
-    Err(ServiceError::DoublePledge(Box::new(found)))
+    Err(ControlProblem::DoublePledge(Box::new(found)).into())
 }
 
 /// Records a refused act, or one that outranked a claim, in the ledgers of both records and emits events to their parties, after the
 /// transaction of the act. The owner of the other record learns of the first attempt only. A dry run is recorded
-/// too, as it shows its caller that the record is controlled.
-pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict, ServiceError> {
+/// too, as it shows its caller that the record is controlled. Returns the answer to the refused act.
+pub async fn report(core: &Core, found: FoundConflict) -> Result<Problem, ServiceError> {
     let FoundConflict { record, other } = found;
     let event = if other.outranked {
         EventType::ControlDisputed
@@ -328,21 +326,24 @@ pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict
     }
 
     tx.commit().await?;
-    Ok(ControlConflict {
-        since: other.since,
-        reference,
-    })
+
+    // No name of the other party: a refusal must not tell who financed the collateral. The reference
+    // serves a dispute.
+    let message = format!(
+        "Another party has controlled a record of this document or collateral since {}",
+        other.since
+    );
+    let problem = Problem::new(ProblemKind::State, "already_controlled", message);
+    Ok(problem.with_details(json!({ "since": other.since, "reference": reference })))
 }
 
 /// Reports the refusal of a double pledge, and returns the error for its caller. Returns other errors
 /// as they are.
 pub async fn reported(core: &Core, error: ServiceError) -> ServiceError {
-    let ServiceError::DoublePledge(found) = error else {
+    let ServiceError::Control(ControlProblem::DoublePledge(found)) = error else {
         return error;
     };
-    match report(core, *found).await {
-        Ok(conflict) => ServiceError::AlreadyControlled(conflict),
-        // A refusal without its reference is of no use to the sides, so the act is answered with this error.
-        Err(error) => error,
-    }
+    let reported = report(core, *found).await;
+    // A refusal without its reference is of no use to the sides, so a failed report is answered itself.
+    reported.map_or_else(|error| error, Into::into)
 }

@@ -5,6 +5,7 @@ pub mod copies;
 pub mod double_pledge;
 pub mod four_eyes;
 pub mod link_codes;
+pub mod live_data;
 mod names;
 
 pub use names::{ControlView, PartyNames, PartyView, control_view};

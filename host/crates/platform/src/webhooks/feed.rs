@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::deliveries::DeliveryView;
 use crate::idempotency::ResponseRecorder;
-use crate::{Caller, Core, ServiceError};
+use crate::{Caller, Core, Problem, ProblemKind, ServiceError};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::event::{Event, EventType};
 use holdfast_domain::id::{EnvelopeId, EventId, OrgId};
@@ -109,9 +109,8 @@ pub async fn list(
 }
 
 fn gone() -> ServiceError {
-    ServiceError::Gone(
-        "The feed does not go back to this event; begin without starting_after".into(),
-    )
+    let message = "The feed does not go back to this event; begin without starting_after";
+    Problem::new(ProblemKind::Gone, None, message).into()
 }
 
 fn read(body: &str) -> Result<EventView, ServiceError> {

@@ -19,6 +19,7 @@ use holdfast_domain::token::ApiKey;
 use holdfast_platform::access::credentials;
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::permits::link_codes::{is_link, link_code};
+use holdfast_platform::permits::live_data::require_live;
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::{
     api_keys, deliveries, events, jobs, organizations, party_invitations as rows,
@@ -96,9 +97,7 @@ pub async fn invite(
         let why = "This installation has switched invitations off: its operator registers parties";
         return Err(ServiceError::Conflict(why.into()));
     }
-    if caller.org.is_test() {
-        return Err(ServiceError::NotInTest);
-    }
+    require_live(&caller.org)?;
 
     let issues = addressee_issues(&form.name, &form.email);
     if !issues.is_empty() {

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use holdfast_components::rules::control::{
-    Act, ControlFacts, Decision, Obstacle, Party, Refusal, RefusalReason, Stage,
+    Act, ControlFacts, Decision, Obstacle, Party, RefusalReason, Stage,
 };
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::{ControlRecord, ControlStage, ReleaseRequest, ReleaseState};
@@ -35,6 +35,7 @@ use holdfast_platform::components::shadow;
 use holdfast_platform::events;
 use holdfast_platform::permits::double_pledge;
 pub use holdfast_platform::permits::{ControlView, PartyNames, PartyView, control_view};
+use holdfast_platform::problems::ControlProblem;
 use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::control::{self as rows, ControlDecision, RecordFilter};
 use holdfast_store::downloads::LinkedFile;
@@ -330,10 +331,12 @@ pub(crate) async fn permit(
         // A pledgee cannot agree to a single act. It releases its pledge instead, so no release request waits
         // for it.
         Decision::ConsentNeeded(parties) if parties == [Party::Pledgee] => {
-            Err(ServiceError::Pledged)
+            Err(ControlProblem::Pledged.into())
         }
-        Decision::ConsentNeeded(_) => Err(ServiceError::ConsentRequired(control.release.clone())),
-        Decision::Refused(refusal) => Err(ServiceError::ControlRefused(refusal)),
+        Decision::ConsentNeeded(_) => {
+            Err(ControlProblem::ConsentRequired(control.release.clone()).into())
+        }
+        Decision::Refused(refusal) => Err(ControlProblem::Refused(refusal).into()),
     }
 }
 
@@ -579,32 +582,11 @@ pub(crate) async fn record_view(
 
 /// Refuses to show a record that is not in the vault yet.
 pub(crate) fn not_vaulted() -> ServiceError {
-    ServiceError::ControlRefused(Refusal {
-        reason: RefusalReason::NotVaulted,
-        message: "No copy of the record is in the vault".into(),
-        source: String::new(),
-    })
+    let message = "No copy of the record is in the vault";
+    ControlProblem::refused(RefusalReason::NotVaulted, message).into()
 }
 
 /// Refuses an act that comes too early or too late.
 pub(crate) fn out_of_order(message: &str) -> ServiceError {
-    ServiceError::ControlRefused(Refusal {
-        reason: RefusalReason::OutOfOrder,
-        message: message.into(),
-        source: String::new(),
-    })
-}
-
-/// Returns the code of a refusal, as in errors of the API.
-pub fn refusal_code(refusal: &Refusal) -> &'static str {
-    match refusal.reason {
-        RefusalReason::OutOfOrder => "control_out_of_order",
-        RefusalReason::WrongParty => "control_wrong_party",
-        RefusalReason::ToOneself => "control_to_oneself",
-        RefusalReason::NotVaulted => "record_not_vaulted",
-        RefusalReason::Unpaid => "record_unpaid",
-        RefusalReason::IdentityOpen => "record_identity_open",
-        RefusalReason::Held => "record_held",
-        RefusalReason::Expired => "transfer_expired",
-    }
+    ControlProblem::refused(RefusalReason::OutOfOrder, message).into()
 }

@@ -25,6 +25,7 @@ use holdfast_domain::release::{ReleaseForm, ReleaseMedium};
 use holdfast_domain::statement::SignedStatement;
 use holdfast_domain::user::UserStatus;
 use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::problems::ControlProblem;
 use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::control as rows;
 use holdfast_store::{StoreError, WriteTransaction, api_keys, envelopes, jobs, users};
@@ -63,11 +64,11 @@ pub async fn require(
     let envelope = locked.ok_or(ServiceError::NotFound("Envelope"))?;
     match permit_release(core, &mut tx, caller, &envelope, form, signed).await {
         // `None`: no release waits for the controller yet, so this one is recorded.
-        Err(ServiceError::ConsentRequired(None)) => {
+        Err(ServiceError::Control(ControlProblem::ConsentRequired(None))) => {
             let control = rows::of_envelope(&mut tx, &envelope).await?;
             // After a release there is nothing to ask for. Only the agreed one can be repeated.
             if control.stage == ControlStage::Released {
-                return Err(ServiceError::ConsentRequired(None));
+                return Err(ControlProblem::ConsentRequired(None).into());
             }
 
             let record = LockedRecord { envelope, control };
@@ -77,7 +78,7 @@ pub async fn require(
             tx.commit().await?;
             faults::pass("release requested");
 
-            Err(ServiceError::ConsentRequired(Some(id)))
+            Err(ControlProblem::ConsentRequired(Some(id)).into())
         }
         permitted => permitted.map(|_| ()),
     }
@@ -169,19 +170,19 @@ fn permit_repeat(
     let agreed = open.filter(|open| {
         open.state == ReleaseState::Released && open.controller == control.controller
     });
-    let agreed = agreed.ok_or(ServiceError::ConsentRequired(None))?;
+    let agreed = agreed.ok_or(ControlProblem::ConsentRequired(None))?;
     let agreed = ReleaseForm::deserialize(&agreed.form)
         .map_err(|error| ServiceError::Internal(format!("the form of {}: {error}", agreed.id)))?;
 
     // A consent to a paper original is none to a file, and the other way round.
     if agreed.medium != form.medium {
-        return Err(ServiceError::ConsentRequired(None));
+        return Err(ControlProblem::ConsentRequired(None).into());
     }
 
     if agreed.is_for_the_same(form) {
         Ok(())
     } else {
-        Err(ServiceError::ReleasedToAnother)
+        Err(ControlProblem::ReleasedToAnother.into())
     }
 }
 
@@ -301,7 +302,7 @@ pub async fn permit_archive(
     if control.controller == caller.org || control.release.is_some() {
         Ok(())
     } else {
-        Err(ServiceError::ConsentRequired(None))
+        Err(ControlProblem::ConsentRequired(None).into())
     }
 }
 

@@ -16,7 +16,7 @@ use holdfast_domain::envelope::{AuthoritativeCopy, Envelope, EnvelopeStatus};
 use holdfast_domain::event::EventType;
 use holdfast_platform::components::{self, ComponentManager, shadow};
 use holdfast_platform::lookup;
-use holdfast_platform::{Caller, Core, ServiceError};
+use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError};
 use holdfast_store::ledger;
 
 /// Result of a compliance evaluation.
@@ -174,9 +174,8 @@ async fn in_force_at_release(
 /// Returns the stored certificate, byte for byte.
 pub async fn certificate(core: &Core, caller: &Caller, id: &str) -> Result<Bytes, ServiceError> {
     let envelope = lookup::envelope(core, caller, id).await?;
-    let file = envelope
-        .record
-        .certificate
-        .ok_or_else(|| ServiceError::NotFoundText("Certificate not yet generated".into()))?;
+    let file = envelope.record.certificate.ok_or_else(|| {
+        Problem::new(ProblemKind::NotFound, None, "Certificate not yet generated")
+    })?;
     Ok(core.files.get(&file).await?)
 }

@@ -37,7 +37,7 @@ use holdfast_domain::transfer::{SellerCopy, SoldRecord};
 use holdfast_evidence::formats::CustodyLedger;
 use holdfast_platform::components::ComponentManager;
 use holdfast_platform::documents::{DocumentUpload, admit};
-use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, events};
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, events, permits};
 use holdfast_store::row::OwnedEnvelope;
 use holdfast_store::{
     WriteTransaction, control as rows, envelopes, similarity, transfers, views as view_rows,
@@ -331,7 +331,7 @@ pub async fn copy(
     };
     let purpose = checked(purpose)?;
     let visitor = match &sold {
-        Some(sold) if sold.copy == SellerCopy::Removed => return Err(ServiceError::CopyRemoved),
+        Some(sold) if sold.copy == SellerCopy::Removed => return Err(permits::copies::removed()),
         Some(sold) => Visitor::Seller(caller, sold),
         None => Visitor::Party(caller),
     };

@@ -11,7 +11,6 @@ use crate::control::{
     LockedRecord, PartyNames, control_view, emit_to_all, envelope_of, lock, not_vaulted, statement,
 };
 use crate::envelopes::facts;
-use crate::test_mode;
 use crate::vault::custody_sheet::RecordWriter;
 use crate::vault::{Vault, copies, custody, vault_in};
 use holdfast_base::fair_queue::WorkOwner;
@@ -31,6 +30,8 @@ use holdfast_evidence::statement::{
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::log;
 use holdfast_platform::permits::link_codes::{is_link, link_code};
+use holdfast_platform::permits::live_data::require_live;
+use holdfast_platform::problems::ControlProblem;
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, events};
 use holdfast_store::control_statements::{self as rows, StoredStatement};
 use holdfast_store::{control, envelopes, ledger, organizations, signers};
@@ -91,7 +92,7 @@ pub async fn issue(
 ) -> Result<StatementView, ServiceError> {
     let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Record"))?;
     let envelope = envelope_of(core, caller, &id).await?;
-    test_mode::never(&envelope)?;
+    require_live(&envelope.org)?;
     check(&form)?;
     // Written before the transaction: the rules make the certificate, and no lock should wait for them.
     let (made, epoch) = statement_of(core, caller, &envelope, &form).await?;
@@ -169,11 +170,12 @@ fn check(form: &StatementForm) -> Result<(), ServiceError> {
 fn permitted(caller: &Caller, record: &LockedRecord) -> Result<(), ServiceError> {
     let LockedRecord { envelope, control } = record;
     if control.controller != caller.org {
-        return Err(ServiceError::ControlRefused(Refusal {
+        return Err(ControlProblem::Refused(Refusal {
             reason: RefusalReason::WrongParty,
             message: "Only the controller states that it has control".into(),
             source: "UCC 9-406(c)".into(),
-        }));
+        })
+        .into());
     }
 
     let held = envelope.record.authoritative.live().is_some();

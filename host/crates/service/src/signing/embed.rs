@@ -19,7 +19,7 @@ use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::providers::links;
 use holdfast_platform::signers::invited_now;
-use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
+use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue};
 use holdfast_store::{envelopes, organizations, signers};
 
 /// Lifetime of a token (specification, "Limits").
@@ -141,7 +141,9 @@ pub async fn issue(
     // Widgets cannot show identity questions (specification, "KBA"). Checked before the
     // lifecycle rules, so that the error is the same in every status.
     if widget == Widget::Sign && known.sending.kba_required {
-        return Err(ServiceError::KbaRequired);
+        let message =
+            "This envelope's signers are asked about their identity; use their signing links";
+        return Err(Problem::new(ProblemKind::State, "kba_required", message).into());
     }
 
     let (envelope, _) = lifecycle::lock_for(core, &mut tx, &caller.org, &id, trigger).await?;

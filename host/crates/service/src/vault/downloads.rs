@@ -19,7 +19,7 @@ use holdfast_evidence::formats;
 use holdfast_platform::events;
 use holdfast_platform::lookup;
 use holdfast_platform::permits;
-use holdfast_platform::{Caller, Core, ServiceError};
+use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError};
 use holdfast_store::downloads::{self, DownloadLink, LinkedFile};
 use holdfast_store::{StoreError, envelopes};
 
@@ -276,7 +276,8 @@ fn linked_file(envelope: &Envelope, file: LinkedFile) -> Option<&StoredFile> {
 }
 
 fn gone() -> ServiceError {
-    ServiceError::Gone("Download link has expired or was already used".into())
+    let message = "Download link has expired or was already used";
+    Problem::new(ProblemKind::Gone, None, message).into()
 }
 
 /// Returns the result of reading an envelope's file. If the file was changed, records the

@@ -11,7 +11,8 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::Envelope;
 use holdfast_domain::event::EventType;
 use holdfast_domain::ledger::LedgerEntry;
-use holdfast_platform::{Caller, Core, ServiceError, events};
+use holdfast_platform::problems::ControlProblem;
+use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError, events};
 use holdfast_store::downloads::{self, LinkedFile};
 use holdfast_store::{StoreError, WriteTransaction, ledger};
 
@@ -50,7 +51,7 @@ fn read(entry: LedgerEntry) -> Result<RecordedRelease, ServiceError> {
 /// Binds a repeated release to the form of the release, with the envelope's row locked.
 ///
 /// # Errors
-/// `ReleasedToAnother` for another recipient or purpose; `ConvertedToPaper` for a file instead of the paper
+/// `released_to_another` for another recipient or purpose; `converted_to_paper` for a file instead of the paper
 /// original; `Conflict` for paper instead of a file.
 pub async fn bind(
     connection: &mut SqlConnection,
@@ -68,14 +69,14 @@ pub async fn bind(
             return Err(ServiceError::Conflict(message.into()));
         }
         (ReleaseMedium::Paper, ReleaseMedium::Electronic) => {
-            return Err(ServiceError::ConvertedToPaper);
+            return Err(converted_to_paper());
         }
         (ReleaseMedium::Electronic, ReleaseMedium::Electronic)
         | (ReleaseMedium::Paper, ReleaseMedium::Paper) => {}
     }
 
     if !released.form.is_for_the_same(form) {
-        return Err(ServiceError::ReleasedToAnother);
+        return Err(ControlProblem::ReleasedToAnother.into());
     }
 
     Ok(released)
@@ -85,7 +86,7 @@ pub async fn bind(
 /// records the new one. The envelope's row is locked.
 ///
 /// # Errors
-/// For a paper original: `ConvertedToPaper` after its download, `Conflict` during it.
+/// For a paper original: `converted_to_paper` after its download, `Conflict` during it.
 pub async fn reissue(
     core: &Core,
     tx: &mut WriteTransaction,
@@ -137,6 +138,11 @@ async fn next_number(
     Ok(last.unwrap_or_default() + 1)
 }
 
+fn converted_to_paper() -> ServiceError {
+    let message = "A paper original has replaced the authoritative copy of this record";
+    Problem::new(ProblemKind::State, "converted_to_paper", message).into()
+}
+
 /// One paper original leaves the service: there is no link after the first complete download.
 async fn permit_another_print(
     connection: &mut SqlConnection,
@@ -146,7 +152,7 @@ async fn permit_another_print(
     let (org, id) = (&envelope.org, &envelope.id);
     let downloaded = ledger::last_of(connection, org, id, paper::DOWNLOADED).await?;
     if downloaded.is_some() {
-        return Err(ServiceError::ConvertedToPaper);
+        return Err(converted_to_paper());
     }
 
     // A crash leaves it open how much arrived, so the link counts as used for as long as it lives.

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use crate::control::releases;
 use crate::envelopes::lifecycle;
-use crate::test_mode;
 use crate::vault::copies::OutgoingCopy;
 use crate::vault::downloads::{IssuedLink, issue, untouched};
 use crate::vault::{paper, repeats};
@@ -17,6 +16,7 @@ use holdfast_domain::job::DeleteObject;
 use holdfast_domain::statement::SignedStatement;
 use holdfast_platform::events;
 use holdfast_platform::lookup;
+use holdfast_platform::permits::live_data::require_live;
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::downloads::LinkedFile;
 use holdfast_store::{envelopes, jobs, vault};
@@ -81,7 +81,7 @@ async fn move_out(
     issues_links: bool,
 ) -> Result<Option<ReleaseLinks>, ServiceError> {
     // Every copy of test data is marked as not authoritative, so there is nothing to release.
-    test_mode::never(&envelope)?;
+    require_live(&envelope.org)?;
     let release = EnvelopeTrigger::VaultOut;
 
     // Refuse early, before bytes are copied. Decided again under the lock below.

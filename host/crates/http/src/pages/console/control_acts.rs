@@ -22,7 +22,7 @@ use holdfast_domain::envelope::words;
 use holdfast_domain::organization::Permission;
 use holdfast_domain::statement::{Statement, challenge};
 use holdfast_platform::access::passkeys;
-use holdfast_platform::problems::StatementProblem;
+use holdfast_platform::problems::{ControlProblem, StatementProblem};
 use holdfast_platform::{Caller, ServiceError};
 use holdfast_service::App;
 use holdfast_service::control::{self, keys, pledges, releases, transfers};
@@ -282,9 +282,9 @@ pub async fn act(
             asks.await.unwrap_or_else(failed)
         }
         // The controller was asked; the page of the record shows it.
-        Ok(Err(NotPerformed::Service(ServiceError::ConsentRequired(Some(_))))) => {
-            Redirect::to(&next).into_response()
-        }
+        Ok(Err(NotPerformed::Service(ServiceError::Control(ControlProblem::ConsentRequired(
+            Some(_),
+        ))))) => Redirect::to(&next).into_response(),
         Ok(Err(NotPerformed::Form(error))) => error.into_response(),
         Ok(Err(NotPerformed::Service(error))) => failed(error),
         Err(error) => failed(ServiceError::Internal(error.to_string())),

@@ -18,7 +18,6 @@ use holdfast_adapters::texts::Texts;
 use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::component_change::{ChangeState, RequestedChange, Verdict};
 use holdfast_domain::organization::Permission;
-use holdfast_platform::ServiceError;
 use holdfast_platform::access::windows::LimitedCredential;
 use holdfast_platform::components::attestations::{self, OfferedBundles};
 use holdfast_platform::components::behaviour::{self, DiffRequest};
@@ -28,6 +27,7 @@ use holdfast_platform::components::shadow::{self, ReplayRequest};
 use holdfast_platform::components::{
     self, ActivationView, ComponentOwner, ComponentUpload, ComponentView, SlotView, UPLOAD_LIMIT,
 };
+use holdfast_platform::{Problem, ProblemKind, ServiceError};
 use holdfast_service::App;
 
 /// Change requests and components of a page.
@@ -160,7 +160,10 @@ pub async fn slot(State(app): State<App>, visitor: Visitor, Path(slot): Path<Str
         let live = live_shadow::view(&app, &owner, &visitor.caller.org, slot).await;
         let live = match live {
             Ok(live) => Some(live),
-            Err(ServiceError::NotFoundText(_)) => None,
+            Err(ServiceError::Problem(Problem {
+                kind: ProblemKind::NotFound,
+                ..
+            })) => None,
             Err(error) => return Err(error),
         };
 

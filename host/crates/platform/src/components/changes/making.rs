@@ -14,7 +14,7 @@ use super::{
     uploader, view,
 };
 use crate::permits::four_eyes::policy_of;
-use crate::{Core, ServiceError};
+use crate::{Core, Problem, ServiceError};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::Component;
 use holdfast_domain::component_change::{
@@ -56,7 +56,7 @@ pub async fn apply(
         // nothing any more.
         let state = ChangeState::Outdated;
         rows::close(&mut tx, &change, state, &owner.actor, now, None).await?;
-        let details = json!({ "change_id": change.id, "code": problem.code() });
+        let details = json!({ "change_id": change.id, "code": Problem::from(&problem).code });
         record(core, &mut tx, &owner, "change.outdated", details).await?;
         tx.commit().await?;
         return Err(problem.into());

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::acts::known_party;
 use super::statements::{self, ExpectedStatement, SignedForm};
 use super::{PartyNames, PartyView};
-use holdfast_components::rules::control::{Refusal, RefusalReason};
+use holdfast_components::rules::control::RefusalReason;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::{EnvelopeId, OrgId, TransferId};
@@ -26,6 +26,7 @@ use holdfast_domain::transfer::{
     RecordState, RecordTree, RecordsRoot, SellerCopy, Transfer, TransferState,
 };
 use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::problems::ControlProblem;
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::control::{ListedPart, RecordFilter};
 use holdfast_store::{StoreError, WriteTransaction, control as rows, jobs, transfers};
@@ -219,11 +220,8 @@ pub async fn propose(
     let buyer = known_party(core, caller, "buyer", &form.buyer).await?;
     // The rules would refuse each record for it, in a job that ends only after this answer.
     if buyer == caller.org {
-        return Err(ServiceError::ControlRefused(Refusal {
-            reason: RefusalReason::ToOneself,
-            message: "Seller and buyer are the same organization".into(),
-            source: String::new(),
-        }));
+        let message = "Seller and buyer are the same organization";
+        return Err(ControlProblem::refused(RefusalReason::ToOneself, message).into());
     }
 
     let records = selected(core, caller, &form).await?;
@@ -500,14 +498,6 @@ async fn begin(
     let transfer = transfers::lock(&mut tx, &id).await?;
     let transfer = transfer.filter(|transfer| is_party(transfer, &caller.org));
     let transfer = transfer.ok_or_else(unknown)?;
-    let refused = |reason, message: String| {
-        ServiceError::ControlRefused(Refusal {
-            reason,
-            message,
-            source: String::new(),
-        })
-    };
-
     let receipt = transfer.receipt.as_ref();
 
     // Event, states before the step, the party that makes it, and the records that it is about.
@@ -530,16 +520,16 @@ async fn begin(
 
     if !from.contains(&transfer.state) {
         let message = format!("The transfer is {}", transfer.state);
-        return Err(refused(RefusalReason::OutOfOrder, message));
+        return Err(ControlProblem::refused(RefusalReason::OutOfOrder, message).into());
     }
     if *by != caller.org {
-        let message = "The other party of the transfer does this".into();
-        return Err(refused(RefusalReason::WrongParty, message));
+        let message = "The other party of the transfer does this";
+        return Err(ControlProblem::refused(RefusalReason::WrongParty, message).into());
     }
     // The task that ends expired offers may be late. A party can still cancel then.
     if state != TransferState::Cancelling && transfer.expires_at <= now {
-        let message = "The time of the offer is over".into();
-        return Err(refused(RefusalReason::Expired, message));
+        let message = "The time of the offer is over";
+        return Err(ControlProblem::refused(RefusalReason::Expired, message).into());
     }
 
     let expected = ExpectedStatement {

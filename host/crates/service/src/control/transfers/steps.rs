@@ -5,9 +5,7 @@ use holdfast_store::SqlConnection;
 use serde_json::json;
 
 use super::{incomplete, named_view, queue};
-use crate::control::{
-    ActDone, Actor, PartyNames, Request, double_pledge, lock, permit, refusal_code, settle,
-};
+use crate::control::{ActDone, Actor, PartyNames, Request, double_pledge, lock, permit, settle};
 use holdfast_base::faults;
 use holdfast_components::rules::control::Act;
 use holdfast_domain::event::{Event, EventType};
@@ -17,8 +15,8 @@ use holdfast_domain::transfer::{
     RecordState, RecordTree, RecordsRoot, SellerCopy, SoldRecord, Transfer, TransferReceipt,
     TransferRecord, TransferState, TransferStep,
 };
-use holdfast_platform::problems::FoundConflict;
-use holdfast_platform::{Caller, Core, ServiceError};
+use holdfast_platform::problems::{ControlProblem, FoundConflict};
+use holdfast_platform::{Caller, Core, Problem, ServiceError};
 use holdfast_store::downloads::LinkedFile;
 use holdfast_store::{
     StoreError, WriteTransaction, deliveries, downloads, events, jobs, transfers,
@@ -212,22 +210,24 @@ fn refusal(
     let reason = error.to_string();
     let code = match &error {
         // Listed one by one: any other error may pass, and must not end the record's sale.
-        ServiceError::DoublePledge(_) => "already_controlled",
-        ServiceError::ControlRefused(refusal) => refusal_code(refusal),
-        ServiceError::ConsentRequired(_) => "control_consent_required",
-        ServiceError::Pledged => "record_pledged",
-        ServiceError::NotFound(_) => "record_not_found",
+        ServiceError::Control(
+            problem @ (ControlProblem::DoublePledge(_)
+            | ControlProblem::Refused(_)
+            | ControlProblem::ConsentRequired(_)
+            | ControlProblem::Pledged),
+        ) => Problem::from(problem).code,
+        ServiceError::NotFound(_) => Some("record_not_found"),
         _ => return Err(error),
     };
     let record = TransferRecord {
         state: RecordState::Refused,
-        code: Some(code.into()),
+        code: code.map(str::to_owned),
         reason: Some(reason),
         ..record.clone()
     };
 
     let conflict = match error {
-        ServiceError::DoublePledge(found) => Some(*found),
+        ServiceError::Control(ControlProblem::DoublePledge(found)) => Some(*found),
         _ => None,
     };
     Ok((record, conflict))
@@ -378,9 +378,11 @@ async fn unlock(
     let permitted = match permit(core, tx, &locked.envelope, &locked.control, ask).await {
         Ok(permitted) => Some(permitted),
         Err(
-            error @ (ServiceError::ControlRefused(_)
-            | ServiceError::ConsentRequired(_)
-            | ServiceError::Pledged
+            error @ (ServiceError::Control(
+                ControlProblem::Refused(_)
+                | ControlProblem::ConsentRequired(_)
+                | ControlProblem::Pledged,
+            )
             | ServiceError::Component(_)),
         ) => {
             tracing::warn!(transfer = %transfer.id, %error, "a transfer ends against the control rules");

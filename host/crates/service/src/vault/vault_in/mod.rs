@@ -217,7 +217,7 @@ async fn note_failure(
     let message = match error {
         ServiceError::Store(_) => "the database did not do its part".to_owned(),
         ServiceError::Internal(_) => "an internal error".to_owned(),
-        ServiceError::Unreadable { message, reason } => format!("{message}: {reason}"),
+        ServiceError::Unreadable(file) => format!("{file}: {}", file.reason),
         error => error.to_string(),
     };
     let noted = async {
