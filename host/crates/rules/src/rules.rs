@@ -169,52 +169,31 @@ impl ComponentWorld for ControlPre {
     }
 }
 
-/// Linked component, with the interfaces that were added to its slot after 1.0.
-#[derive(Clone)]
-pub struct ExtendedPre<P, A> {
-    pre: P,
-    /// Functions that components built for 1.0 do not have.
-    pub additions: Option<A>,
-}
-
-impl<P, A> Deref for ExtendedPre<P, A> {
-    type Target = P;
-
-    fn deref(&self) -> &Self::Target {
-        &self.pre
-    }
-}
-
-/// Linked component of slot `rules.placement`.
+/// Linked component of slot `rules.placement`, with the interfaces that were added after 1.0. Components built for
+/// 1.0 do not have these.
 #[derive(Clone)]
 pub struct PlacementPre {
-    base: ExtendedPre<
-        bindings::placement::PlacementRulesPre<LimitedEngine<()>>,
-        bindings::placement_additions::PlacementAdditionsPre<LimitedEngine<()>>,
-    >,
+    pre: bindings::placement::PlacementRulesPre<LimitedEngine<()>>,
+    pub additions: Option<bindings::placement_additions::PlacementAdditionsPre<LimitedEngine<()>>>,
     pub similarity:
         Option<bindings::placement_similarity::PlacementSimilarityPre<LimitedEngine<()>>>,
     pub wordings: Option<bindings::placement_wordings::PlacementWordingsPre<LimitedEngine<()>>>,
 }
 
 impl Deref for PlacementPre {
-    type Target = ExtendedPre<
-        bindings::placement::PlacementRulesPre<LimitedEngine<()>>,
-        bindings::placement_additions::PlacementAdditionsPre<LimitedEngine<()>>,
-    >;
+    type Target = bindings::placement::PlacementRulesPre<LimitedEngine<()>>;
 
     fn deref(&self) -> &Self::Target {
-        &self.base
+        &self.pre
     }
 }
 
-/// Linked component of slot `rules.documents`.
+/// Linked component of slot `rules.documents`, with the interfaces that were added after 1.0. Components built for
+/// 1.0 do not have these.
 #[derive(Clone)]
 pub struct DocumentsPre {
-    base: ExtendedPre<
-        bindings::documents::DocumentsRulesPre<LimitedEngine<()>>,
-        DocumentAdditionsPre,
-    >,
+    pre: bindings::documents::DocumentsRulesPre<LimitedEngine<()>>,
+    pub additions: Option<bindings::document_additions::DocumentAdditionsPre<LimitedEngine<()>>>,
     /// Both copies in one pass, which the other functions can make too.
     pub vaulting: Option<bindings::document_vaulting::DocumentVaultingPre<LimitedEngine<()>>>,
     pub watermarks: Option<bindings::document_watermarks::DocumentWatermarksPre<LimitedEngine<()>>>,
@@ -224,19 +203,12 @@ pub struct DocumentsPre {
 }
 
 impl Deref for DocumentsPre {
-    type Target = ExtendedPre<
-        bindings::documents::DocumentsRulesPre<LimitedEngine<()>>,
-        DocumentAdditionsPre,
-    >;
+    type Target = bindings::documents::DocumentsRulesPre<LimitedEngine<()>>;
 
     fn deref(&self) -> &Self::Target {
-        &self.base
+        &self.pre
     }
 }
-
-/// Interfaces of slot `rules.documents` that were added after 1.0, linked.
-pub type DocumentAdditionsPre =
-    bindings::document_additions::DocumentAdditionsPre<LimitedEngine<()>>;
 
 impl ComponentWorld for PlacementPre {
     const SLOT: Slot = Slot::Placement;
@@ -248,13 +220,9 @@ impl ComponentWorld for PlacementPre {
             similarity: bindings::placement_similarity::PlacementSimilarityPre::new(linked.clone())
                 .ok(),
             wordings: bindings::placement_wordings::PlacementWordingsPre::new(linked.clone()).ok(),
-            base: ExtendedPre {
-                additions: bindings::placement_additions::PlacementAdditionsPre::new(
-                    linked.clone(),
-                )
+            additions: bindings::placement_additions::PlacementAdditionsPre::new(linked.clone())
                 .ok(),
-                pre: bindings::placement::PlacementRulesPre::new(linked)?,
-            },
+            pre: bindings::placement::PlacementRulesPre::new(linked)?,
         })
     }
 
@@ -278,10 +246,8 @@ impl ComponentWorld for DocumentsPre {
                 .ok(),
             copies: bindings::document_copies::DocumentCopiesPre::new(linked.clone()).ok(),
             sources: bindings::document_sources::DocumentSourcesPre::new(linked.clone()).ok(),
-            base: ExtendedPre {
-                additions: DocumentAdditionsPre::new(linked.clone()).ok(),
-                pre: bindings::documents::DocumentsRulesPre::new(linked)?,
-            },
+            additions: bindings::document_additions::DocumentAdditionsPre::new(linked.clone()).ok(),
+            pre: bindings::documents::DocumentsRulesPre::new(linked)?,
         })
     }
 
