@@ -7,12 +7,11 @@ use std::time::{Duration, Instant};
 use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
 use super::activation::active_component;
 use super::admission::vectors_of;
-use super::{ComponentManager, ComponentOwner, artifact, get, quota};
+use super::{ComponentManager, ComponentOwner, artifact, get, questions, quota};
 use crate::{Caller, Core, ServiceError};
 use holdfast_components::ComponentError;
 use holdfast_components::background;
@@ -23,8 +22,7 @@ use holdfast_components::vectors::VectorSet;
 use holdfast_domain::component::Slot;
 use holdfast_domain::component_change::GeneratedComparison;
 use holdfast_domain::id::OrgId;
-use holdfast_store::control;
-use holdfast_store::decisions::{self, DecisionWindow};
+use holdfast_store::decisions::DecisionWindow;
 
 /// Default number of questions for each function.
 const QUESTIONS: usize = 2_000;
@@ -180,44 +178,22 @@ async fn recorded(
     org: &OrgId,
     slot: Slot,
 ) -> Result<BTreeMap<String, Vec<BaseQuestion>>, ServiceError> {
-    let call = |name: &str, with: Value| BaseQuestion {
-        name: name.to_owned(),
-        with: match with {
-            Value::Object(with) => with,
-            _ => Map::new(),
-        },
+    let function = match slot {
+        Slot::Compliance => "evaluate",
+        Slot::Lifecycle => "envelope",
+        Slot::Control => "decide",
+        _ => return Ok(BTreeMap::new()),
     };
 
     // Real facts to begin with, because random ones satisfy no check and reach few branches.
     let all = DecisionWindow::default();
-    let (function, calls) = match slot {
-        Slot::Compliance => {
-            let found = decisions::last_evaluations(connection, org, &all, RECORDED).await?;
-            let calls = found.into_iter();
-            let calls = calls.map(|one| call(one.envelope.as_str(), json!({ "facts": one.facts })));
-            ("evaluate", calls.collect())
-        }
-        Slot::Lifecycle => {
-            let found = decisions::last_moves(connection, org, &all, RECORDED).await?;
-            let calls = found.into_iter().map(|one| {
-                let with =
-                    json!({ "current": one.from, "trigger": one.trigger, "facts": one.facts });
-                call(one.envelope.as_str(), with)
-            });
-            ("envelope", calls.collect())
-        }
-        Slot::Control => {
-            let found = control::last_decisions(connection, org, &all, RECORDED).await?;
-            let calls = found.into_iter().map(|one| {
-                let with = json!({ "act": one.act, "facts": one.facts });
-                call(one.envelope.as_str(), with)
-            });
-            ("decide", calls.collect())
-        }
-        _ => return Ok(BTreeMap::new()),
-    };
+    let found = questions::recorded(connection, org, slot, &all, RECORDED).await?;
+    let calls = found.into_iter().map(|one| BaseQuestion {
+        name: one.record,
+        with: one.given,
+    });
 
-    Ok(BTreeMap::from([(function.to_owned(), calls)]))
+    Ok(BTreeMap::from([(function.to_owned(), calls.collect())]))
 }
 
 /// Returns the vectors that hold for a component.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::components::shadow::{asked_to_place, decided, evaluated, moved};
+use super::questions::{AskedRules, RulesQuestion, asked_to_place};
 use crate::components::{
     ComponentManager, ComponentOwner, ComponentView, artifact, by_digest, get, record,
 };
@@ -20,13 +20,9 @@ use holdfast_adapters::files::Files;
 use holdfast_base::metrics::Metrics;
 use holdfast_components::Placement;
 use holdfast_components::answers::{ComponentAnswer, differences, direction, gave_no_answer};
-use holdfast_components::rules::{
-    ComplianceRules, ControlRules, LifecycleRules, compliance, control, lifecycle, placement,
-};
 use holdfast_domain::clock::{Clock, Timestamp};
 use holdfast_domain::component::Slot;
 use holdfast_domain::component_change::DecisionDifference;
-use holdfast_domain::envelope::{EnvelopeStatus, StoredFile};
 use holdfast_domain::id::{OrgId, ShadowId};
 use holdfast_store::Store;
 use holdfast_store::components as rows;
@@ -41,39 +37,11 @@ const KEPT: i64 = 10_000;
 /// Number of differences returned by the API.
 const SHOWN: i64 = 100;
 
-/// A decision that the candidate repeats.
-enum ShadowQuestion {
-    Evaluation(Box<compliance::EnvelopeFacts>),
-    Move {
-        from: Option<EnvelopeStatus>,
-        trigger: lifecycle::EnvelopeTrigger,
-        facts: lifecycle::EnvelopeFacts,
-    },
-    Act {
-        act: control::Act,
-        facts: Box<control::ControlFacts>,
-    },
-    /// Field placement on a stored document, which is read only when its turn comes.
-    Placement {
-        document: StoredFile,
-        fields: Vec<placement::FieldRequest>,
-    },
-}
-
 /// A question with the active component's answer.
 struct QueuedQuestion {
     record: String,
-    question: ShadowQuestion,
+    question: RulesQuestion,
     before: ComponentAnswer,
-}
-
-/// The candidate's rules, by slot.
-#[derive(Clone)]
-enum CandidateRules {
-    Compliance(ComplianceRules),
-    Lifecycle(LifecycleRules),
-    Placement(Placement),
-    Control(ControlRules),
 }
 
 /// Handle of a running candidate.
@@ -90,82 +58,15 @@ pub struct LiveShadows {
 }
 
 impl LiveShadows {
-    /// Offers an evaluation to the candidate.
-    pub fn evaluated(
+    /// Offers a decision to the candidate without waiting: its question with the active component's answer. Copies
+    /// nothing if no candidate runs in the slot.
+    pub fn offer(
         &self,
+        slot: Slot,
         org: &OrgId,
         record: &str,
-        facts: &compliance::EnvelopeFacts,
-        answer: impl FnOnce() -> ComponentAnswer,
+        decision: impl FnOnce() -> (RulesQuestion, ComponentAnswer),
     ) {
-        self.offer(Slot::Compliance, org, || QueuedQuestion {
-            record: record.into(),
-            question: ShadowQuestion::Evaluation(Box::new(facts.clone())),
-            before: answer(),
-        });
-    }
-
-    /// Offers a lifecycle decision to the candidate.
-    pub fn moved(
-        &self,
-        org: &OrgId,
-        record: &str,
-        from: Option<EnvelopeStatus>,
-        trigger: lifecycle::EnvelopeTrigger,
-        facts: &lifecycle::EnvelopeFacts,
-        answer: impl FnOnce() -> ComponentAnswer,
-    ) {
-        self.offer(Slot::Lifecycle, org, || QueuedQuestion {
-            record: record.into(),
-            question: ShadowQuestion::Move {
-                from,
-                trigger,
-                facts: facts.clone(),
-            },
-            before: answer(),
-        });
-    }
-
-    /// Offers a decision about an act of control to the candidate.
-    pub fn decided(
-        &self,
-        org: &OrgId,
-        record: &str,
-        act: control::Act,
-        facts: &control::ControlFacts,
-        answer: impl FnOnce() -> ComponentAnswer,
-    ) {
-        self.offer(Slot::Control, org, || QueuedQuestion {
-            record: record.into(),
-            question: ShadowQuestion::Act {
-                act,
-                facts: Box::new(facts.clone()),
-            },
-            before: answer(),
-        });
-    }
-
-    /// Offers a field placement on a stored document to the candidate.
-    pub fn placed(
-        &self,
-        org: &OrgId,
-        record: &str,
-        document: &StoredFile,
-        fields: impl FnOnce() -> Vec<placement::FieldRequest>,
-        answer: impl FnOnce() -> ComponentAnswer,
-    ) {
-        self.offer(Slot::Placement, org, || QueuedQuestion {
-            record: record.into(),
-            question: ShadowQuestion::Placement {
-                document: document.clone(),
-                fields: fields(),
-            },
-            before: answer(),
-        });
-    }
-
-    /// Queues a question without waiting. Copies nothing if no candidate runs in the slot.
-    fn offer(&self, slot: Slot, org: &OrgId, asked: impl FnOnce() -> QueuedQuestion) {
         let running = self.running.load();
         // The usual case: no candidate runs on this node, and a decision pays one load for that.
         if running.is_empty() {
@@ -173,10 +74,16 @@ impl LiveShadows {
         }
 
         // Never waits: a slow candidate must not delay the decisions of real traffic.
-        if let Some(running) = running.get(&(slot, org.clone()))
-            && running.asked.try_send(asked()).is_err()
-        {
-            running.left_out.fetch_add(1, Ordering::Relaxed);
+        if let Some(running) = running.get(&(slot, org.clone())) {
+            let (question, before) = decision();
+            let asked = QueuedQuestion {
+                record: record.into(),
+                question,
+                before,
+            };
+            if running.asked.try_send(asked).is_err() {
+                running.left_out.fetch_add(1, Ordering::Relaxed);
+            }
         }
     }
 }
@@ -262,29 +169,16 @@ async fn candidate(
     core: &Core,
     management: &Arc<ComponentManager>,
     shadow: &ShadowRun,
-) -> Result<CandidateRules, ServiceError> {
+) -> Result<AskedRules, ServiceError> {
     let artifact = by_digest(core, management, &shadow.sha256).await?;
     let (core, slot) = (core.clone(), shadow.slot);
     // Linking takes milliseconds of processor time, and is done on a blocking thread.
-    let load = move || {
-        Ok(match slot {
-            Slot::Compliance => {
-                CandidateRules::Compliance(core.components.compliance_from(&artifact)?)
-            }
-            Slot::Lifecycle => {
-                CandidateRules::Lifecycle(core.components.lifecycle_from(&artifact)?)
-            }
-            Slot::Placement => {
-                CandidateRules::Placement(core.components.placement_from(&artifact)?)
-            }
-            Slot::Control => CandidateRules::Control(core.components.control_from(&artifact)?),
-            other => return Err(not_live(other)),
-        })
-    };
-
-    tokio::task::spawn_blocking(load)
+    let load = move || AskedRules::candidate(&core, slot, &artifact);
+    let loaded = tokio::task::spawn_blocking(load)
         .await
-        .map_err(|error| ServiceError::Internal(error.to_string()))?
+        .map_err(|error| ServiceError::Internal(error.to_string()))?;
+
+    loaded?.ok_or_else(|| not_live(slot))
 }
 
 fn not_live(slot: Slot) -> ServiceError {
@@ -301,7 +195,7 @@ struct ShadowTask {
     clock: Clock,
     org: OrgId,
     id: ShadowId,
-    candidate: CandidateRules,
+    candidate: AskedRules,
 }
 
 impl ShadowTask {
@@ -311,7 +205,7 @@ impl ShadowTask {
         while questions.recv_many(&mut batch, BATCH).await > 0 {
             let asked = std::mem::take(&mut batch);
             let compared = match &self.candidate {
-                CandidateRules::Placement(rules) => compare_placed(&self.files, rules, asked).await,
+                AskedRules::Placement(rules) => compare_placed(&self.files, rules, asked).await,
                 rules => {
                     let rules = rules.clone();
                     tokio::task::spawn_blocking(move || compare(&rules, asked))
@@ -368,31 +262,13 @@ impl ShadowTask {
 }
 
 fn compare(
-    candidate: &CandidateRules,
+    candidate: &AskedRules,
     asked: Vec<QueuedQuestion>,
 ) -> (ShadowCounts, Vec<DecisionDifference>) {
     let mut counts = ShadowCounts::default();
     let mut all = Vec::new();
     for one in asked {
-        let after = match (candidate, &one.question) {
-            (CandidateRules::Compliance(rules), ShadowQuestion::Evaluation(facts)) => {
-                evaluated(rules, facts)
-            }
-            (
-                CandidateRules::Lifecycle(rules),
-                ShadowQuestion::Move {
-                    from,
-                    trigger,
-                    facts,
-                },
-            ) => moved(rules, *from, *trigger, facts),
-            (CandidateRules::Control(rules), ShadowQuestion::Act { act, facts }) => {
-                decided(rules, *act, facts)
-            }
-            // Unreachable: a candidate's queue has questions of its own slot only.
-            _ => continue,
-        };
-
+        let after = candidate.answer(&one.question);
         note(&mut counts, &mut all, &one, &after);
     }
 
@@ -409,7 +285,7 @@ async fn compare_placed(
     let mut all = Vec::new();
     for one in asked {
         // Unreachable: the queue of a placement candidate has placements only.
-        let ShadowQuestion::Placement { document, fields } = &one.question else {
+        let RulesQuestion::Placement { document, fields } = &one.question else {
             continue;
         };
 

@@ -15,6 +15,7 @@ pub mod live_shadow;
 mod loading;
 mod probe;
 pub mod pull;
+pub mod questions;
 mod quota;
 pub mod shadow;
 pub mod trial;

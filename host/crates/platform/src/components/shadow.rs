@@ -5,35 +5,26 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
+use super::questions::{self, AskedRules, RecordedQuestion, move_answer, stored};
 use crate::components::{ComponentManager, ComponentOwner, artifact, get, that_decided};
-use crate::fields::resolved;
 use crate::{Caller, Core, ServiceError};
 use holdfast_components::answers::{
-    AnswerPart, ComponentAnswer, DifferenceGroups, differences, failure, gave_no_answer, refused,
+    ComponentAnswer, DifferenceGroups, differences, gave_no_answer,
 };
-use holdfast_components::rules::{
-    ComplianceRules, ControlRules, LifecycleRules, TransitionError, compliance,
-    control as rules_control, documents, lifecycle, placement,
-};
-use holdfast_components::values::kebab;
-use holdfast_components::{ComponentError, Documents, Placement, WordedMark};
+use holdfast_components::rules::{compliance, control as rules_control};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::component_change::{DecisionDifference, DifferenceGroup};
-use holdfast_domain::envelope::{EnvelopeKind, EnvelopeStatus};
-use holdfast_domain::field::Field;
-use holdfast_domain::hash::sha256;
+use holdfast_domain::envelope::EnvelopeKind;
 use holdfast_domain::id::{ComponentId, EnvelopeId, OrgId};
 use holdfast_domain::ledger::CERTIFIED;
-use holdfast_store::control::{self, ControlDecision};
-use holdfast_store::decisions::{self, DecisionWindow, LifecycleMove, StoredEvaluation};
-use holdfast_store::{StoreError, envelopes, ledger, templates};
+use holdfast_store::decisions::{self, DecisionWindow, StoredEvaluation};
+use holdfast_store::{control, envelopes, ledger, templates};
 
 /// Default number of records to replay (contract, section 6).
 const RECORDS: i64 = 1000;
@@ -49,8 +40,6 @@ const PAGE: i64 = 64;
 static RUNS: Semaphore = Semaphore::const_new(1);
 /// Maximum number of documents to replay. They take longer than other records.
 const DOCUMENTS: i64 = 50;
-/// Width of rendered page images, in pixels.
-const PICTURE: u32 = 400;
 
 /// Body of `POST /components/{id}/shadow`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -112,66 +101,8 @@ impl ReplayRequest {
     }
 }
 
-/// Decisions that are replayed, newest first.
-trait StoredDecision: Send + Sync + Sized + 'static {
-    /// Returns a page.
-    fn page(
-        connection: &mut SqlConnection,
-        org: &OrgId,
-        window: &DecisionWindow,
-        limit: i64,
-    ) -> impl Future<Output = Result<Vec<Self>, StoreError>> + Send;
-
-    /// Returns the id that the next page begins after.
-    fn id(&self) -> String;
-}
-
-impl StoredDecision for StoredEvaluation {
-    async fn page(
-        connection: &mut SqlConnection,
-        org: &OrgId,
-        window: &DecisionWindow,
-        limit: i64,
-    ) -> Result<Vec<Self>, StoreError> {
-        decisions::last_evaluations(connection, org, window, limit).await
-    }
-
-    fn id(&self) -> String {
-        self.envelope.to_string()
-    }
-}
-
-impl StoredDecision for LifecycleMove {
-    async fn page(
-        connection: &mut SqlConnection,
-        org: &OrgId,
-        window: &DecisionWindow,
-        limit: i64,
-    ) -> Result<Vec<Self>, StoreError> {
-        decisions::last_moves(connection, org, window, limit).await
-    }
-
-    fn id(&self) -> String {
-        self.id.to_string()
-    }
-}
-
-impl StoredDecision for ControlDecision {
-    async fn page(
-        connection: &mut SqlConnection,
-        org: &OrgId,
-        window: &DecisionWindow,
-        limit: i64,
-    ) -> Result<Vec<Self>, StoreError> {
-        control::last_decisions(connection, org, window, limit).await
-    }
-
-    fn id(&self) -> String {
-        self.id.to_string()
-    }
-}
-
 /// Accumulated comparison of two components.
+#[derive(Default)]
 struct ReplayComparison {
     compared: u64,
     differing: u64,
@@ -185,28 +116,14 @@ struct ReplayComparison {
 }
 
 impl ReplayComparison {
-    fn new() -> Self {
-        Self {
-            compared: 0,
-            differing: 0,
-            reworded: 0,
-            failed: 0,
-            active: Duration::ZERO,
-            candidate: Duration::ZERO,
-            differences: Vec::new(),
-            groups: DifferenceGroups::default(),
-            next: None,
-        }
-    }
-
     /// Compares the chosen decisions page by page, on blocking threads.
-    async fn replay<T: StoredDecision>(
+    async fn decisions(
         &mut self,
         core: &Core,
         org: &OrgId,
+        compared: ComparedRules,
         request: &ReplayRequest,
         progress: &impl Fn(u64),
-        compare: impl Fn(&T) -> Result<ComparedRecord, ServiceError> + Clone + Send + 'static,
     ) -> Result<(), ServiceError> {
         let mut window = DecisionWindow {
             since: request.since,
@@ -226,27 +143,29 @@ impl ReplayComparison {
 
             let limit = left.min(PAGE);
             let mut connection = core.store.read().await?;
-            let page = T::page(&mut connection, org, &window, limit).await?;
+            let slot = compared.slot;
+            let page = questions::recorded(&mut connection, org, slot, &window, limit).await?;
             drop(connection);
 
             let Some(last) = page.last() else {
                 break;
             };
 
-            window.after = Some(last.id());
+            window.after = Some(last.id.clone());
             left -= limit;
             // A short page is the last one, which saves another query.
             let is_last = i64::try_from(page.len()).is_ok_and(|found| found < limit);
-            let compare = compare.clone();
+            let rules = compared.clone();
             // On a blocking thread: a page of evaluations would hold an async one for its whole time.
             let task = tokio::task::spawn_blocking(move || {
-                page.iter().map(compare).collect::<Result<Vec<_>, _>>()
+                let answers = page.iter().map(|one| rules.answers(one));
+                answers.collect::<Result<Vec<_>, _>>()
             });
 
-            let compared = task
+            let answers = task
                 .await
                 .map_err(|error| ServiceError::Internal(error.to_string()))??;
-            for one in compared {
+            for one in answers {
                 self.active += one.active;
                 self.candidate += one.candidate;
                 self.note(&one.record, &one.before, &one.after);
@@ -256,6 +175,37 @@ impl ReplayComparison {
             if is_last {
                 break;
             }
+        }
+
+        Ok(())
+    }
+
+    /// Compares work on the latest documents of templates.
+    async fn documents(
+        &mut self,
+        core: &Core,
+        org: &OrgId,
+        compared: ComparedRules,
+        request: &ReplayRequest,
+        progress: &impl Fn(u64),
+    ) -> Result<(), ServiceError> {
+        let records = request.number().min(DOCUMENTS);
+        let mut connection = core.store.read().await?;
+        let all = templates::last_documents(&mut connection, org, records).await?;
+        drop(connection);
+
+        for (template, document) in all {
+            let pdf = core.files.get(&document).await?;
+            // Behind the read from storage, which is no component's time.
+            let began = Instant::now();
+            let before = compared.active.answer_about(pdf.clone()).await;
+            self.active += began.elapsed();
+            let began = Instant::now();
+            let after = compared.candidate.answer_about(pdf).await;
+            self.candidate += began.elapsed();
+
+            self.note(template.as_str(), &before, &after);
+            progress(self.compared);
         }
 
         Ok(())
@@ -281,67 +231,40 @@ impl ReplayComparison {
     }
 }
 
-/// Evaluates a record with compliance rules.
-pub fn evaluated(rules: &ComplianceRules, facts: &compliance::EnvelopeFacts) -> ComponentAnswer {
-    match rules.evaluate(facts) {
-        Ok(evaluation) => evaluation_answer(&evaluation),
-        // A trap is an answer, too: the report counts it and continues with the next record.
-        Err(error) => failure(&error),
-    }
+/// The two components of a comparison.
+#[derive(Clone)]
+struct ComparedRules {
+    slot: Slot,
+    active: AskedRules,
+    candidate: AskedRules,
 }
 
-/// Converts an evaluation to an answer, check by check.
-pub fn evaluation_answer(evaluation: &compliance::Evaluation) -> ComponentAnswer {
-    let checks = evaluation.checks.iter();
-    checks
-        .map(|check| AnswerPart {
-            name: check.requirement.clone(),
-            reference: Some(check.ucc_reference.clone()),
-            value: json!(check.satisfied),
-            sentence: Some(check.detail.clone()),
-            is_verdict: true,
+impl ComparedRules {
+    /// Asks both components the question of a recorded decision.
+    fn answers(&self, recorded: &RecordedQuestion) -> Result<ComparedRecord, ServiceError> {
+        let question = recorded.decoded(self.slot)?;
+        let began = Instant::now();
+        let before = self.active.answer(&question);
+        let middle = Instant::now();
+        let after = self.candidate.answer(&question);
+
+        Ok(ComparedRecord {
+            record: recorded.record.clone(),
+            before,
+            after,
+            active: middle - began,
+            candidate: middle.elapsed(),
         })
-        .chain([
-            AnswerPart::new("compliant", json!(evaluation.compliant)),
-            AnswerPart::new("score", json!(evaluation.score)),
-        ])
-        .collect()
-}
-
-/// Decides a transition with lifecycle rules.
-pub fn moved(
-    rules: &LifecycleRules,
-    from: Option<EnvelopeStatus>,
-    trigger: lifecycle::EnvelopeTrigger,
-    facts: &lifecycle::EnvelopeFacts,
-) -> ComponentAnswer {
-    // Without the cache of answers, because the report compares the time of both.
-    move_answer(from, trigger, &rules.envelope_anew(from, trigger, facts))
-}
-
-/// Converts a lifecycle decision to an answer.
-pub fn move_answer(
-    from: Option<EnvelopeStatus>,
-    trigger: lifecycle::EnvelopeTrigger,
-    led_to: &Result<EnvelopeStatus, TransitionError>,
-) -> ComponentAnswer {
-    let what = format!(
-        "{} from {}",
-        json!(trigger).as_str().unwrap_or_default(),
-        from.map_or("nothing", EnvelopeStatus::as_str)
-    );
-    match led_to {
-        Ok(to) => vec![AnswerPart::new(what, json!(to))],
-        Err(TransitionError::Refused(refusal)) => {
-            let reason = json!(refusal.reason);
-            let reason = kebab(reason.as_str().unwrap_or_default());
-            vec![AnswerPart {
-                sentence: Some(refusal.message.clone()),
-                ..AnswerPart::new(what, json!(refused(&reason)))
-            }]
-        }
-        Err(TransitionError::Component(error)) => failure(error),
     }
+}
+
+/// Answers of both components about one record, and the time each took.
+struct ComparedRecord {
+    record: String,
+    before: ComponentAnswer,
+    after: ComponentAnswer,
+    active: Duration,
+    candidate: Duration,
 }
 
 /// Replays the organization's most recent records with a candidate.
@@ -358,104 +281,39 @@ pub async fn replay(
     // Before the candidate is loaded, so that waiting replays hold no component in memory.
     let _turn = RUNS.acquire().await;
     let candidate = artifact(core, management, &component).await?;
-    let org = &caller.org;
-    let mut comparison = ReplayComparison::new();
-    let active = match component.slot {
-        Slot::Compliance => {
-            let active = core.components.compliance(Some(org));
-            let candidate = core.components.compliance_from(&candidate)?;
-            let identity = active.identity()?;
-            let compare =
-                move |record: &StoredEvaluation| compared_evaluation(&active, &candidate, record);
-            comparison
-                .replay(core, org, request, &progress, compare)
-                .await?;
-
-            identity
-        }
-        Slot::Lifecycle => {
-            let active = core.components.lifecycle(Some(org));
-            let candidate = core.components.lifecycle_from(&candidate)?;
-            let identity = active.identity()?;
-            let compare = move |record: &LifecycleMove| compared_move(&active, &candidate, record);
-            comparison
-                .replay(core, org, request, &progress, compare)
-                .await?;
-
-            identity
-        }
-        Slot::Control => {
-            let active = core.components.control(Some(org));
-            let candidate = core.components.control_from(&candidate)?;
-            let identity = active.identity()?;
-            let compare = move |record: &ControlDecision| compared_act(&active, &candidate, record);
-            comparison
-                .replay(core, org, request, &progress, compare)
-                .await?;
-
-            identity
-        }
-        Slot::Placement => {
-            let records = request.number().min(DOCUMENTS);
-            let mut connection = core.store.read().await?;
-            let all = templates::last_documents(&mut connection, org, records).await?;
-            drop(connection);
-            let active = core.placement(Some(org));
-
-            let candidate = core.components.placement_from(&candidate)?;
-            for (number, (template, document)) in (1..).zip(all) {
-                let pdf = core.files.get(&document).await?;
-                // Behind the read from storage, which is no component's time.
-                let began = Instant::now();
-                let before = read(&active, pdf.clone()).await;
-                comparison.active += began.elapsed();
-                let began = Instant::now();
-                let after = read(&candidate, pdf).await;
-                comparison.candidate += began.elapsed();
-
-                comparison.note(template.as_str(), &before, &after);
-                progress(number);
-            }
-
-            active.identity()?
-        }
-        Slot::Documents => {
-            let records = request.number().min(DOCUMENTS);
-            let mut connection = core.store.read().await?;
-            let all = templates::last_documents(&mut connection, org, records).await?;
-            drop(connection);
-            let active = core.documents(Some(org));
-
-            let candidate = core.components.documents_from(&candidate)?;
-            for (number, (template, document)) in (1..).zip(all) {
-                let pdf = core.files.get(&document).await?;
-                let began = Instant::now();
-                let before = written(&active, pdf.clone()).await;
-                comparison.active += began.elapsed();
-                let began = Instant::now();
-                let after = written(&candidate, pdf).await;
-                comparison.candidate += began.elapsed();
-
-                comparison.note(template.as_str(), &before, &after);
-                progress(number);
-            }
-
-            active.identity()?
-        }
-        // A call to a provider acts on the vendor's side: asked again, it would act again.
-        Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => {
-            return Err(ServiceError::Semantic(format!(
-                "Of {} nothing is recorded that could be asked again",
-                component.slot
-            )));
-        }
+    let (org, slot) = (&caller.org, component.slot);
+    let (Some(active), Some(candidate)) = (
+        AskedRules::active(core, org, slot),
+        AskedRules::candidate(core, slot, &candidate)?,
+    ) else {
+        return Err(ServiceError::Semantic(format!(
+            "Of {slot} nothing is recorded that could be asked again"
+        )));
     };
+
+    let active_identity = active.identity()?;
+    let mut comparison = ReplayComparison::default();
+    let rules = ComparedRules {
+        slot,
+        active,
+        candidate,
+    };
+    match slot {
+        Slot::Placement | Slot::Documents => {
+            let compared = comparison.documents(core, org, rules, request, &progress);
+            compared.await?;
+        }
+        _ => {
+            let compared = comparison.decisions(core, org, rules, request, &progress);
+            compared.await?;
+        }
+    }
 
     let millis = |duration: Duration| duration.as_secs_f64() * 1e3;
     Ok(ShadowReport {
         component_id: component.id,
-        slot: component.slot,
-        active,
+        slot,
+        active: active_identity,
         compared: comparison.compared,
         differing: comparison.differing,
         reworded: comparison.reworded,
@@ -466,188 +324,6 @@ pub async fn replay(
         groups: comparison.groups.into_sorted(),
         next: comparison.next,
     })
-}
-
-/// Answers of both components about one record, and the time each took.
-struct ComparedRecord {
-    record: String,
-    before: ComponentAnswer,
-    after: ComponentAnswer,
-    active: Duration,
-    candidate: Duration,
-}
-
-/// Decodes a stored value.
-fn stored<T: for<'de> Deserialize<'de>>(record: &str, value: &Value) -> Result<T, ServiceError> {
-    serde_json::from_value(value.clone())
-        .map_err(|error| ServiceError::Internal(format!("the record {record}: {error}")))
-}
-
-fn compared_evaluation(
-    active: &ComplianceRules,
-    candidate: &ComplianceRules,
-    record: &StoredEvaluation,
-) -> Result<ComparedRecord, ServiceError> {
-    let facts: compliance::EnvelopeFacts = stored(record.envelope.as_str(), &record.facts)?;
-    Ok(compared(
-        record.envelope.as_str(),
-        || evaluated(active, &facts),
-        || evaluated(candidate, &facts),
-    ))
-}
-
-fn compared_move(
-    active: &LifecycleRules,
-    candidate: &LifecycleRules,
-    record: &LifecycleMove,
-) -> Result<ComparedRecord, ServiceError> {
-    let name = record.envelope.as_str();
-    let facts: lifecycle::EnvelopeFacts = stored(name, &record.facts)?;
-    let trigger = stored(name, &json!(record.trigger))?;
-    Ok(compared(
-        name,
-        || moved(active, record.from, trigger, &facts),
-        || moved(candidate, record.from, trigger, &facts),
-    ))
-}
-
-fn compared_act(
-    active: &ControlRules,
-    candidate: &ControlRules,
-    record: &ControlDecision,
-) -> Result<ComparedRecord, ServiceError> {
-    let name = record.envelope.as_str();
-    let (act, facts) = recorded_act(record)?;
-    Ok(compared(
-        name,
-        || decided(active, act, &facts),
-        || decided(candidate, act, &facts),
-    ))
-}
-
-/// Returns an act and its facts as the rules take them.
-fn recorded_act(
-    record: &ControlDecision,
-) -> Result<(rules_control::Act, rules_control::ControlFacts), ServiceError> {
-    let name = record.envelope.as_str();
-    Ok((
-        stored(name, &json!(record.act))?,
-        stored(name, &record.facts)?,
-    ))
-}
-
-/// Asks control rules about an act.
-pub fn decided(
-    rules: &ControlRules,
-    act: rules_control::Act,
-    facts: &rules_control::ControlFacts,
-) -> ComponentAnswer {
-    decision_answer(act, &rules.decide(act, facts))
-}
-
-/// Converts a decision about an act to an answer.
-pub fn decision_answer(
-    act: rules_control::Act,
-    decision: &Result<rules_control::Decision, ComponentError>,
-) -> ComponentAnswer {
-    match decision {
-        Ok(decision) => vec![AnswerPart::new(format!("{act:?}"), json!(decision))],
-        Err(error) => failure(error),
-    }
-}
-
-fn compared(
-    record: &str,
-    active: impl FnOnce() -> ComponentAnswer,
-    candidate: impl FnOnce() -> ComponentAnswer,
-) -> ComparedRecord {
-    let began = Instant::now();
-    let before = active();
-    let middle = Instant::now();
-    let after = candidate();
-    ComparedRecord {
-        record: record.into(),
-        before,
-        after,
-        active: middle - began,
-        candidate: middle.elapsed(),
-    }
-}
-
-/// Inspects a document with a reader component.
-async fn read(rules: &Placement, pdf: Bytes) -> ComponentAnswer {
-    let facts = match rules.inspect(pdf.clone()).await {
-        Ok(facts) => facts,
-        Err(error) => return failure(&error),
-    };
-    // The first page only, because documents take longer than other records.
-    let text = match rules.text(pdf, 1).await {
-        Ok(text) => text,
-        Err(error) => return failure(&error),
-    };
-
-    vec![
-        AnswerPart::new("pages", json!(format!("{facts:?}"))),
-        AnswerPart::new(
-            "text of the first page, SHA-256",
-            json!(sha256(format!("{text:?}").as_bytes())),
-        ),
-    ]
-}
-
-/// Marks and renders a document with a writer component.
-async fn written(rules: &Documents, pdf: Bytes) -> ComponentAnswer {
-    // Fixed values: with the present time, both copies would differ in each run.
-    let request = documents::MarkRequest {
-        kind: documents::CopyKind::NonAuthoritative,
-        envelope_id: "env_shadow".into(),
-        secured_party: Some("First Example Bank".into()),
-        marked_at: "2026-01-02T03:04:05.000Z".into(),
-        rewrite: false,
-    };
-    let request = WordedMark {
-        request,
-        words: None,
-    };
-    let marked = match rules.mark(pdf.clone(), request).await {
-        Ok(Ok(documents::Marked::Unchanged)) => json!("as it was"),
-        Ok(Ok(documents::Marked::Appended(bytes) | documents::Marked::Rewritten(bytes))) => {
-            json!(sha256(&bytes))
-        }
-        Ok(Err(refused)) => json!(format!("{refused:?}")),
-        Err(error) => return failure(&error),
-    };
-
-    let picture = match rules.page_image(pdf, 1, PICTURE).await {
-        Ok(Ok(picture)) => json!(sha256(&picture.png)),
-        Ok(Err(refused)) => json!(format!("{refused:?}")),
-        Err(error) => return failure(&error),
-    };
-    vec![
-        AnswerPart::new("the document with a copy's mark, SHA-256", marked),
-        AnswerPart::new("picture of the first page, SHA-256", picture),
-    ]
-}
-
-/// Converts placed fields to an answer, by field name.
-pub fn placed(fields: &[Field]) -> ComponentAnswer {
-    fields
-        .iter()
-        .map(|field| AnswerPart::new(format!("field {}", field.name), json!(field.areas)))
-        .collect()
-}
-
-/// Places fields with placement rules.
-pub async fn asked_to_place(
-    rules: &Placement,
-    pdf: Bytes,
-    fields: Vec<placement::FieldRequest>,
-) -> ComponentAnswer {
-    match rules.place(pdf, fields).await {
-        Ok(Ok(fields)) => placed(&fields.into_iter().map(resolved).collect::<Vec<_>>()),
-        Ok(Err(refused)) => vec![AnswerPart::new("fields", json!(format!("{refused:?}")))],
-        Err(error) => failure(&error),
-    }
 }
 
 /// Result of replaying one decision.
@@ -690,7 +366,8 @@ pub async fn replay_envelope(
         let facts = stored(id.as_str(), &record.facts)?;
         let trigger = stored(id.as_str(), &json!(record.trigger))?;
         // A move has one part: the status that it leads to, or the reason why not.
-        let answer = moved(&rules, record.from, trigger, &facts);
+        let led_to = rules.envelope_anew(record.from, trigger, &facts);
+        let answer = move_answer(record.from, trigger, &led_to);
         let (what, to) = match answer.into_iter().next() {
             Some(part) => (part.name, part.value),
             None => (String::new(), Value::Null),
@@ -713,7 +390,8 @@ pub async fn replay_envelope(
     for record in acts {
         let rules = that_decided(core, management, &identity(&record.component)?).await?;
         let rules = core.components.control_from(&rules)?;
-        let (act, facts) = recorded_act(&record)?;
+        let act = stored(id.as_str(), &json!(record.act))?;
+        let facts = stored(id.as_str(), &record.facts)?;
 
         // Only permitted acts are recorded.
         let same = rules.decide(act, &facts)? == rules_control::Decision::Allowed;

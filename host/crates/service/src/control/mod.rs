@@ -24,6 +24,7 @@ use holdfast_components::rules::control::{
     Act, ControlFacts, Decision, Obstacle, Party, RefusalReason, Stage,
 };
 use holdfast_domain::clock::Timestamp;
+use holdfast_domain::component::Slot;
 use holdfast_domain::control::{ControlRecord, ControlStage, ReleaseRequest, ReleaseState};
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus, PaymentStatus, SignerStatus};
 use holdfast_domain::event::EventType;
@@ -31,7 +32,7 @@ use holdfast_domain::id::{DecisionId, EnvelopeId, OrgId, PledgeId, ReleaseId, Tr
 use holdfast_domain::job::CertifyAnew;
 use holdfast_domain::release::ReleaseMedium;
 use holdfast_domain::statement::SignedStatement;
-use holdfast_platform::components::shadow;
+use holdfast_platform::components::questions::{self, RulesQuestion};
 use holdfast_platform::events;
 use holdfast_platform::permits::double_pledge;
 pub use holdfast_platform::permits::{ControlView, PartyNames, PartyView, control_view};
@@ -312,8 +313,12 @@ pub(crate) async fn permit(
     let decided = rules.decide_for_change(request.act, &facts).await;
     let (org, record) = (&control.controller, envelope.id.as_str());
     // Refused acts are compared, too: a candidate may allow them.
-    core.shadows.decided(org, record, request.act, &facts, || {
-        shadow::decision_answer(request.act, &decided)
+    core.shadows.offer(Slot::Control, org, record, || {
+        let question = RulesQuestion::Act {
+            act: request.act,
+            facts: Box::new(facts.clone()),
+        };
+        (question, questions::decision_answer(request.act, &decided))
     });
 
     match decided? {

@@ -11,10 +11,11 @@ use crate::envelopes::facts;
 use holdfast_components::rules::compliance::EnvelopeFacts;
 use holdfast_components::rules::{ComplianceJudgement, RulesOpinion};
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::component::ComponentIdentity;
+use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::envelope::{AuthoritativeCopy, Envelope, EnvelopeStatus};
 use holdfast_domain::event::EventType;
-use holdfast_platform::components::{self, ComponentManager, shadow};
+use holdfast_platform::components::questions::{self, RulesQuestion};
+use holdfast_platform::components::{self, ComponentManager};
 use holdfast_platform::lookup;
 use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError};
 use holdfast_store::ledger;
@@ -127,9 +128,11 @@ async fn judge(
     } = rules.judge_for_request(facts).await?;
     let record = facts.envelope_id.as_str();
     // A candidate component gets the same facts. Its result changes nothing here.
-    core.shadows.evaluated(&caller.org, record, facts, || {
-        shadow::evaluation_answer(&evaluation)
-    });
+    core.shadows
+        .offer(Slot::Compliance, &caller.org, record, || {
+            let question = RulesQuestion::Evaluation(Box::new(facts.clone()));
+            (question, questions::evaluation_answer(&evaluation))
+        });
 
     Ok(ComplianceView {
         compliant: evaluation.compliant,

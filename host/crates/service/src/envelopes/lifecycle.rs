@@ -8,9 +8,10 @@ use holdfast_components::rules::lifecycle::{
 };
 use holdfast_domain::bulk::BatchStatus;
 use holdfast_domain::clock::Timestamp;
+use holdfast_domain::component::Slot;
 use holdfast_domain::envelope::{self, Envelope, EnvelopeStatus};
 use holdfast_domain::id::{DecisionId, EnvelopeId, OrgId};
-use holdfast_platform::components::shadow;
+use holdfast_platform::components::questions::{self, RulesQuestion};
 use holdfast_platform::{Core, ServiceError};
 use holdfast_store::decisions::{self, LifecycleMove};
 use holdfast_store::{StoreError, WriteTransaction, envelopes};
@@ -72,8 +73,13 @@ async fn ask(
     let (org, record) = (&envelope.org, envelope.id.as_str());
 
     // Candidates are compared with the rules' own result, before the payment check below.
-    core.shadows.moved(org, record, from, trigger, &facts, || {
-        shadow::move_answer(from, trigger, &led_to)
+    core.shadows.offer(Slot::Lifecycle, org, record, || {
+        let question = RulesQuestion::Move {
+            from,
+            trigger,
+            facts: facts.clone(),
+        };
+        (question, questions::move_answer(from, trigger, &led_to))
     });
     let status = led_to?;
 

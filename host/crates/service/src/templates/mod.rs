@@ -23,13 +23,14 @@ use holdfast_components::Placement as PlacementRules;
 use holdfast_components::providers::ProviderError;
 use holdfast_components::rules::placement;
 use holdfast_domain::clock::Timestamp;
+use holdfast_domain::component::Slot;
 use holdfast_domain::field::{Area, Field, FieldRules, FieldType};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::id::{DecisionId, OrgId, TemplateId};
 use holdfast_domain::job::{ArchiveTemplate, NextStep};
 use holdfast_domain::template::{SourceFormat, Template};
 use holdfast_domain::warning::Warning;
-use holdfast_platform::components::shadow;
+use holdfast_platform::components::questions::{self, RulesQuestion};
 use holdfast_platform::documents::{DocumentUpload, admit, check_signable, read_whole, settled};
 use holdfast_platform::fields::{area, placement_area, provider_fields, resolved};
 use holdfast_platform::idempotency::ResponseRecorder;
@@ -258,13 +259,15 @@ pub async fn create(
 /// Asks a candidate component for the same placement, if one shadows the placement rules.
 fn shadow_placement(core: &Core, template: &Template, placed: &PlacementDecision, to: &[Field]) {
     if let Some(document) = &template.document {
-        core.shadows.placed(
-            &template.org,
-            template.id.as_str(),
-            document,
-            || Vec::deserialize(&placed.facts["fields"]).unwrap_or_default(),
-            || shadow::placed(to),
-        );
+        let record = template.id.as_str();
+        core.shadows
+            .offer(Slot::Placement, &template.org, record, || {
+                let question = RulesQuestion::Placement {
+                    document: document.clone(),
+                    fields: Vec::deserialize(&placed.facts["fields"]).unwrap_or_default(),
+                };
+                (question, questions::placed(to))
+            });
     }
 }
 
