@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::error::HttpError;
+use crate::middleware::act::BareAct;
 use crate::middleware::caller::{EnvelopesWrite, PartnerCaller, WebCaller, may};
 use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
 use crate::middleware::once::IdempotencyKeyHeader;
@@ -74,15 +75,9 @@ pub async fn delete(
 }
 
 pub async fn rotate(
-    State(app): State<App>,
-    WebCaller { caller, .. }: WebCaller<may::Integrate>,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
+    act: BareAct<WebCaller<may::Integrate>>,
 ) -> Result<Found<WithSecret>, HttpError> {
-    once.run(&app, &caller, |app, caller, answer| async move {
-        webhooks::rotate(&app, &caller, &id, &answer).await
-    })
-    .await
+    act.run(webhooks::rotate).await
 }
 
 pub async fn test(
@@ -139,15 +134,9 @@ pub async fn delivery(
 }
 
 pub async fn redeliver(
-    State(app): State<App>,
-    WebCaller { caller, .. }: WebCaller<may::Integrate>,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
+    act: BareAct<WebCaller<may::Integrate>>,
 ) -> Result<Created<DeliveryView>, HttpError> {
-    once.run(&app, &caller, |app, caller, answer| async move {
-        deliveries::redeliver(&app, &caller, &id, &answer).await
-    })
-    .await
+    act.run(deliveries::redeliver).await
 }
 
 pub async fn catalog(_: WebCaller<may::Integrate>) -> Found<Vec<CatalogEntry>> {

@@ -515,6 +515,12 @@ impl FromRequestParts<App> for BulkSender {
     }
 }
 
+impl Authorized for BulkSender {
+    fn caller(&self) -> &Caller {
+        &self.0
+    }
+}
+
 impl OperationInput for BulkSender {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
         WebCaller::<may::Send>::operation_input(context, operation);

@@ -1,5 +1,6 @@
 //! Layers and extractors of every request: credentials, rate limits, origin, bodies.
 
+pub mod act;
 pub mod bodies;
 pub mod caller;
 pub mod downloads;

@@ -106,21 +106,20 @@ impl IdempotencyKeyHeader {
         Ok(DataReply::raw(response))
     }
 
-    /// Like [`Self::run`], with `show` converting the result to the reply.
+    /// Like [`Self::run`], with the result shown as another type.
     pub async fn answer<const STATUS: u16, T, V, F, Fut>(
         self,
         app: &App,
         caller: &Caller,
-        show: impl Fn(&T) -> V + Send + Sync + 'static,
         work: F,
     ) -> Result<DataReply<STATUS, V>, HttpError>
     where
         T: Send + 'static,
-        V: Serialize + 'static,
+        V: Serialize + for<'r> From<&'r T> + 'static,
         F: FnOnce(App, Caller, Arc<ResponseRecorder<T>>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<T, ServiceError>> + Send + 'static,
     {
-        let body = move |result: &T| body(&show(result), &[]);
+        let body = |result: &T| body(&V::from(result), &[]);
         let response = self.respond(app, caller, STATUS, body, work).await?;
         Ok(DataReply::raw(response))
     }

@@ -407,7 +407,7 @@ pub async fn consent(
     core: &Core,
     caller: &Caller,
     id: &str,
-    request: &VaultConsent,
+    request: VaultConsent,
     answer: &ResponseRecorder<BatchView>,
 ) -> Result<BatchView, ServiceError> {
     let now = core.clock.now();

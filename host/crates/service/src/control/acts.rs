@@ -34,7 +34,7 @@ pub async fn designate(
     core: &Core,
     caller: &Caller,
     id: &str,
-    form: &DesignateForm,
+    form: DesignateForm,
     answer: &ResponseRecorder<RecordView>,
 ) -> Result<RecordView, ServiceError> {
     // An unknown record is answered before an unknown party.

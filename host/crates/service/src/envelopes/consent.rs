@@ -76,7 +76,7 @@ pub async fn of_envelope(
     core: &Core,
     caller: &Caller,
     id: &str,
-    request: &VaultConsent,
+    request: VaultConsent,
     answer: &ResponseRecorder<EnvelopeConsent>,
 ) -> Result<EnvelopeConsent, ServiceError> {
     let unknown = || ServiceError::NotFound("Envelope");

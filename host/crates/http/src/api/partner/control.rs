@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::vault::ReleaseView;
 use crate::error::HttpError;
+use crate::middleware::act::{ActOn, NewAct};
 use crate::middleware::caller::Authorized;
 use crate::middleware::extract::{
     FileForm, MultipartForm, ResourceId, ValidJson, ValidQuery, page_and_limit,
@@ -37,7 +38,6 @@ use holdfast_service::inspection::pools;
 use holdfast_service::inspection::releases::{self as controller_releases, ControllerReleaseForm};
 use holdfast_service::inspection::views::{self, ViewForm, ViewView};
 use holdfast_service::inspection::{self, CopyView, InspectionView};
-use holdfast_service::vault::vault_out::ReleaseLinks;
 use holdfast_store::control::{ListedPart, RecordFilter};
 
 #[derive(Deserialize, JsonSchema)]
@@ -105,42 +105,21 @@ pub async fn read<C: Authorized>(
 
 /// Has no effect until the named organization accepts.
 pub async fn designate<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<DesignateForm>,
+    act: ActOn<C, DesignateForm>,
 ) -> Result<Found<RecordView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        control::designate(&app, &caller, &id, &form, &answer).await
-    })
-    .await
+    act.run(control::designate).await
 }
 
 pub async fn accept<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<SignedForm>,
+    act: ActOn<C, SignedForm>,
 ) -> Result<Found<RecordView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        control::accept(&app, &caller, &id, form, &answer).await
-    })
-    .await
+    act.run(control::accept).await
 }
 
 pub async fn decline<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<ReasonForm>,
+    act: ActOn<C, ReasonForm>,
 ) -> Result<Found<RecordView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        control::decline(&app, &caller, &id, form, &answer).await
-    })
-    .await
+    act.run(control::decline).await
 }
 
 /// Releases a record as its controller. A repeat for the same recipient and purpose returns fresh links to the
@@ -152,37 +131,22 @@ pub async fn release<C: Authorized>(
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<ControllerReleaseForm>,
 ) -> Result<Found<ReleaseView>, HttpError> {
-    let show = |release: &ReleaseLinks| ReleaseView::from(release);
-    once.answer(&app, user.caller(), show, |app, caller, _| async move {
+    once.answer(&app, user.caller(), |app, caller, _| async move {
         controller_releases::release(&app, &caller, &id, form).await
     })
     .await
 }
 
 pub async fn consent<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<SignedForm>,
+    act: ActOn<C, SignedForm>,
 ) -> Result<Found<ReleaseRequestView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        releases::consent(&app, &caller, &id, form, &answer).await
-    })
-    .await
+    act.run(releases::consent).await
 }
 
 pub async fn refuse<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<ReasonForm>,
+    act: ActOn<C, ReasonForm>,
 ) -> Result<Found<ReleaseRequestView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        releases::refuse(&app, &caller, &id, form, &answer).await
-    })
-    .await
+    act.run(releases::refuse).await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -207,15 +171,9 @@ pub async fn transfers<C: Authorized>(
 
 /// The records are offered in the background; `counts` and `state` of the transfer show the progress.
 pub async fn propose<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<ProposeForm>,
+    act: NewAct<C, ProposeForm>,
 ) -> Result<Accepted<TransferView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        transfer_service::propose(&app, &caller, form, &answer).await
-    })
-    .await
+    act.run(transfer_service::propose).await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -247,42 +205,21 @@ pub async fn transfer<C: Authorized>(
 }
 
 pub async fn accept_transfer<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<SignedForm>,
+    act: ActOn<C, SignedForm>,
 ) -> Result<Accepted<TransferView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        transfer_service::accept(&app, &caller, &id, form, &answer).await
-    })
-    .await
+    act.run(transfer_service::accept).await
 }
 
 pub async fn confirm_transfer<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<SignedForm>,
+    act: ActOn<C, SignedForm>,
 ) -> Result<Accepted<TransferView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        transfer_service::confirm(&app, &caller, &id, form, &answer).await
-    })
-    .await
+    act.run(transfer_service::confirm).await
 }
 
 pub async fn cancel_transfer<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<SignedForm>,
+    act: ActOn<C, SignedForm>,
 ) -> Result<Accepted<TransferView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        transfer_service::cancel(&app, &caller, &id, form, &answer).await
-    })
-    .await
+    act.run(transfer_service::cancel).await
 }
 
 /// `id` is that of a transfer. `holdfast-verify --pool` checks the file without this service.
@@ -335,28 +272,15 @@ pub async fn tape<C: Authorized>(
 
 /// The record stays under your control and does not change hands until the pledgee releases the pledge.
 pub async fn pledge<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<PledgeForm>,
+    act: NewAct<C, PledgeForm>,
 ) -> Result<Created<PledgeView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        pledges::pledge(&app, &caller, form, &answer).await
-    })
-    .await
+    act.run(pledges::pledge).await
 }
 
 pub async fn release_pledge<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<SignedForm>,
+    act: ActOn<C, SignedForm>,
 ) -> Result<Found<PledgeView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        pledges::release(&app, &caller, &id, form, &answer).await
-    })
-    .await
+    act.run(pledges::release).await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -424,43 +348,23 @@ pub async fn trace<C: Authorized>(
 /// The person gets a mail with a link. The view ends at its time, when you revoke it, and when control
 /// passes.
 pub async fn grant_view<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<ViewForm>,
+    act: NewAct<C, ViewForm>,
 ) -> Result<Created<ViewView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        views::grant(&app, &caller, form, &answer).await
-    })
-    .await
+    act.run(views::grant).await
 }
 
 pub async fn revoke_view<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<SignedForm>,
+    act: ActOn<C, SignedForm>,
 ) -> Result<Found<ViewView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        views::revoke(&app, &caller, &id, form, &answer).await
-    })
-    .await
+    act.run(views::revoke).await
 }
 
 /// The answer has the JSON, and a link for the person who demands proof of the assignment (UCC §9-406(c)). The
 /// page behind the link needs no account and has the statement as a PDF, too.
 pub async fn state_control<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<StatementForm>,
+    act: ActOn<C, StatementForm>,
 ) -> Result<Created<StatementView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        obligor::issue(&app, &caller, &id, form, &answer).await
-    })
-    .await
+    act.run(obligor::issue).await
 }
 
 /// To a party of one of the two records.
@@ -476,30 +380,17 @@ pub async fn dispute<C: Authorized>(
 /// The statement goes to the operators of the installation. The other side learns that there is one, and not its
 /// words.
 pub async fn state_case<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<DisputeForm>,
+    act: ActOn<C, DisputeForm>,
 ) -> Result<Found<DisputeView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        disputes::state(&app, &caller, &id, form, &answer).await
-    })
-    .await
+    act.run(disputes::state).await
 }
 
 /// The party gets a mail with a link, by which it makes an organization of its own with a key for acts of
 /// control. Your webhooks get `control.party.joined` with its id.
 pub async fn invite<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<InvitationForm>,
+    act: NewAct<C, InvitationForm>,
 ) -> Result<Created<InvitationView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        invitations::invite(&app, &caller, form, &answer).await
-    })
-    .await
+    act.run(invitations::invite).await
 }
 
 pub async fn invitation<C: Authorized>(
@@ -523,27 +414,14 @@ pub async fn list_keys<C: Authorized>(
 /// Without `proof`, the answer is a draft of the statement to sign. From the registration on, every act of
 /// your organization needs a signed statement.
 pub async fn register_key<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<RegisterKeyForm>,
+    act: NewAct<C, RegisterKeyForm>,
 ) -> Result<Created<PartyKeyView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        keys::register(&app, &caller, form, &answer).await
-    })
-    .await
+    act.run(keys::register).await
 }
 
 /// Signed with a key that is still valid, which can be the same one.
 pub async fn revoke_key<C: Authorized>(
-    State(app): State<App>,
-    user: C,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<SignedForm>,
+    act: ActOn<C, SignedForm>,
 ) -> Result<Found<PartyKeyView>, HttpError> {
-    once.run(&app, user.caller(), |app, caller, answer| async move {
-        keys::revoke(&app, &caller, &id, form, &answer).await
-    })
-    .await
+    act.run(keys::revoke).await
 }

@@ -74,14 +74,8 @@ pub async fn file_document(
     mut form: MultipartForm<FileForm>,
 ) -> Result<Created<FiledView>, HttpError> {
     let file = form.file()?;
-    let show = |filed: &FiledDocument| FiledView::from(filed);
-    once.answer(
-        &app,
-        &partner.caller,
-        show,
-        |app, caller, answer| async move {
-            customers::file_document(&app, &caller, &id, file, &answer).await
-        },
-    )
+    once.answer(&app, &partner.caller, |app, caller, answer| async move {
+        customers::file_document(&app, &caller, &id, file, &answer).await
+    })
     .await
 }

@@ -10,6 +10,7 @@ use super::answers::{
 };
 use crate::api::web::search::statuses;
 use crate::error::HttpError;
+use crate::middleware::act::ActOn;
 use crate::middleware::caller::{Authorized, EnvelopeReader, EnvelopesRead, PartnerCaller};
 use crate::middleware::extract::{
     FilePath, MultipartForm, ResourceId, RolePath, ValidJson, ValidQuery, page_and_limit,
@@ -20,7 +21,7 @@ use crate::reply::{
     PdfOrPicture,
 };
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::{Envelope, EnvelopeStatus, Signer};
+use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_domain::id::{BatchId, CustomerId, EnvelopeId};
 use holdfast_platform::Caller;
 use holdfast_service::App;
@@ -264,22 +265,9 @@ pub struct UploadForm {
 
 /// States what became of the paper that an upload was made from. Without a statement it is `unknown`.
 pub async fn state_paper_original<C: Authorized>(
-    State(app): State<App>,
-    partner: C,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(statement): ValidJson<PaperStatement>,
+    act: ActOn<C, PaperStatement>,
 ) -> Result<Found<EnvelopeView>, HttpError> {
-    let show = |envelope: &Envelope| EnvelopeView::from(envelope);
-    once.answer(
-        &app,
-        partner.caller(),
-        show,
-        |app, caller, answer| async move {
-            paper_original::state(&app, &caller, &id, statement, &answer).await
-        },
-    )
-    .await
+    act.answer(paper_original::state).await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -296,29 +284,16 @@ pub async fn void<C: Authorized>(
     once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<VoidRequest>,
 ) -> Result<Found<EnvelopeView>, HttpError> {
-    let show = |envelope: &Envelope| EnvelopeView::from(envelope);
-    once.answer(
-        &app,
-        partner.caller(),
-        show,
-        |app, caller, answer| async move {
-            envelopes::void(&app, &caller, &id, request.reason, &answer).await
-        },
-    )
+    once.answer(&app, partner.caller(), |app, caller, answer| async move {
+        envelopes::void(&app, &caller, &id, request.reason, &answer).await
+    })
     .await
 }
 
 pub async fn remind<C: Authorized>(
-    State(app): State<App>,
-    partner: C,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(request): ValidJson<RemindRequest>,
+    act: ActOn<C, RemindRequest>,
 ) -> Result<Found<RemindedSigners>, HttpError> {
-    once.run(&app, partner.caller(), |app, caller, answer| async move {
-        reminders::remind(&app, &caller, &id, request, &answer).await
-    })
-    .await
+    act.run(reminders::remind).await
 }
 
 pub async fn signing_links(
@@ -350,31 +325,17 @@ pub async fn correct_signer<C: Authorized>(
     once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<CorrectSigner>,
 ) -> Result<Found<SignerView>, HttpError> {
-    let show = |signer: &Signer| SignerView::from(signer);
-    once.answer(
-        &app,
-        partner.caller(),
-        show,
-        |app, caller, answer| async move {
-            corrections::correct(&app, &caller, &id, &role, request, &answer).await
-        },
-    )
+    once.answer(&app, partner.caller(), |app, caller, answer| async move {
+        corrections::correct(&app, &caller, &id, &role, request, &answer).await
+    })
     .await
 }
 
 /// Moves the expiry of an envelope that is not finished to a later time.
 pub async fn extend<C: Authorized>(
-    State(app): State<App>,
-    partner: C,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(request): ValidJson<expiry::ExtendExpiry>,
+    act: ActOn<C, expiry::ExtendExpiry>,
 ) -> Result<Found<EnvelopeView>, HttpError> {
-    let show = |envelope: &Envelope| EnvelopeView::from(envelope);
-    once.answer(&app, partner.caller(), show, |app, caller, answer| async move {
-        expiry::extend(&app, &caller, &id, request, &answer).await
-    })
-    .await
+    act.answer(expiry::extend).await
 }
 
 /// Returns the document as it was sent, before the first signature.

@@ -10,9 +10,9 @@ use tokio::time::{Instant, sleep};
 
 use crate::error::HttpError;
 use crate::live;
+use crate::middleware::act::BareAct;
 use crate::middleware::caller::{PartnerCaller, WebhooksListen};
 use crate::middleware::extract::{ResourceId, ValidQuery, page_and_limit};
-use crate::middleware::once::IdempotencyKeyHeader;
 use crate::reply::{Created, CursorReply, DataReply, Found};
 use holdfast_domain::event::EventType;
 use holdfast_platform::access::BeginningCredential;
@@ -126,13 +126,7 @@ pub async fn read(
 }
 
 pub async fn resend(
-    State(app): State<App>,
-    partner: PartnerCaller<WebhooksListen>,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
+    act: BareAct<PartnerCaller<WebhooksListen>>,
 ) -> Result<Created<Vec<DeliveryView>>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
-        feed::resend(&app, &caller, &id, &answer).await
-    })
-    .await
+    act.run(feed::resend).await
 }

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::error::HttpError;
+use crate::middleware::act::NewAct;
 use crate::middleware::caller::{EnvelopesRead, EnvelopesWrite, PartnerCaller};
 use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
 use crate::middleware::once::IdempotencyKeyHeader;
@@ -88,13 +89,7 @@ pub async fn clock(
 
 /// Advances the time.
 pub async fn advance(
-    State(app): State<App>,
-    partner: PartnerCaller<EnvelopesWrite>,
-    once: IdempotencyKeyHeader,
-    ValidJson(request): ValidJson<AdvanceClock>,
+    act: NewAct<PartnerCaller<EnvelopesWrite>, AdvanceClock>,
 ) -> Result<Found<TestClockView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
-        test_mode::advance(&app, &caller, request, &answer).await
-    })
-    .await
+    act.run(test_mode::advance).await
 }

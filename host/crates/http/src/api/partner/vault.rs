@@ -14,7 +14,7 @@ use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery};
 use crate::middleware::once::IdempotencyKeyHeader;
 use crate::reply::{DataReply, FileReply, Found, Pdf, Zip};
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::{Envelope, EnvelopeStatus};
+use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_domain::id::{CustomerId, EnvelopeId};
 use holdfast_evidence::formats::CustodyLedger;
 use holdfast_platform::Caller;
@@ -53,15 +53,9 @@ async fn vault_in<C: Authorized>(
     once: IdempotencyKeyHeader,
     entrance: VaultInEndpoint,
 ) -> Result<Found<EnvelopeView>, HttpError> {
-    let show = |envelope: &Envelope| EnvelopeView::from(envelope);
-    once.answer(
-        &app,
-        partner.caller(),
-        show,
-        move |app, caller, _| async move {
-            vault_in::vault_in(&app, &app.vault, &caller, &id, entrance).await
-        },
-    )
+    once.answer(&app, partner.caller(), move |app, caller, _| async move {
+        vault_in::vault_in(&app, &app.vault, &caller, &id, entrance).await
+    })
     .await
 }
 
@@ -236,8 +230,7 @@ pub async fn vault_out(
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<ReleaseForm>,
 ) -> Result<Found<ReleaseView>, HttpError> {
-    let show = |release: &ReleaseLinks| ReleaseView::from(release);
-    once.answer(&app, &partner.caller, show, |app, caller, _| async move {
+    once.answer(&app, &partner.caller, |app, caller, _| async move {
         vault_out::vault_out(&app, &caller, &id, form).await
     })
     .await

@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::error::HttpError;
+use crate::middleware::act::{BareAct, NewAct};
 use crate::middleware::caller::{WebCaller, may};
 use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
-use crate::middleware::once::IdempotencyKeyHeader;
 use crate::reply::{Created, CursorReply, DataReply, Found};
 use holdfast_domain::id::EnvelopeId;
 use holdfast_platform::access::api_keys::{self, ApiKeyView, IssuedKey, KeyChange, NewKey};
@@ -26,15 +26,9 @@ pub async fn keys(
 
 /// A key can do everything that its scopes permit, so that owners and admins give it. Developers see and end keys.
 pub async fn create_key(
-    State(app): State<App>,
-    user: WebCaller<may::Administer>,
-    once: IdempotencyKeyHeader,
-    ValidJson(new): ValidJson<NewKey>,
+    act: NewAct<WebCaller<may::Administer>, NewKey>,
 ) -> Result<Created<IssuedKey>, HttpError> {
-    once.run(&app, &user.caller, |app, caller, answer| async move {
-        api_keys::create(&app, &caller, new, &answer).await
-    })
-    .await
+    act.run(api_keys::create).await
 }
 
 pub async fn change_key(
@@ -48,15 +42,9 @@ pub async fn change_key(
 }
 
 pub async fn rotate_key(
-    State(app): State<App>,
-    user: WebCaller<may::Administer>,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
+    act: BareAct<WebCaller<may::Administer>>,
 ) -> Result<Found<IssuedKey>, HttpError> {
-    once.run(&app, &user.caller, |app, caller, answer| async move {
-        api_keys::rotate(&app, &caller, &id, &answer).await
-    })
-    .await
+    act.run(api_keys::rotate).await
 }
 
 pub async fn deactivate_key(

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::error::HttpError;
 use crate::live;
+use crate::middleware::act::{ActOn, BareAct};
 use crate::middleware::caller::BulkSender;
 use crate::middleware::extract::{PageQuery, ResourceId, ValidJson, ValidQuery};
 use crate::middleware::once::IdempotencyKeyHeader;
@@ -80,65 +81,25 @@ pub async fn delete(
 }
 
 pub async fn set_clients(
-    State(app): State<App>,
-    BulkSender(caller): BulkSender,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(request): ValidJson<SetClients>,
+    act: ActOn<BulkSender, SetClients>,
 ) -> Result<Found<AddedClients>, HttpError> {
-    once.run(&app, &caller, |app, caller, answer| async move {
-        bulk::set_clients(&app, &caller, &id, request, &answer).await
-    })
-    .await
+    act.run(bulk::set_clients).await
 }
 
-pub async fn consent(
-    State(app): State<App>,
-    BulkSender(caller): BulkSender,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(request): ValidJson<VaultConsent>,
-) -> Result<Found<BatchView>, HttpError> {
-    once.run(&app, &caller, |app, caller, answer| async move {
-        bulk::consent(&app, &caller, &id, &request, &answer).await
-    })
-    .await
+pub async fn consent(act: ActOn<BulkSender, VaultConsent>) -> Result<Found<BatchView>, HttpError> {
+    act.run(bulk::consent).await
 }
 
-pub async fn submit(
-    State(app): State<App>,
-    BulkSender(caller): BulkSender,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-) -> Result<Accepted<BatchView>, HttpError> {
-    once.run(&app, &caller, |app, caller, answer| async move {
-        bulk::submit(&app, &caller, &id, &answer).await
-    })
-    .await
+pub async fn submit(act: BareAct<BulkSender>) -> Result<Accepted<BatchView>, HttpError> {
+    act.run(bulk::submit).await
 }
 
-pub async fn cancel(
-    State(app): State<App>,
-    BulkSender(caller): BulkSender,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-) -> Result<Found<BatchView>, HttpError> {
-    once.run(&app, &caller, |app, caller, answer| async move {
-        bulk::cancel(&app, &caller, &id, &answer).await
-    })
-    .await
+pub async fn cancel(act: BareAct<BulkSender>) -> Result<Found<BatchView>, HttpError> {
+    act.run(bulk::cancel).await
 }
 
-pub async fn retry(
-    State(app): State<App>,
-    BulkSender(caller): BulkSender,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-) -> Result<Accepted<BatchView>, HttpError> {
-    once.run(&app, &caller, |app, caller, answer| async move {
-        bulk::retry(&app, &caller, &id, &answer).await
-    })
-    .await
+pub async fn retry(act: BareAct<BulkSender>) -> Result<Accepted<BatchView>, HttpError> {
+    act.run(bulk::retry).await
 }
 
 /// Server-sent events `progress`, each with batch id, status and counts: one at once, one after

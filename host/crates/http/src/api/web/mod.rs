@@ -18,6 +18,7 @@ use crate::api::components::ComponentOfficer;
 use crate::api::partner::answers::{EnvelopeView, OwnSigningLinks};
 use crate::api::partner::vault::send_bundle;
 use crate::error::HttpError;
+use crate::middleware::act::ActOn;
 use crate::middleware::caller::{WebCaller, may};
 use crate::middleware::extract::{ResourceId, ValidJson};
 use crate::middleware::once::IdempotencyKeyHeader;
@@ -27,9 +28,9 @@ use holdfast_evidence::VerificationReport;
 use holdfast_platform::components::shadow::{self, ReplayedDecision};
 use holdfast_service::App;
 use holdfast_service::builder::{self, IssuedSession, StartSession};
+use holdfast_service::envelopes;
 use holdfast_service::envelopes::consent::{self, EnvelopeConsent, VaultConsent};
 use holdfast_service::envelopes::sending::{self, SendEnvelope};
-use holdfast_service::envelopes::{self, creation};
 use holdfast_service::vault::{custody, vault_in};
 
 /// Envelope as its own organization sees it.
@@ -104,8 +105,7 @@ pub async fn send(
     once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<SendEnvelope>,
 ) -> Result<Found<EnvelopeView>, HttpError> {
-    let show = |created: &creation::CreatedEnvelope| EnvelopeView::from(created);
-    once.answer(&app, &caller, show, |app, caller, answer| async move {
+    once.answer(&app, &caller, |app, caller, answer| async move {
         sending::send(
             &app,
             &app.vault.locks,
@@ -132,16 +132,9 @@ pub async fn signing_links(
 
 /// Sets or withdraws consent to unattended vaulting of an envelope.
 pub async fn vault_consent(
-    State(app): State<App>,
-    WebCaller { caller, .. }: WebCaller<may::Send>,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(request): ValidJson<VaultConsent>,
+    act: ActOn<WebCaller<may::Send>, VaultConsent>,
 ) -> Result<Found<EnvelopeConsent>, HttpError> {
-    once.run(&app, &caller, |app, caller, answer| async move {
-        consent::of_envelope(&app, &caller, &id, &request, &answer).await
-    })
-    .await
+    act.run(consent::of_envelope).await
 }
 
 /// Returns the evidence bundle of a released envelope as one zip.

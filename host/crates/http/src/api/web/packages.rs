@@ -3,23 +3,17 @@
 use axum::extract::State;
 
 use crate::error::HttpError;
+use crate::middleware::act::NewAct;
 use crate::middleware::caller::{WebCaller, may};
 use crate::middleware::extract::{PageQuery, ResourceId, ValidJson, ValidQuery};
-use crate::middleware::once::IdempotencyKeyHeader;
 use crate::reply::{Created, DataReply, Found, PageReply};
 use holdfast_service::App;
 use holdfast_service::templates::packages::{self, ChangePackage, CreatePackage, PackageView};
 
 pub async fn create(
-    State(app): State<App>,
-    WebCaller { caller, .. }: WebCaller<may::Send>,
-    once: IdempotencyKeyHeader,
-    ValidJson(request): ValidJson<CreatePackage>,
+    act: NewAct<WebCaller<may::Send>, CreatePackage>,
 ) -> Result<Created<PackageView>, HttpError> {
-    once.run(&app, &caller, |app, caller, answer| async move {
-        packages::create(&app, &caller, request, &answer).await
-    })
-    .await
+    act.run(packages::create).await
 }
 
 pub async fn list(

@@ -175,7 +175,7 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
                 auto_vault_enabled: true,
                 acknowledge_authoritative_copy: true,
             };
-            bulk::consent(&app, caller, id, &consent, &unrecorded()).await?;
+            bulk::consent(&app, caller, id, consent, &unrecorded()).await?;
         }
 
         Ok(batch)

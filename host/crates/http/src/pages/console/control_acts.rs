@@ -176,7 +176,7 @@ async fn perform(
     // Each body passes the schema of the API, so the page permits no more than a program may do.
     match act {
         ControlAct::Designate => {
-            control::designate(app, caller, id, &valid(body)?, &unrecorded()).await?;
+            control::designate(app, caller, id, valid(body)?, &unrecorded()).await?;
         }
         ControlAct::Accept => {
             control::accept(app, caller, id, valid(body)?, &unrecorded()).await?;
