@@ -114,141 +114,53 @@ impl<const STATUS: u16, T: JsonSchema, const WARNS: bool> OperationOutput
     }
 }
 
-/// 200 with `{ data: [T], meta: { page, limit, total } }`.
-pub struct PageReply<T> {
+/// 200 with `{ data: [T], meta }`.
+pub struct ListReply<T, K = EitherList> {
     response: Response,
-    shown: PhantomData<fn() -> T>,
+    shown: PhantomData<fn() -> (T, K)>,
 }
 
-impl<T: Serialize> PageReply<T> {
-    /// Builds one page of a list of `total` items.
-    pub fn new(data: &[T], page: i64, limit: i64, total: i64) -> Self {
-        let body =
-            json!({ "data": data, "meta": { "page": page, "limit": limit, "total": total } });
-        Self {
-            response: Json(body).into_response(),
-            shown: PhantomData,
-        }
-    }
+/// 200 with `{ data: [T], meta: { page, limit, total } }`.
+pub type PageReply<T> = ListReply<T, NumberedPages>;
+/// 200 with `{ data: [T], meta: { limit, has_more } }`, for a list without a total. The next page begins
+/// behind the last item.
+pub type CursorReply<T> = ListReply<T, PagesBehind>;
+
+/// How the pages of a list follow each other.
+pub trait ListKind {
+    /// Returns the names of the members that `meta` always has, their schemas, and an example.
+    fn meta() -> (&'static [&'static str], Value, Value);
 }
 
-impl<T> IntoResponse for PageReply<T> {
-    fn into_response(self) -> Response {
-        self.response
-    }
-}
+/// Pages with numbers.
+pub struct NumberedPages;
 
-impl<T: JsonSchema> OperationOutput for PageReply<T> {
-    type Inner = T;
-
-    fn operation_response(context: &mut GenContext, _: &mut Operation) -> Option<Documented> {
+impl ListKind for NumberedPages {
+    fn meta() -> (&'static [&'static str], Value, Value) {
         let count = json!({ "type": "integer", "minimum": 0 });
         let meta = json!({ "page": count, "limit": count, "total": count });
         let example = json!({ "page": 1, "limit": 20, "total": 1 });
-        Some(documented_list::<T>(
-            context,
-            &["page", "limit", "total"],
-            meta,
-            example,
-        ))
-    }
-
-    fn inferred_responses(
-        context: &mut GenContext,
-        operation: &mut Operation,
-    ) -> Vec<(Option<Status>, Documented)> {
-        with_status(200, Self::operation_response(context, operation))
+        (&["page", "limit", "total"], meta, example)
     }
 }
 
-/// 200 with `{ data: [T], meta: { limit, has_more } }`, for a list without a total. The next page begins
-/// behind the last item.
-pub struct CursorReply<T> {
-    response: Response,
-    shown: PhantomData<fn() -> T>,
-}
+/// Pages behind an item.
+pub struct PagesBehind;
 
-impl<T: Serialize> CursorReply<T> {
-    /// Builds one page of up to `limit` items. `found` has one item more if there is another page.
-    pub fn new(mut found: Vec<T>, limit: i64) -> Self {
-        // The service reads one item more than shown, which costs less than counting all.
-        let limit = usize::try_from(limit).unwrap_or_default();
-        let has_more = found.len() > limit;
-        found.truncate(limit);
-        let body = json!({ "data": found, "meta": { "limit": limit, "has_more": has_more } });
-        Self {
-            response: Json(body).into_response(),
-            shown: PhantomData,
-        }
-    }
-}
-
-impl<T> IntoResponse for CursorReply<T> {
-    fn into_response(self) -> Response {
-        self.response
-    }
-}
-
-impl<T: JsonSchema> OperationOutput for CursorReply<T> {
-    type Inner = T;
-
-    fn operation_response(context: &mut GenContext, _: &mut Operation) -> Option<Documented> {
+impl ListKind for PagesBehind {
+    fn meta() -> (&'static [&'static str], Value, Value) {
         let limit = json!({ "type": "integer", "minimum": 1 });
         let meta = json!({ "limit": limit, "has_more": { "type": "boolean" } });
         let example = json!({ "limit": 20, "has_more": false });
-        Some(documented_list::<T>(
-            context,
-            &["limit", "has_more"],
-            meta,
-            example,
-        ))
-    }
-
-    fn inferred_responses(
-        context: &mut GenContext,
-        operation: &mut Operation,
-    ) -> Vec<(Option<Status>, Documented)> {
-        with_status(200, Self::operation_response(context, operation))
+        (&["limit", "has_more"], meta, example)
     }
 }
 
-/// 200 with `{ data: [T], meta }`: a page with its number as [`PageReply`], or one behind an item as [`CursorReply`].
-pub struct ListReply<T> {
-    response: Response,
-    shown: PhantomData<fn() -> T>,
-}
+/// Pages of either kind, as the caller asks for them.
+pub struct EitherList;
 
-impl<T> ListReply<T> {
-    fn of(response: Response) -> Self {
-        Self {
-            response,
-            shown: PhantomData,
-        }
-    }
-}
-
-impl<T> From<PageReply<T>> for ListReply<T> {
-    fn from(page: PageReply<T>) -> Self {
-        Self::of(page.response)
-    }
-}
-
-impl<T> From<CursorReply<T>> for ListReply<T> {
-    fn from(page: CursorReply<T>) -> Self {
-        Self::of(page.response)
-    }
-}
-
-impl<T> IntoResponse for ListReply<T> {
-    fn into_response(self) -> Response {
-        self.response
-    }
-}
-
-impl<T: JsonSchema> OperationOutput for ListReply<T> {
-    type Inner = T;
-
-    fn operation_response(context: &mut GenContext, _: &mut Operation) -> Option<Documented> {
+impl ListKind for EitherList {
+    fn meta() -> (&'static [&'static str], Value, Value) {
         let count = |text: &str| json!({ "type": "integer", "minimum": 0, "description": text });
         let meta = json!({
             "limit": count("Most items of a page."),
@@ -261,7 +173,67 @@ impl<T: JsonSchema> OperationOutput for ListReply<T> {
 
         // Only `limit` is in both kinds of answers, so only it is required.
         let example = json!({ "page": 1, "limit": 20, "total": 1 });
-        Some(documented_list::<T>(context, &["limit"], meta, example))
+        (&["limit"], meta, example)
+    }
+}
+
+impl<T: Serialize> PageReply<T> {
+    /// Builds one page of a list of `total` items.
+    pub fn new(data: &[T], page: i64, limit: i64, total: i64) -> Self {
+        let meta = json!({ "page": page, "limit": limit, "total": total });
+        Self::of(Json(json!({ "data": data, "meta": meta })).into_response())
+    }
+}
+
+impl<T: Serialize> CursorReply<T> {
+    /// Builds one page of up to `limit` items. `found` has one item more if there is another page.
+    pub fn new(mut found: Vec<T>, limit: i64) -> Self {
+        // The service reads one item more than shown, which costs less than counting all.
+        let limit = usize::try_from(limit).unwrap_or_default();
+        let has_more = found.len() > limit;
+        found.truncate(limit);
+        let meta = json!({ "limit": limit, "has_more": has_more });
+        Self::of(Json(json!({ "data": found, "meta": meta })).into_response())
+    }
+}
+
+impl<T, K> ListReply<T, K> {
+    fn of(response: Response) -> Self {
+        Self {
+            response,
+            shown: PhantomData,
+        }
+    }
+
+    /// Returns the answer of an operation that has both kinds of pages.
+    pub fn either(self) -> ListReply<T> {
+        ListReply::of(self.response)
+    }
+}
+
+impl<T, K> IntoResponse for ListReply<T, K> {
+    fn into_response(self) -> Response {
+        self.response
+    }
+}
+
+impl<T: JsonSchema, K: ListKind> OperationOutput for ListReply<T, K> {
+    type Inner = T;
+
+    fn operation_response(context: &mut GenContext, _: &mut Operation) -> Option<Documented> {
+        let (item, example) = schema_and_example::<T>(context);
+        let (required, meta, meta_example) = K::meta();
+        let schema = json_schema!({
+            "type": "object",
+            "required": ["data", "meta"],
+            "properties": {
+                "data": { "type": "array", "items": item },
+                "meta": { "type": "object", "required": required, "properties": meta },
+            },
+        });
+
+        let example = example.map(|item| json!({ "data": [item], "meta": meta_example }));
+        Some(documented(schema, example))
     }
 
     fn inferred_responses(
@@ -287,29 +259,6 @@ pub fn schema_and_example<T: JsonSchema>(context: &mut GenContext) -> (Schema, O
     (schema, example)
 }
 
-/// Documents `{ data: [T], meta }`.
-fn documented_list<T: JsonSchema>(
-    context: &mut GenContext,
-    required: &[&str],
-    meta: Value,
-    meta_example: Value,
-) -> Documented {
-    let (item, example) = schema_and_example::<T>(context);
-    let schema = json_schema!({
-        "type": "object",
-        "required": ["data", "meta"],
-        "properties": {
-            "data": { "type": "array", "items": item },
-            "meta": { "type": "object", "required": required, "properties": meta },
-        },
-    });
-
-    documented(
-        schema,
-        example.map(|item| json!({ "data": [item], "meta": meta_example })),
-    )
-}
-
 fn documented(schema: Schema, example: Option<Value>) -> Documented {
     Documented {
         description: "Done".into(),
@@ -329,49 +278,32 @@ pub trait FileKind {
     const TYPES: &'static [&'static str];
 }
 
-/// An archive.
-pub struct Zip;
-/// A WebAssembly component.
-pub struct Wasm;
-/// A document.
-pub struct Pdf;
-/// A document, or a certificate.
-pub struct PdfOrJson;
-/// A document or a picture.
-pub struct PdfOrPicture;
+macro_rules! file_kinds {
+    ($($(#[$doc:meta])* $name:ident: [$($type:literal),*];)*) => {$(
+        $(#[$doc])*
+        pub struct $name;
 
-impl FileKind for Zip {
-    const TYPES: &'static [&'static str] = &["application/zip"];
+        impl FileKind for $name {
+            const TYPES: &'static [&'static str] = &[$($type),*];
+        }
+    )*};
 }
 
-impl FileKind for Wasm {
-    const TYPES: &'static [&'static str] = &["application/wasm"];
-}
-
-impl FileKind for Pdf {
-    const TYPES: &'static [&'static str] = &["application/pdf"];
-}
-
-impl FileKind for PdfOrPicture {
-    const TYPES: &'static [&'static str] = &["application/pdf", "image/png", "image/jpeg"];
-}
-
-impl FileKind for PdfOrJson {
-    const TYPES: &'static [&'static str] = &["application/pdf", "application/json"];
-}
-
-/// A table, as CSV or JSON Lines.
-pub struct CsvOrJsonLines;
-
-impl FileKind for CsvOrJsonLines {
-    const TYPES: &'static [&'static str] = &["text/csv", "application/jsonl"];
-}
-
-/// Records, as JSON Lines or Apache Parquet.
-pub struct JsonLinesOrParquet;
-
-impl FileKind for JsonLinesOrParquet {
-    const TYPES: &'static [&'static str] = &["application/jsonl", "application/vnd.apache.parquet"];
+file_kinds! {
+    /// An archive.
+    Zip: ["application/zip"];
+    /// A WebAssembly component.
+    Wasm: ["application/wasm"];
+    /// A document.
+    Pdf: ["application/pdf"];
+    /// A document, or a certificate.
+    PdfOrJson: ["application/pdf", "application/json"];
+    /// A document or a picture.
+    PdfOrPicture: ["application/pdf", "image/png", "image/jpeg"];
+    /// A table, as CSV or JSON Lines.
+    CsvOrJsonLines: ["text/csv", "application/jsonl"];
+    /// Records, as JSON Lines or Apache Parquet.
+    JsonLinesOrParquet: ["application/jsonl", "application/vnd.apache.parquet"];
 }
 
 /// 200 with a file.

@@ -139,7 +139,7 @@ pub async fn list(
         None => None,
         Some(Some(customer)) => Some(customer),
         // A malformed id matches no customer.
-        Some(None) => return Ok(PageReply::new(&[], page, limit, 0).into()),
+        Some(None) => return Ok(PageReply::new(&[], page, limit, 0).either()),
     };
     let filter = EnvelopeFilter {
         status: query.status,
@@ -148,7 +148,7 @@ pub async fn list(
     let (found, total) = envelopes::list(&app, &partner.caller, &filter, page, limit).await?;
     let items: Vec<EnvelopeItem> = found.into_iter().map(EnvelopeItem::from).collect();
 
-    Ok(PageReply::new(&items, page, limit, total).into())
+    Ok(PageReply::new(&items, page, limit, total).either())
 }
 
 async fn filtered(
@@ -167,16 +167,16 @@ async fn filtered(
     }
     let Some(search) = query.search()? else {
         return Ok(if behind {
-            CursorReply::new(Vec::new(), limit).into()
+            CursorReply::new(Vec::new(), limit).either()
         } else {
-            PageReply::new(&[], page, limit, 0).into()
+            PageReply::new(&[], page, limit, 0).either()
         });
     };
 
     // Behind an item nothing is counted: that is why long lists are read this way.
     if behind {
         let found = envelopes::search(app, caller, &search, limit + 1).await?;
-        return Ok(CursorReply::new(items(found), limit).into());
+        return Ok(CursorReply::new(items(found), limit).either());
     }
 
     let search = EnvelopeSearch {
@@ -187,7 +187,7 @@ async fn filtered(
     let (found, total) = envelopes::counted_search(app, caller, &search, limit).await?;
     let items: Vec<EnvelopeItem> = items(found);
 
-    Ok(PageReply::new(&items, page, limit, total).into())
+    Ok(PageReply::new(&items, page, limit, total).either())
 }
 
 pub async fn read(
