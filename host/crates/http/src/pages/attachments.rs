@@ -193,7 +193,6 @@ async fn download(app: &App, visit: &SignerVisit, form: &SigningForm, sha256: &s
                     attachment(&file.name, "attachment"),
                 ),
                 (header::CACHE_CONTROL, "no-store".to_owned()),
-                (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
             ];
 
             (headers, Body::from(bytes)).into_response()

@@ -71,11 +71,9 @@ async fn logo(
         return Ok(StatusCode::NOT_FOUND.into_response());
     };
 
-    // The organization uploaded the bytes, so browsers must not guess another type for them.
     let headers = [
         (header::CONTENT_TYPE, logo.file_type.as_str()),
         (header::CACHE_CONTROL, "public, max-age=300"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
     Ok((headers, logo.bytes).into_response())
 }

@@ -201,7 +201,6 @@ impl PageLook {
             (header::CONTENT_TYPE, "text/html; charset=utf-8"),
             (header::CACHE_CONTROL, "no-store"),
             (header::REFERRER_POLICY, "no-referrer"),
-            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         ];
 
         let policy = [(header::CONTENT_SECURITY_POLICY, self.policy())];

@@ -15,7 +15,7 @@ use super::signer_link::{SignerVisit, unknown_link};
 use crate::error::HttpError;
 use crate::middleware::limits;
 use holdfast_adapters::texts::Texts;
-use holdfast_domain::envelope::SignerStatus;
+use holdfast_domain::envelope::{Envelope, SignerStatus};
 use holdfast_platform::ServiceError;
 use holdfast_platform::access::windows::LimitedCredential;
 use holdfast_platform::room::form::SigningForm;
@@ -224,7 +224,6 @@ fn kept(content_type: &'static str, body: Body, with_version: bool) -> Response 
     let headers = [
         (header::CONTENT_TYPE, content_type),
         (header::CACHE_CONTROL, lifetime),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
 
     (headers, body).into_response()
@@ -266,11 +265,13 @@ async fn copy(State(app): State<App>, visit: SignerVisit, request: Request) -> R
         return refused;
     }
 
-    match copies::signers_copy(&app, &app.vault, &visit.envelope).await {
-        Ok(copy) => {
-            let body = Body::from_stream(copy.pieces);
-            saved(&visit.envelope.name, copy.size, body)
-        }
+    signers_copy(&app, &visit.envelope).await
+}
+
+/// Answers with the copy of a document that all parties have signed.
+pub async fn signers_copy(app: &App, envelope: &Envelope) -> Response {
+    match copies::signers_copy(app, &app.vault, envelope).await {
+        Ok(copy) => saved(&envelope.name, copy.size, Body::from_stream(copy.pieces)),
         Err(error) => HttpError::from(error).into_response(),
     }
 }

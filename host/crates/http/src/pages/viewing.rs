@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
@@ -13,7 +12,7 @@ use maud::{Markup, html};
 
 use super::page_frame::{PageLook, texts_for};
 use super::signer_link::{end_of, unknown_link};
-use super::signing_files::{PageQuery, saved, version_of};
+use super::signing_files::{PageQuery, signers_copy, version_of};
 use crate::error::HttpError;
 use crate::middleware::limits::{self, CredentialLookup};
 use holdfast_adapters::texts::Texts;
@@ -28,7 +27,6 @@ use holdfast_service::App;
 use holdfast_service::envelopes::parties::room_submission;
 use holdfast_service::signing::visits::{self, LinkReader, LinkRenewal};
 use holdfast_service::templates::pages;
-use holdfast_service::vault::copies;
 
 /// Returns the routes of the page, below the path of the signers' pages.
 pub fn routes(path: &str) -> Router<App> {
@@ -286,13 +284,7 @@ async fn copy(State(app): State<App>, visit: ReaderVisit, request: Request) -> R
         return unknown_link(visit.texts);
     }
 
-    match copies::signers_copy(&app, &app.vault, &visit.envelope).await {
-        Ok(copy) => {
-            let body = Body::from_stream(copy.pieces);
-            saved(&visit.envelope.name, copy.size, body)
-        }
-        Err(error) => HttpError::from(error).into_response(),
-    }
+    signers_copy(&app, &visit.envelope).await
 }
 
 #[cfg(test)]

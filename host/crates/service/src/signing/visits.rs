@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
 use holdfast_domain::organization::{Organization, PaymentSettings};
 use holdfast_domain::token::LinkToken;
+use holdfast_platform::mails::Person;
 use holdfast_platform::signers::invited_now;
 use holdfast_platform::{Core, ServiceError, mails, payments};
-use holdfast_store::{envelopes, organizations, signers};
+use holdfast_store::{WriteTransaction, envelopes, organizations, signers};
 
 /// Minimum time between two mails requested by a signer.
 pub const COOL_DOWN: Duration = Duration::from_secs(300);
@@ -125,7 +127,7 @@ pub async fn renew_reader(
     reader: &Recipient,
 ) -> Result<LinkRenewal, ServiceError> {
     let now = core.clock.now();
-    let mut tx = core.store.begin().await?;
+    let tx = core.store.begin().await?;
     // A `cc` gets the finished document only. A viewer reads along before.
     let signed = envelope.status.is_signed();
     let reads = envelope.status.is_out_for_signing() && reader.kind == RecipientKind::Viewer;
@@ -133,19 +135,7 @@ pub async fn renew_reader(
         return Ok(LinkRenewal::Closed);
     }
 
-    let position = reader.position;
-    if !signers::claim_renewal(&mut tx, envelope, position, now - COOL_DOWN, now).await? {
-        return Ok(LinkRenewal::TooSoon);
-    }
-
-    if signed {
-        mails::copy_again(&mut tx, envelope, reader, now).await?
-    } else {
-        mails::invite_again(&mut tx, envelope, reader, now).await?
-    }
-
-    tx.commit().await?;
-    Ok(LinkRenewal::Mailed)
+    mail_again(tx, envelope, reader, signed, now).await
 }
 
 /// Mails a fresh link, or the signed copy, to the address on record. Rate-limited to one mail
@@ -169,15 +159,27 @@ pub async fn renew(
         });
     }
 
+    mail_again(tx, envelope, signer, signed, now).await
+}
+
+/// Mails the signed copy or a fresh link, unless the last mail was sent a moment ago.
+async fn mail_again(
+    mut tx: WriteTransaction,
+    envelope: &Envelope,
+    person: &dyn Person,
+    signed: bool,
+    now: Timestamp,
+) -> Result<LinkRenewal, ServiceError> {
     // The row records the time of the last mail, so that the limit holds across nodes.
-    if !signers::claim_renewal(&mut tx, envelope, signer.position, now - COOL_DOWN, now).await? {
+    let position = person.position();
+    if !signers::claim_renewal(&mut tx, envelope, position, now - COOL_DOWN, now).await? {
         return Ok(LinkRenewal::TooSoon);
     }
 
     if signed {
-        mails::copy_again(&mut tx, envelope, signer, now).await?
+        mails::copy_again(&mut tx, envelope, person, now).await?
     } else {
-        mails::invite_again(&mut tx, envelope, signer, now).await?
+        mails::invite_again(&mut tx, envelope, person, now).await?
     }
 
     tx.commit().await?;

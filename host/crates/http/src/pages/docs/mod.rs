@@ -119,8 +119,6 @@ fn kept(kind: &'static str, body: impl IntoResponse) -> Response {
     // The addresses have no version, so a browser has the guides of an upgrade after an hour at most.
     let lifetime = HeaderValue::from_static("max-age=3600");
     headers.insert(header::CACHE_CONTROL, lifetime);
-    let nosniff = HeaderValue::from_static("nosniff");
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
     response
 }
 

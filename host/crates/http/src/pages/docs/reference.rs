@@ -58,7 +58,6 @@ async fn reference() -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CACHE_CONTROL, "max-age=3600"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
     let policy = [(header::CONTENT_SECURITY_POLICY, REFERENCE.policy.as_str())];
     (headers, policy, REFERENCE.page.clone()).into_response()
