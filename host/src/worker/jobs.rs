@@ -24,8 +24,8 @@ use holdfast_domain::job::{
     ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode,
     MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
     MailPartyInvitation, MailReleaseRequest, MailReminder, MailSignIn, MailUndelivered, MailView,
-    MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord, RetryPolicy, SendBatch, TextAccessCode,
-    TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
+    MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch,
+    TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
@@ -36,7 +36,7 @@ use holdfast_platform::{Caller, ServiceError, payments};
 use holdfast_service::control::{similar, transfers};
 use holdfast_service::envelopes::{dispatch, lifecycle};
 use holdfast_service::inspection;
-use holdfast_service::signing::expiry;
+use holdfast_service::signing::{expiry, reminders};
 use holdfast_service::vault::certify_anew;
 use holdfast_service::vault::orphans;
 use holdfast_service::vault::vault_in::{self, VaultInEndpoint};
@@ -330,6 +330,12 @@ impl RunnableJob for ArchiveSubmission {
     }
 }
 
+impl RunnableJob for RemindByPlan {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        Ok(reminders::by_plan(app, &job.org, &self.envelope, self.sent).await?)
+    }
+}
+
 impl RunnableJob for WithdrawSubmission {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         Ok(dispatch::withdraw_stray(app, &job.org, &self).await?)
@@ -506,7 +512,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     }
 
     by_name! {
-        VaultEnvelope CertifyAnew ArchiveSubmission WithdrawSubmission ArchiveTemplate DeleteObject
+        VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan WithdrawSubmission ArchiveTemplate DeleteObject
         SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailSignIn AdvanceTransfer CompareRecords
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered
         TextInvitation TextReminder TextAccessCode

@@ -59,6 +59,17 @@ impl ZoneName {
     pub fn as_str(&self) -> &str {
         self.0.iana_name().unwrap_or("UTC")
     }
+
+    /// Returns date and time of day in the zone.
+    pub fn local(&self, at: Timestamp) -> jiff::civil::DateTime {
+        at.civil_in(&self.0)
+    }
+
+    /// Returns the instant of a date and time of day in the zone.
+    pub fn moment(&self, local: jiff::civil::DateTime) -> Option<Timestamp> {
+        let zoned = self.0.to_zoned(local).ok()?;
+        Some(Timestamp::from_millis(zoned.timestamp().as_millisecond()))
+    }
 }
 
 impl TryFrom<String> for ZoneName {
@@ -113,7 +124,7 @@ impl DateFormat {
 impl DateSettings {
     /// Returns date and time of day in the organization's time zone.
     pub fn local(&self, at: Timestamp) -> jiff::civil::DateTime {
-        at.civil_in(&self.time_zone.0)
+        self.time_zone.local(at)
     }
 
     /// Returns the organization's day at an instant, in ISO 8601.

@@ -10,6 +10,7 @@ use super::clock::Timestamp;
 use super::id::{BatchId, CustomerId, EnvelopeId, OrgId, SignerId, TemplateId};
 use super::jurisdiction::Jurisdiction;
 use super::locale::Locale;
+use super::reminders::PlannedReminders;
 use crate::signature::ExistingSignature;
 
 /// Defines an enum with one text form for each value, used in the API and in the database.
@@ -442,6 +443,8 @@ pub const OWN_METADATA: &str = "own";
 pub const JURISDICTION: &str = "chattel_paper_jurisdiction";
 /// Member with the statement about the paper original.
 const PAPER_ORIGINAL: &str = "paper_original";
+/// Member with the plan of reminders.
+const REMINDERS: &str = "reminders";
 
 words! {
     /// What became of the paper that an upload was made from, by the uploader's statement.
@@ -496,6 +499,18 @@ impl Envelope {
     pub fn set_paper_original(&mut self, stated: &PaperOriginal) {
         let stated = serde_json::to_value(stated).unwrap_or_default();
         self.metadata.insert(PAPER_ORIGINAL.into(), stated);
+    }
+
+    /// Returns the plan of reminders.
+    pub fn reminders(&self) -> Option<PlannedReminders> {
+        let planned = self.metadata.get(REMINDERS)?.clone();
+        serde_json::from_value(planned).ok()
+    }
+
+    /// Sets the plan of reminders.
+    pub fn set_reminders(&mut self, planned: PlannedReminders) {
+        let planned = serde_json::to_value(planned).unwrap_or_default();
+        self.metadata.insert(REMINDERS.into(), planned);
     }
 
     /// States the jurisdiction of the chattel paper, if there is one.

@@ -93,6 +93,19 @@ impl JobPayload for ArchiveSubmission {
     const NAME: &'static str = "submission.archive";
 }
 
+/// Reminds the signers of an envelope by its plan.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RemindByPlan {
+    /// The envelope.
+    pub envelope: EnvelopeId,
+    /// Reminders that were sent before this one.
+    pub sent: u8,
+}
+
+impl JobPayload for RemindByPlan {
+    const NAME: &'static str = "envelope.remind";
+}
+
 /// Archives a submission at its provider that no envelope may name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WithdrawSubmission {
@@ -450,6 +463,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<VaultEnvelope>(),
     JobKind::of::<CertifyAnew>(),
     JobKind::of::<ArchiveSubmission>(),
+    JobKind::of::<RemindByPlan>(),
     JobKind::of::<WithdrawSubmission>(),
     JobKind::of::<ArchiveTemplate>(),
     JobKind::of::<DeleteObject>(),

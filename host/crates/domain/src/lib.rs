@@ -194,6 +194,7 @@ pub mod prefill;
 pub mod priority;
 pub mod publisher;
 pub mod release;
+pub mod reminders;
 pub mod request_log;
 pub mod signature;
 pub mod similarity;

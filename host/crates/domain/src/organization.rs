@@ -15,6 +15,7 @@ use super::envelope::words;
 use super::id::{KeyId, OrgId};
 use super::jurisdiction::Jurisdiction;
 use super::locale::{ConsentText, Locale};
+use super::reminders::{QuietHours, ReminderPlan};
 
 /// A tenant.
 #[derive(Clone, Debug)]
@@ -99,6 +100,10 @@ pub struct OrgSettings {
     pub refuse_unsigned_roles: bool,
     /// What becomes of scripts and actions of an upload.
     pub active_content: ActiveContent,
+    /// Reminders of new envelopes that name no plan of their own.
+    pub reminders: Option<ReminderPlan>,
+    /// Hours in which nobody is reminded by a plan.
+    pub quiet_hours: Option<QuietHours>,
 }
 
 /// Sign-in at an OpenID Connect issuer. The client's secret is stored apart, sealed.
@@ -244,6 +249,10 @@ impl OrgSettings {
             return Some(("signature_wording", format!("signature_wording: {why}")));
         }
 
+        if let Some((member, range)) = self.reminders.and_then(|plan| plan.problem()) {
+            return Some(("reminders", format!("reminders.{member} must be {range}")));
+        }
+
         let (member, why) = self.component_changes.problem()?;
         Some((
             "component_changes",
@@ -290,6 +299,8 @@ impl Default for OrgSettings {
             single_sign_on: None,
             refuse_unsigned_roles: false,
             active_content: ActiveContent::Warn,
+            reminders: None,
+            quiet_hours: None,
         }
     }
 }

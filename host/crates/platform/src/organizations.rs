@@ -23,6 +23,7 @@ use holdfast_domain::organization::{
     ActiveContent, OrgSettings, Organization, PageOrigin, PaymentSettings, Role, SingleSignOn,
 };
 use holdfast_domain::party_name;
+use holdfast_domain::reminders::{QuietHours, ReminderPlan};
 use holdfast_store::{StoreError, WriteTransaction, organizations};
 
 /// Most origins of one list.
@@ -56,6 +57,8 @@ pub struct BrandView {
     "signature_wording": {}, "require_access_demonstration": false,
     "chattel_paper_jurisdiction": "US-DE", "single_sign_on": null, "refuse_unsigned_roles": false,
     "active_content": "warn",
+    "reminders": { "first_after_days": 3, "every_days": 3, "at_most": 5 },
+    "quiet_hours": { "from": "20:00", "until": "08:00" },
 }]))]
 pub struct OrganizationView {
     pub org_id: OrgId,
@@ -93,6 +96,10 @@ pub struct OrganizationView {
     /// Whether signers and witnesses with roles that ask for no signature are refused.
     pub refuse_unsigned_roles: bool,
     pub active_content: ActiveContent,
+    /// Reminders of new envelopes that name no plan of their own.
+    pub reminders: Option<ReminderPlan>,
+    /// Hours in which nobody is reminded by a plan, in the time zone of `dates`.
+    pub quiet_hours: Option<QuietHours>,
 }
 
 impl From<Organization> for OrganizationView {
@@ -128,6 +135,8 @@ impl From<Organization> for OrganizationView {
             single_sign_on: settings.single_sign_on,
             refuse_unsigned_roles: settings.refuse_unsigned_roles,
             active_content: settings.active_content,
+            reminders: settings.reminders,
+            quiet_hours: settings.quiet_hours,
         }
     }
 }
@@ -183,6 +192,13 @@ pub struct ChangeOrganization {
     #[serde(default)]
     #[schemars(with = "Option<Jurisdiction>")]
     pub chattel_paper_jurisdiction: FieldPatch<Jurisdiction>,
+    /// Envelopes that were created before keep their plan.
+    #[serde(default)]
+    #[schemars(with = "Option<ReminderPlan>")]
+    pub reminders: FieldPatch<ReminderPlan>,
+    #[serde(default)]
+    #[schemars(with = "Option<QuietHours>")]
+    pub quiet_hours: FieldPatch<QuietHours>,
     /// Only owners change it: who names the issuer decides who signs in.
     #[serde(default)]
     #[schemars(with = "Option<ChangeSingleSignOn>")]
@@ -281,6 +297,8 @@ impl ChangeOrganization {
 
         self.chattel_paper_jurisdiction
             .apply(&mut settings.chattel_paper_jurisdiction);
+        self.reminders.apply(&mut settings.reminders);
+        self.quiet_hours.apply(&mut settings.quiet_hours);
         match settings.problem() {
             Some((setting, why)) => Err(refused(&[setting], "a value that can be used", &why)),
             None => Ok(()),

@@ -762,6 +762,93 @@ async fn an_expiry_moves_only_to_a_later_time() {
     );
 }
 
+const DAY: std::time::Duration = std::time::Duration::from_secs(86_400);
+
+/// Waits until an envelope's plan has sent this many reminders.
+async fn reminded(app: &TestApp, id: &str, count: u64) {
+    for _ in 0..200 {
+        let envelope = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
+        if envelope["reminders"]["sent"] == count {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("no reminder number {count}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_reminds_signers_until_its_number_is_reached() {
+    let app = service().await;
+    let plan = json!({ "first_after_days": 3, "every_days": 2, "at_most": 2 });
+    let more = json!({ "reminders": plan });
+    let id = sent(&app, &["Buyer"], json!([person("Buyer")]), more).await;
+
+    let early = app.as_of(DAY * 2).await;
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    reminded(&early, &id, 0).await;
+
+    for (days, count) in [(4, 1), (7, 2)] {
+        let later = app.as_of(DAY * days).await;
+        reminded(&later, &id, count).await;
+    }
+
+    let last = app.as_of(DAY * 20).await;
+    last.wait_until_idle().await;
+    reminded(&last, &id, 2).await;
+    let entries = ledger(&app, &id).await;
+    let reminders = entries
+        .iter()
+        .filter(|entry| entry["action"] == "envelope.reminder_sent" && entry["actor"] == "system");
+    assert_eq!(reminders.count(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_envelope_takes_the_plan_of_its_organization() {
+    let app = service().await;
+    app.set_organization(&[r#"reminders={"first_after_days":1,"every_days":1,"at_most":3}"#]);
+    let people = || json!([person("Buyer")]);
+    let id = sent(&app, &["Buyer"], people(), json!({})).await;
+    let envelope = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
+    assert_eq!(
+        envelope["reminders"],
+        json!({ "first_after_days": 1, "every_days": 1, "at_most": 3, "sent": 0 })
+    );
+
+    let none = json!({ "first_after_days": 1, "every_days": 1, "at_most": 0 });
+    let without = sent(&app, &["Buyer"], people(), json!({ "reminders": none })).await;
+    let later = app.as_of(DAY * 2).await;
+    reminded(&later, &id, 1).await;
+    reminded(&later, &without, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_is_changed_until_the_envelope_is_finished() {
+    let app = service().await;
+    let id = sent(&app, &["Buyer"], json!([person("Buyer")]), json!({})).await;
+    let path = format!("/partner/envelopes/{id}/reminders");
+    for (member, value) in [("first_after_days", 0), ("every_days", 91), ("at_most", 31)] {
+        let mut plan = json!({ "first_after_days": 1, "every_days": 1, "at_most": 1 });
+        plan[member] = value.into();
+        let refused = app.put(&path, plan).await;
+        assert_eq!(refused.status, 422, "{member}: {}", refused.text());
+    }
+
+    let plan = json!({ "first_after_days": 1, "every_days": 1, "at_most": 1 });
+    let planned = app.put(&path, plan.clone()).await.data(200);
+    assert_eq!(planned["reminders"]["at_most"], 1);
+    let later = app.as_of(DAY * 2).await;
+    reminded(&later, &id, 1).await;
+
+    let url = link(&later, &id, "Buyer").await;
+    form::sign(&later, &url).await;
+    later.wait_for(&id, "completed").await;
+    let refused = app.put(&path, plan).await;
+    assert_eq!(
+        refused.error(409),
+        "Cannot plan reminders of an envelope with status: completed"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_unsigned_document_can_be_downloaded() {
     let app = service().await;

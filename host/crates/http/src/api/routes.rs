@@ -72,6 +72,8 @@ areas! {
             "Correct or replace a signer who has not signed";
         post "/partner/envelopes/{id}/extend", envelopes::extend::<Key<EnvelopesWrite>> => extendEnvelope [409]
             "Move the expiry to a later time";
+        put "/partner/envelopes/{id}/reminders", envelopes::plan_reminders::<Key<EnvelopesWrite>> => planReminders [409]
+            "Plan reminders of signers who do not sign";
         get "/partner/envelopes/{id}/document", envelopes::document::<Key<EnvelopesRead>> => getUnsignedDocument [409]
             "Download the document without signatures";
         get "/partner/envelopes/{id}/attachments", envelopes::attachments::<Key<EnvelopesRead>> => listAttachments []
@@ -259,6 +261,8 @@ areas! {
             "Mail a new link to signers who have not signed";
         post "/envelopes/{id}/extend", envelopes::extend::<Web<may::Send>> => postponeExpiry [409]
             "Move the expiry to a later time";
+        put "/envelopes/{id}/reminders", envelopes::plan_reminders::<Web<may::Send>> => setReminders [409]
+            "Plan reminders of signers who do not sign";
         get "/envelopes/{id}/signers", envelopes::signers::<Web<may::ReadEnvelopes>> => readSigners []
             "List the signers and the other recipients";
         patch "/envelopes/{id}/signers/{role}", envelopes::correct_signer::<Web<may::Send>> => changeSigner [409]

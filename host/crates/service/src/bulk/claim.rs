@@ -14,6 +14,7 @@ use holdfast_domain::envelope::{
 };
 use holdfast_domain::organization::Organization;
 use holdfast_domain::prefill;
+use holdfast_domain::reminders::PlannedReminders;
 use holdfast_platform::events;
 use holdfast_platform::organizations;
 use holdfast_platform::{Core, ServiceError};
@@ -193,6 +194,9 @@ async fn create(
     // The setting of today is copied, because the law of an envelope must not change with a setting.
     let jurisdiction = organization.settings.chattel_paper_jurisdiction.as_ref();
     envelope.set_jurisdiction(jurisdiction);
+    if let Some(plan) = organization.settings.reminders {
+        envelope.set_reminders(PlannedReminders { plan, sent: 0 });
+    }
     let begun = lifecycle::first_status_in_bulk(core, &envelope).await?;
     envelope.status = begun.status;
     envelope_store::insert(tx, &envelope).await?;

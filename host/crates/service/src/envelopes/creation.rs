@@ -10,6 +10,7 @@ use crate::envelopes::dispatch::{self, SendingOptions};
 use crate::envelopes::lifecycle::{self, LifecycleDecision};
 use crate::envelopes::paper_original::PaperStatement;
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
+use crate::envelopes::reminders;
 use crate::templates::warnings;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::collateral::Collateral;
@@ -20,6 +21,7 @@ use holdfast_domain::envelope::{
 use holdfast_domain::id::CustomerId;
 use holdfast_domain::jurisdiction::Jurisdiction;
 use holdfast_domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
+use holdfast_domain::reminders::{PlannedReminders, ReminderPlan};
 use holdfast_domain::template::{DocumentRepair, Template};
 use holdfast_domain::warning::Warning;
 use holdfast_platform::events;
@@ -85,6 +87,9 @@ pub struct CreateEnvelope {
     /// organization's `return_origins`.
     #[schemars(url, length(max = 2000))]
     pub return_url: Option<String>,
+    /// When signers who have not signed are reminded, instead of the organization's plan. `at_most` 0 reminds
+    /// nobody.
+    pub reminders: Option<ReminderPlan>,
     /// What secures the contract. Only keyed hashes of it are stored; they refuse a second pledge of the
     /// same collateral to another party.
     #[schemars(length(max = 20))]
@@ -167,6 +172,9 @@ pub async fn create(
     let collateral = double_pledge::of_collateral(core, &caller.org, collateral)?;
     check_return_url(request.return_url.as_deref(), &organization)?;
     check_metadata(request.metadata.as_ref())?;
+    if let Some(plan) = &request.reminders {
+        reminders::check(plan, &["reminders"])?;
+    }
     // Set before the rules are asked, because the payment is one of their facts.
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
     let begun = lifecycle::first_status(core, &envelope).await?;
@@ -405,6 +413,11 @@ fn draft(
     };
 
     envelope.set_jurisdiction(request.chattel_paper_jurisdiction.as_ref().or(own));
+    // The plan of the organization at this moment: a later change does not remind signers who were promised none.
+    let plan = request.reminders.or(organization.settings.reminders);
+    if let Some(plan) = plan.filter(|_| kind == EnvelopeKind::Esign) {
+        envelope.set_reminders(PlannedReminders { plan, sent: 0 });
+    }
     if let Some(statement) = request.paper_original.clone()
         && kind == EnvelopeKind::Paper
     {

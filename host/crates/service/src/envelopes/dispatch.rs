@@ -27,6 +27,7 @@ use holdfast_platform::room::fitting::FieldEntry;
 use holdfast_platform::room::unsent;
 use holdfast_platform::signers::{invited_now, signer_view};
 
+use crate::envelopes::reminders;
 use crate::templates as template_service;
 use crate::templates::{answers::unfit, warnings};
 use holdfast_platform::events;
@@ -415,6 +416,7 @@ pub async fn announce(
     for signer in invited_now(envelope, signers) {
         mails::invite(tx, envelope, signer, now).await?;
     }
+    reminders::schedule(tx, envelope, now).await?;
 
     for recipient in recipients {
         // A viewer reads along from now on. A `cc` gets only the finished copy.

@@ -11,6 +11,7 @@ pub mod lifecycle;
 pub mod paper_original;
 pub mod parties;
 pub mod people_notes;
+pub mod reminders;
 pub mod sending;
 pub mod uploads;
 

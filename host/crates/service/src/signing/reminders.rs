@@ -1,19 +1,25 @@
-//! Reminders: mails with a fresh link to signers who have not signed.
+//! Reminders: mails with a fresh link to signers who have not signed, on a call or by a plan.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::envelopes::lifecycle;
+use crate::envelopes::reminders::{check, schedule, unschedule};
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
-use holdfast_domain::envelope::{Envelope, Signer, SignerStatus};
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, Signer, SignerStatus};
 use holdfast_domain::event::EventType;
+use holdfast_domain::id::{EnvelopeId, OrgId};
+use holdfast_domain::job::NextStep;
+use holdfast_domain::reminders::{PlannedReminders, ReminderPlan};
 use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::lookup;
+use holdfast_platform::organizations;
 use holdfast_platform::signers::invited_now;
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, mails};
-use holdfast_store::signers;
+use holdfast_store::{WriteTransaction, envelopes, signers};
 
 /// Body of `POST /partner/envelopes/:id/remind`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -50,14 +56,7 @@ pub async fn remind(
     let (envelope, _) = lifecycle::lock_for(core, &mut tx, &caller.org, &id, remind).await?;
     let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
     let chosen = chosen(&envelope, &signers, request.signer_email.as_deref())?;
-    for signer in &chosen {
-        mails::remind(&mut tx, &envelope, signer, now).await?;
-    }
-
-    let emails: Vec<String> = chosen.iter().map(|signer| signer.email.clone()).collect();
-    let data = json!({ "reminded": emails });
-    let (actor, sent) = (caller.actor.as_str(), EventType::EnvelopeReminderSent);
-    events::record_and_emit(&mut tx, &envelope, actor, sent, data, now).await?;
+    let emails = send(&mut tx, &envelope, &chosen, &caller.actor, now).await?;
     let reminded = RemindedSigners {
         count: emails.len(),
         reminded: emails,
@@ -65,6 +64,129 @@ pub async fn remind(
     answer.commit(tx, &reminded).await?;
 
     Ok(reminded)
+}
+
+/// Sends reminder number `sent` of an envelope's plan, and plans the next one. Waits while the organization has quiet
+/// hours, and for signers who got a message a short time ago, such as those whose turn has just come.
+pub async fn by_plan(
+    core: &Core,
+    org: &OrgId,
+    id: &EnvelopeId,
+    sent: u8,
+) -> Result<NextStep, ServiceError> {
+    let now = core.clock.now();
+    let settings = organizations::read(core, org).await?.settings;
+    let quiet = settings.quiet_hours.as_ref();
+    if let Some(end) = quiet.and_then(|quiet| quiet.end(&settings.dates.time_zone, now)) {
+        return Ok(NextStep::Again(end));
+    }
+
+    let mut tx = core.store.begin().await?;
+    let Some(mut envelope) = envelopes::lock(&mut tx, org, id).await? else {
+        return Ok(NextStep::Done);
+    };
+    let open = matches!(
+        envelope.status,
+        EnvelopeStatus::Sent | EnvelopeStatus::Viewed
+    );
+    // A repeat after a crash finds that the reminder was counted in the transaction that queued its mails.
+    let planned = envelope.reminders();
+    let planned = planned.filter(|planned| open && planned.sent == sent);
+    let Some(planned) = planned.filter(|planned| sent < planned.plan.at_most) else {
+        return Ok(NextStep::Done);
+    };
+
+    let signers = signers::list(&mut tx, org, id).await?;
+    let waiting = invited_now(&envelope, &signers);
+    let due_at = |signer: &Signer| {
+        let last = signer.notice.as_ref().map(|notice| notice.at);
+        last.map_or(now, |last| last + planned.plan.wait(sent))
+    };
+    let due: Vec<&Signer> = waiting
+        .clone()
+        .filter(|signer| due_at(signer) <= now)
+        .collect();
+    if due.is_empty() {
+        let next = waiting.map(due_at).min();
+        return Ok(next.map_or(NextStep::Done, NextStep::Again));
+    }
+
+    send(&mut tx, &envelope, &due, "system", now).await?;
+    envelope.set_reminders(PlannedReminders {
+        sent: sent + 1,
+        ..planned
+    });
+    envelopes::set_metadata(&mut tx, &envelope, now).await?;
+    schedule(&mut tx, &envelope, now).await?;
+    tx.commit().await?;
+
+    Ok(NextStep::Done)
+}
+
+/// Changes the plan of an unfinished envelope. Reminders that were sent count.
+///
+/// # Errors
+///
+/// `Conflict` for an envelope that is finished, `Invalid` for a plan out of its ranges.
+pub async fn plan(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    plan: ReminderPlan,
+    answer: &ResponseRecorder<Envelope>,
+) -> Result<Envelope, ServiceError> {
+    check(&plan, &[])?;
+    let id = lookup::envelope(core, caller, id).await?.id;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
+    let mut envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    if !envelope.status.is_unfinished() || envelope.kind != EnvelopeKind::Esign {
+        return Err(ServiceError::Conflict(format!(
+            "Cannot plan reminders of an envelope with status: {}",
+            envelope.status
+        )));
+    }
+
+    let before = envelope.reminders();
+    let sent = before.map_or(0, |planned| planned.sent);
+    envelope.set_reminders(PlannedReminders { plan, sent });
+    envelope.updated_at = now;
+    envelopes::set_metadata(&mut tx, &envelope, now).await?;
+    // A job with the former times would remind too early or too late.
+    unschedule(&mut tx, &envelope).await?;
+    if matches!(
+        envelope.status,
+        EnvelopeStatus::Sent | EnvelopeStatus::Viewed
+    ) {
+        schedule(&mut tx, &envelope, now).await?;
+    }
+
+    let details = json!({ "from": before.map(|planned| planned.plan), "to": plan });
+    let action = "envelope.reminders_planned";
+    events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
+    answer.commit(tx, &envelope).await?;
+
+    Ok(envelope)
+}
+
+/// Queues the mails and messages of a reminder, and records it. Returns the addresses.
+async fn send(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    chosen: &[&Signer],
+    actor: &str,
+    now: Timestamp,
+) -> Result<Vec<String>, ServiceError> {
+    for signer in chosen {
+        mails::remind(tx, envelope, signer, now).await?;
+    }
+
+    let emails: Vec<String> = chosen.iter().map(|signer| signer.email.clone()).collect();
+    let data = json!({ "reminded": emails });
+    let sent = EventType::EnvelopeReminderSent;
+    events::record_and_emit(tx, envelope, actor, sent, data, now).await?;
+    Ok(emails)
 }
 
 /// Returns the signers who can sign now; with an address, only those with that address.

@@ -11,6 +11,7 @@ use holdfast_domain::envelope::{
     SignerNotice, SignerStatus,
 };
 use holdfast_domain::id::{CustomerId, EnvelopeId, SignerId, TemplateId};
+use holdfast_domain::reminders::PlannedReminders;
 use holdfast_domain::signature::ExistingSignature;
 use holdfast_platform::room::attachments::{AttachedFile, SignersFile};
 use holdfast_service::envelopes::SignerLink;
@@ -59,6 +60,9 @@ pub struct EnvelopeView {
     /// What the uploader stated about the paper original. Present for paper envelopes only.
     #[serde(skip_serializing_if = "Option::is_none")]
     paper_original: Option<PaperOriginal>,
+    /// Plan of reminders, and how many were sent by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reminders: Option<PlannedReminders>,
     /// Link for the first signer. Present only in the answer to a create that also sent the
     /// envelope.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,6 +98,7 @@ impl From<&Envelope> for EnvelopeView {
             existing_signatures: envelope.existing_signatures.clone(),
             // Only an upload can have an original on paper.
             paper_original: envelope.is_upload().then(|| envelope.paper_original()),
+            reminders: envelope.reminders(),
             sign_url: None,
         }
     }

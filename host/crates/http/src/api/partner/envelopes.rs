@@ -23,6 +23,7 @@ use crate::reply::{
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_domain::id::{BatchId, CustomerId, EnvelopeId};
+use holdfast_domain::reminders::ReminderPlan;
 use holdfast_platform::Caller;
 use holdfast_service::App;
 use holdfast_service::control::transfers::metadata_filter;
@@ -336,6 +337,21 @@ pub async fn extend<C: Authorized>(
     act: ActOn<C, expiry::ExtendExpiry>,
 ) -> Result<Found<EnvelopeView>, HttpError> {
     act.answer(expiry::extend).await
+}
+
+/// Plans the reminders of an envelope that is not finished.
+pub async fn plan_reminders<C: Authorized>(
+    State(app): State<App>,
+    partner: C,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+    ValidJson(plan): ValidJson<ReminderPlan>,
+) -> Result<Found<EnvelopeView>, HttpError> {
+    let show = |envelope: &Envelope| EnvelopeView::from(envelope);
+    once.answer(&app, partner.caller(), show, |app, caller, answer| async move {
+        reminders::plan(&app, &caller, &id, plan, &answer).await
+    })
+    .await
 }
 
 /// Returns the document as it was sent, before the first signature.

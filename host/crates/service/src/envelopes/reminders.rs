@@ -1,0 +1,59 @@
+//! The plan of an envelope's reminders, as jobs.
+
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::envelope::Envelope;
+use holdfast_domain::job::RemindByPlan;
+use holdfast_domain::reminders::ReminderPlan;
+use holdfast_platform::{ServiceError, ValidationIssue};
+use holdfast_store::{StoreError, WriteTransaction, jobs};
+
+/// Checks a plan; `path` leads to it in the body.
+pub fn check(plan: &ReminderPlan, path: &[&str]) -> Result<(), ServiceError> {
+    let Some((member, range)) = plan.problem() else {
+        return Ok(());
+    };
+
+    let path = [path, &[member]].concat();
+    let message = format!("{member} is out of its range");
+    Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        "out_of_range",
+        &path,
+        range,
+        "another number",
+        message,
+    )]))
+}
+
+/// Adds the job of the next reminder, if the plan has one left.
+pub async fn schedule(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let planned = envelope.reminders();
+    let Some(planned) = planned.filter(|planned| planned.sent < planned.plan.at_most) else {
+        return Ok(());
+    };
+
+    let key = key(envelope, planned.sent);
+    let job = RemindByPlan {
+        envelope: envelope.id.clone(),
+        sent: planned.sent,
+    };
+    let at = now + planned.plan.wait(planned.sent);
+    jobs::insert(tx, &envelope.org, &job, Some(&key), at).await
+}
+
+/// Removes the job of the next reminder.
+pub async fn unschedule(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(), StoreError> {
+    let Some(planned) = envelope.reminders() else {
+        return Ok(());
+    };
+    let key = key(envelope, planned.sent);
+    jobs::remove::<RemindByPlan>(tx, &envelope.org, &key).await
+}
+
+/// Returns the key of the job of a reminder. The number is part of it: a step that runs twice adds one job.
+fn key(envelope: &Envelope, sent: u8) -> String {
+    format!("{} {sent}", envelope.id)
+}
