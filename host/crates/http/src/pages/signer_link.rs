@@ -211,6 +211,11 @@ impl SignerVisit {
         self.look.notice(status, &title, Some(happening), body)
     }
 
+    /// Names the document, whose sender is at the top of the page: a person may have several links.
+    fn document(&self) -> Markup {
+        html! { p.fine { bdi { (self.envelope.name) } } }
+    }
+
     /// Renders a page with one sentence; `title` and `text` are keys.
     pub fn notice_of_end(
         &self,
@@ -218,7 +223,7 @@ impl SignerVisit {
         title: &'static str,
         text: &'static str,
     ) -> Response {
-        let body = html! { p { (self.texts.text(text)) } };
+        let body = html! { (self.document()) p { (self.texts.text(text)) } };
         self.notice(status, title, EmbedMessage::Error, body)
     }
 
@@ -253,6 +258,7 @@ impl SignerVisit {
 
     fn expired_page(&self) -> Response {
         let body = html! {
+            (self.document())
             p { (self.texts.text("link-expired")) }
             (self.renewal("link-renew"))
         };
@@ -337,7 +343,7 @@ impl SignerVisit {
 
     pub fn declined_page(&self) -> Response {
         let told = self.texts.text("you-declined");
-        let body = html! { p { (told) } (self.way_back("declined")) };
+        let body = html! { (self.document()) p { (told) } (self.way_back("declined")) };
         let title = "you-declined-title";
         self.notice(StatusCode::OK, title, EmbedMessage::Declined, body)
     }
@@ -348,7 +354,7 @@ impl SignerVisit {
             Some(name) => self.texts.with("not-yet", [("name", name)]),
             None => self.texts.text("not-yet-other"),
         };
-        let body = html! { p { (text) } };
+        let body = html! { (self.document()) p { (text) } };
         self.notice(status, "not-yet-title", EmbedMessage::Ready, body)
     }
 

@@ -648,6 +648,33 @@ fn label_size(label: &str, width: f64, height: f64) -> f64 {
     (size * 10.0).round() / 10.0
 }
 
+/// Returns the token by which a browser proposes what it knows (HTML, "Autofill"), for a field named by its content.
+/// Names are those that senders write in English; other fields are left to the browser.
+fn autocomplete(name: &str) -> Option<&'static str> {
+    const TOKENS: [(&str, &str); 12] = [
+        ("email", "email"),
+        ("e-mail", "email"),
+        ("phone", "tel"),
+        ("mobile", "tel"),
+        ("zip", "postal-code"),
+        ("postal", "postal-code"),
+        ("street", "street-address"),
+        ("address", "street-address"),
+        ("city", "address-level2"),
+        ("state", "address-level1"),
+        ("company", "organization"),
+        ("name", "name"),
+    ];
+
+    let name = name.to_lowercase();
+    let words = |part: &str| {
+        name.split(|one: char| !one.is_alphanumeric() && one != '-')
+            .any(|word| word == part)
+    };
+    let known = TOKENS.iter().find(|(part, _)| words(part));
+    known.map(|(_, token)| *token)
+}
+
 /// Returns the first letters of up to four words of a name.
 fn initials(name: &str) -> String {
     // A hyphen joins two names with an initial each.
@@ -806,6 +833,7 @@ impl FieldControl<'_> {
         html! {
             label for=(id) { (self.label) }
             input id=(id) name=(field.name) value=(self.value) dir="auto"
+                autocomplete=[autocomplete(&field.name)]
                 type=(if kind == "date" && is_date { "date" } else { "text" })
                 inputmode=[(kind == "number").then_some("decimal")] enterkeyhint="next"
                 required[field.required] readonly[field.is_locked()]
@@ -829,6 +857,21 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(initials(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_field_named_by_its_content_lets_the_browser_propose() {
+        for (name, token) in [
+            ("Buyer full name", Some("name")),
+            ("Email", Some("email")),
+            ("Mobile phone", Some("tel")),
+            ("Company name", Some("organization")),
+            ("ZIP code", Some("postal-code")),
+            ("Statement", None),
+            ("Odometer", None),
+        ] {
+            assert_eq!(autocomplete(name), token, "{name}");
         }
     }
 
