@@ -82,6 +82,7 @@ signing-upload = رفع
 signing-use-mine = استخدام توقيعي
 signing-sign-as = التوقيع باسم { $name }
 signing-initial-as = التوقيع بالأحرف الأولى { $name }
+signing-initial-all = ضع الأحرف الأولى في المواضع كلها وعددها { $count }
 signing-draw-hint = ارسموا بالإصبع أو القلم أو الفأرة
 signing-clear = مسح
 signing-drawing-area = مساحة الرسم: { $field }

@@ -78,6 +78,7 @@ signing-upload = Hochladen
 signing-use-mine = Meine Unterschrift verwenden
 signing-sign-as = Unterschreiben als { $name }
 signing-initial-as = Abzeichnen als { $name }
+signing-initial-all = Alle { $count } Stellen paraphieren
 signing-draw-hint = Zeichnen Sie mit Finger, Stift oder Maus
 signing-clear = Löschen
 signing-drawing-area = Zeichenfläche: { $field }

@@ -79,6 +79,7 @@ signing-upload = Upload
 signing-use-mine = Use my signature
 signing-sign-as = Sign as { $name }
 signing-initial-as = Initial as { $name }
+signing-initial-all = Initial all { $count } places
 signing-draw-hint = Draw with your finger, pen or mouse
 signing-clear = Clear
 signing-drawing-area = Drawing area: { $field }

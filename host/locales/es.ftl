@@ -78,6 +78,7 @@ signing-upload = Subir
 signing-use-mine = Usar mi firma
 signing-sign-as = Firmar como { $name }
 signing-initial-as = Poner las iniciales { $name }
+signing-initial-all = Poner las iniciales en los { $count } lugares
 signing-draw-hint = Dibuje con el dedo, un lápiz o el ratón
 signing-clear = Borrar
 signing-drawing-area = Zona de dibujo: { $field }

@@ -78,6 +78,7 @@ signing-upload = Importer
 signing-use-mine = Utiliser ma signature
 signing-sign-as = Signer en tant que { $name }
 signing-initial-as = Parapher { $name }
+signing-initial-all = Parapher les { $count } endroits
 signing-draw-hint = Dessinez avec le doigt, un stylet ou la souris
 signing-clear = Effacer
 signing-drawing-area = Zone de dessin : { $field }

@@ -78,6 +78,7 @@ signing-upload = Enviar
 signing-use-mine = Usar a minha assinatura
 signing-sign-as = Assinar como { $name }
 signing-initial-as = Rubricar como { $name }
+signing-initial-all = Rubricar os { $count } lugares
 signing-draw-hint = Desenhe com o dedo, a caneta ou o mouse
 signing-clear = Limpar
 signing-drawing-area = Área de desenho: { $field }

@@ -75,6 +75,7 @@ signing-upload = 上传
 signing-use-mine = 使用我的签名
 signing-sign-as = 以 { $name } 签名
 signing-initial-as = 以 { $name } 签缩写
+signing-initial-all = 在全部 { $count } 处签缩写
 signing-draw-hint = 请用手指、手写笔或鼠标书写
 signing-clear = 清除
 signing-drawing-area = 手写区域：{ $field }

@@ -233,11 +233,26 @@ function start(form) {
   function mark(step) {
     current = steps.indexOf(step);
     if (isSignature(step)) step.append(styles);
+    offerAll(step);
     for (const other of steps) other.classList.toggle("current", other === step);
     for (const mark of document.querySelectorAll(".sheet a")) {
       mark.classList.toggle("current", mark.dataset.field === step.dataset.index);
     }
     refresh();
+  }
+
+  const all = Object.assign(document.createElement("button"), { type: "button", className: "quiet use" });
+  const openInitials = () => fields.filter((field) => field.dataset.kind === "initials" && isMissing(field) && field.canAdopt?.());
+  all.addEventListener("click", () => {
+    for (const field of openInitials()) field.adopt();
+    go(nextStep());
+  });
+
+  /** Offers to give the initials of all places at once. */
+  function offerAll(step) {
+    const count = step.dataset.kind === "initials" ? openInitials().length : 0;
+    if (count > 1) step.append(all); else all.remove();
+    all.textContent = text("signing-initial-all", { count });
   }
 
   /** Shows a step: its place in the document, and its control. */
@@ -382,6 +397,7 @@ function start(form) {
   if ("preview" in form.dataset) saved = onlyShow(form, fields, valueOf, follow, refresh);
   else saved = keepSaved(form, fields, valueOf, follow, refresh, showStyle);
   showPictures();
+  countPages();
   showText();
   offerReading();
   guide.hidden = false;
@@ -1009,6 +1025,22 @@ function showPictures() {
     }
   }, { rootMargin: "50%" });
   for (const image of document.querySelectorAll("img[data-src]")) near.observe(image);
+}
+
+/** Says which page of a document of several is on the screen. */
+function countPages() {
+  const pages = [...document.querySelectorAll("figure[data-page]")];
+  if (pages.length < 2) return;
+  const counter = Object.assign(document.createElement("p"), { className: "counter" });
+  counter.setAttribute("aria-hidden", "true");
+  counter.append(document.createElement("span"));
+  document.querySelector("section.document").prepend(counter);
+  // The page at the middle of the window.
+  const middle = new IntersectionObserver((entries) => {
+    const at = entries.find(({ isIntersecting }) => isIntersecting);
+    if (at) counter.firstChild.textContent = at.target.querySelector("img").alt;
+  }, { rootMargin: "-50% 0px" });
+  for (const page of pages) middle.observe(page);
 }
 
 /** Offers the text of the pages in a size that fits the screen, instead of their pictures. */
