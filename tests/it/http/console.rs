@@ -875,6 +875,22 @@ async fn a_key_is_made_and_used_from_the_page() {
     let answer: Value = serde_json::from_slice(&answer.stdout).unwrap();
     assert_eq!(answer["data"], json!([]), "{call}: {answer}");
 
+    // The examples of the reference read both from the shell.
+    let exported: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with("export "))
+        .collect();
+    let example = format!(
+        "{}\ncurl -sS -H \"X-API-Key: $HOLDFAST_API_KEY\" \"$HOLDFAST_URL/api/v2/partner/envelopes\"",
+        exported.join("\n")
+    );
+    let listed = std::process::Command::new("sh")
+        .args(["-c", &example])
+        .output()
+        .unwrap();
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!(listed, answer, "{example}");
+
     let keys = app
         .get_with_bearer(app.web_admin(), "/api-keys")
         .await

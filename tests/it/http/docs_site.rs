@@ -6,7 +6,9 @@ use std::path::Path;
 
 use axum::body::Body;
 use axum::http::Request;
+use serde_json::json;
 
+use crate::http::openapi::operations;
 use crate::support::browser::{EmulatedScreen, TestBrowser};
 use crate::support::{TestApp, TestResponse};
 
@@ -29,7 +31,7 @@ async fn guides(app: &TestApp) -> BTreeSet<String> {
     let home = page(app, "/docs").await.text();
     values(&home, "href=\"")
         .into_iter()
-        .filter(|link| link.starts_with("/docs/") && *link != "/docs/api")
+        .filter(|link| link.starts_with("/docs/") && !link.starts_with("/docs/api"))
         .map(str::to_owned)
         .collect()
 }
@@ -98,6 +100,55 @@ async fn every_document_is_a_guide_or_for_developers_of_holdfast() {
     }
 }
 
+/// The document has operations and, beside them, events.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_operation_and_event_is_on_one_page_of_the_reference() {
+    let app = TestApp::start().await;
+    let overview = page(&app, "/docs/api").await.text();
+    let links = values(&overview, "href=\"").into_iter();
+    let groups: BTreeSet<&str> = links
+        .filter(|link| link.starts_with("/docs/api/") && !link.contains('#'))
+        .collect();
+    assert!(groups.len() >= 20, "{groups:?}");
+
+    let mut pages = vec![("/docs/api", overview.clone())];
+    for group in groups {
+        pages.push((group, page(&app, group).await.text()));
+    }
+
+    for (address, html) in &pages {
+        assert!(html.len() <= 150_000, "{address}: {} bytes", html.len());
+        assert_eq!(html.matches("<h1").count(), 1, "{address}");
+        for never in ["<script", "style=\"", "<img"] {
+            assert!(!html.contains(never), "{address}: {never}");
+        }
+
+        let ids = values(html, " id=\"");
+        let distinct: BTreeSet<&str> = ids.iter().copied().collect();
+        assert_eq!(ids.len(), distinct.len(), "{address}: an id stands twice");
+        for anchor in values(html, "href=\"#") {
+            assert!(distinct.contains(anchor), "{address}: {anchor}");
+        }
+    }
+
+    let document = app.get("/openapi.json").await.json();
+    for place in ["paths", "webhooks"] {
+        for operation in operations(&json!({ "paths": document[place] })) {
+            let id = operation.description["operationId"].as_str().unwrap();
+            let heading = format!("<h2 id=\"{id}\">");
+            let with_it = pages.iter().filter(|(_, html)| html.contains(&heading));
+            let addresses: Vec<&str> = with_it.map(|(address, _)| *address).collect();
+            assert_eq!(addresses.len(), 1, "{id}: {addresses:?}");
+
+            let link = format!("href=\"{}#{id}\"", addresses[0]);
+            assert!(overview.contains(&link), "{link}");
+        }
+    }
+
+    let unknown = Request::get("/docs/api/nothing").body(Body::empty());
+    assert_eq!(app.send(unknown.unwrap()).await.status, 404);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn people_and_programs_find_what_they_look_for() {
     let app = TestApp::on_a_socket().await;
@@ -106,6 +157,15 @@ async fn people_and_programs_find_what_they_look_for() {
         ("rotation+signature", "/docs/webhooks#"),
         ("confirmation_token", "/docs/mcp#"),
         ("RETRY-AFTER", "/docs/errors#"),
+        (
+            "createEnvelope",
+            "/docs/api/partner-envelopes#createEnvelope",
+        ),
+        (
+            "starting_after+customer_id",
+            "/docs/api/partner-envelopes#listEnvelopes",
+        ),
+        ("onVaultStored", "/docs/api/webhooks#onVaultStored"),
     ] {
         let found = page(&app, &format!("/docs/search?q={question}"))
             .await
@@ -143,6 +203,9 @@ async fn a_guide_is_read_on_a_phone_and_by_keyboard() {
         "/docs/quickstart",
         "/docs/configuration",
         "/docs/search?q=test+key",
+        "/docs/api",
+        "/docs/api/partner-envelopes",
+        "/docs/api/webhooks",
     ] {
         browser.goto(&format!("{}{path}", app.url())).await;
         browser.see("main h1").await;
@@ -160,14 +223,8 @@ async fn a_guide_is_read_on_a_phone_and_by_keyboard() {
     // A sample in another language, by keyboard alone.
     browser.tab_to(".tabs input").await;
     let shown = "return [...document.querySelector('.tabs').querySelectorAll('pre')].map((pre) => pre.checkVisibility())";
-    assert_eq!(
-        browser.run(shown).await,
-        serde_json::json!([true, false, false])
-    );
+    assert_eq!(browser.run(shown).await, json!([true, false, false]));
 
     browser.keys("\u{e014}").await; // Right
-    assert_eq!(
-        browser.run(shown).await,
-        serde_json::json!([false, true, false])
-    );
+    assert_eq!(browser.run(shown).await, json!([false, true, false]));
 }

@@ -81,15 +81,17 @@ async fn the_reference_shows_every_operation_in_a_browser() {
         .await;
 
     browser.goto(&format!("{}/docs/api", app.url())).await;
-    browser.see(".opblock").await;
+    browser.see(".calls").await;
     let text = browser.text().await;
     for operation in operations(&served) {
         let summary = operation.description["summary"].as_str().unwrap();
         assert!(text.contains(summary), "{summary}");
     }
 
-    browser.click(".opblock-get .opblock-summary").await;
-    browser.see(".opblock.is-open .opblock-body").await;
+    browser
+        .click("main a[href='/docs/api/partner-envelopes#createEnvelope']")
+        .await;
+    browser.see("#createEnvelope:target").await;
     browser.picture("reference-phone").await;
     assert_eq!(browser.run("return window.refused").await, json!([]));
 

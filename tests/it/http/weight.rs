@@ -39,6 +39,7 @@ async fn pages_are_compressed_and_the_api_is_not() {
         (page, "identity", None),
         (&style, "gzip, br", Some("br")),
         ("/api/v2/openapi.json", "br", Some("br")),
+        ("/docs/api/partner-envelopes", "br", Some("br")),
         ("/api/v2/partner/envelopes", "gzip, br", None),
     ] {
         let answer = accepting(&app, encodings, path).await;

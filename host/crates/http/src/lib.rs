@@ -94,7 +94,7 @@ pub fn router(app: App) -> Router {
     let document: SharedDocument = Arc::new(LazyLock::new(Box::new(move || {
         document_of(&base_url, &limits).to_string().into()
     })));
-    let served = document.clone();
+    let (served, referred) = (document.clone(), document.clone());
     let rehearsing = app.rehearsing();
 
     // For requests of the host's own: bodies are counted where they came from.
@@ -120,7 +120,7 @@ pub fn router(app: App) -> Router {
                 )
             }),
         )
-        .merge(docs::routes())
+        .merge(docs::routes(referred))
         .merge(signing::routes(&app.config.signing_path()))
         .merge(payments::routes(&app.config.signing_path()))
         .merge(payments::sandbox_routes())

@@ -31,6 +31,11 @@ pub fn of(schema: &Value) -> Value {
     value(schema, "", &Value::Null, 0)
 }
 
+/// Returns a value for a member or parameter of that name.
+pub fn value_of(name: &str, schema: &Value, schemas: &Value) -> Value {
+    value(schema, name, schemas, 0)
+}
+
 /// Returns a value that a schema allows.
 fn value(schema: &Value, name: &str, schemas: &Value, depth: usize) -> Value {
     // An example of the type is better than a made one. A constant or default is at least valid.

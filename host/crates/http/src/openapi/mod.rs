@@ -19,7 +19,8 @@ use serde_json::Value;
 
 use super::error::HttpError;
 use super::event_schemas;
-pub use finished::finished;
+pub use examples::value_of as example_of;
+pub use finished::{TAGS, finished};
 use holdfast_base::config::RateLimitSettings;
 use holdfast_domain::event::EventType;
 use holdfast_platform::ValidationIssue;

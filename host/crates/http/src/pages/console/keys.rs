@@ -147,7 +147,12 @@ fn shown(app: &App, texts: Texts, issued: &IssuedKey) -> Response {
         issued.api_key,
         app.config.base_url()
     );
-    // The link to the reference has the key behind the `#`, which browsers do not send to servers.
+    // The examples of the reference take both from the shell.
+    let exports = format!(
+        "export HOLDFAST_URL={}\nexport HOLDFAST_API_KEY={}",
+        app.config.public_url(),
+        issued.api_key
+    );
     let body = html! {
         p { (texts.text("key-shown")) }
         pre tabindex="0" { (issued.api_key) }
@@ -155,7 +160,8 @@ fn shown(app: &App, texts: Texts, issued: &IssuedKey) -> Response {
             p { (texts.text("key-try")) }
             pre tabindex="0" { (call) }
         }
-        p { a href={ (app.config.public_url()) "/docs/api#key=" (issued.api_key) } target="_blank" rel="noreferrer" { (texts.text("key-docs")) } }
+        p { a href={ (app.config.public_url()) "/docs/api" } target="_blank" rel="noreferrer" { (texts.text("key-docs")) } }
+        pre tabindex="0" { (exports) }
         p { a href=(page()) { (texts.text("console-back")) } }
     };
 

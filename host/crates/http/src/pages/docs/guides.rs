@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 use maud::{PreEscaped, html};
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
+use super::reference;
+
 /// Guides that belong together.
 pub struct Group {
     pub title: &'static str,
@@ -72,6 +74,10 @@ pub fn all() -> &'static [Guide] {
 }
 
 impl Guide {
+    pub fn address(&self) -> String {
+        format!("/docs/{}", self.slug)
+    }
+
     pub fn named(slug: &str) -> Option<&'static Self> {
         GUIDES.iter().find(|guide| guide.slug == slug)
     }
@@ -263,7 +269,7 @@ fn served(link: &str) -> Option<String> {
     };
     // People who follow the link want to read the reference and not its JSON.
     if file == "openapi.json" {
-        return Some("/docs/api".into());
+        return Some(reference::PATH.into());
     }
 
     let slug = file.strip_suffix(".md")?;

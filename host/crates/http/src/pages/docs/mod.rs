@@ -5,33 +5,39 @@ mod guides;
 mod reference;
 mod search;
 
-use axum::Router;
+use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Extension, Router};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Deserialize;
 
 use super::assets;
+use crate::SharedDocument;
 use crate::error::HttpError;
 use guides::GROUPS;
 pub use guides::{Guide, all as guides};
 use holdfast_service::App;
+use reference::SharedReference;
+use search::Hit;
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; \
                       base-uri 'none'; frame-ancestors 'none'";
 const PLAIN: &str = "text/plain; charset=utf-8";
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
-pub fn routes() -> Router<App> {
+/// Returns the routes; `document` is the API's, for the reference.
+pub fn routes(document: SharedDocument) -> Router<App> {
     Router::new()
         .merge(reference::routes())
-        .route("/docs", get(async || page(None, "Documentation", &home())))
+        .route("/docs", get(async || page("Documentation", &home())))
         .route("/docs/search", get(found))
         .route("/docs/{slug}", get(guide))
         .route("/llms.txt", get(llms))
         .route("/llms-full.txt", get(llms_full))
+        .layer(Extension(reference::shared(document)))
 }
 
 /// `GET /docs/{slug}`: a guide, or with `.md` behind its name its text.
@@ -43,7 +49,16 @@ async fn guide(Path(slug): Path<String>) -> Response {
     }
 
     match Guide::named(&slug) {
-        Some(guide) => page(Some(guide), &guide.title, &PreEscaped(guide.html.clone())),
+        Some(guide) => {
+            let (address, content) = (guide.address(), PreEscaped(guide.html.clone()));
+            let page = DocsPage {
+                title: &guide.title,
+                address: Some(&address),
+                guide: Some(guide),
+                content: &content,
+            };
+            sent(page.written().into())
+        }
         None => HttpError::new(StatusCode::NOT_FOUND, "Not found").into_response(),
     }
 }
@@ -54,20 +69,43 @@ struct Question {
     q: String,
 }
 
-/// `GET /docs/search?q=`: the sections that have all words of a question.
-async fn found(Query(question): Query<Question>) -> Response {
+/// `GET /docs/search?q=`: the sections and operations that have all words of a question.
+async fn found(
+    Extension(reference): Extension<SharedReference>,
+    Query(question): Query<Question>,
+) -> Response {
     let text = question.q.trim();
-    let found = search::sections(text);
+    let sections = search::sections(text);
+    let operations = search::operations(text, &reference);
     let content = html! {
         h1 { "Search" }
         (search_form(text))
         @if text.is_empty() {
-        } @else if found.is_empty() {
+        } @else if sections.is_empty() && operations.is_empty() {
             p role="status" { "Nothing has all of these words." }
         } @else {
-            p role="status" { (found.len()) @if found.len() == 1 { " section" } @else { " sections" } }
+            p role="status" { (counted(sections.len(), "section")) ", " (counted(operations.len(), "operation")) }
+            (hits(&sections))
+            @if !operations.is_empty() {
+                h2 { "API reference" }
+                (hits(&operations))
+            }
+        }
+    };
+
+    page("Search", &content)
+}
+
+fn counted(number: usize, noun: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{ending}")
+}
+
+fn hits(hits: &[Hit]) -> Markup {
+    html! {
+        @if !hits.is_empty() {
             ol.found {
-                @for hit in found {
+                @for hit in hits {
                     li {
                         a href=(hit.address) { (hit.title) }
                         p { (hit.excerpt) }
@@ -75,9 +113,7 @@ async fn found(Query(question): Query<Question>) -> Response {
                 }
             }
         }
-    };
-
-    page(None, "Search", &content)
+    }
 }
 
 /// `GET /llms.txt`: what there is to read, for programs (llmstxt.org).
@@ -131,13 +167,13 @@ fn home() -> Markup {
             h2 { (group.title) }
             ul.guides {
                 @for guide in group.guides() {
-                    li { a href={ "/docs/" (guide.slug) } { (guide.title) } " " span { (guide.about) } }
+                    li { a href=(guide.address()) { (guide.title) } " " span { (guide.about) } }
                 }
             }
         }
         h2 { "API" }
         ul.guides {
-            li { a href="/docs/api" { "API reference" } " " span { "Every operation, to read and to try." } }
+            li { a href=(reference::PATH) { "API reference" } " " span { "Every operation, with its members, an example and its errors." } }
             li { a href="/api/v2/openapi.json" { "OpenAPI 3.1 document" } " " span { "For generators and other programs." } }
             li { a href="/llms.txt" { "llms.txt" } " " span { "These guides for language models." } }
         }
@@ -154,52 +190,84 @@ fn search_form(text: &str) -> Markup {
     }
 }
 
-fn page(guide: Option<&Guide>, title: &str, content: &Markup) -> Response {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (title) @if guide.is_some() { " · holdfast" } }
-                @if let Some(guide) = guide {
-                    meta name="description" content=(guide.about);
-                    link rel="alternate" type="text/markdown" href={ "/docs/" (guide.slug) ".md" };
+/// A page before it is written.
+struct DocsPage<'a> {
+    title: &'a str,
+    /// Address in the navigation. Pages without one have a search in their content.
+    address: Option<&'a str>,
+    guide: Option<&'a Guide>,
+    content: &'a Markup,
+}
+
+impl DocsPage<'_> {
+    fn written(&self) -> String {
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    title { (self.title) @if self.address.is_some() { " · holdfast" } }
+                    @if let Some(guide) = self.guide {
+                        meta name="description" content=(guide.about);
+                        link rel="alternate" type="text/markdown" href={ (guide.address()) ".md" };
+                    }
+                    link rel="icon" href=(assets::address("icon.svg"));
+                    link rel="stylesheet" href=(assets::address("docs.css"));
                 }
-                link rel="icon" href=(assets::address("icon.svg"));
-                link rel="stylesheet" href=(assets::address("docs.css"));
-            }
-            body.docs {
-                a.skip href="#content" { "Skip to the content" }
-                header {
-                    a.name href="/docs" { "holdfast" }
-                    a.below href="#guides" { "Guides" }
-                    @if guide.is_some() { (search_form("")) }
-                }
-                nav #guides aria-label="Guides" {
-                    @for group in GROUPS {
-                        p { (group.title) }
-                        ul {
-                            @for other in group.guides() {
-                                @let current = guide.is_some_and(|guide| guide.slug == other.slug);
-                                li { a href={ "/docs/" (other.slug) } aria-current=[current.then_some("page")] { (other.title) } }
+                body.docs {
+                    a.skip href="#content" { "Skip to the content" }
+                    header {
+                        a.name href="/docs" { "holdfast" }
+                        a.below href="#guides" { "Guides" }
+                        @if self.address.is_some() { (search_form("")) }
+                    }
+                    nav #guides aria-label="Guides" {
+                        @for group in GROUPS {
+                            p { (group.title) }
+                            ul {
+                                @for guide in group.guides() { (self.entry(&guide.address(), &guide.title)) }
                             }
                         }
+                        p { "API" }
+                        ul {
+                            (self.entry(reference::PATH, "API reference"))
+                            @for group in reference::GROUPS.iter() { (self.entry(&group.address(), &group.title)) }
+                        }
                     }
-                    ul { li { a href="/docs/api" { "API reference" } } }
-                }
-                main #content {
-                    (content)
-                    @if let Some(guide) = guide {
-                        p.fine { a href={ "/docs/" (guide.slug) ".md" } { "This page as text" } }
+                    main #content {
+                        (self.content)
+                        @if let Some(guide) = self.guide {
+                            p.fine { a href={ (guide.address()) ".md" } { "This page as text" } }
+                        }
                     }
                 }
             }
-        }
-    };
+        };
 
-    let mut response = kept("text/html; charset=utf-8", page.into_string());
-    // The guides work without scripts, so their policy allows none.
+        page.into_string()
+    }
+
+    fn entry(&self, address: &str, title: &str) -> Markup {
+        let current = (self.address == Some(address)).then_some("page");
+        html! { li { a href=(address) aria-current=[current] { (title) } } }
+    }
+}
+
+/// Answers with a page that stands in no navigation.
+fn page(title: &str, content: &Markup) -> Response {
+    let page = DocsPage {
+        title,
+        address: None,
+        guide: None,
+        content,
+    };
+    sent(page.written().into())
+}
+
+fn sent(page: Bytes) -> Response {
+    let mut response = kept("text/html; charset=utf-8", page);
+    // The pages work without scripts, so their policy allows none.
     let policy = HeaderValue::from_static(POLICY);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, policy);
