@@ -92,6 +92,20 @@ impl Locale {
         }
     }
 
+    /// Returns the name of the language in the language itself.
+    pub fn own_name(self) -> &'static str {
+        match self {
+            Self::En => "English",
+            Self::Es => "Español",
+            Self::Fr => "Français",
+            Self::De => "Deutsch",
+            Self::Pt => "Português",
+            Self::ZhHans => "简体中文",
+            Self::Ar => "العربية",
+            Self::Accented => "Éñĝļîšĥ",
+        }
+    }
+
     /// Returns the direction of writing, as in the `dir` attribute of HTML.
     pub fn direction(self) -> &'static str {
         match self {

@@ -29,8 +29,8 @@ use holdfast_store::envelopes;
     "created_at": "2026-11-21T09:30:00.000Z", "updated_at": "2026-11-21T09:30:00.000Z",
 }]))]
 pub struct CustomerView {
-    customer_id: CustomerId,
-    name: String,
+    pub customer_id: CustomerId,
+    pub name: String,
     phone: Option<String>,
     company: Option<String>,
     job_title: Option<String>,
@@ -46,8 +46,32 @@ pub struct CustomerView {
     country: Option<String>,
     website_url: Option<String>,
     primary_contact_name: Option<String>,
-    created_at: Timestamp,
+    pub created_at: Timestamp,
     updated_at: Timestamp,
+}
+
+impl CustomerView {
+    /// Returns the contact and company data that are set, in the order of a letter.
+    pub fn details(&self) -> impl Iterator<Item = &str> {
+        let details = [
+            &self.company,
+            &self.job_title,
+            &self.primary_contact_name,
+            &self.address_line1,
+            &self.address_line2,
+            &self.postal_code,
+            &self.city,
+            &self.state,
+            &self.country,
+            &self.phone,
+            &self.website_url,
+            &self.client_id,
+            &self.category,
+            &self.industry,
+            &self.entity_type,
+        ];
+        details.into_iter().filter_map(|detail| detail.as_deref())
+    }
 }
 
 impl From<CustomerRow> for CustomerView {
@@ -95,9 +119,9 @@ pub async fn by_email(
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OwnCustomer {
     #[serde(flatten)]
-    customer: CustomerView,
+    pub customer: CustomerView,
     /// Lower case; null when unknown.
-    email: Option<String>,
+    pub email: Option<String>,
 }
 
 impl From<CustomerRow> for OwnCustomer {
@@ -310,6 +334,19 @@ pub async fn list(
     let mut connection = core.store.read().await?;
     let (found, total) = customers::list(&mut connection, &caller.org, page, limit).await?;
     Ok((found.into_iter().map(OwnCustomer::from).collect(), total))
+}
+
+/// Returns the caller's newest customers whose name or address has a part, or all; with `after`, only older ones.
+pub async fn search(
+    core: &Core,
+    caller: &Caller,
+    text: Option<&str>,
+    after: Option<&CustomerId>,
+    limit: i64,
+) -> Result<Vec<OwnCustomer>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let found = customers::search(&mut connection, &caller.org, text, after, limit).await?;
+    Ok(found.into_iter().map(OwnCustomer::from).collect())
 }
 
 /// A document that was filed under a customer, with the envelope that holds it.

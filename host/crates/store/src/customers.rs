@@ -7,6 +7,7 @@ use sqlx::AssertSqlSafe;
 
 use super::page::PagedQuery;
 use super::row::{RowColumns, json_text, query_locked, query_rows, table_row};
+use super::search::escaped;
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -213,6 +214,46 @@ pub async fn list(
         also: "",
     };
     list.page(connection, page, limit).await
+}
+
+/// Returns the newest customers whose name or address has a part, in any case, of ASCII letters only on SQLite. An id
+/// finds its customer. With `after`, only older ones than that.
+pub async fn search(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    text: Option<&str>,
+    after: Option<&CustomerId>,
+    limit: i64,
+) -> Result<Vec<CustomerRow>, StoreError> {
+    // Only given conditions are in the statement, so that a list without them reads an index in its order.
+    let mut conditions = String::from("bucket = $1 and org_id = $2");
+    let mut values = Vec::new();
+    if let Some(after) = after {
+        conditions += " and customer_id < $4";
+        values.push(after.as_str().to_owned());
+    }
+
+    if let Some(text) = text {
+        let (id, part) = (values.len() + 4, values.len() + 5);
+        // `lower` on both sides: `like` ignores case on SQLite, and does not on PostgreSQL.
+        conditions += &format!(
+            " and (customer_id = ${id} or lower(name) like lower(${part}) escape '!'
+                 or lower(email) like lower(${part}) escape '!')"
+        );
+        values.extend([text.to_owned(), format!("%{}%", escaped(text))]);
+    }
+
+    let text =
+        format!("select {{columns}} from customer where {conditions} order by customer_id desc limit $3");
+    let mut query = query_rows(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(limit);
+    for value in values {
+        query = query.bind(value);
+    }
+
+    query.fetch_all(connection).await
 }
 
 table_row! {

@@ -297,6 +297,54 @@ pub async fn list(
     list.page(connection, page, limit).await
 }
 
+/// Deliveries of a period by their status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PeriodCounts {
+    pub pending: i64,
+    pub delivered: i64,
+    pub failed: i64,
+}
+
+/// Counts the deliveries to one of the organization's endpoints in a period.
+pub async fn counts_between(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    endpoint: &EndpointId,
+    from: Timestamp,
+    until: Timestamp,
+) -> Result<PeriodCounts, StoreError> {
+    // Ids have the time of the creation, so that the index by status answers without reading rows.
+    let rows = sqlx::query(
+        "select status, count(*) as total from webhook_delivery
+         where bucket = $1 and endpoint_id = $2 and status in ('pending', 'delivered', 'failed')
+             and delivery_id >= $3 and delivery_id < $4
+         group by status",
+    )
+    .bind(org.bucket())
+    .bind(endpoint.as_str())
+    .bind(DeliveryId::first_at(from).as_str())
+    .bind(DeliveryId::first_at(until).as_str())
+    .fetch_all(connection)
+    .await?;
+
+    let mut counts = PeriodCounts::default();
+    for row in &rows {
+        let columns = RowColumns {
+            row,
+            table: "webhook_delivery",
+            id: "status",
+        };
+        let total = columns.number("total")?;
+        match columns.parsed("status", DeliveryStatus::parse)? {
+            DeliveryStatus::Pending => counts.pending = total,
+            DeliveryStatus::Delivered => counts.delivered = total,
+            DeliveryStatus::Failed => counts.failed = total,
+        }
+    }
+
+    Ok(counts)
+}
+
 /// Returns all attempts of a delivery, first to last.
 pub async fn attempts(
     connection: &mut SqlConnection,

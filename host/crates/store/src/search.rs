@@ -279,7 +279,7 @@ impl Conditions {
 }
 
 /// Escapes the wildcards of `like` with `!`.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         if matches!(letter, '!' | '%' | '_') {

@@ -13,13 +13,14 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::{BUCKETS, DeliveryId, EndpointId, EnvelopeId, EventId};
 use holdfast_domain::webhook::DeliveryStatus;
-use holdfast_store::deliveries::{self, Delivery, DeliveryAttempt, DeliveryFilter};
+use holdfast_store::deliveries::{self, Delivery, DeliveryAttempt, DeliveryFilter, PeriodCounts};
 use holdfast_store::{chores, event_feed, webhooks};
 
 /// Maximum number of rows pruned in one transaction.
 const PRUNED_AT_ONCE: i64 = 1_000;
 /// Interval of pruning.
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// Delivery, as a row of the log.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -145,6 +146,35 @@ pub async fn list(
     let (found, total) =
         deliveries::list(&mut connection, &caller.org, &id, filter, page, limit).await?;
     Ok((found.iter().map(DeliveryView::from).collect(), total))
+}
+
+/// Returns the numbers of deliveries to an endpoint on each of the last days (UTC) with the begin of the day, today last.
+pub async fn by_day(
+    core: &Core,
+    caller: &Caller,
+    endpoint: &str,
+    days: u32,
+) -> Result<Vec<(Timestamp, PeriodCounts)>, ServiceError> {
+    let not_found = || ServiceError::NotFound("Webhook endpoint");
+    let id = EndpointId::parse(endpoint).ok_or_else(not_found)?;
+    let mut connection = core.store.read().await?;
+    if !webhooks::was_there(&mut connection, &caller.org, &id).await? {
+        return Err(not_found());
+    }
+
+    let now = core.clock.now().as_millis();
+    let length = i64::try_from(DAY.as_millis()).unwrap_or(i64::MAX);
+    let today = Timestamp::from_millis(now - now.rem_euclid(length));
+
+    let mut found = Vec::new();
+    for before in (0..days).rev() {
+        let from = today - DAY * before;
+        let counts =
+            deliveries::counts_between(&mut connection, &caller.org, &id, from, from + DAY).await?;
+        found.push((from, counts));
+    }
+
+    Ok(found)
 }
 
 /// Returns one delivery.

@@ -96,21 +96,21 @@ pub struct EndpointView {
     pub endpoint_id: EndpointId,
     pub url: String,
     pub description: Option<String>,
-    events: Vec<String>,
+    pub events: Vec<String>,
     pub is_active: bool,
     /// Null for an endpoint of the whole organization.
-    partner_key_id: Option<KeyId>,
+    pub partner_key_id: Option<KeyId>,
     /// Whether deliveries are signed.
-    secret_set: bool,
+    pub secret_set: bool,
     /// End of the period in which deliveries also carry the signature of the previous secret.
-    grace_expires_at: Option<Timestamp>,
+    pub grace_expires_at: Option<Timestamp>,
     /// Time since which every attempt has failed. After five days the endpoint is disabled.
     pub failing_since: Option<Timestamp>,
     /// End of a pause. After ten consecutive failures, single deliveries probe the endpoint.
-    paused_until: Option<Timestamp>,
+    pub paused_until: Option<Timestamp>,
     /// Reason for which this service disabled it: `gone` (it answered 410) or `failing`.
     pub disabled_reason: Option<DisableReason>,
-    disabled_at: Option<Timestamp>,
+    pub disabled_at: Option<Timestamp>,
     created_at: Timestamp,
     updated_at: Timestamp,
 }
@@ -155,9 +155,9 @@ impl EndpointView {
 }]))]
 pub struct WithSecret {
     #[serde(flatten)]
-    endpoint: EndpointView,
+    pub endpoint: EndpointView,
     /// The key of `X-Service-Signature`, to be used literally.
-    secret: String,
+    pub secret: String,
     secret_note: &'static str,
 }
 
@@ -190,9 +190,9 @@ pub struct LegacyView {
 #[schemars(extend("examples" = [{ "delivered": true, "status_code": 204 }]))]
 pub struct EndpointTestResult {
     /// Whether the receiver answered 2xx.
-    delivered: bool,
+    pub delivered: bool,
     /// Null without an answer.
-    status_code: Option<u16>,
+    pub status_code: Option<u16>,
 }
 
 /// Returns the caller's endpoints, oldest first, or only those of the named key.
@@ -215,6 +215,19 @@ pub async fn list(
         .iter()
         .map(|endpoint| EndpointView::of(endpoint, now))
         .collect())
+}
+
+/// Returns an endpoint; none if it was deleted.
+pub async fn find(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+) -> Result<Option<EndpointView>, ServiceError> {
+    let id = parse(id)?;
+    let mut connection = core.store.read().await?;
+    let found = webhooks::get(&mut connection, &caller.org, &id).await?;
+    let now = core.clock.now();
+    Ok(found.map(|endpoint| EndpointView::of(&endpoint, now)))
 }
 
 /// Registers an endpoint with a new secret.
