@@ -23,6 +23,9 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("GET", "/sessions", None),
         ("POST", "/sessions/{id}/end", None),
         ("GET", "/envelopes", Some(ReadEnvelopes)),
+        ("GET", "/customers", Some(ReadEnvelopes)),
+        ("GET", "/customers/{id}", Some(ReadEnvelopes)),
+        ("GET", "/customers.csv", Some(ReadEnvelopes)),
         ("GET", "/envelopes/{id}", Some(ReadEnvelopes)),
         ("GET", "/envelopes/{id}/decisions", Some(ReadEvidence)),
         ("POST", "/envelopes/act", Some(Send)),
@@ -92,7 +95,14 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("POST", "/keys", Some(Administer)),
         ("POST", "/keys/{id}/rotate", Some(Administer)),
         ("POST", "/keys/{id}/deactivate", Some(Integrate)),
+        ("POST", "/receivers", Some(Integrate)),
         ("GET", "/receivers/{id}", Some(Integrate)),
+        ("POST", "/receivers/{id}/edit", Some(Integrate)),
+        ("POST", "/receivers/{id}/test", Some(Integrate)),
+        ("POST", "/receivers/{id}/enable", Some(Integrate)),
+        ("POST", "/receivers/{id}/disable", Some(Integrate)),
+        ("POST", "/receivers/{id}/rotate", Some(Integrate)),
+        ("POST", "/receivers/{id}/delete", Some(Integrate)),
         ("GET", "/deliveries/{id}", Some(Integrate)),
         ("POST", "/deliveries/{id}/redeliver", Some(Integrate)),
         ("GET", "/audit", Some(Audit)),
@@ -105,6 +115,7 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("GET", "/requests", Some(Integrate)),
         ("GET", "/requests/{id}", Some(Integrate)),
         ("GET", "/settings", Some(Administer)),
+        ("GET", "/settings/{part}", Some(Administer)),
         ("POST", "/settings/{part}", Some(Administer)),
         ("GET", "/envelopes.csv", Some(ReadEnvelopes)),
         ("GET", "/audit.csv", Some(Audit)),
@@ -189,6 +200,7 @@ struct KnownIds {
     component: String,
     change: String,
     endpoint: String,
+    customer: String,
 }
 
 async fn ids_of(app: &TestApp) -> KnownIds {
@@ -226,6 +238,7 @@ async fn ids_of(app: &TestApp) -> KnownIds {
         component: text(&component["component_id"]),
         change: text(&change["change_id"]),
         endpoint: text(&endpoint["endpoint_id"]),
+        customer: text(&envelope["customer_id"]),
     }
 }
 
@@ -240,6 +253,7 @@ impl KnownIds {
             ("/components/", &self.component),
             ("/changes/", &self.change),
             ("/receivers/", &self.endpoint),
+            ("/customers/", &self.customer),
         ];
 
         let mut id = id.into_iter().filter(|(begin, _)| path.starts_with(begin));
@@ -315,6 +329,10 @@ const CONFIRMED: &[&str] = &[
     "/keys",
     "/keys/{id}/deactivate",
     "/keys/{id}/rotate",
+    "/receivers",
+    "/receivers/{id}/delete",
+    "/receivers/{id}/edit",
+    "/receivers/{id}/rotate",
     "/settings/{part}",
     "/users",
     "/users/{id}/end",
@@ -444,6 +462,15 @@ async fn another_organizations_ids_are_unknown_everywhere() {
             "table=name,email%0AKim,kim@elm.example&name=0&email=1",
         ),
         ("/components/{id}/compare", ""),
+        (
+            "/receivers/{id}/edit",
+            "url=https://hooks.example.com/all&event-*=yes",
+        ),
+        ("/receivers/{id}/test", ""),
+        ("/receivers/{id}/enable", ""),
+        ("/receivers/{id}/disable", ""),
+        ("/receivers/{id}/rotate", ""),
+        ("/receivers/{id}/delete", ""),
         ("/changes/{id}/review", "verdict=refuse&comment=No"),
         ("/changes/{id}/withdraw", ""),
     ] {

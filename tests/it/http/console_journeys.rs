@@ -152,7 +152,7 @@ async fn the_text_that_signers_read_first_is_set_in_the_console() {
     let olga = invited(&app, "olga@oak.example", "owner");
     let desk = signed_in(&app, EmulatedScreen::Desktop, &olga).await;
     let settings = format!("{}/console/settings", app.url());
-    desk.goto(&settings).await;
+    desk.goto(&format!("{settings}/disclosure")).await;
 
     for (field, value) in [
         ("contact_email", "documents@oak.example"),
@@ -166,6 +166,7 @@ async fn the_text_that_signers_read_first_is_set_in_the_console() {
     desk.click("[name=require_access]").await;
     desk.click("form[action$='/disclosure'] button").await;
     desk.read("We then write by post.").await;
+    desk.goto(&format!("{settings}/wording")).await;
     desk.type_into("#wording_jurisdiction", "default").await;
     desk.type_into("#wording", "I sign this contract.").await;
     desk.click("form[action$='/wording'] button").await;
@@ -220,7 +221,11 @@ async fn pages_of_the_console_are_light() {
         "/audit".into(),
         "/usage".into(),
         "/users".into(),
+        "/customers".into(),
         "/settings".into(),
+        "/settings/brand".into(),
+        "/settings/consent".into(),
+        "/settings/retention".into(),
         "/sessions".into(),
     ] {
         phone.goto(&format!("{}/console{path}", app.url())).await;

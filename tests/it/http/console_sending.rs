@@ -185,10 +185,11 @@ async fn a_document_is_sent_to_many_from_a_table() {
     desk.picture("console-bulk-mapping").await;
     desk.is_accessible("the columns of a table").await;
 
-    // The wrong column: the row is named, and nothing is taken.
+    // The wrong column: the page asks again, and nothing is taken.
     desk.click("#email option[value='2']").await;
     desk.click("form[action$='/clients'] button").await;
-    desk.read("Row 2 has no name or no e-mail address.").await;
+    desk.read("No row has a name and an e-mail address in these columns.")
+        .await;
     desk.click("#email option[value='1']").await;
     desk.click("form[action$='/clients'] button").await;
     desk.read("Client, 12").await;
@@ -257,6 +258,11 @@ async fn lists_are_exported_as_tables() {
             "",
         ),
         ("/console/control/keys.csv", "key_id,name,thumbprint", ""),
+        (
+            "/console/customers.csv?q=elm.example",
+            "customer_id,name,email,company",
+            "kim@elm.example",
+        ),
         (
             "/console/keys.csv",
             "key_id,name,scopes,rate_limit_rpm",
@@ -332,13 +338,59 @@ async fn tables_that_cannot_be_read_are_refused() {
     ]);
     let answer = ada.post(&app, &format!("{batch}/clients"), &form).await;
     assert!(
-        answer.text().contains("Row 2 has no name"),
+        answer.text().contains("No row has a name"),
         "{}",
         answer.text()
     );
 
     let page = ada.get(&app, &batch).await.text();
     assert!(page.contains("no clients yet"), "{page}");
+}
+
+/// Rows that name no client are listed with their reasons; they are corrected on the page or left out.
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_rows_are_corrected_or_left_out() {
+    let app = TestApp::start().await;
+    let template = bulk::notice(&app).await;
+    let ada = Session::of(&app, "ada@oak.example", "sender").await;
+    let table = "Name,Mail\nKim,kim@elm.example\nSam,sam\n,tom@elm.example\n";
+    let corrections = [
+        ("row-3-email", "sam@elm.example"),
+        ("row-4-name", "Tom, the third"),
+    ];
+    let left_out = [("wrong", "skip"), ("row-3-name", "Sam")];
+    for (last, are_taken) in [(corrections, true), (left_out, false)] {
+        let form = encoded(&[("name", "All"), ("source", template.as_str().unwrap())]);
+        let made = ada.post(&app, "/console/bulk", &form).await;
+        let batch = made.headers["location"].to_str().unwrap().to_owned();
+        let fields = [("table", table), ("name", "0"), ("email", "1")];
+
+        let path = format!("{batch}/clients");
+        let listed = ada.post(&app, &path, &encoded(&fields)).await;
+        let page = listed.text();
+        assert_eq!(listed.status, 200, "{page}");
+        for shown in [
+            "Ready: 1. Not ready: 2",
+            "Row 3",
+            "This is no e-mail address.",
+            "Row 4",
+            "The name is missing.",
+        ] {
+            assert!(page.contains(shown), "{shown}: {page}");
+        }
+        let page = ada.get(&app, &batch).await.text();
+        assert!(page.contains("no clients yet"), "{page}");
+
+        let form = encoded(&[fields.as_slice(), &last].concat());
+        let taken = ada.post(&app, &path, &form).await;
+        assert_eq!(taken.status, 303, "{}", taken.text());
+
+        let page = ada.get(&app, &batch).await.text();
+        assert!(page.contains("kim@elm.example"), "{page}");
+        for client in ["sam@elm.example", "Tom, the third"] {
+            assert_eq!(page.contains(client), are_taken, "{client}: {page}");
+        }
+    }
 }
 
 /// Several envelopes are reminded and voided at once; one that cannot be is named with the reason.
@@ -429,7 +481,7 @@ async fn pages_follow_their_lists_and_keep_what_is_typed() {
     let app = TestApp::on_a_socket().await;
     let desk = signed_in(&app, EmulatedScreen::Desktop, "owner").await;
     desk.goto(&format!("{}/console/templates", app.url())).await;
-    desk.read("Nothing here").await;
+    desk.read("No templates yet.").await;
     let template = app.contract_template().await;
     let id = template["template_id"].as_str().unwrap();
     desk.see(&format!("a[href='/console/templates/{id}']"))

@@ -4,6 +4,7 @@ mod connections;
 pub mod console;
 mod console_cells;
 mod console_journeys;
+mod console_records;
 mod console_sending;
 mod console_words;
 mod docs_site;

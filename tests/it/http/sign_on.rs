@@ -688,6 +688,7 @@ async fn people_sign_in_at_a_real_issuer() {
         .await;
     desk.click("main button").await;
     desk.click("nav a[href='/console/settings']").await;
+    desk.click("nav a[href='/console/settings/sign-on']").await;
 
     for (field, value) in [
         ("issuer", issuer.url.as_str()),

@@ -156,6 +156,12 @@ impl PageLook {
         self.page(StatusCode::OK, title, None, "console", body)
     }
 
+    /// Renders such a page about something new, with the script of the console, which copies values.
+    pub fn made(&self, title: &str, body: Markup) -> Response {
+        let body = self.noticed(title, body);
+        self.page(StatusCode::CREATED, title, None, "console", body)
+    }
+
     fn noticed(&self, title: &str, body: Markup) -> Markup {
         html! {
             header.top { (self.masthead()) }

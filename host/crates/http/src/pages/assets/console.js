@@ -157,4 +157,5 @@ if (batch && window.EventSource) {
 
 // On a phone, the navigation scrolls sideways: the present place is in sight. The page itself does not move.
 const here = document.querySelector(".top.console nav a[aria-current]");
-if (here) here.parentElement.scrollLeft = here.offsetLeft - (here.parentElement.clientWidth - here.offsetWidth) / 2;
+const menu = here?.closest("nav");
+if (menu) menu.scrollLeft = here.offsetLeft - (menu.clientWidth - here.offsetWidth) / 2;

@@ -4,14 +4,16 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use maud::html;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::PATH;
 use super::live::LiveList;
 use super::navigation::{Place, export, failed};
 use super::signed_in::Visitor;
+use holdfast_adapters::texts::Texts;
 use holdfast_domain::organization::Permission;
 use holdfast_platform::ServiceError;
-use holdfast_platform::access::audit;
+use holdfast_platform::access::audit::{self, AuditEntry};
 use holdfast_service::App;
 
 /// Entries of a page.
@@ -52,8 +54,8 @@ pub async fn show(
             ul.rows {
                 @for entry in shown {
                     li {
-                        p { strong { (entry.action) } " " span.soft { (entry.actor) } }
-                        p.soft { (visitor.moment(entry.at)) " · " (entry.id) }
+                        p { strong { (sentence(texts, entry)) } }
+                        p.soft { (visitor.moment(entry.at)) " · " code { (entry.action) } " · " (entry.id) }
                         details {
                             summary { (texts.text("console-content")) }
                             pre tabindex="0" { (format!("{:#}", entry.details)) }
@@ -75,4 +77,81 @@ pub async fn show(
         &texts.text("console-audit"),
         body,
     )
+}
+
+/// Returns the sentence of an entry.
+fn sentence(texts: Texts, entry: &AuditEntry) -> String {
+    let actor = match entry.actor.strip_prefix("user:") {
+        Some(email) => email.to_owned(),
+        None => match entry.actor.as_str() {
+            "operator" => texts.text("audit-operator"),
+            "system" => texts.text("audit-service"),
+            other => other.to_owned(),
+        },
+    };
+
+    // An action of a newer node has no sentence yet.
+    let Some(text) = text_of(&entry.action) else {
+        return format!("{actor}: {}", entry.action);
+    };
+    texts.with(text, [("actor", actor), ("object", object(&entry.details))])
+}
+
+fn text_of(action: &str) -> Option<&'static str> {
+    Some(match action {
+        "user.signed_in" => "audit-user-signed-in",
+        "user.invited" => "audit-user-invited",
+        "user.link_sent" => "audit-user-link-sent",
+        "user.changed" => "audit-user-changed",
+        "user.bound" => "audit-user-bound",
+        "user.unbound" => "audit-user-unbound",
+        "user.ended" => "audit-user-ended",
+        "user.provisioned" => "audit-user-provisioned",
+        "session.ended" => "audit-session-ended",
+        "passkey.added" => "audit-passkey-added",
+        "passkey.removed" => "audit-passkey-removed",
+        "key.created" => "audit-key-created",
+        "key.rotated" => "audit-key-rotated",
+        "key.updated" => "audit-key-updated",
+        "key.deactivated" => "audit-key-deactivated",
+        "token.issued" => "audit-token-issued",
+        "token.revoked" => "audit-token-revoked",
+        "settings.changed" => "audit-settings-changed",
+        "policy.changed" => "audit-policy-changed",
+        "state.set" => "audit-state-set",
+        "component.uploaded" => "audit-component-uploaded",
+        "component.activated" => "audit-component-activated",
+        "component.scheduled" => "audit-component-scheduled",
+        "component.rolled_back" => "audit-component-rolled-back",
+        "component.trial" | "component.tried" => "audit-component-tried",
+        "component.shadow_started" => "audit-shadow-started",
+        "component.shadow_ended" => "audit-shadow-ended",
+        "change.requested" => "audit-change-requested",
+        "change.compared" => "audit-change-compared",
+        "change.reviewed" => "audit-change-reviewed",
+        "change.applied" => "audit-change-applied",
+        "change.withdrawn" => "audit-change-withdrawn",
+        "change.outdated" => "audit-change-outdated",
+        _ => return None,
+    })
+}
+
+/// Returns the name of what an entry is about.
+fn object(details: &Value) -> String {
+    // Names of the settings that changed.
+    if let Some(changed) = details["changed"].as_object() {
+        let names: Vec<&str> = changed.keys().map(String::as_str).collect();
+        return names.join(", ");
+    }
+
+    let names = [
+        &details["email"],
+        &details["component"]["name"],
+        &details["change_id"],
+        &details["name"],
+        &details["key_id"],
+        &details["slot"],
+    ];
+    let mut names = names.into_iter().filter_map(Value::as_str);
+    names.next().unwrap_or("–").to_owned()
 }

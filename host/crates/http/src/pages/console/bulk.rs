@@ -35,6 +35,8 @@ const CLIENTS: usize = 1_000;
 /// Rows of a preview, and most bytes of a table.
 const PREVIEW: usize = 5;
 const TABLE: u64 = 1024 * 1024;
+/// Rows to correct on one page.
+const MENDED: usize = 50;
 /// Items of a page; failures are shown first.
 const ITEMS: usize = 200;
 
@@ -88,7 +90,7 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
                 button type="submit" { (texts.text("bulk-new")) }
             }
         }
-        @if found.is_empty() { p { (texts.text("console-nothing")) } }
+        @if found.is_empty() { p { (texts.text("empty-bulk")) } }
         ul.rows {
             @for batch in &found {
                 li {
@@ -305,8 +307,30 @@ struct TableFields {
 
 /// A table of clients.
 struct ClientTable {
+    separator: u8,
     columns: Vec<String>,
     rows: Vec<Vec<String>>,
+}
+
+/// Row of a table that names no client.
+struct WrongRow {
+    /// Line of the file.
+    line: usize,
+    name: String,
+    email: String,
+}
+
+impl WrongRow {
+    /// Returns the text with the reason.
+    fn reason(&self) -> &'static str {
+        if self.name.trim().is_empty() {
+            "bulk-row-name"
+        } else if !customers::is_person("-", &self.email) {
+            "bulk-row-email"
+        } else {
+            "bulk-row-long"
+        }
+    }
 }
 
 impl ClientTable {
@@ -341,7 +365,11 @@ impl ClientTable {
         if rows.is_empty() {
             Err(HttpError::bad_request("The table has no rows"))
         } else {
-            Ok(Self { columns, rows })
+            Ok(Self {
+                separator,
+                columns,
+                rows,
+            })
         }
     }
 
@@ -355,22 +383,57 @@ impl ClientTable {
         named.unwrap_or_default()
     }
 
-    /// Returns name and address of each row, or the number of the first row that has none.
-    fn people(&self, name: usize, email: usize) -> Result<Vec<(String, String)>, usize> {
+    /// Returns name and address of each client, and the rows that name none.
+    fn people(&self, name: usize, email: usize) -> (Vec<(String, String)>, Vec<WrongRow>) {
+        let (mut people, mut wrong) = (Vec::new(), Vec::new());
         // Line 1 of the file is the heading.
-        let rows = self.rows.iter().zip(2..);
-        let people = rows.map(|(row, line)| {
+        for (row, line) in self.rows.iter().zip(2..) {
             let of = |column: usize| row.get(column).cloned().unwrap_or_default();
             let (name, email) = (of(name), of(email));
             if customers::is_person(&name, &email) {
-                Ok((name, email))
+                people.push((name, email));
             } else {
-                Err(line)
+                wrong.push(WrongRow { line, name, email });
             }
-        });
+        }
 
-        people.collect()
+        (people, wrong)
     }
+
+    /// Puts corrected values of a form into the rows.
+    fn correct(&mut self, form: &ConsoleForm, name: usize, email: usize) {
+        for (row, line) in self.rows.iter_mut().zip(2..) {
+            for (column, field) in [(name, "name"), (email, "email")] {
+                let corrected = form.values.get(&field_of(line, field));
+                if let (Some(cell), Some(corrected)) = (row.get_mut(column), corrected) {
+                    corrected.trim().clone_into(cell);
+                }
+            }
+        }
+    }
+
+    /// Writes the table as a file.
+    fn written(&self) -> Result<String, ServiceError> {
+        // The table is in memory, so only a mistake of this program can fail here.
+        let unwritten = |error: String| ServiceError::Internal(format!("a table: {error}"));
+        let mut table = csv::WriterBuilder::new()
+            .delimiter(self.separator)
+            .from_writer(Vec::new());
+        for row in std::iter::once(&self.columns).chain(&self.rows) {
+            let written = table.write_record(row);
+            written.map_err(|error| unwritten(error.to_string()))?;
+        }
+
+        let bytes = table
+            .into_inner()
+            .map_err(|error| unwritten(error.to_string()))?;
+        String::from_utf8(bytes).map_err(|error| unwritten(error.to_string()))
+    }
+}
+
+/// Returns the name of the field that corrects a row.
+fn field_of(line: usize, field: &str) -> String {
+    format!("row-{line}-{field}")
 }
 
 /// Shows what a table has, and asks which columns count.
@@ -408,22 +471,12 @@ async fn read_table(app: &App, id: &str, request: Request) -> Result<Response, R
     let table = ClientTable::read(&text).map_err(IntoResponse::into_response)?;
 
     // The next form carries the text itself. Nothing is stored until the user confirms the columns.
-    Ok(mapping(
-        &visitor,
-        &batch.id.to_string(),
-        &text,
-        &table,
-        None,
-    ))
+    let id = batch.id.to_string();
+    Ok(mapping(&visitor, &id, &text, &table, false))
 }
 
-fn mapping(
-    visitor: &Visitor,
-    id: &str,
-    text: &str,
-    table: &ClientTable,
-    wrong: Option<usize>,
-) -> Response {
+/// Asks which columns count; again if the chosen ones had no client.
+fn mapping(visitor: &Visitor, id: &str, text: &str, table: &ClientTable, again: bool) -> Response {
     let texts = visitor.texts;
     // Headings in the languages of the console. Any other file starts with its first column.
     let guesses = [
@@ -440,9 +493,7 @@ fn mapping(
     ];
 
     let body = html! {
-        @if let Some(line) = wrong {
-            p.alarm role="alert" { (texts.with("bulk-wrong-row", [("line", line)])) }
-        }
+        @if again { p.alarm role="alert" { (texts.text("bulk-none-ready")) } }
         p { (texts.with("bulk-rows", [("count", table.rows.len())])) }
         form.card method="post" action={ (address(&id)) "/clients" } {
             (visitor.token())
@@ -474,6 +525,45 @@ fn mapping(
     visitor.page(Place::Send, &texts.text("bulk-choose-clients"), body)
 }
 
+/// Shows how many clients are ready, and the other rows with their reasons, to correct them or to leave them out.
+fn mending(form: &ConsoleForm, id: &str, text: &str, ready: usize, wrong: &[WrongRow]) -> Response {
+    let texts = form.visitor.texts;
+    let counts = [("ready", ready), ("wrong", wrong.len())];
+    let field = |row: &WrongRow, field: &str, label: &'static str, value: &str| {
+        let name = field_of(row.line, field);
+        html! {
+            div.field {
+                label for=(name) { (texts.text(label)) }
+                input id=(name) name=(name) value=(value) maxlength="500" autocomplete="off";
+            }
+        }
+    };
+
+    let body = html! {
+        p role="status" { (texts.with("bulk-ready", counts)) }
+        form method="post" action={ (address(&id)) "/clients" } {
+            (form.visitor.token())
+            @for name in ["name", "email"] { input type="hidden" name=(name) value=(form.value(name)); }
+            textarea name="table" hidden aria-hidden="true" tabindex="-1" { (text) }
+            @for row in wrong.iter().take(MENDED) {
+                fieldset.card {
+                    legend { (texts.with("bulk-row", [("line", row.line)])) }
+                    p { span.tag.wrong { (texts.text(row.reason())) } }
+                    (field(row, "name", "rules-name", &row.name))
+                    (field(row, "email", "sign-in-email", &row.email))
+                }
+            }
+            div.actions {
+                button type="submit" { (texts.text("bulk-correct")) }
+                button.quiet type="submit" name="wrong" value="skip" { (texts.text("bulk-skip")) }
+            }
+        }
+    };
+
+    form.visitor
+        .page(Place::Send, &texts.text("bulk-choose-clients"), body)
+}
+
 /// Takes the clients of a table.
 pub async fn clients(
     State(app): State<App>,
@@ -486,16 +576,28 @@ pub async fn clients(
 
     // Not trimmed like other values: the first cell of a table with tabs may be empty.
     let text = form.values.get("table").map_or("", String::as_str);
-    let table = match ClientTable::read(text) {
+    let mut table = match ClientTable::read(text) {
         Ok(table) => table,
         Err(error) => return error.into_response(),
     };
-    // Without a readable number no row has the column, and the first row is refused.
+    // Without a readable number no row has the column, and every row is refused.
     let column = |name: &str| form.value(name).parse().unwrap_or(usize::MAX);
-    let people = match table.people(column("name"), column("email")) {
-        Ok(people) => people,
-        Err(line) => return mapping(&form.visitor, &id, text, &table, Some(line)),
-    };
+    let (name, email) = (column("name"), column("email"));
+    table.correct(&form, name, email);
+
+    let (people, wrong) = table.people(name, email);
+    // No row of a wrong column names a client, and to correct all of them would be no help.
+    if people.is_empty() {
+        return mapping(&form.visitor, &id, text, &table, true);
+    }
+
+    let is_left_out = form.value("wrong") == "skip";
+    if !wrong.is_empty() && !is_left_out {
+        return match table.written() {
+            Ok(text) => mending(&form, &id, &text, people.len(), &wrong),
+            Err(error) => failed(error),
+        };
+    }
 
     let caller = &form.visitor.caller;
     let taken = async {

@@ -114,7 +114,7 @@ pub async fn list(
             }
         }
         @if found.is_empty() {
-            p { (texts.text("console-nothing")) }
+            p { (texts.text("empty-control")) }
         } @else if offers {
             form.card method="post" action={ (PATH) "/control/offer/chosen" } {
                 (visitor.token())
@@ -418,7 +418,7 @@ pub async fn transfers(State(app): State<App>, visitor: Visitor) -> Response {
     };
     let texts = visitor.texts;
     let body = html! {
-        @if found.is_empty() { p { (texts.text("console-nothing")) } }
+        @if found.is_empty() { p { (texts.text("empty-transfers")) } }
         ul.rows {
             @for one in &found {
                 li {
@@ -576,7 +576,7 @@ pub async fn keys(State(app): State<App>, visitor: Visitor) -> Response {
         p { (texts.text("control-keys-hint")) }
         section.card {
             h2 { (texts.text("control-keys")) }
-            @if known.is_empty() { p.soft { (texts.text("console-nothing")) } }
+            @if known.is_empty() { p.soft { (texts.text("empty-control-keys")) } }
             ul.rows {
                 @for key in &known {
                     li {

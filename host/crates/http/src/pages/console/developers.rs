@@ -1,14 +1,14 @@
-//! Keys and webhooks: receivers, deliveries with their content and attempts, and sending again.
+//! Keys and receivers of webhooks, and single deliveries with their content and attempts.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use super::PATH;
 use super::envelopes::unrecorded;
 use super::live::LiveList;
 use super::navigation::{Place, export, failed};
+use super::receivers;
 use super::signed_in::{ConsoleForm, Visitor};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::organization::{KeyMode, Permission, Scope};
@@ -19,10 +19,6 @@ use holdfast_platform::webhooks::{
     deliveries::{self, DeliveryView},
 };
 use holdfast_service::App;
-use holdfast_store::deliveries::DeliveryFilter;
-
-/// Deliveries of a page.
-const PAGE: i64 = 25;
 
 /// Shows keys and receivers.
 pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
@@ -32,33 +28,26 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
 
     let read = async {
         let keys = api_keys::list(&app, &visitor.caller.org).await?;
-        let receivers = webhooks::list(&app, &visitor.caller, None).await?;
-        Ok((keys, receivers))
+        let found = webhooks::list(&app, &visitor.caller, None).await?;
+        Ok((keys, found))
     };
-    let (keys, receivers) = match read.await {
+    let (keys, found) = match read.await {
         Ok(read) => read,
         Err(error) => return failed(error),
     };
 
     let texts = visitor.texts;
-    // Below, an inactive receiver is not called failing, because no attempt is made any more.
     let body = html! {
         p { a href={ (PATH) "/requests" } { (texts.text("console-request-log")) } }
         section.card {
             h2 { (texts.text("console-receivers")) }
-            @if receivers.is_empty() { p.soft { (texts.text("console-nothing")) } }
+            @if found.is_empty() { p.soft { (texts.text("receiver-none")) } }
             ul.rows {
-                @for receiver in &receivers {
+                @for receiver in &found {
                     li {
                         a href={ (PATH) "/receivers/" (receiver.endpoint_id) } { (receiver.url) }
                         p.soft {
-                            @match (receiver.is_active, receiver.failing_since) {
-                                (false, _) => span.tag.wrong { (texts.text("console-inactive")) },
-                                (true, Some(since)) => {
-                                    span.tag.wrong { (texts.text("console-failing")) } " " (visitor.moment(since))
-                                }
-                                (true, None) => span.tag { (texts.text("console-active")) },
-                            }
+                            (receivers::state(&visitor, receiver))
                             @if let Some(description) = &receiver.description { " " (description) }
                         }
                     }
@@ -66,9 +55,10 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
             }
             (export(texts, "receivers.csv"))
         }
+        (receivers::new_receiver(&visitor))
         section.card {
             h2 { (texts.text("console-keys")) }
-            @if keys.is_empty() { p.soft { (texts.text("console-nothing")) } }
+            @if keys.is_empty() { p.soft { (texts.text("key-none")) } }
             ul.rows {
                 @for key in &keys {
                     li {
@@ -110,77 +100,8 @@ fn scopes(scopes: &[Scope]) -> String {
     scopes.join(", ")
 }
 
-#[derive(Deserialize)]
-pub struct DeliveriesQuery {
-    status: Option<String>,
-    page: Option<String>,
-}
-
-/// Shows the deliveries to a receiver, newest first. Unreadable conditions are ignored.
-pub async fn receiver(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(id): Path<String>,
-    Query(query): Query<DeliveriesQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Integrate) {
-        return refused;
-    }
-
-    let status = query.status.as_deref().and_then(DeliveryStatus::parse);
-    // Bounds the offset that a hand-written address can ask for.
-    let page = query.page.as_deref().and_then(|page| page.parse().ok());
-    let page: i64 = page
-        .filter(|page| (1..=100_000).contains(page))
-        .unwrap_or(1);
-    let filter = DeliveryFilter {
-        status,
-        ..DeliveryFilter::default()
-    };
-    let found = deliveries::list(&app, &visitor.caller, &id, &filter, page, PAGE).await;
-    let (found, total) = match found {
-        Ok(found) => found,
-        Err(error) => return failed(error),
-    };
-
-    let texts = visitor.texts;
-    // The links keep the chosen status, or the second page would be one of another list.
-    let at = |page: i64| {
-        let status = status.map_or("", DeliveryStatus::as_str);
-        format!("{PATH}/receivers/{id}?status={status}&page={page}")
-    };
-    let body = html! {
-        form.search method="get" action={ (PATH) "/receivers/" (id) } {
-            div.field {
-                label for="status" { (texts.text("console-status")) }
-                select id="status" name="status" {
-                    option value="" { (texts.text("console-all-statuses")) }
-                    @for one in DeliveryStatus::ALL {
-                        option value=(one) selected[status == Some(*one)] { (delivery_status(texts, *one)) }
-                    }
-                }
-            }
-            button type="submit" { (texts.text("console-search")) }
-        }
-        @if found.is_empty() { p { (texts.text("console-nothing")) } } @else {
-            ul.rows {
-                @for delivery in &found { li { (row(&visitor, delivery)) } }
-            }
-        }
-        @if page > 1 { p { a href=(at(page - 1)) { (texts.text("console-newer")) } } }
-        @if page.saturating_mul(PAGE) < total { p { a href=(at(page + 1)) { (texts.text("console-earlier")) } } }
-        (export(texts, &format!("receivers/{id}/deliveries.csv")))
-    };
-
-    visitor.live_page(
-        Place::Developers,
-        &LiveList::Deliveries(id),
-        &texts.text("console-deliveries"),
-        body,
-    )
-}
-
-fn delivery_status(texts: Texts, status: DeliveryStatus) -> String {
+/// Returns the name of a status.
+pub fn delivery_status(texts: Texts, status: DeliveryStatus) -> String {
     texts.text(match status {
         DeliveryStatus::Pending => "delivery-pending",
         DeliveryStatus::Delivered => "delivery-delivered",
@@ -188,12 +109,14 @@ fn delivery_status(texts: Texts, status: DeliveryStatus) -> String {
     })
 }
 
-fn row(visitor: &Visitor, delivery: &DeliveryView) -> Markup {
+/// Renders a delivery of a list.
+pub fn delivery_row(visitor: &Visitor, delivery: &DeliveryView) -> Markup {
     html! {
         a href={ (PATH) "/deliveries/" (delivery.delivery_id) } { (delivery.event_type) }
         p.soft {
             span.tag.wrong[delivery.status == DeliveryStatus::Failed] { (delivery_status(visitor.texts, delivery.status)) }
             " " (visitor.moment(delivery.created_at))
+            @if let Some(code) = delivery.response_code { " · HTTP " (code) }
             @if let Some(error) = &delivery.error { " · " (error) }
         }
     }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::control::RecordsQuery;
+use super::customers::CustomerQuery;
 use super::envelopes::ListQuery;
 use super::insight::RequestQuery;
 use super::navigation::failed;
@@ -25,7 +26,7 @@ use holdfast_platform::{ServiceError, request_log};
 use holdfast_service::control::{self, transfers};
 use holdfast_service::envelopes::compliance;
 use holdfast_service::templates::packages;
-use holdfast_service::{App, bulk, envelopes, installation, templates};
+use holdfast_service::{App, bulk, customers, envelopes, installation, templates};
 use holdfast_store::control::RecordFilter;
 use holdfast_store::deliveries::DeliveryFilter;
 use holdfast_store::search::FoundEnvelope;
@@ -480,6 +481,29 @@ pub async fn receivers(State(app): State<App>, visitor: Visitor) -> Response {
 
     let rows = webhooks::list(&app, &visitor.caller, None);
     listed(&visitor, Permission::Integrate, "receivers", &columns, rows).await
+}
+
+/// Exports the customers of a search.
+pub async fn customers(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(query): Query<CustomerQuery>,
+) -> Response {
+    let columns = [
+        "customer_id",
+        "name",
+        "email",
+        "company",
+        "phone",
+        "city",
+        "country",
+        "created_at",
+    ];
+
+    let text = query.text();
+    let rows = customers::search(&app, &visitor.caller, text.as_deref(), None, MOST);
+    let permission = Permission::ReadEnvelopes;
+    listed(&visitor, permission, "customers", &columns, rows).await
 }
 
 /// Exports the change requests of components.

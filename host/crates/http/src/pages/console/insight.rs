@@ -161,7 +161,9 @@ pub async fn requests(
             }
             button type="submit" { (texts.text("console-search")) }
         }
-        @if found.is_empty() { p { (texts.text("console-nothing")) } }
+        @if found.is_empty() {
+            p { @if query.query().is_empty() { (texts.text("empty-requests")) } @else { (texts.text("console-nothing")) } }
+        }
         ul.rows { @for one in &found { li { (request_row(&visitor, one)) } } }
         @if let Some(older) = older { p { a href=(older) { (texts.text("console-older")) } } }
         (export(texts, &format!("requests.csv?{}", query.query())))

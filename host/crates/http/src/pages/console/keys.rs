@@ -1,14 +1,13 @@
 //! API keys: making, replacing and ending them. A new key is shown once, with a call to try it.
 
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::navigation::failed;
+use super::navigation::{copied, failed};
 use super::signed_in::{ConsoleForm, Visitor};
 use crate::middleware::extract::valid;
 use crate::pages::page_frame::PageLook;
@@ -142,10 +141,11 @@ pub async fn deactivate(
 
 /// Shows a new key, this once.
 fn shown(app: &App, texts: Texts, issued: &IssuedKey) -> Response {
+    // On two lines, as a shell takes it, so that it fits the page.
     let call = format!(
-        "curl -H \"X-API-Key: {}\" {}/partner/envelopes",
-        issued.api_key,
-        app.config.base_url()
+        "curl {}/partner/envelopes \\\n  -H \"X-API-Key: {}\"",
+        app.config.base_url(),
+        issued.api_key
     );
     // The examples of the reference take both from the shell.
     let exports = format!(
@@ -155,7 +155,7 @@ fn shown(app: &App, texts: Texts, issued: &IssuedKey) -> Response {
     );
     let body = html! {
         p { (texts.text("key-shown")) }
-        pre tabindex="0" { (issued.api_key) }
+        (copied(texts, "key", &texts.text("key-value"), &issued.api_key))
         @if issued.key.scopes.contains(&Scope::EnvelopesRead) {
             p { (texts.text("key-try")) }
             pre tabindex="0" { (call) }
@@ -165,5 +165,5 @@ fn shown(app: &App, texts: Texts, issued: &IssuedKey) -> Response {
         p { a href=(page()) { (texts.text("console-back")) } }
     };
 
-    PageLook::plain(texts).notice(StatusCode::CREATED, &texts.text("key-new"), None, body)
+    PageLook::plain(texts).made(&texts.text("key-new"), body)
 }

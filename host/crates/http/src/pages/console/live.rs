@@ -45,7 +45,7 @@ pub enum LiveList {
     ControlKeys,
     Rules,
     Developers,
-    /// The deliveries to a receiver.
+    /// A receiver and the deliveries to it.
     Deliveries(String),
     Requests,
     Audit,
@@ -135,7 +135,8 @@ impl LiveList {
             }
             Self::Deliveries(receiver) => {
                 let all = DeliveryFilter::default();
-                mark(&deliveries::list(app, caller, receiver, &all, 1, ROWS).await?)
+                let found = deliveries::list(app, caller, receiver, &all, 1, ROWS).await?;
+                mark(&(webhooks::find(app, caller, receiver).await?, found))
             }
             Self::Requests => {
                 let all = RequestSearch::default();

@@ -11,6 +11,7 @@
 //! | `home` | envelopes by state, findings |
 //! | `envelopes` | search, and acts on several |
 //! | `envelope` | one envelope, with its people and evidence |
+//! | `customers` | customers with their envelopes and files |
 //! | `keys` | API keys: making, replacing and ending them |
 //! | `templates` | templates, their preview, and the way to the builder |
 //! | `sending` | people and values of an envelope |
@@ -22,7 +23,9 @@
 //! | `people` | users of the organization |
 //! | `control` | records under control, transfers, keys |
 //! | `control_acts` | acts of control, confirmed and signed |
-//! | `developers` | keys, receivers of webhooks, deliveries |
+//! | `developers` | keys and receivers of webhooks, single deliveries |
+//! | `receivers` | one receiver with its deliveries, and acts on it |
+//! | `graph` | graphs as SVG with their tables |
 //! | `rules` | slots, components and their comparison |
 //! | `effective` | calendar of effective dates |
 //! | `changes` | change requests of components |
@@ -37,11 +40,13 @@ mod bulk;
 mod changes;
 mod control;
 mod control_acts;
+mod customers;
 mod developers;
 mod effective;
 mod envelope;
 mod envelopes;
 mod exports;
+mod graph;
 mod home;
 mod insight;
 mod keys;
@@ -49,6 +54,7 @@ mod live;
 mod navigation;
 mod packages;
 mod passkeys;
+mod receivers;
 mod rules;
 mod sending;
 mod settings;
@@ -80,7 +86,7 @@ pub fn routes(enabled: bool) -> Router<App> {
     let below = |rest: &str| format!("{PATH}{rest}");
     let live = |list: LiveList| get(move |app, visitor| live::follow(app, visitor, list));
     Router::new()
-        .route(PATH, get(home::show))
+        .route(PATH, get(navigation::land))
         .route(&below("/sign-in"), get(sign_in::ask).post(sign_in::send))
         .route(
             &below("/enter/{link}/{code}"),
@@ -100,6 +106,9 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/sessions"), get(sign_in::sessions))
         .route(&below("/sessions/{id}/end"), post(sign_in::end_session))
         .route(&below("/envelopes"), get(envelopes::list))
+        .route(&below("/customers"), get(customers::list))
+        .route(&below("/customers/{id}"), get(customers::show))
+        .route(&below("/customers.csv"), get(exports::customers))
         .route(&below("/envelopes/{id}"), get(envelope::show))
         .route(
             &below("/envelopes/{id}/decisions"),
@@ -173,12 +182,22 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/requests/{id}"), get(insight::request))
         .route(&below("/operator"), get(insight::operator))
         .route(&below("/settings"), get(settings::show))
-        .route(&below("/settings/{part}"), post(settings::save))
+        .route(
+            &below("/settings/{part}"),
+            get(settings::show_part).post(settings::save),
+        )
         .route(&below("/developers"), get(developers::show))
         .route(&below("/keys"), post(keys::create))
         .route(&below("/keys/{id}/rotate"), post(keys::rotate))
         .route(&below("/keys/{id}/deactivate"), post(keys::deactivate))
-        .route(&below("/receivers/{id}"), get(developers::receiver))
+        .route(&below("/receivers"), post(receivers::create))
+        .route(&below("/receivers/{id}"), get(receivers::show))
+        .route(&below("/receivers/{id}/edit"), post(receivers::edit))
+        .route(&below("/receivers/{id}/test"), post(receivers::test))
+        .route(&below("/receivers/{id}/enable"), post(receivers::enable))
+        .route(&below("/receivers/{id}/disable"), post(receivers::disable))
+        .route(&below("/receivers/{id}/rotate"), post(receivers::rotate))
+        .route(&below("/receivers/{id}/delete"), post(receivers::delete))
         .route(&below("/deliveries/{id}"), get(developers::delivery))
         .route(
             &below("/deliveries/{id}/redeliver"),

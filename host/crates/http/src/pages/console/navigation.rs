@@ -1,12 +1,13 @@
 //! Frame of the pages with their navigation, and parts that several of them have.
 
+use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
-use super::PATH;
 use super::live::LiveList;
 use super::signed_in::Visitor;
+use super::{PATH, home};
 use crate::error::HttpError;
 use crate::pages::page_frame::PageLook;
 use holdfast_adapters::texts::Texts;
@@ -14,6 +15,7 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_domain::organization::{Permission, Role};
 use holdfast_platform::ServiceError;
+use holdfast_service::App;
 
 /// Page of the navigation.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,6 +24,7 @@ pub enum Place {
     Envelopes,
     Send,
     Templates,
+    Customers,
     Vault,
     Control,
     Rules,
@@ -31,6 +34,22 @@ pub enum Place {
     Settings,
     Operator,
     Sessions,
+}
+
+/// Place with its path below the console's, and the key of its name.
+type MenuEntry = (Place, &'static str, &'static str);
+
+/// Shows the first page, or leads to the first page that the visitor's role may use.
+pub async fn land(app: State<App>, visitor: Visitor) -> Response {
+    if visitor.may(Permission::ReadEnvelopes) {
+        return home::show(app, visitor).await;
+    }
+
+    let menu = visitor.menu();
+    let mut places = menu.iter().flat_map(|(_, places)| places);
+    // Everybody has the page of their own sign-in.
+    let path = places.next().map_or("/sessions", |(_, path, _)| *path);
+    Redirect::to(&format!("{PATH}{path}")).into_response()
 }
 
 /// Returns the answer for an error of a service. Its page comes from the layer around all pages.
@@ -69,85 +88,20 @@ impl Visitor {
 
     fn look(&self, place: Place, title: &str, main: Markup, frames: Option<String>) -> Response {
         let texts = self.texts;
-        // The navigation leaves out pages that would be refused. Each page checks the permission itself.
-        let places = [
-            (Place::Home, "", "console-home", true),
-            (
-                Place::Envelopes,
-                "/envelopes",
-                "console-envelopes",
-                self.may(Permission::ReadEnvelopes),
-            ),
-            (
-                Place::Send,
-                "/send",
-                "console-send",
-                self.may(Permission::Send),
-            ),
-            (
-                Place::Templates,
-                "/templates",
-                "console-templates",
-                self.may(Permission::ReadEnvelopes),
-            ),
-            (
-                Place::Vault,
-                "/vault",
-                "console-vault",
-                self.may(Permission::ReadEvidence),
-            ),
-            (
-                Place::Control,
-                "/control",
-                "console-control",
-                self.may(Permission::ReadControl),
-            ),
-            (
-                Place::Rules,
-                "/rules",
-                "console-rules",
-                self.may(Permission::ReadEvidence),
-            ),
-            (
-                Place::Developers,
-                "/developers",
-                "console-developers",
-                self.may(Permission::Integrate),
-            ),
-            (
-                Place::Audit,
-                "/audit",
-                "console-audit",
-                self.may(Permission::Audit),
-            ),
-            (
-                Place::Users,
-                "/users",
-                "console-users",
-                self.may(Permission::Administer),
-            ),
-            (
-                Place::Settings,
-                "/settings",
-                "console-settings",
-                self.may(Permission::Administer),
-            ),
-            (
-                Place::Operator,
-                "/operator",
-                "console-operator",
-                self.operates,
-            ),
-            (Place::Sessions, "/sessions", "console-sessions", true),
-        ];
-
         let markup = html! {
             header.top.console {
                 p.brand { (self.organization.display_name()) }
                 nav aria-label=(texts.text("console-navigation")) {
-                    @for (one, path, name, _) in places.into_iter().filter(|(.., shown)| *shown) {
-                        a href={ (PATH) (path) } aria-current=[(one == place).then_some("page")] {
-                            (texts.text(name))
+                    @for (group, places) in self.menu() {
+                        @if !places.is_empty() {
+                            div.group role="group" aria-labelledby=(group) {
+                                span.heading id=(group) { (texts.text(group)) }
+                                @for (one, path, name) in places {
+                                    a href={ (PATH) (path) } aria-current=[(one == place).then_some("page")] {
+                                        (texts.text(name))
+                                    }
+                                }
+                            }
                         }
                     }
                 }
@@ -167,6 +121,81 @@ impl Visitor {
         look.page(StatusCode::OK, title, None, "console", markup)
     }
 
+    /// Returns the groups of the navigation with the places that the visitor may see. Each page checks the permission
+    /// itself.
+    fn menu(&self) -> [(&'static str, Vec<MenuEntry>); 4] {
+        let may = |permission| self.may(permission);
+        let reads = may(Permission::ReadEnvelopes);
+        let shown = |all: &[(MenuEntry, bool)]| -> Vec<MenuEntry> {
+            let shown = all.iter().filter(|(_, shown)| *shown);
+            shown.map(|(entry, _)| *entry).collect()
+        };
+
+        [
+            (
+                "menu-work",
+                shown(&[
+                    ((Place::Home, "", "console-home"), reads),
+                    ((Place::Envelopes, "/envelopes", "console-envelopes"), reads),
+                    (
+                        (Place::Send, "/send", "console-send"),
+                        may(Permission::Send),
+                    ),
+                    ((Place::Templates, "/templates", "console-templates"), reads),
+                    ((Place::Customers, "/customers", "console-customers"), reads),
+                ]),
+            ),
+            (
+                "menu-records",
+                shown(&[
+                    (
+                        (Place::Vault, "/vault", "console-vault"),
+                        may(Permission::ReadEvidence),
+                    ),
+                    (
+                        (Place::Control, "/control", "console-control"),
+                        may(Permission::ReadControl),
+                    ),
+                ]),
+            ),
+            (
+                "menu-oversight",
+                shown(&[
+                    (
+                        (Place::Rules, "/rules", "console-rules"),
+                        may(Permission::ReadEvidence),
+                    ),
+                    (
+                        (Place::Audit, "/audit", "console-audit"),
+                        may(Permission::Audit),
+                    ),
+                ]),
+            ),
+            (
+                "menu-organization",
+                shown(&[
+                    (
+                        (Place::Users, "/users", "console-users"),
+                        may(Permission::Administer),
+                    ),
+                    (
+                        (Place::Settings, "/settings", "console-settings"),
+                        may(Permission::Administer),
+                    ),
+                    (
+                        (Place::Developers, "/developers", "console-developers"),
+                        may(Permission::Integrate),
+                    ),
+                    (
+                        (Place::Operator, "/operator", "console-operator"),
+                        self.operates,
+                    ),
+                    ((Place::Sessions, "/sessions", "console-sessions"), true),
+                ]),
+            ),
+        ]
+    }
+
     /// Renders the token that every form of the session has.
     pub fn token(&self) -> Markup {
         html! { input type="hidden" name="token" value=(self.signed_in.form_token); }
@@ -182,6 +211,19 @@ impl Visitor {
 /// Renders the link to a list as CSV, by its address below the console's.
 pub fn export(texts: Texts, address: &str) -> Markup {
     html! { p { a href={ (PATH) "/" (address) } download { (texts.text("console-export")) } } }
+}
+
+/// Renders a value to be copied: a field that the keyboard selects as a whole, and with a script a button.
+pub fn copied(texts: Texts, id: &str, label: &str, value: &str) -> Markup {
+    html! {
+        div.field {
+            label for=(id) { (label) }
+            div.copied {
+                input id=(id) readonly value=(value) spellcheck="false" autocomplete="off";
+                button.quiet type="button" data-copy=(id) hidden { (texts.text("console-copy")) }
+            }
+        }
+    }
 }
 
 /// Returns a text as it stands in a query.

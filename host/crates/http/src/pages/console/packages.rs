@@ -51,7 +51,9 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
                 (form(&visitor, &templates, None))
             }
         }
-        @if found.is_empty() { p { (texts.text("console-nothing")) } }
+        @if found.is_empty() {
+            p { @if changes { (texts.text("empty-packages")) } @else { (texts.text("console-nothing")) } }
+        }
         ul.rows {
             @for package in &found {
                 li {

@@ -97,7 +97,7 @@ pub async fn show(
         section.card {
             h2 { (texts.text("console-requests")) }
             p.soft { (texts.with("console-policy", [("count", i64::from(policy.reviews_required))])) }
-            @if changes.is_empty() { p.soft { (texts.text("console-nothing")) } }
+            @if changes.is_empty() { p.soft { (texts.text("empty-changes")) } }
             ul.rows {
                 @for change in &changes { li { (change_row(&visitor, change)) } }
             }

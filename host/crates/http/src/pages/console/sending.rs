@@ -42,7 +42,7 @@ pub async fn choose(State(app): State<App>, visitor: Visitor) -> Response {
     let body = html! {
         section.card {
             h2 { (texts.text("send-template")) }
-            @if found.is_empty() { p.soft { (texts.text("console-nothing")) } }
+            @if found.is_empty() { p.soft { (texts.text("empty-send")) } }
             ul.rows {
                 @for template in found.iter().filter(|one| !one.fields.is_empty()) {
                     li {
@@ -147,7 +147,7 @@ fn person(visitor: &Visitor, at: usize) -> Markup {
             label for=(id("locale")) { (texts.text("settings-language")) }
             select id=(id("locale")) name=(id("locale")) {
                 option value="" { (texts.text("send-browser-language")) }
-                @for one in Locale::ALL { option value=(one.as_str()) { (one.as_str()) } }
+                @for one in Locale::ALL { option value=(one.as_str()) lang=(one.as_str()) { (one.own_name()) } }
             }
         }
         label.choice {

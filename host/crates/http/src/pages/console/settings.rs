@@ -22,14 +22,38 @@ use holdfast_platform::components::changes::ProposedChange;
 use holdfast_platform::organizations::{self, ChangeOrganization, OrganizationView};
 use holdfast_service::App;
 
-fn page() -> String {
-    format!("{PATH}/settings")
+/// Parts of the settings with their titles, each on a page of its own.
+const PARTS: [(&str, &str); 8] = [
+    ("general", "settings-general"),
+    ("brand", "settings-brand"),
+    ("origins", "settings-origins"),
+    ("disclosure", "settings-disclosure"),
+    ("wording", "settings-wording"),
+    ("consent", "settings-consent"),
+    ("sign-on", "settings-sign-on"),
+    ("retention", "settings-retention"),
+];
+
+fn part_page(part: &str) -> String {
+    format!("{PATH}/settings/{part}")
 }
 
-/// Shows the settings.
-pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
+/// Shows the first part of the settings.
+pub async fn show(app: State<App>, visitor: Visitor) -> Response {
+    show_part(app, visitor, Path("general".to_owned())).await
+}
+
+/// Shows one part of the settings.
+pub async fn show_part(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(part): Path<String>,
+) -> Response {
     if let Some(refused) = visitor.refusal(Permission::Administer) {
         return refused;
+    }
+    if part == "sign-on" && visitor.signed_in.user.role != Role::Owner {
+        return refused(visitor.texts);
     }
 
     // As the API answers it, so that no secret is in reach of the page.
@@ -38,16 +62,57 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
         Err(error) => return failed(error),
     };
     let texts = visitor.texts;
+    let shown = match part.as_str() {
+        "general" => general(texts, &organization),
+        "brand" => brand(&visitor, &organization),
+        "origins" => origins(texts, &organization),
+        "disclosure" => disclosure(texts, &organization),
+        "wording" => wording(texts, &organization),
+        "consent" => consent(texts, &organization),
+        "sign-on" => sign_on(&app, texts, &organization),
+        "retention" => {
+            return settings_page(&visitor, &part, by_operator(&app, texts, &organization));
+        }
+        _ => return failed(ServiceError::NotFound("Page")),
+    };
+
+    let title = PARTS.iter().find(|(name, _)| *name == part);
+    let title = title.map_or("console-settings", |(_, title)| *title);
     let body = html! {
         p.soft { (texts.text("settings-hint")) }
-        (section(&visitor, "general", "settings-general", general(texts, &organization)))
-        (section(&visitor, "brand", "settings-brand", brand(&visitor, &organization)))
-        (section(&visitor, "origins", "settings-origins", origins(texts, &organization)))
-        (section(&visitor, "disclosure", "settings-disclosure", disclosure(texts, &organization)))
-        (section(&visitor, "wording", "settings-wording", wording(texts, &organization)))
-        (section(&visitor, "consent", "settings-consent", consent(texts, &organization)))
-        @if visitor.signed_in.user.role == Role::Owner {
-            (section(&visitor, "sign-on", "settings-sign-on", sign_on(&app, texts, &organization)))
+        (section(&visitor, &part, title, shown))
+    };
+    settings_page(&visitor, &part, body)
+}
+
+/// Renders a part of the settings below the links to all parts.
+fn settings_page(visitor: &Visitor, part: &str, body: Markup) -> Response {
+    let texts = visitor.texts;
+    let is_owner = visitor.signed_in.user.role == Role::Owner;
+    let parts = PARTS
+        .iter()
+        .filter(|(name, _)| is_owner || *name != "sign-on");
+    let title = texts.text("console-settings");
+    let body = html! {
+        nav.parts aria-label=(title) {
+            @for (name, label) in parts {
+                a href=(part_page(name)) aria-current=[(*name == part).then_some("page")] { (texts.text(*label)) }
+            }
+        }
+        (body)
+    };
+
+    visitor.page(Place::Settings, &title, body)
+}
+
+/// Renders what the operator of the installation has set.
+fn by_operator(app: &App, texts: Texts, organization: &OrganizationView) -> Markup {
+    html! {
+        section.card {
+            h2 { (texts.text("settings-retention")) }
+            p { (texts.text("settings-retention-records")) }
+            @for (text, days) in retention(app) { p { (texts.with(text, [("days", days)])) } }
+            p.soft { (texts.text("settings-operator")) }
         }
         @if let Some(payment) = &organization.payment {
             section.card {
@@ -56,15 +121,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
                 p.soft { (texts.text("settings-operator")) }
             }
         }
-        section.card {
-            h2 { (texts.text("settings-retention")) }
-            p { (texts.text("settings-retention-records")) }
-            @for (text, days) in retention(&app) { p { (texts.with(text, [("days", days)])) } }
-            p.soft { (texts.text("settings-operator")) }
-        }
-    };
-
-    visitor.page(Place::Settings, &texts.text("console-settings"), body)
+    }
 }
 
 /// Returns how many days the installation keeps data other than evidence.
@@ -87,7 +144,7 @@ fn section(visitor: &Visitor, part: &str, title: &'static str, fields: Markup) -
     html! {
         section.card {
             h2 { (texts.text(title)) }
-            form method="post" action={ (page()) "/" (part) } {
+            form method="post" action=(part_page(part)) {
                 (visitor.token())
                 (fields)
                 button type="submit" { (texts.text("settings-save")) }
@@ -147,10 +204,15 @@ fn languages(name: &str, chosen: Locale) -> Markup {
     html! {
         select id=(name) name=(name) {
             @for one in Locale::ALL {
-                option value=(one.as_str()) selected[one == chosen] { (one.as_str()) }
+                option value=(one.as_str()) lang=(one.as_str()) selected[one == chosen] { (one.own_name()) }
             }
         }
     }
+}
+
+/// Returns the name of a language in the language itself.
+fn language_name(tag: &str) -> String {
+    Locale::parse(tag).map_or_else(|| tag.to_owned(), |one| one.own_name().to_owned())
 }
 
 fn brand(visitor: &Visitor, organization: &OrganizationView) -> Markup {
@@ -244,7 +306,7 @@ fn disclosure(texts: Texts, organization: &OrganizationView) -> Markup {
             @for (name, label) in DISCLOSURE_TEXTS {
                 @for (language, text) in written[name].as_object().into_iter().flatten() {
                     li {
-                        p { strong { (language) } " · " (texts.text(label)) }
+                        p { strong { (language_name(language)) } " · " (texts.text(label)) }
                         p.soft { (text.as_str().unwrap_or_default()) }
                     }
                 }
@@ -266,7 +328,7 @@ fn wording(texts: Texts, organization: &OrganizationView) -> Markup {
             @for (jurisdiction, sentences) in &organization.signature_wording {
                 @for (language, sentence) in sentences {
                     li {
-                        p { strong { (jurisdiction) } " · " (language.as_str()) }
+                        p { strong { (jurisdiction) } " · " (language.own_name()) }
                         p.soft { (sentence) }
                     }
                 }
@@ -283,7 +345,7 @@ fn consent(texts: Texts, organization: &OrganizationView) -> Markup {
         p.soft { (texts.text("settings-consent-hint")) }
         ul.rows {
             @for (language, text) in &organization.consent {
-                li { p { strong { (language) } " · " (text.version) } p.soft { (text.statement) } }
+                li { p { strong { (language_name(language)) } " · " (text.version) } p.soft { (text.statement) } }
             }
         }
         (field(texts, "consent_language", "settings-language", languages("consent_language", organization.language)))
@@ -517,7 +579,7 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
     if part == "sign-on" && own != Role::Owner {
         return refused(visitor.texts);
     }
-    if let Err(asks) = form.confirmed(&app, &page()).await {
+    if let Err(asks) = form.confirmed(&app, &part_page(&part)).await {
         return asks;
     }
 
@@ -547,7 +609,7 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
     }
 
     match changed {
-        Ok(_) => Redirect::to(&page()).into_response(),
+        Ok(_) => Redirect::to(&part_page(&part)).into_response(),
         Err(error) => failed(error),
     }
 }

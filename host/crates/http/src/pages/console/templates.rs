@@ -59,7 +59,9 @@ pub async fn list(
     let texts = visitor.texts;
     let body = html! {
         @if visitor.may(Permission::Send) { (upload_form(&visitor)) }
-        @if found.is_empty() { p { (texts.text("console-nothing")) } }
+        @if found.is_empty() {
+            p { @if visitor.may(Permission::Send) { (texts.text("empty-templates")) } @else { (texts.text("console-nothing")) } }
+        }
         ul.rows {
             @for template in &found {
                 li {

@@ -117,7 +117,9 @@ pub async fn list(
             button type="submit" { (texts.text("console-search")) }
         }
         (export(texts, &format!("vault.csv?{}", query.query())))
-        @if records.is_empty() { p { (texts.text("console-nothing")) } }
+        @if records.is_empty() {
+            p { @if query.query().is_empty() { (texts.text("empty-vault")) } @else { (texts.text("console-nothing")) } }
+        }
         ul.rows {
             @for (one, record) in &records {
                 li {
