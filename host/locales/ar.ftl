@@ -924,6 +924,78 @@ console-unpaid = لم تُدفع بعد
 envelopes-all = اختيار الكل في هذه الصفحة
 envelopes-several = مع المختارة
 envelopes-done = تم لعدد { $count } من المستندات
+envelopes-tabs = ما تنتظره المغلفات
+envelopes-needs-you = بانتظاركم
+envelopes-waiting = بانتظار آخرين
+envelopes-stuck = متوقفة
+envelopes-tab-done = منتهية
+envelopes-short-lists = قوائم مختصرة
+envelopes-document = المستند
+envelopes-who = عليه الدور
+envelopes-since = منذ
+envelopes-amount = المبلغ
+envelopes-sort = الترتيب
+envelopes-newest = الأحدث أولًا
+envelopes-oldest = الأقدم أولًا
+envelopes-newer = مغلفات أحدث
+envelopes-you = مؤسستكم
+envelopes-service = هذه الخدمة
+envelopes-now = الآن
+envelopes-minutes = { $count ->
+    [one] قبل دقيقة
+    [two] قبل دقيقتين
+    [few] قبل { $count } دقائق
+   *[other] قبل { $count } دقيقة
+}
+envelopes-hours = { $count ->
+    [one] قبل ساعة
+    [two] قبل ساعتين
+    [few] قبل { $count } ساعات
+   *[other] قبل { $count } ساعة
+}
+envelopes-days = { $count ->
+    [one] قبل يوم
+    [two] قبل يومين
+    [few] قبل { $count } أيام
+   *[other] قبل { $count } يومًا
+}
+envelopes-unreached = يتعذّر الوصول إلى { $name }
+envelopes-unidentified = لم يجتز { $name } التحقق من الهوية
+envelopes-remind-people = { $count ->
+    [one] تذكير شخص واحد
+    [two] تذكير شخصين
+    [few] تذكير { $count } أشخاص
+   *[other] تذكير { $count } شخصًا
+}
+envelopes-void-documents = { $count ->
+    [one] إلغاء مستند واحد
+    [two] إلغاء مستندين
+    [few] إلغاء { $count } مستندات
+   *[other] إلغاء { $count } مستندًا
+}
+envelopes-remind-hint = تصل كل شخص رسالة فيها رابط جديد.
+envelopes-void-hint = يُبلَّغ الموقّعون، ولا يمكن لأحد توقيع هذه المستندات بعد ذلك.
+envelopes-left-out = غير ممكن لهذه
+envelopes-none = لا يسمح أي من المستندات المختارة بذلك. اختاروا غيرها من القائمة.
+envelopes-progress = سير المستند
+envelopes-created = أُنشئ
+envelopes-signed = وقّع { $signed } من { $total }
+envelopes-waits-for = بانتظار
+envelopes-expires = تنتهي المهلة
+envelopes-reminded = آخر تذكير
+envelopes-extend = تمديد المهلة
+envelopes-until = اليوم الأخير الجديد (UTC)
+envelopes-extended = المهلة الجديدة سارية.
+envelopes-vault = الإيداع في الخزنة
+envelopes-vault-hint = يُختم «{ $name }» ويودع في الخزنة. لا يمكن التراجع عن ذلك.
+envelopes-vaulted = المستند في الخزنة.
+envelopes-no-document = لا تحتوي هذه المسودة على مستند بعد.
+envelopes-notice-failed = لم تُسلَّم الرسالة:
+envelopes-notice-accepted = قبل الخادم التالي الرسالة الأخيرة
+envelopes-checks-later = يُتحقق منه بعد التوقيع
+envelopes-history-reminded = ذكّر { $who } { $people }
+envelopes-history-extended = مدّد { $who } المهلة
+envelopes-history-paid = وصلت الدفعة
 package-new = حزمة جديدة
 package-order = رقّم القوالب حسب ترتيبها
 package-deleted = محذوف

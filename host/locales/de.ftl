@@ -905,6 +905,68 @@ console-unpaid = Noch nicht bezahlt
 envelopes-all = Alle auf dieser Seite wählen
 envelopes-several = Mit den gewählten
 envelopes-done = Für { $count } Dokumente erledigt
+envelopes-tabs = Worauf Umschläge warten
+envelopes-needs-you = Wartet auf Sie
+envelopes-waiting = Wartet auf andere
+envelopes-stuck = Hängt
+envelopes-tab-done = Erledigt
+envelopes-short-lists = Kurze Listen
+envelopes-document = Dokument
+envelopes-who = Am Zug
+envelopes-since = Seit
+envelopes-amount = Betrag
+envelopes-sort = Reihenfolge
+envelopes-newest = Neueste zuerst
+envelopes-oldest = Älteste zuerst
+envelopes-newer = Neuere Umschläge
+envelopes-you = Ihre Organisation
+envelopes-service = Dieser Dienst
+envelopes-now = gerade eben
+envelopes-minutes = { $count ->
+    [one] vor { $count } Minute
+   *[other] vor { $count } Minuten
+}
+envelopes-hours = { $count ->
+    [one] vor { $count } Stunde
+   *[other] vor { $count } Stunden
+}
+envelopes-days = { $count ->
+    [one] vor { $count } Tag
+   *[other] vor { $count } Tagen
+}
+envelopes-unreached = { $name } ist nicht erreichbar
+envelopes-unidentified = { $name } hat die Identitätsprüfung nicht bestanden
+envelopes-remind-people = { $count ->
+    [one] { $count } Person erinnern
+   *[other] { $count } Personen erinnern
+}
+envelopes-void-documents = { $count ->
+    [one] { $count } Dokument zurückziehen
+   *[other] { $count } Dokumente zurückziehen
+}
+envelopes-remind-hint = Jede Person erhält eine Nachricht mit einem neuen Link.
+envelopes-void-hint = Die Unterzeichner werden benachrichtigt, und niemand kann diese Dokumente mehr unterschreiben.
+envelopes-left-out = Bei diesen nicht möglich
+envelopes-none = Keines der gewählten Dokumente lässt das zu. Wählen Sie andere in der Liste.
+envelopes-progress = Verlauf
+envelopes-created = angelegt
+envelopes-signed = { $signed } von { $total } unterschrieben
+envelopes-waits-for = Wartet auf
+envelopes-expires = Läuft ab
+envelopes-reminded = Letzte Erinnerung
+envelopes-extend = Ablauf verschieben
+envelopes-until = Neuer letzter Tag (UTC)
+envelopes-extended = Der neue Ablauf gilt.
+envelopes-vault = In den Tresor legen
+envelopes-vault-hint = „{ $name }“ wird gesiegelt und in den Tresor gelegt. Das lässt sich nicht rückgängig machen.
+envelopes-vaulted = Das Dokument ist im Tresor.
+envelopes-no-document = Dieser Entwurf hat noch kein Dokument.
+envelopes-notice-failed = Nachricht nicht zugestellt:
+envelopes-notice-accepted = Der nächste Mail- oder SMS-Server hat die letzte Nachricht angenommen
+envelopes-checks-later = Wird nach der Unterschrift geprüft
+envelopes-history-reminded = { $who } hat { $people } erinnert
+envelopes-history-extended = { $who } hat den Ablauf verschoben
+envelopes-history-paid = Die Zahlung ist eingegangen
 package-new = Ein neues Paket
 package-order = Nummerieren Sie die Vorlagen in ihrer Reihenfolge
 package-deleted = gelöscht

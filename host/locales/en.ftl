@@ -912,6 +912,68 @@ console-unpaid = Not paid yet
 envelopes-all = Choose all on this page
 envelopes-several = With the chosen ones
 envelopes-done = Done for { $count } documents
+envelopes-tabs = What envelopes wait for
+envelopes-needs-you = Needs you
+envelopes-waiting = Waiting for others
+envelopes-stuck = Stuck
+envelopes-tab-done = Done
+envelopes-short-lists = Short lists
+envelopes-document = Document
+envelopes-who = Acts next
+envelopes-since = Since
+envelopes-amount = Amount
+envelopes-sort = Order
+envelopes-newest = Newest first
+envelopes-oldest = Oldest first
+envelopes-newer = Newer envelopes
+envelopes-you = Your organization
+envelopes-service = This service
+envelopes-now = just now
+envelopes-minutes = { $count ->
+    [one] { $count } minute ago
+   *[other] { $count } minutes ago
+}
+envelopes-hours = { $count ->
+    [one] { $count } hour ago
+   *[other] { $count } hours ago
+}
+envelopes-days = { $count ->
+    [one] { $count } day ago
+   *[other] { $count } days ago
+}
+envelopes-unreached = { $name } cannot be reached
+envelopes-unidentified = { $name } did not pass the identity check
+envelopes-remind-people = { $count ->
+    [one] Remind { $count } person
+   *[other] Remind { $count } people
+}
+envelopes-void-documents = { $count ->
+    [one] Void { $count } document
+   *[other] Void { $count } documents
+}
+envelopes-remind-hint = Each person gets a message with a new link.
+envelopes-void-hint = The signers are told, and nobody can sign these documents any more.
+envelopes-left-out = Not possible for these
+envelopes-none = None of the chosen documents allows this. Choose others in the list.
+envelopes-progress = Progress
+envelopes-created = created
+envelopes-signed = { $signed } of { $total } signed
+envelopes-waits-for = Waiting for
+envelopes-expires = Expires
+envelopes-reminded = Last reminder
+envelopes-extend = Extend the expiry
+envelopes-until = New last day (UTC)
+envelopes-extended = The new expiry applies.
+envelopes-vault = Put into the vault
+envelopes-vault-hint = This seals “{ $name }” and puts it into the vault. It cannot be undone.
+envelopes-vaulted = The document is in the vault.
+envelopes-no-document = This draft has no document yet.
+envelopes-notice-failed = Message not delivered:
+envelopes-notice-accepted = The next mail or text server accepted the last message
+envelopes-checks-later = Checked after signing
+envelopes-history-reminded = { $who } reminded { $people }
+envelopes-history-extended = { $who } extended the expiry
+envelopes-history-paid = The payment arrived
 package-new = A new package
 package-order = Number the templates in their order
 package-deleted = deleted

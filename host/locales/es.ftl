@@ -905,6 +905,68 @@ console-unpaid = Aún sin pagar
 envelopes-all = Elegir todos en esta página
 envelopes-several = Con los elegidos
 envelopes-done = Hecho para { $count } documentos
+envelopes-tabs = Qué esperan los sobres
+envelopes-needs-you = Le esperan a usted
+envelopes-waiting = Esperan a otros
+envelopes-stuck = Detenidos
+envelopes-tab-done = Terminados
+envelopes-short-lists = Listas breves
+envelopes-document = Documento
+envelopes-who = Debe actuar
+envelopes-since = Desde
+envelopes-amount = Importe
+envelopes-sort = Orden
+envelopes-newest = Más nuevos primero
+envelopes-oldest = Más antiguos primero
+envelopes-newer = Sobres más nuevos
+envelopes-you = Su organización
+envelopes-service = Este servicio
+envelopes-now = ahora mismo
+envelopes-minutes = { $count ->
+    [one] hace { $count } minuto
+   *[other] hace { $count } minutos
+}
+envelopes-hours = { $count ->
+    [one] hace { $count } hora
+   *[other] hace { $count } horas
+}
+envelopes-days = { $count ->
+    [one] hace { $count } día
+   *[other] hace { $count } días
+}
+envelopes-unreached = No se puede contactar con { $name }
+envelopes-unidentified = { $name } no superó la verificación de identidad
+envelopes-remind-people = { $count ->
+    [one] Recordar a { $count } persona
+   *[other] Recordar a { $count } personas
+}
+envelopes-void-documents = { $count ->
+    [one] Anular { $count } documento
+   *[other] Anular { $count } documentos
+}
+envelopes-remind-hint = Cada persona recibe un mensaje con un enlace nuevo.
+envelopes-void-hint = Se avisa a los firmantes y nadie puede firmar ya estos documentos.
+envelopes-left-out = No es posible con estos
+envelopes-none = Ninguno de los documentos elegidos lo permite. Elija otros en la lista.
+envelopes-progress = Progreso
+envelopes-created = creado
+envelopes-signed = { $signed } de { $total } firmados
+envelopes-waits-for = Espera a
+envelopes-expires = Vence
+envelopes-reminded = Último recordatorio
+envelopes-extend = Ampliar el plazo
+envelopes-until = Nuevo último día (UTC)
+envelopes-extended = Se aplica el nuevo plazo.
+envelopes-vault = Guardar en la bóveda
+envelopes-vault-hint = Esto sella «{ $name }» y lo guarda en la bóveda. No se puede deshacer.
+envelopes-vaulted = El documento está en la bóveda.
+envelopes-no-document = Este borrador aún no tiene documento.
+envelopes-notice-failed = Mensaje no entregado:
+envelopes-notice-accepted = El siguiente servidor de correo o de mensajes aceptó el último mensaje
+envelopes-checks-later = Se comprueba después de la firma
+envelopes-history-reminded = { $who } envió un recordatorio a { $people }
+envelopes-history-extended = { $who } amplió el plazo
+envelopes-history-paid = Llegó el pago
 package-new = Un paquete nuevo
 package-order = Numere las plantillas en su orden
 package-deleted = eliminado

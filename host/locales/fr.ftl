@@ -905,6 +905,68 @@ console-unpaid = Pas encore payés
 envelopes-all = Tout choisir sur cette page
 envelopes-several = Avec ceux choisis
 envelopes-done = Fait pour { $count } documents
+envelopes-tabs = Ce que les enveloppes attendent
+envelopes-needs-you = À vous d’agir
+envelopes-waiting = En attente d’autres
+envelopes-stuck = Bloquées
+envelopes-tab-done = Terminées
+envelopes-short-lists = Listes courtes
+envelopes-document = Document
+envelopes-who = Doit agir
+envelopes-since = Depuis
+envelopes-amount = Montant
+envelopes-sort = Ordre
+envelopes-newest = Plus récentes d’abord
+envelopes-oldest = Plus anciennes d’abord
+envelopes-newer = Enveloppes plus récentes
+envelopes-you = Votre organisation
+envelopes-service = Ce service
+envelopes-now = à l’instant
+envelopes-minutes = { $count ->
+    [one] il y a { $count } minute
+   *[other] il y a { $count } minutes
+}
+envelopes-hours = { $count ->
+    [one] il y a { $count } heure
+   *[other] il y a { $count } heures
+}
+envelopes-days = { $count ->
+    [one] il y a { $count } jour
+   *[other] il y a { $count } jours
+}
+envelopes-unreached = { $name } est injoignable
+envelopes-unidentified = { $name } n’a pas réussi la vérification d’identité
+envelopes-remind-people = { $count ->
+    [one] Relancer { $count } personne
+   *[other] Relancer { $count } personnes
+}
+envelopes-void-documents = { $count ->
+    [one] Annuler { $count } document
+   *[other] Annuler { $count } documents
+}
+envelopes-remind-hint = Chaque personne reçoit un message avec un nouveau lien.
+envelopes-void-hint = Les signataires sont prévenus et plus personne ne peut signer ces documents.
+envelopes-left-out = Impossible pour ceux-ci
+envelopes-none = Aucun des documents choisis ne le permet. Choisissez-en d’autres dans la liste.
+envelopes-progress = Progression
+envelopes-created = créé
+envelopes-signed = { $signed } sur { $total } signés
+envelopes-waits-for = En attente de
+envelopes-expires = Expire
+envelopes-reminded = Dernier rappel
+envelopes-extend = Prolonger le délai
+envelopes-until = Nouveau dernier jour (UTC)
+envelopes-extended = Le nouveau délai s’applique.
+envelopes-vault = Mettre au coffre
+envelopes-vault-hint = Cela scelle « { $name } » et le met au coffre. C’est irréversible.
+envelopes-vaulted = Le document est au coffre.
+envelopes-no-document = Ce brouillon n’a pas encore de document.
+envelopes-notice-failed = Message non remis :
+envelopes-notice-accepted = Le serveur suivant a accepté le dernier message
+envelopes-checks-later = Contrôlé après la signature
+envelopes-history-reminded = { $who } a relancé { $people }
+envelopes-history-extended = { $who } a prolongé le délai
+envelopes-history-paid = Le paiement est arrivé
 package-new = Un nouvel ensemble
 package-order = Numérotez les modèles dans leur ordre
 package-deleted = supprimé

@@ -905,6 +905,68 @@ console-unpaid = Ainda por pagar
 envelopes-all = Escolher todos nesta página
 envelopes-several = Com os escolhidos
 envelopes-done = Feito para { $count } documentos
+envelopes-tabs = O que os envelopes esperam
+envelopes-needs-you = Precisam de si
+envelopes-waiting = À espera de outros
+envelopes-stuck = Parados
+envelopes-tab-done = Terminados
+envelopes-short-lists = Listas curtas
+envelopes-document = Documento
+envelopes-who = Deve agir
+envelopes-since = Desde
+envelopes-amount = Montante
+envelopes-sort = Ordem
+envelopes-newest = Mais novos primeiro
+envelopes-oldest = Mais antigos primeiro
+envelopes-newer = Envelopes mais novos
+envelopes-you = A sua organização
+envelopes-service = Este serviço
+envelopes-now = agora mesmo
+envelopes-minutes = { $count ->
+    [one] há { $count } minuto
+   *[other] há { $count } minutos
+}
+envelopes-hours = { $count ->
+    [one] há { $count } hora
+   *[other] há { $count } horas
+}
+envelopes-days = { $count ->
+    [one] há { $count } dia
+   *[other] há { $count } dias
+}
+envelopes-unreached = Não é possível contactar { $name }
+envelopes-unidentified = { $name } não passou na verificação de identidade
+envelopes-remind-people = { $count ->
+    [one] Lembrar { $count } pessoa
+   *[other] Lembrar { $count } pessoas
+}
+envelopes-void-documents = { $count ->
+    [one] Anular { $count } documento
+   *[other] Anular { $count } documentos
+}
+envelopes-remind-hint = Cada pessoa recebe uma mensagem com um link novo.
+envelopes-void-hint = Os signatários são avisados e já ninguém pode assinar estes documentos.
+envelopes-left-out = Não é possível com estes
+envelopes-none = Nenhum dos documentos escolhidos o permite. Escolha outros na lista.
+envelopes-progress = Progresso
+envelopes-created = criado
+envelopes-signed = { $signed } de { $total } assinados
+envelopes-waits-for = À espera de
+envelopes-expires = Expira
+envelopes-reminded = Último lembrete
+envelopes-extend = Prolongar o prazo
+envelopes-until = Novo último dia (UTC)
+envelopes-extended = O novo prazo está em vigor.
+envelopes-vault = Pôr no cofre
+envelopes-vault-hint = Isto sela «{ $name }» e põe-no no cofre. Não pode ser desfeito.
+envelopes-vaulted = O documento está no cofre.
+envelopes-no-document = Este rascunho ainda não tem documento.
+envelopes-notice-failed = Mensagem não entregue:
+envelopes-notice-accepted = O servidor seguinte aceitou a última mensagem
+envelopes-checks-later = Verificado depois da assinatura
+envelopes-history-reminded = { $who } lembrou { $people }
+envelopes-history-extended = { $who } prolongou o prazo
+envelopes-history-paid = O pagamento chegou
 package-new = Um pacote novo
 package-order = Numere os modelos pela ordem
 package-deleted = eliminado

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use holdfast::domain::clock::{Clock, Timestamp};
-use holdfast::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
+use holdfast::domain::envelope::{
+    Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, Signer, SignerNotice,
+};
 use holdfast::domain::id::{BatchId, EnvelopeId, KeyId, OrgId};
 use holdfast::domain::job::{
     ArchiveSubmission, JobPayload as _, JobQueue, MailAddressee, MailCompletion, SendBatch,
@@ -14,9 +16,10 @@ use holdfast::domain::token::ApiKey;
 use holdfast::store::envelopes::KeyedEnvelope;
 use holdfast::store::idempotency::RequestKey;
 use holdfast::store::jobs::LeaseRenewal;
+use holdfast::store::search::{self, EnvelopeSearch, EnvelopeTab};
 use holdfast::store::{
-    ACQUIRE_TIMEOUT, STRANGERS, Store, StoreError, api_keys, counts, customers, envelopes,
-    idempotency, jobs, ledger, organizations, page_facts, provider_poll, rate_windows,
+    ACQUIRE_TIMEOUT, STRANGERS, Store, StoreError, api_keys, counts, customers, envelopes, glances,
+    idempotency, jobs, ledger, organizations, page_facts, provider_poll, rate_windows, signers,
 };
 use serde_json::json;
 use sqlx::Row as _;
@@ -64,6 +67,7 @@ on_both_databases!(
     envelopes_expire_in_order,
     open_envelopes_are_polled_in_turn,
     the_number_of_envelopes_follows_every_change,
+    each_envelope_is_in_one_tab,
     writers_fail_and_give_up_alone,
     kept_pages_are_those_of_one_component_and_are_forgotten,
     strangers_and_known_callers_read_with_different_connections,
@@ -575,6 +579,141 @@ async fn envelopes_expire_in_order(store: Store) {
 
     assert_eq!(names, ["due after 1", "due after 2", "due after 3"]);
     tx.commit().await.unwrap();
+}
+
+/// The tabs of the console divide the envelopes, and their numbers are those of the searches.
+async fn each_envelope_is_in_one_tab(store: Store) {
+    let org = organization();
+    let now = Clock::default().now();
+    let mut tx = store.begin().await.unwrap();
+    organizations::insert(&mut tx, &org).await.unwrap();
+    let customer = customers::upsert_by_email(&mut tx, &org.id, "jo@example.com", "Jo", now)
+        .await
+        .unwrap()
+        .id;
+
+    // Each status, and once more for those that an unreached signer or a missing payment holds up.
+    let plain = EnvelopeStatus::ALL.iter().map(|status| (*status, false));
+    let held_up = [
+        EnvelopeStatus::Sent,
+        EnvelopeStatus::Viewed,
+        EnvelopeStatus::Completed,
+        EnvelopeStatus::Vaulted,
+    ];
+    for (status, is_held_up) in plain.chain(held_up.map(|status| (status, true))) {
+        let mut envelope = Envelope::new(
+            org.id.clone(),
+            customer.clone(),
+            format!("{status} {is_held_up}"),
+            EnvelopeKind::Esign,
+            "jo@example.com".into(),
+            now,
+        );
+        envelope.status = status;
+        envelope.payment = is_held_up.then_some(PaymentStatus::RequiresPayment);
+        envelopes::insert(&mut tx, &envelope).await.unwrap();
+
+        let (name, email) = ("Ann".into(), "ann@example.com".into());
+        let signer = Signer::new(0, name, email, "Buyer".into());
+        signers::insert(&mut tx, &envelope, &signer).await.unwrap();
+        let notice = SignerNotice {
+            at: now,
+            failure: is_held_up.then(|| "550 no such user".into()),
+        };
+        signers::set_notice(&mut tx, &envelope, &signer, &notice)
+            .await
+            .unwrap();
+    }
+
+    tx.commit().await.unwrap();
+    let mut connection = store.read().await.unwrap();
+    let counts = search::tab_counts(&mut connection, &org.id).await.unwrap();
+    assert!(!counts.is_capped, "{counts:?}");
+    let mut all = Vec::new();
+    for (tab, expected) in [
+        (
+            EnvelopeTab::NeedsYou,
+            &["completed false", "pending false", "uploaded false"][..],
+        ),
+        (
+            EnvelopeTab::Waiting,
+            &["preparing false", "sent false", "viewed false"],
+        ),
+        (
+            EnvelopeTab::Stuck,
+            &[
+                "completed true",
+                "declined false",
+                "expired false",
+                "sent true",
+                "viewed true",
+            ],
+        ),
+        (
+            EnvelopeTab::Done,
+            &[
+                "vaulted false",
+                "vaulted true",
+                "vaulted_out false",
+                "voided false",
+            ],
+        ),
+    ] {
+        let of_tab = EnvelopeSearch {
+            tab: Some(tab),
+            ..EnvelopeSearch::default()
+        };
+        let dialect = store.dialect();
+        let found = search::envelopes(&mut connection, dialect, &org.id, &of_tab, 100)
+            .await
+            .unwrap();
+        let mut names: Vec<String> = found.iter().map(|one| one.name.clone()).collect();
+        names.sort();
+        assert_eq!(names, expected, "{tab:?}");
+
+        let counted = search::count(&mut connection, dialect, &org.id, &of_tab)
+            .await
+            .unwrap();
+        let of_names = i64::try_from(names.len()).unwrap();
+        assert_eq!((counts.of(tab), counted), (of_names, of_names), "{tab:?}");
+        all.extend(found.into_iter().map(|one| one.id));
+    }
+
+    // Backwards, behind the oldest one.
+    all.sort();
+    let oldest = EnvelopeSearch {
+        oldest_first: true,
+        after: all.first().cloned(),
+        ..EnvelopeSearch::default()
+    };
+    let dialect = store.dialect();
+    let found = search::envelopes(&mut connection, dialect, &org.id, &oldest, 3)
+        .await
+        .unwrap();
+    let found: Vec<EnvelopeId> = found.into_iter().map(|one| one.id).collect();
+    assert_eq!(found, all[1..4]);
+
+    let nothing = EnvelopeSearch {
+        tab: Some(EnvelopeTab::Done),
+        statuses: vec![EnvelopeStatus::Sent],
+        ..EnvelopeSearch::default()
+    };
+    let found = search::envelopes(&mut connection, dialect, &org.id, &nothing, 3)
+        .await
+        .unwrap();
+    assert!(found.is_empty());
+
+    let ids: Vec<&EnvelopeId> = all.iter().collect();
+    let glances = glances::of_envelopes(&mut connection, &org.id, &ids)
+        .await
+        .unwrap();
+    assert_eq!(glances.len(), all.len());
+    assert!(glances.values().all(|glance| glance.signers.len() == 1));
+    let other = organization();
+    let foreign = glances::of_envelopes(&mut connection, &other.id, &ids)
+        .await
+        .unwrap();
+    assert!(foreign.is_empty());
 }
 
 /// Lists show these numbers; the check corrects them after a node of an earlier version wrote.

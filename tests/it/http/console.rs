@@ -704,7 +704,7 @@ async fn the_console_works_on_a_phone() {
 
     browser.click("form.search button").await;
     browser.read("Loan of Jordan").await;
-    browser.click("main .rows a").await;
+    browser.click("main .listed a").await;
     browser.read("Has not signed").await;
     browser.picture("console-envelope-phone").await;
     browser.is_accessible("an envelope").await;

@@ -35,6 +35,11 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("POST", "/envelopes/{id}/signers/{position}", Some(Send)),
         ("POST", "/envelopes/{id}/remind", Some(Send)),
         ("POST", "/envelopes/{id}/void", Some(Send)),
+        ("POST", "/envelopes/{id}/edit", Some(Send)),
+        ("POST", "/envelopes/{id}/send", Some(Send)),
+        ("POST", "/envelopes/{id}/extend", Some(Send)),
+        ("POST", "/envelopes/{id}/vault", Some(Send)),
+        ("GET", "/envelopes/{id}/pages/{page}", Some(ReadEnvelopes)),
         ("POST", "/envelopes/{id}/verify", Some(ReadEvidence)),
         ("GET", "/live", Some(ReadEnvelopes)),
         ("GET", "/live/templates", Some(ReadEnvelopes)),
@@ -441,6 +446,10 @@ async fn another_organizations_ids_are_unknown_everywhere() {
     for (act, form) in [
         ("/envelopes/{id}/remind", ""),
         ("/envelopes/{id}/void", "reason=Ours"),
+        ("/envelopes/{id}/edit", ""),
+        ("/envelopes/{id}/send", ""),
+        ("/envelopes/{id}/extend", "until=2027-01-31"),
+        ("/envelopes/{id}/vault", ""),
         ("/envelopes/{id}/verify", ""),
         ("/envelopes/{id}/links", ""),
         (
@@ -479,7 +488,10 @@ async fn another_organizations_ids_are_unknown_everywhere() {
         assert_eq!(answer.status, 404, "{path}: {}", answer.text());
     }
 
-    let several = format!("act=void&reason=Ours&id-{}=yes", known.envelope);
+    let several = format!(
+        "act=void&confirmed=yes&reason=Ours&id-{}=yes",
+        known.envelope
+    );
     let answer = kim.post(&app, "/console/envelopes/act", &several).await;
     assert!(
         answer.text().contains("Envelope not found"),

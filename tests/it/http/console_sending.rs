@@ -393,7 +393,8 @@ async fn wrong_rows_are_corrected_or_left_out() {
     }
 }
 
-/// Several envelopes are reminded and voided at once; one that cannot be is named with the reason.
+/// Several envelopes are reminded and voided at once, after a page that names them; one that cannot be is named with the
+/// reason.
 #[tokio::test(flavor = "multi_thread")]
 async fn several_envelopes_are_reminded_and_voided_at_once() {
     let app = TestApp::start().await;
@@ -408,12 +409,31 @@ async fn several_envelopes_are_reminded_and_voided_at_once() {
     let ada = Session::of(&app, "ada@oak.example", "sender").await;
     let chosen = |act: &str| {
         let names: Vec<String> = ids.iter().map(|id| format!("id-{id}")).collect();
-        let mut fields = vec![("act", act), ("reason", "Sold to someone else")];
+        let mut fields = vec![
+            ("act", act),
+            ("confirmed", "yes"),
+            ("reason", "Sold to someone else"),
+        ];
         fields.extend(names.iter().map(|name| (name.as_str(), "yes")));
         encoded(&fields)
     };
 
     let path = "/console/envelopes/act";
+    let boxes: Vec<String> = ids.iter().map(|id| format!("id-{id}=yes")).collect();
+    let ask = async |act: &str| {
+        let form = format!("act={act}&{}", boxes.join("&"));
+        ada.post(&app, path, &form).await.text()
+    };
+    let asked = ask("remind").await;
+    assert!(
+        asked.contains("Remind 3 people") && asked.contains("Jordan Lee"),
+        "{asked}"
+    );
+    let asked = ask("void").await;
+    assert!(asked.contains("Void 3 documents"), "{asked}");
+    let untouched = app.get(&format!("/partner/envelopes/{}", ids[0])).await;
+    assert_eq!(untouched.data(200)["status"], "sent");
+
     let reminded = ada.post(&app, path, &chosen("remind")).await.text();
     assert!(reminded.contains("Done for 3 documents"), "{reminded}");
 
@@ -434,7 +454,14 @@ async fn several_envelopes_are_reminded_and_voided_at_once() {
         "{again}"
     );
 
-    let without = encoded(&[("act", "void"), (&format!("id-{}", ids[0]), "yes")]);
+    let nothing = ask("void").await;
+    assert!(
+        nothing.contains("None of the chosen documents allows this."),
+        "{nothing}"
+    );
+
+    let id = format!("id-{}", ids[0]);
+    let without = encoded(&[("act", "void"), ("confirmed", "yes"), (&id, "yes")]);
     assert_eq!(ada.post(&app, path, &without).await.status, 400);
 }
 

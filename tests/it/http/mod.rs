@@ -5,6 +5,7 @@ pub mod console;
 mod console_cells;
 mod console_journeys;
 mod console_records;
+mod console_lists;
 mod console_sending;
 mod console_words;
 mod docs_site;

@@ -10,10 +10,14 @@ pub fn invited_now<'a>(
     envelope: &Envelope,
     signers: &'a [Signer],
 ) -> impl Iterator<Item = &'a Signer> + Clone {
+    in_turn(envelope.sending.preserve_signing_order, signers)
+}
+
+/// Like [`invited_now`], by whether the signers of the envelope sign in order.
+pub fn in_turn(ordered: bool, signers: &[Signer]) -> impl Iterator<Item = &Signer> + Clone {
     let open = signers
         .iter()
         .filter(|signer| signer.status != SignerStatus::Completed);
-    let ordered = envelope.sending.preserve_signing_order;
     let turn = open.clone().map(|signer| signer.turn).min();
     open.filter(move |signer| !ordered || Some(signer.turn) == turn)
 }

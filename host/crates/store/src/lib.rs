@@ -75,6 +75,7 @@ pub mod envelopes;
 pub mod event_feed;
 pub mod events;
 pub mod fingerprints;
+pub mod glances;
 pub mod idempotency;
 pub mod installation;
 pub mod instance_log;

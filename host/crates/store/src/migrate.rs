@@ -92,6 +92,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     80 "0080_template_repairs",
     81 "0081_signer_notices",
     82 "0082_submission_dates",
+    83 "0083_troubled_envelopes",
 ];
 
 /// Version of the row that serves as the lock.

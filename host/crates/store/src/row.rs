@@ -19,6 +19,12 @@ pub struct OwnedEnvelope {
     pub envelope: EnvelopeId,
 }
 
+/// Returns parameters for a list of values, from the number of the first one: `$2, $3, $4`.
+pub(super) fn numbered(first: usize, values: usize) -> String {
+    let each: Vec<String> = (first..first + values).map(|at| format!("${at}")).collect();
+    each.join(", ")
+}
+
 /// Value that a row of a table holds.
 pub(super) trait TableRow: Sized {
     const TABLE: &'static str;

@@ -4,9 +4,9 @@ use crate::SqlConnection;
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::StoreError;
 use super::dialect::SqlDialect;
 use super::row::{json_text, query_rows, table_row};
+use super::{StoreError, counts};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
     EnvelopeKind, EnvelopeStatus, OWN_METADATA, PaymentStatus, SecuredParty,
@@ -44,10 +44,217 @@ pub struct EnvelopeSearch {
     /// Address of a signer, in any case.
     pub signer_email: Option<String>,
     pub batch: Option<BatchId>,
-    /// Only older envelopes than this.
+    /// Only envelopes that wait for this. With `statuses`, both conditions hold.
+    pub tab: Option<EnvelopeTab>,
+    /// The oldest envelopes first instead of the newest.
+    pub oldest_first: bool,
+    /// Only envelopes behind this one in the order.
     pub after: Option<EnvelopeId>,
     /// Number of envelopes to skip.
     pub skip: i64,
+}
+
+/// What envelopes wait for. Each envelope is in one tab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EnvelopeTab {
+    /// An act of the organization's own people: drafts, and signed ones on the way to the vault.
+    NeedsYou,
+    /// Others: signers, or a batch that prepares them.
+    Waiting,
+    /// An act that unblocks them: a signer cannot be reached or identified, the vault-in stopped, a payment is missing
+    /// after the signatures, the envelope expired, or a signer declined.
+    Stuck,
+    /// Nothing.
+    Done,
+}
+
+impl EnvelopeTab {
+    pub const ALL: [Self; 4] = [Self::NeedsYou, Self::Waiting, Self::Stuck, Self::Done];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NeedsYou => "needs-you",
+            Self::Waiting => "waiting",
+            Self::Stuck => "stuck",
+            Self::Done => "done",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tab| tab.as_str() == text)
+    }
+
+    /// Returns how an envelope with a status gets into the tab; none if it never does.
+    fn takes(self, status: EnvelopeStatus) -> Option<TroubleCondition> {
+        use EnvelopeStatus::{
+            Completed, Declined, Expired, Pending, Preparing, Sent, Uploaded, Vaulted, VaultedOut,
+            Viewed, Voided,
+        };
+
+        match (self, status) {
+            (Self::NeedsYou, Completed) | (Self::Waiting, Sent | Viewed) => {
+                Some(TroubleCondition::Without)
+            }
+            (Self::Stuck, Sent | Viewed | Completed) => Some(TroubleCondition::With),
+            (Self::NeedsYou, Pending | Uploaded)
+            | (Self::Waiting, Preparing)
+            | (Self::Stuck, Expired | Declined)
+            | (Self::Done, Vaulted | VaultedOut | Voided) => Some(TroubleCondition::Any),
+            _ => None,
+        }
+    }
+}
+
+/// Whether envelopes of a status and a tab have a trouble.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TroubleCondition {
+    With,
+    Without,
+    Any,
+}
+
+/// Number of envelopes up to which those with a trouble are counted.
+pub const MOST_TROUBLES: i64 = 1_000;
+
+/// Numbers of envelopes by tab.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TabCounts {
+    pub needs_you: i64,
+    pub waiting: i64,
+    pub stuck: i64,
+    pub done: i64,
+    /// Whether there are more troubles than are counted: only the numbers of `done` and of all are exact then.
+    pub is_capped: bool,
+}
+
+/// Returns the condition for open envelopes with a signer who cannot be reached or did not prove their identity, and
+/// has not signed. `org` is the parameter of the organization.
+fn trouble_of_signing(org: &str) -> String {
+    // The conditions of the indexes `signer_unreached` and `kba_session_unpassed`, word for word.
+    format!(
+        "envelope_id in (
+             select unreached.envelope_id from signer unreached
+             where unreached.bucket = $1 and unreached.org_id = {org}
+                 and unreached.notice_failure is not null and unreached.completed_at is null
+             union all
+             select unpassed.envelope_id from kba_session unpassed
+             where unpassed.bucket = $1 and unpassed.org_id = {org}
+                 and unpassed.status in ('failed', 'unavailable')
+                 and exists (select 1 from signer asked where asked.bucket = unpassed.bucket
+                     and asked.envelope_id = unpassed.envelope_id
+                     and asked.position = unpassed.position and asked.completed_at is null
+                     and lower(asked.email) = lower(unpassed.email))
+                 and not exists (select 1 from kba_session passed where passed.bucket = unpassed.bucket
+                     and passed.envelope_id = unpassed.envelope_id
+                     and passed.position = unpassed.position and passed.status = 'passed'))"
+    )
+}
+
+/// Like [`trouble_of_signing`], for a signed envelope that is not vaulted.
+fn trouble_of_vaulting(org: &str) -> String {
+    // The conditions of the indexes `vault_intent_stopped` and `envelope_unpaid`, word for word.
+    format!(
+        "envelope_id in (
+             select stopped.envelope_id from vault_intent stopped
+             where stopped.bucket = $1 and stopped.failed_step is not null
+             union all
+             select unpaid.envelope_id from envelope unpaid
+             where unpaid.bucket = $1 and unpaid.org_id = {org} and unpaid.status = 'completed'
+                 and unpaid.payment_status = 'requires_payment')"
+    )
+}
+
+/// Returns the condition of a status in a search; none if no envelope with it can fit.
+fn condition_of(search: &EnvelopeSearch, status: EnvelopeStatus) -> Option<String> {
+    if !search.statuses.is_empty() && !search.statuses.contains(&status) {
+        return None;
+    }
+
+    // The organization is the first value of `conditions`.
+    let trouble = || match status {
+        EnvelopeStatus::Completed => trouble_of_vaulting("$3"),
+        _ => trouble_of_signing("$3"),
+    };
+    let is = format!("status = '{status}'");
+    match search.tab {
+        None => Some(is),
+        Some(tab) => Some(match tab.takes(status)? {
+            TroubleCondition::Any => is,
+            TroubleCondition::With => format!("{is} and {}", trouble()),
+            TroubleCondition::Without => format!("{is} and not ({})", trouble()),
+        }),
+    }
+}
+
+/// Returns the numbers of an organization's envelopes by tab. The numbers of the statuses are kept; only envelopes with
+/// a trouble are counted, and not more than [`MOST_TROUBLES`] of each kind.
+pub async fn tab_counts(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+) -> Result<TabCounts, StoreError> {
+    let kept = counts::by_status(connection, org).await?;
+    let mut troubles = [0, 0];
+    for (counted, (statuses, trouble)) in troubles.iter_mut().zip([
+        ("'sent', 'viewed'", trouble_of_signing("$2")),
+        ("'completed'", trouble_of_vaulting("$2")),
+    ]) {
+        let text = format!(
+            "select count(*) as total from (
+                 select envelope_id from envelope where bucket = $1 and org_id = $2
+                     and status in ({statuses}) and {trouble} limit $3
+             ) troubled"
+        );
+        let row = sqlx::query(AssertSqlSafe(text))
+            .bind(org.bucket())
+            .bind(org.as_str())
+            .bind(MOST_TROUBLES + 1)
+            .fetch_one(&mut *connection)
+            .await?;
+        *counted = row.try_get("total")?;
+    }
+
+    let mut counts = TabCounts {
+        is_capped: troubles.iter().any(|counted| *counted > MOST_TROUBLES),
+        ..TabCounts::default()
+    };
+    for (status, number) in kept {
+        let status = EnvelopeStatus::parse(&status);
+        let is_taken = |tab: &EnvelopeTab| {
+            // Without a trouble first: those with one are moved below.
+            let takes = status.and_then(|status| tab.takes(status));
+            takes.is_some_and(|takes| takes != TroubleCondition::With)
+        };
+        if let Some(tab) = EnvelopeTab::ALL.into_iter().find(is_taken) {
+            *counts.of_mut(tab) += number;
+        }
+    }
+
+    let [signing, vaulting] = troubles;
+    counts.waiting = (counts.waiting - signing).max(0);
+    counts.needs_you = (counts.needs_you - vaulting).max(0);
+    counts.stuck += signing + vaulting;
+    Ok(counts)
+}
+
+impl TabCounts {
+    /// Returns the number of a tab.
+    pub fn of(mut self, tab: EnvelopeTab) -> i64 {
+        *self.of_mut(tab)
+    }
+
+    /// Returns the number of all envelopes.
+    pub fn all(self) -> i64 {
+        self.needs_you + self.waiting + self.stuck + self.done
+    }
+
+    fn of_mut(&mut self, tab: EnvelopeTab) -> &mut i64 {
+        match tab {
+            EnvelopeTab::NeedsYou => &mut self.needs_you,
+            EnvelopeTab::Waiting => &mut self.waiting,
+            EnvelopeTab::Stuck => &mut self.stuck,
+            EnvelopeTab::Done => &mut self.done,
+        }
+    }
 }
 
 /// Envelope of a list or a search.
@@ -65,7 +272,7 @@ pub struct FoundEnvelope {
     pub secured_party: Option<SecuredParty>,
 }
 
-/// Returns the newest envelopes that fit.
+/// Returns the envelopes that fit, the newest first unless the search asks for the oldest.
 pub async fn envelopes(
     connection: &mut SqlConnection,
     dialect: SqlDialect,
@@ -75,10 +282,17 @@ pub async fn envelopes(
 ) -> Result<Vec<FoundEnvelope>, StoreError> {
     let mut conditions = conditions(dialect, org, search);
     if let Some(after) = &search.after {
-        conditions.text("envelope_id < {}", after.as_str());
+        let behind = if search.oldest_first {
+            "envelope_id > {}"
+        } else {
+            "envelope_id < {}"
+        };
+        conditions.text(behind, after.as_str());
     }
 
-    let text = statement(&conditions.all, &search.statuses, search.skip);
+    let Some(text) = statement(&conditions.all, search) else {
+        return Ok(Vec::new());
+    };
     // Each part reads the skipped rows as well: all of them may be of one status.
     let mut query = query_rows(AssertSqlSafe(text))
         .bind(org.bucket())
@@ -98,15 +312,16 @@ pub async fn count(
     search: &EnvelopeSearch,
 ) -> Result<i64, StoreError> {
     let mut conditions = conditions(dialect, org, search);
-    if !search.statuses.is_empty() {
-        let named: Vec<String> = search
-            .statuses
-            .iter()
-            .map(|one| format!("'{one}'"))
+    if !search.statuses.is_empty() || search.tab.is_some() {
+        let each = EnvelopeStatus::ALL.iter();
+        let each: Vec<String> = each
+            .filter_map(|status| condition_of(search, *status))
+            .map(|condition| format!("({condition})"))
             .collect();
-        conditions
-            .all
-            .push(format!("status in ({})", named.join(", ")));
+        if each.is_empty() {
+            return Ok(0);
+        }
+        conditions.all.push(format!("({})", each.join(" or ")));
     }
 
     // The second parameter of all these statements is a limit.
@@ -232,30 +447,33 @@ fn conditions(dialect: SqlDialect, org: &OrgId, search: &EnvelopeSearch) -> Cond
     conditions
 }
 
-/// Writes the statement. Its second parameter is the number of envelopes with those to skip. Several statuses are searched one by one: each reads the newest of its own from an index, however
+/// Writes the statement; none if no envelope can fit. Its second parameter is the number of envelopes with those to skip. Several statuses are searched one by one: each reads the first of its own from an index, however
 /// many envelopes have another status.
-fn statement(conditions: &[String], statuses: &[EnvelopeStatus], skip: i64) -> String {
+fn statement(conditions: &[String], search: &EnvelopeSearch) -> Option<String> {
     let conditions = conditions.join(" and ");
+    let order = if search.oldest_first { "asc" } else { "desc" };
     let part = |name: &str, more: &str| {
         format!(
             "select * from (
-                 select {{columns}} from envelope where bucket = $1 and {conditions}{more} order by envelope_id desc limit $2
+                 select {{columns}} from envelope where bucket = $1 and {conditions}{more} order by envelope_id {order} limit $2
              ) {name}"
         )
     };
 
-    // Each status once, even if the caller names it twice; words of an enumeration, not of the caller.
-    let each = EnvelopeStatus::ALL
-        .iter()
-        .filter(|one| statuses.contains(one));
-    let named = each.map(|one| part(&format!("of_{one}"), &format!(" and status = '{one}'")));
-    let mut parts: Vec<String> = named.collect();
-    if parts.is_empty() {
-        parts.push(part("of_all", ""));
-    }
+    let parts = if search.statuses.is_empty() && search.tab.is_none() {
+        vec![part("of_all", "")]
+    } else {
+        // Each status once, even if the caller names it twice; words of an enumeration, not of the caller.
+        let each = EnvelopeStatus::ALL.iter().filter_map(|one| {
+            let condition = condition_of(search, *one)?;
+            Some(part(&format!("of_{one}"), &format!(" and {condition}")))
+        });
+        each.collect::<Vec<_>>()
+    };
 
-    let parts = parts.join(" union all ");
-    format!("{parts} order by envelope_id desc limit $2 - {skip} offset {skip}")
+    let (parts, skip) = (parts.join(" union all "), search.skip);
+    let all = format!("{parts} order by envelope_id {order} limit $2 - {skip} offset {skip}");
+    (!parts.is_empty()).then_some(all)
 }
 
 /// Conditions of a statement with bucket and limit as its first two parameters.

@@ -1,9 +1,10 @@
 //! Signers, custodians and signing links.
 
 use crate::SqlConnection;
+use sqlx::AssertSqlSafe;
 
 use super::StoreError;
-use super::row::{query_rows, table_row};
+use super::row::{RowColumns, TableRow as _, numbered, query_rows, table_row};
 use super::statement::RunStatement as _;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
@@ -127,6 +128,39 @@ pub async fn list(
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await
+}
+
+/// Returns the signers of several envelopes, each in signing order. The caller has read the envelopes as those of the
+/// organization.
+pub async fn of_envelopes(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    envelopes: &[&EnvelopeId],
+) -> Result<Vec<(EnvelopeId, Signer)>, StoreError> {
+    // `in ()` is not valid SQL.
+    if envelopes.is_empty() {
+        return Ok(Vec::new());
+    }
+
+    // Without the organization: an index of its signers would be read as a whole.
+    let text = format!(
+        "select {{columns}} from signer where bucket = $1 and envelope_id in ({}) and kind not in ('cc', 'viewer')
+         order by envelope_id, position",
+        numbered(2, envelopes.len())
+    );
+    let mut query = query_rows::<Signer>(AssertSqlSafe(text)).bind(org.bucket());
+    for envelope in envelopes {
+        query = query.bind(envelope.as_str());
+    }
+
+    let rows = query.fetch_rows(connection).await?;
+    rows.iter()
+        .map(|row| {
+            let columns = RowColumns::of(row, "signer", "envelope_id");
+            let envelope = columns.parsed("envelope_id", EnvelopeId::parse)?;
+            Ok((envelope, Signer::of_row(row)?))
+        })
+        .collect()
 }
 
 /// Writes the mutable columns of a signer.

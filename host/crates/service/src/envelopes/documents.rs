@@ -7,12 +7,13 @@ use crate::App;
 use crate::envelopes::parties::room_submission;
 use holdfast_adapters::files::FilesError;
 use holdfast_base::fair_queue::WorkOwner;
-use holdfast_domain::envelope::{Envelope, EnvelopeKind, StoredFile};
+use holdfast_domain::envelope::{AuthoritativeCopy, Envelope, EnvelopeKind, FileType, StoredFile};
 use holdfast_domain::locale::Message;
 use holdfast_domain::template::Template;
 use holdfast_platform::documents::{DocumentUpload, admit};
 use holdfast_platform::room::attachments::{AttachedFile, FILE_MIB, ReceivedFile, SignersFile};
 use holdfast_platform::room::form::FormError;
+use holdfast_platform::room::shown::ShownDocument;
 use holdfast_platform::{Core, ServiceError};
 use holdfast_store::{room, templates};
 
@@ -30,6 +31,26 @@ pub async fn unsigned(core: &Core, envelope: &Envelope) -> Result<Bytes, Service
     let file = file(core, envelope).await?;
     let file = file.ok_or_else(|| ServiceError::Conflict("Envelope has no document".into()))?;
     Ok(core.files.get(&file).await?)
+}
+
+/// Returns the document of an envelope before vault-in, as a page shows it: with the entries of those who have signed.
+/// None if there is no document to draw, or the signing provider keeps it.
+pub async fn shown(app: &App, envelope: &Envelope) -> Result<Option<ShownDocument>, ServiceError> {
+    // From then on, copies are read through links that the ledger names.
+    if envelope.record.authoritative != AuthoritativeCopy::Nowhere {
+        return Ok(None);
+    }
+    if let Some(submission) = room_submission(envelope) {
+        return Ok(Some(app.room().shown(&envelope.org, submission).await?));
+    }
+
+    let file = match file(app, envelope).await {
+        Err(ServiceError::Conflict(_)) => None,
+        read => read?,
+    };
+    // An upload can be a photograph, which has no pages.
+    let is_pdf = |file: &StoredFile| file.content_type == FileType::Pdf.as_str();
+    Ok(file.filter(is_pdf).map(ShownDocument::from))
 }
 
 async fn file(core: &Core, envelope: &Envelope) -> Result<Option<StoredFile>, ServiceError> {

@@ -13,6 +13,7 @@ pub mod parties;
 pub mod people_notes;
 pub mod reminders;
 pub mod sending;
+pub mod standing;
 pub mod uploads;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,8 @@
-//! The page of one envelope: people, history, checks, evidence and actions.
+//! The page of one envelope: where it is, then its people, pages, history, checks, evidence and acts.
 
+use axum::body::Body;
 use axum::extract::{Path, Query, State};
+use axum::http::header;
 use axum::response::{IntoResponse, Redirect, Response};
 use bytes::Bytes;
 use maud::{Markup, html};
@@ -11,29 +13,41 @@ use super::PATH;
 use super::envelopes::unrecorded;
 use super::live::LiveList;
 use super::navigation::{Place, failed, status};
+use super::sign_on::to_builder;
 use super::signed_in::{ConsoleForm, Visitor};
+use super::standing::{dot, trouble_in_words, who};
 use crate::error::HttpError;
 use crate::middleware::extract::valid;
 use crate::reply::{FileReply, Pdf, PdfOrJson, Zip};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus, PaymentStatus, Signer, same_address};
+use holdfast_domain::event::EventType;
 use holdfast_domain::identity::KbaStatus;
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_domain::organization::Permission;
 use holdfast_platform::ServiceError;
 use holdfast_platform::components::shadow;
 use holdfast_platform::kba::{self, KbaResult};
+use holdfast_service::builder::{StartSession, start};
 use holdfast_service::envelopes::compliance::{self, ComplianceView};
-use holdfast_service::envelopes::people_notes;
+use holdfast_service::envelopes::sending::{self, SendEnvelope};
+use holdfast_service::envelopes::standing::{self, EnvelopeStanding};
+use holdfast_service::envelopes::{documents, people_notes};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::embed::{self, RequestToken};
+use holdfast_service::signing::expiry::{self, ExtendExpiry};
 use holdfast_service::signing::reminders::{self, RemindRequest};
+use holdfast_service::templates::pages::{self, WIDTHS};
 use holdfast_service::vault::history::in_words;
+use holdfast_service::vault::vault_in::VaultInEndpoint;
 use holdfast_service::vault::{
     completion, custody, custody_record, downloads, evidence_copy, vault_in,
 };
 use holdfast_service::{App, envelopes};
+
+/// Most pages that are shown as pictures.
+const PICTURES: usize = 20;
 
 /// Something that happened, with where it came from.
 struct HistoryRow {
@@ -53,7 +67,7 @@ impl HistoryRow {
         let origin: Vec<&str> = origin.into_iter().flatten().collect();
         Some(Self {
             at: entry.at,
-            text: in_words(texts, entry)?,
+            text: in_words(texts, entry).or_else(|| own_words(texts, entry))?,
             origin: (!origin.is_empty()).then(|| origin.join(" · ")),
             consent: of("consent_version").map(|version| {
                 let at = of("consented_at").and_then(Timestamp::parse);
@@ -63,9 +77,143 @@ impl HistoryRow {
     }
 }
 
+/// Returns what the organization's own people did, or none. The pages for other parties leave it out.
+fn own_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
+    let who = person_of(&entry.actor);
+    if entry.action == "envelope.extended" {
+        return Some(texts.with("envelopes-history-extended", [("who", who)]));
+    }
+
+    match EventType::parse(&entry.action)? {
+        EventType::EnvelopeReminderSent => {
+            let reminded = entry.details["reminded"].as_array()?.iter();
+            let people: Vec<&str> = reminded.filter_map(Value::as_str).collect();
+            let people = people.join(&texts.text("list-separator"));
+            let values = [("who", who), ("people", &people)];
+            Some(texts.with("envelopes-history-reminded", values))
+        }
+        EventType::PaymentSucceeded => Some(texts.text("envelopes-history-paid")),
+        _ => None,
+    }
+}
+
+/// Returns the address of a user, or the name of another actor.
+fn person_of(actor: &str) -> &str {
+    actor.strip_prefix("user:").unwrap_or(actor)
+}
+
+/// When an envelope passed its steps; the first time for each.
+#[derive(Default)]
+struct StepTimes {
+    sent: Option<Timestamp>,
+    viewed: Option<Timestamp>,
+    uploaded: Option<Timestamp>,
+    vaulted: Option<Timestamp>,
+    released: Option<Timestamp>,
+    /// The newest reminder, with its actor.
+    reminded: Option<(Timestamp, String)>,
+}
+
+impl StepTimes {
+    fn of(entries: &[LedgerEntry]) -> Self {
+        let mut times = Self::default();
+        for entry in entries {
+            if entry.action == "document.uploaded" {
+                times.uploaded = Some(entry.at);
+            }
+
+            let Some(event) = EventType::parse(&entry.action) else {
+                continue;
+            };
+            let step = match event {
+                EventType::EnvelopeSent => &mut times.sent,
+                EventType::SignerViewed => &mut times.viewed,
+                EventType::VaultStored => &mut times.vaulted,
+                EventType::VaultReleased => &mut times.released,
+                EventType::EnvelopeReminderSent => {
+                    times.reminded = Some((entry.at, person_of(&entry.actor).to_owned()));
+                    continue;
+                }
+                _ => continue,
+            };
+            step.get_or_insert(entry.at);
+        }
+
+        times
+    }
+}
+
+/// Step on the way of an envelope.
+struct EnvelopeStep {
+    name: String,
+    is_done: bool,
+    at: Option<Timestamp>,
+}
+
+/// Returns the steps of an envelope. One that ended without signatures has no later ones.
+fn steps(texts: Texts, shown: &ShownEnvelope) -> Vec<EnvelopeStep> {
+    let (envelope, times) = (&shown.envelope, &shown.times);
+    let step = |name: String, is_done: bool, at: Option<Timestamp>| EnvelopeStep {
+        name,
+        is_done,
+        at: at.filter(|_| is_done),
+    };
+    let by_status =
+        |of: EnvelopeStatus, at: Option<Timestamp>| step(status(texts, of), at.is_some(), at);
+
+    let created = Some(envelope.created_at);
+    let mut steps = vec![step(texts.text("envelopes-created"), true, created)];
+    if envelope.is_upload() {
+        steps.push(by_status(EnvelopeStatus::Uploaded, times.uploaded));
+    } else {
+        let signed = shown
+            .signers
+            .iter()
+            .filter_map(|signer| signer.completed_at);
+        let (count, total) = (signed.clone().count(), shown.signers.len());
+        let progress = [("signed", count), ("total", total)];
+        let all_signed = envelope.status.is_signed() || (total > 0 && count == total);
+        steps.push(by_status(EnvelopeStatus::Sent, times.sent));
+        // The time of the first view can be missing where a provider reports only the signature.
+        let viewed = step(
+            status(texts, EnvelopeStatus::Viewed),
+            times.viewed.is_some() || count > 0,
+            times.viewed,
+        );
+        steps.push(viewed);
+        steps.push(step(
+            texts.with("envelopes-signed", progress),
+            all_signed,
+            signed.max(),
+        ));
+    }
+
+    let ended = [
+        EnvelopeStatus::Declined,
+        EnvelopeStatus::Voided,
+        EnvelopeStatus::Expired,
+    ];
+    if ended.contains(&envelope.status) {
+        steps.retain(|step| step.is_done);
+        steps.push(by_status(envelope.status, Some(envelope.updated_at)));
+    } else {
+        steps.push(by_status(EnvelopeStatus::Vaulted, times.vaulted));
+        // Most records stay, so the release is no step that the others still wait for.
+        if times.released.is_some() {
+            steps.push(by_status(EnvelopeStatus::VaultedOut, times.released));
+        }
+    }
+
+    steps
+}
+
 /// Content of the page of an envelope.
 struct ShownEnvelope {
     envelope: Envelope,
+    standing: Option<EnvelopeStanding>,
+    times: StepTimes,
+    /// Number of pages that can be drawn.
+    pages: usize,
     signers: Vec<Signer>,
     history: Vec<HistoryRow>,
     /// Results of identity questions.
@@ -84,6 +232,8 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
     let ledger = custody::ledger(app, &app.vault, caller, id).await?;
     let history = ledger.entries.iter();
     let history = history.filter_map(|entry| HistoryRow::of(visitor.texts, entry));
+    let mut standings = standing::of_envelopes(app, caller, &[&envelope.id]).await?;
+    let pages = pages_of(app, &envelope).await;
 
     let identity = kba::results(app, caller, id).await?;
     let failure = vault_in::failure(app, &envelope).await?;
@@ -103,12 +253,33 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
     Ok(ShownEnvelope {
         law: certificate
             .and_then(|mut certificate| Some(certificate["law"].take()).filter(Value::is_object)),
+        standing: standings.remove(&envelope.id),
+        times: StepTimes::of(&ledger.entries),
+        pages,
         envelope,
         signers,
         history: history.collect(),
         identity,
         compliance,
         failure: failure.map(|failure| format!("{}: {}", failure.step, failure.message)),
+    })
+}
+
+/// Returns the number of pages of an envelope's document that can be drawn.
+async fn pages_of(app: &App, envelope: &Envelope) -> usize {
+    let read = async {
+        let Some(document) = documents::shown(app, envelope).await? else {
+            return Ok(0);
+        };
+        let facts = pages::shown_facts(app, &app.pages, &document).await?;
+        Ok::<_, ServiceError>(facts.len())
+    };
+
+    // Users need the page most when something fails, and it works without the pictures.
+    read.await.unwrap_or_else(|error| {
+        let id = envelope.id.as_str();
+        tracing::warn!(%error, envelope = id, "pages of an envelope could not be read for the console");
+        0
     })
 }
 
@@ -140,6 +311,8 @@ pub async fn show(
         Some("sent") => Some(visitor.texts.text("console-sent")),
         Some("corrected") => Some(visitor.texts.text("console-corrected")),
         Some("voided") => Some(visitor.texts.text("console-voided")),
+        Some("extended") => Some(visitor.texts.text("envelopes-extended")),
+        Some("vaulted") => Some(visitor.texts.text("envelopes-vaulted")),
         _ => None,
     };
 
@@ -156,29 +329,17 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
     let body = html! {
         @if let Some(note) = note { p.done role="status" { (note) } }
         p.soft {
-            span.tag { (status(texts, envelope.status)) } " "
             code { (envelope.id) }
             @if let Some(external) = &envelope.external_id { " · " (external) }
         }
         @if let Some(failure) = &shown.failure {
             p.alarm role="alert" { (texts.text("console-stuck")) " " (failure) }
         }
+        (progress(visitor, shown))
         section.card {
             h2 { (texts.text("console-people")) }
             ul.rows {
                 @for signer in &shown.signers { li { (person(visitor, shown, signer, is_open)) } }
-            }
-            @if is_open && visitor.may(Permission::Send) {
-                div.actions {
-                    form method="post" action=(action("remind")) {
-                        (visitor.token())
-                        button type="submit" { (texts.text("console-remind")) }
-                    }
-                    form method="post" action=(action("links")) {
-                        (visitor.token())
-                        button.quiet type="submit" { (texts.text("console-links")) }
-                    }
-                }
             }
         }
         @if let Some(payment) = envelope.payment {
@@ -194,6 +355,7 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
                 }
             }
         }
+        (pictures(texts, shown))
         section.card {
             h2 { (texts.text("vault-what-happened")) }
             ol.ledger {
@@ -212,17 +374,28 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
             }
         }
         section.card {
-            h2 { (texts.with("console-checks", [("score", i64::from(compliance.score))])) }
+            // Nothing of an unsigned document can pass yet, so a result would only alarm.
+            @if envelope.status.is_signed() {
+                h2 { (texts.with("console-checks", [("score", i64::from(compliance.score))])) }
+            } @else {
+                h2 { (texts.text("envelopes-checks-later")) }
+            }
             ul.rows {
                 @for check in &compliance.checks {
                     li {
                         p {
-                            span.tag.wrong[!check.satisfied] {
-                                @if check.satisfied { (texts.text("yes")) } @else { (texts.text("no")) }
+                            @if envelope.status.is_signed() {
+                                span.tag.wrong[!check.satisfied] {
+                                    @if check.satisfied { (texts.text("yes")) } @else { (texts.text("no")) }
+                                }
+                                " "
                             }
-                            " " strong { (check.requirement) }
+                            strong { (check.requirement) }
                         }
-                        p.soft { (check.ucc_reference) ": " (check.detail) }
+                        p.soft {
+                            (check.ucc_reference)
+                            @if envelope.status.is_signed() { ": " (check.detail) }
+                        }
                     }
                 }
             }
@@ -293,6 +466,175 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
     visitor.live_page(Place::Envelopes, &LiveList::Envelopes, &envelope.name, body)
 }
 
+/// Renders where the envelope is: its steps, who it waits for, and the acts of its state.
+fn progress(visitor: &Visitor, shown: &ShownEnvelope) -> Markup {
+    let (texts, envelope) = (visitor.texts, &shown.envelope);
+    let steps = steps(texts, shown);
+    let current = steps.iter().position(|step| !step.is_done);
+    let trouble = shown.standing.as_ref().and_then(|one| one.trouble.as_ref());
+    let facts = facts(visitor, shown);
+    html! {
+        section.card {
+            h2 {
+                (texts.text("envelopes-progress")) " "
+                (dot(texts, envelope.status, trouble.is_some()))
+            }
+            ol.steps {
+                @for (at, step) in steps.iter().enumerate() {
+                    li.done[step.is_done] aria-current=[(Some(at) == current).then_some("step")] {
+                        span { (step.name) }
+                        @if let Some(at) = step.at { " " (visitor.ago(at)) }
+                    }
+                }
+            }
+            @if let Some(trouble) = trouble { p.trouble { (trouble_in_words(texts, trouble)) } }
+            @if !facts.is_empty() {
+                dl.facts {
+                    @for (name, fact) in &facts { div { dt { (texts.text(name)) } dd { (fact) } } }
+                }
+            }
+            @if visitor.may(Permission::Send) { (acts(visitor, envelope)) }
+        }
+    }
+}
+
+/// Returns the names of texts and the facts of an envelope that have a value.
+fn facts(visitor: &Visitor, shown: &ShownEnvelope) -> Vec<(&'static str, Markup)> {
+    let (texts, envelope) = (visitor.texts, &shown.envelope);
+    let standing = shown.standing.as_ref();
+    let waits_for = standing.and_then(|standing| {
+        let who = who(texts, &standing.next)?;
+        Some(html! { (who) " · " (visitor.ago(standing.since)) })
+    });
+    let expires = envelope
+        .expires_at
+        .filter(|_| envelope.status.is_unfinished());
+    let reminded = shown.times.reminded.as_ref();
+    let reminded = reminded.map(|(at, actor)| html! { (visitor.ago(*at)) " · " (actor) });
+    let amount = standing.and_then(|standing| standing.amount.as_ref());
+
+    let facts = [
+        ("envelopes-waits-for", waits_for),
+        ("envelopes-expires", expires.map(|at| visitor.moment(at))),
+        ("envelopes-reminded", reminded),
+        ("envelopes-amount", amount.map(|amount| html! { (amount) })),
+    ];
+    let given = facts
+        .into_iter()
+        .filter_map(|(name, fact)| Some((name, fact?)));
+    given.collect()
+}
+
+/// Renders the acts that move an envelope on from its state.
+fn acts(visitor: &Visitor, envelope: &Envelope) -> Markup {
+    let texts = visitor.texts;
+    let action = |name: &str| format!("{PATH}/envelopes/{}/{name}", envelope.id);
+    let is_draft = envelope.status.is_unfinished() && !envelope.status.is_out_for_signing();
+    let has_document = envelope.template.is_some() || envelope.upload.is_some();
+    let is_paper = envelope.is_upload() && envelope.upload.is_some();
+    let can_be_vaulted = envelope.status == EnvelopeStatus::Completed
+        || (is_paper && envelope.status == EnvelopeStatus::Uploaded);
+    html! {
+        @if is_draft && !envelope.is_upload() {
+            @if !has_document { p { (texts.text("envelopes-no-document")) } }
+            div.actions {
+                form method="post" action=(action("edit")) {
+                    (visitor.token())
+                    button.quiet type="submit" { (texts.text("template-edit")) }
+                }
+                @if has_document {
+                    form method="post" action=(action("send")) {
+                        (visitor.token())
+                        button type="submit" { (texts.text("console-send")) }
+                    }
+                }
+            }
+        }
+        @if envelope.status.is_out_for_signing() {
+            div.actions {
+                form method="post" action=(action("remind")) {
+                    (visitor.token())
+                    button type="submit" { (texts.text("console-remind")) }
+                }
+                form method="post" action=(action("links")) {
+                    (visitor.token())
+                    button.quiet type="submit" { (texts.text("console-links")) }
+                }
+            }
+        }
+        @if envelope.status.is_unfinished() && envelope.expires_at.is_some() {
+            details {
+                summary { (texts.text("envelopes-extend")) }
+                form method="post" action=(action("extend")) {
+                    (visitor.token())
+                    div.field {
+                        label for="until" { (texts.text("envelopes-until")) }
+                        input id="until" name="until" type="date" required min=(visitor.now.date());
+                    }
+                    button.quiet type="submit" { (texts.text("envelopes-extend")) }
+                }
+            }
+        }
+        @if can_be_vaulted {
+            details {
+                summary { (texts.text("envelopes-vault")) }
+                p { (texts.with("envelopes-vault-hint", [("name", envelope.name.as_str())])) }
+                form method="post" action=(action("vault")) {
+                    (visitor.token())
+                    button type="submit" { (texts.text("envelopes-vault")) }
+                }
+            }
+        }
+    }
+}
+
+/// Renders pictures of the pages.
+fn pictures(texts: Texts, shown: &ShownEnvelope) -> Markup {
+    let count = shown.pages;
+    let signed = shown
+        .signers
+        .iter()
+        .filter(|signer| signer.completed_at.is_some());
+    // Another document or another signature makes another address, because browsers keep pictures.
+    let version = format!(
+        "{}-{}",
+        shown.envelope.updated_at.as_millis(),
+        signed.count()
+    );
+    html! {
+        @if count > 0 {
+            section.card {
+                h2 { (texts.text("template-pages")) }
+                div.sheets {
+                    @for number in 1..=count.min(PICTURES) {
+                        img src={ (PATH) "/envelopes/" (shown.envelope.id) "/pages/" (number) ".png?v=" (version) }
+                            loading="lazy" width="200" height="259"
+                            alt=(texts.with("signing-page", [("number", number), ("count", count)]));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Renders the outcome of the newest message to a signer.
+fn notice(visitor: &Visitor, signer: &Signer) -> Markup {
+    let texts = visitor.texts;
+    html! {
+        @if let Some(notice) = &signer.notice {
+            p.soft {
+                @match &notice.failure {
+                    Some(reason) => {
+                        span.tag.wrong { (texts.text("envelopes-notice-failed")) } " " (reason)
+                    }
+                    None => { (texts.text("envelopes-notice-accepted")) }
+                }
+                " " (visitor.ago(notice.at))
+            }
+        }
+    }
+}
+
 /// Renders a signer, with the form that corrects one who has not signed.
 fn person(visitor: &Visitor, shown: &ShownEnvelope, signer: &Signer, is_open: bool) -> Markup {
     let texts = visitor.texts;
@@ -308,6 +650,7 @@ fn person(visitor: &Visitor, shown: &ShownEnvelope, signer: &Signer, is_open: bo
         p.soft {
             (people_notes::act_in_words(texts, signer, |at| visitor.moment(at).into_string()))
         }
+        (notice(visitor, signer))
         @if let Some(reason) = &signer.decline_reason { p { (reason) } }
         @for result in results {
             p.soft {
@@ -447,6 +790,130 @@ pub async fn void(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
         Ok(Ok(_)) => back(&id, "voided"),
         Ok(Err(error)) => failed(error),
         Err(error) => failed(ServiceError::Internal(error.to_string())),
+    }
+}
+
+/// Opens the field builder with the document of a draft.
+pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Send) {
+        return refused;
+    }
+
+    // The builder may be on another host, so the way back is a whole URL.
+    let back = format!("{}{PATH}/envelopes/{id}", app.config.console_url());
+    let request = json!({ "envelope_id": id, "return_url": back });
+    let request = match valid::<StartSession>(request) {
+        Ok(request) => request,
+        Err(error) => return error.into_response(),
+    };
+
+    let caller = &form.visitor.caller;
+    match start(&app, &app.access, &app.pages, caller, &request).await {
+        Ok(issued) => to_builder(&app, form.visitor.texts, &issued.builder_url),
+        Err(error) => failed(error),
+    }
+}
+
+/// Sends a draft to the signers that were named on its creation.
+pub async fn send(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Send) {
+        return refused;
+    }
+
+    let request = match valid::<SendEnvelope>(json!({})) {
+        Ok(request) => request,
+        Err(error) => return error.into_response(),
+    };
+    let (caller, path) = (form.visitor.caller.clone(), id.clone());
+
+    // Completes even if the browser goes away: the provider is called first.
+    let sent = tokio::spawn(async move {
+        let (locks, pages) = (&app.vault.locks, &app.pages);
+        sending::send(&app, locks, pages, &caller, &path, request, &unrecorded()).await
+    });
+    match sent.await {
+        Ok(Ok(_)) => back(&id, "sent"),
+        Ok(Err(error)) => failed(error),
+        Err(error) => failed(ServiceError::Internal(error.to_string())),
+    }
+}
+
+/// Moves the expiry to the end of a later day.
+pub async fn extend(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Send) {
+        return refused;
+    }
+
+    let until = format!("{}T23:59:59Z", form.value("until"));
+    let request = match valid::<ExtendExpiry>(json!({ "expires_at": until })) {
+        Ok(request) => request,
+        Err(error) => return error.into_response(),
+    };
+    let caller = &form.visitor.caller;
+    match expiry::extend(&app, caller, &id, request, &unrecorded()).await {
+        Ok(_) => back(&id, "extended"),
+        Err(error) => failed(error),
+    }
+}
+
+/// Vaults a signed envelope, or an uploaded paper.
+pub async fn vault(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    let caller = form.visitor.caller.clone();
+    if let Some(refused) = form.visitor.refusal(Permission::Send) {
+        return refused;
+    }
+
+    let envelope = match envelopes::get(&app, &caller, &id).await {
+        Ok(envelope) => envelope,
+        Err(error) => return failed(error),
+    };
+    let entrance = if envelope.is_upload() {
+        VaultInEndpoint::Upload
+    } else {
+        VaultInEndpoint::Signed
+    };
+    let path = id.clone();
+
+    // Completes even if the browser goes away.
+    let vaulted = tokio::spawn(async move {
+        vault_in::vault_in(&app, &app.vault, &caller, &path, entrance).await
+    });
+    match vaulted.await {
+        Ok(Ok(_)) => back(&id, "vaulted"),
+        Ok(Err(error)) => failed(error),
+        Err(error) => failed(ServiceError::Internal(error.to_string())),
+    }
+}
+
+/// Returns a picture of a page of the document before vault-in.
+pub async fn picture(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((id, name)): Path<(String, String)>,
+) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
+        return refused;
+    }
+
+    let drawn = async {
+        let not_found = || ServiceError::NotFound("Page");
+        let page = name.strip_suffix(".png").and_then(|page| page.parse().ok());
+        let page = page.ok_or_else(not_found)?;
+        let envelope = envelopes::get(&app, &visitor.caller, &id).await?;
+        let document = documents::shown(&app, &envelope).await?;
+        let document = document.ok_or_else(not_found)?;
+        pages::picture(&app, &app.pages, &document, page, WIDTHS[0]).await
+    };
+
+    match drawn.await {
+        Ok(picture) => {
+            let headers = [
+                (header::CONTENT_TYPE, "image/png"),
+                (header::CACHE_CONTROL, "private, max-age=3600"),
+            ];
+            (headers, Body::from(picture)).into_response()
+        }
+        Err(error) => failed(error),
     }
 }
 

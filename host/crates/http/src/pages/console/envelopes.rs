@@ -1,5 +1,6 @@
-//! Search of envelopes, and acts on several.
+//! Lists of envelopes by tab, their search, and acts on several.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::extract::{Query, State};
@@ -12,6 +13,7 @@ use super::home::SOON;
 use super::live::LiveList;
 use super::navigation::{Place, export, failed, query, status};
 use super::signed_in::{ConsoleForm, Visitor};
+use super::standing::{names, state, tabs, who};
 use crate::error::HttpError;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{EnvelopeStatus, PaymentStatus};
@@ -19,13 +21,24 @@ use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::organization::Permission;
 use holdfast_platform::ServiceError;
 use holdfast_platform::idempotency::{IdempotencyReceipt, ResponseRecorder};
+use holdfast_service::envelopes::standing::{self, EnvelopeStanding, NextActor};
 use holdfast_service::signing::reminders::{self, RemindRequest};
 use holdfast_service::{App, envelopes};
-use holdfast_store::search::{EnvelopeSearch, FoundEnvelope};
+use holdfast_store::search::{EnvelopeSearch, EnvelopeTab, FoundEnvelope, TabCounts};
 
 /// Envelopes of a page.
-const PAGE: i64 = 25;
+const PAGE: usize = 25;
 const DAY: Duration = Duration::from_secs(86_400);
+
+/// Lists that many people need: the query of each, and its name.
+const SHORT_LISTS: [(&str, &str); 3] = [
+    ("status=sent,viewed&show=expiring", "console-expiring"),
+    ("status=sent,viewed,completed&show=unpaid", "console-unpaid"),
+    ("status=vaulted&score_below=100", "console-below"),
+];
+
+/// Where envelopes stand, by their ids.
+pub type Standings = BTreeMap<EnvelopeId, EnvelopeStanding>;
 
 /// Conditions of the search form.
 #[derive(Deserialize)]
@@ -38,7 +51,13 @@ pub struct ListQuery {
     /// First and last day of the creation, in UTC.
     from: Option<String>,
     to: Option<String>,
+    /// Tab of the list.
+    tab: Option<String>,
+    /// `oldest`: the oldest envelopes first.
+    sort: Option<String>,
     after: Option<String>,
+    /// Only envelopes in front of this one: the page before.
+    before: Option<String>,
 }
 
 impl ListQuery {
@@ -50,6 +69,14 @@ impl ListQuery {
 
     fn score_below(&self) -> Option<i64> {
         self.score_below.as_deref()?.parse().ok()
+    }
+
+    fn tab(&self) -> Option<EnvelopeTab> {
+        self.tab.as_deref().and_then(EnvelopeTab::parse)
+    }
+
+    fn is_oldest_first(&self) -> bool {
+        self.sort.as_deref() == Some("oldest")
     }
 
     /// Returns the search. Unreadable conditions are ignored.
@@ -69,6 +96,8 @@ impl ListQuery {
             created_from: self.from.as_deref().and_then(day),
             // The last day counts as a whole.
             created_before: last.map(|last| last + DAY),
+            tab: self.tab(),
+            oldest_first: self.is_oldest_first(),
             after: self.after.as_deref().and_then(EnvelopeId::parse),
             ..EnvelopeSearch::default()
         }
@@ -84,6 +113,18 @@ impl ListQuery {
             ("to", self.to.as_deref()),
             ("show", self.show.as_deref()),
             ("score_below", score.as_deref()),
+            ("tab", self.tab().map(EnvelopeTab::as_str)),
+            ("sort", self.is_oldest_first().then_some("oldest")),
+        ])
+    }
+
+    /// Returns the conditions that stay when another tab is chosen.
+    fn query_of_tabs(&self) -> String {
+        query([
+            ("q", Some(self.text().as_str())),
+            ("from", self.from.as_deref()),
+            ("to", self.to.as_deref()),
+            ("sort", self.is_oldest_first().then_some("oldest")),
         ])
     }
 }
@@ -93,7 +134,52 @@ fn day(text: &str) -> Option<Timestamp> {
     Timestamp::parse(&format!("{text}T00:00:00Z"))
 }
 
-/// Shows the envelopes that fit, newest first. Unreadable conditions are ignored.
+/// Page of a list.
+struct ListPage {
+    found: Vec<FoundEnvelope>,
+    standings: Standings,
+    counts: TabCounts,
+    has_previous: bool,
+    has_next: bool,
+}
+
+/// Reads a page of the envelopes that fit.
+async fn read(app: &App, visitor: &Visitor, query: &ListQuery) -> Result<ListPage, ServiceError> {
+    let (caller, mut search) = (&visitor.caller, query.search(visitor.now));
+    let before = query.before.as_deref().and_then(EnvelopeId::parse);
+    // The page before is read backwards from its end.
+    let is_backwards = before.is_some();
+    if is_backwards {
+        search.after = before;
+        search.oldest_first = !search.oldest_first;
+    }
+
+    // One envelope more than a page shows whether there are others. A count would read all that fit.
+    let limit = i64::try_from(PAGE + 1).unwrap_or(i64::MAX);
+    let mut found = envelopes::search(app, caller, &search, limit).await?;
+    let has_more = found.len() > PAGE;
+    found.truncate(PAGE);
+    if is_backwards {
+        found.reverse();
+    }
+
+    let ids: Vec<&EnvelopeId> = found.iter().map(|one| &one.id).collect();
+    let standings = standing::of_envelopes(app, caller, &ids).await?;
+    let counts = standing::tab_counts(app, caller).await?;
+    Ok(ListPage {
+        has_previous: if is_backwards {
+            has_more
+        } else {
+            search.after.is_some()
+        },
+        has_next: is_backwards || has_more,
+        standings,
+        counts,
+        found,
+    })
+}
+
+/// Shows the envelopes that fit, newest first unless the query asks for the oldest. Unreadable conditions are ignored.
 pub async fn list(
     State(app): State<App>,
     visitor: Visitor,
@@ -103,34 +189,56 @@ pub async fn list(
         return refused;
     }
 
-    let texts = visitor.texts;
-    let (text, chosen) = (query.text(), query.status.clone().unwrap_or_default());
-    let search = query.search(visitor.now);
-    // One envelope more than a page shows whether there are older ones. A count would read all that fit.
-    let found = match envelopes::search(&app, &visitor.caller, &search, PAGE + 1).await {
-        Ok(found) => found,
+    let page = match read(&app, &visitor, &query).await {
+        Ok(page) => page,
         Err(error) => return failed(error),
     };
-    let shown = &found[..found.len().min(usize::try_from(PAGE).unwrap_or_default())];
-    let older = shown
-        .last()
-        .filter(|_| found.len() > shown.len())
-        .map(|last| {
-            let query = query.query();
-            format!("{PATH}/envelopes?{query}&after={}", last.id)
-        });
+    let texts = visitor.texts;
     let body = html! {
+        (tabs(texts, page.counts, Some(query.tab()), &query.query_of_tabs()))
+        (search_form(&visitor, &query))
+        nav.parts.short aria-label=(texts.text("envelopes-short-lists")) {
+            @for (conditions, name) in SHORT_LISTS {
+                a href={ (PATH) "/envelopes?" (conditions) } { (texts.text(name)) }
+            }
+        }
+        (export(texts, &format!("envelopes.csv?{}", query.query())))
+        @if page.found.is_empty() {
+            p { (texts.text("console-nothing")) }
+        } @else {
+            (chosen_rows(&visitor, &page))
+        }
+        (other_pages(&visitor, &query, &page))
+    };
+
+    visitor.live_page(
+        Place::Envelopes,
+        &LiveList::Envelopes,
+        &texts.text("console-envelopes"),
+        body,
+    )
+}
+
+fn search_form(visitor: &Visitor, query: &ListQuery) -> Markup {
+    let texts = visitor.texts;
+    let chosen = query.status.as_deref().unwrap_or_default();
+    html! {
         form.search method="get" action={ (PATH) "/envelopes" } role="search" {
             div.field {
                 label for="q" { (texts.text("console-search-hint")) }
-                input id="q" name="q" type="search" value=(text) maxlength="200";
+                input id="q" name="q" type="search" value=(query.text()) maxlength="200";
             }
-            div.field {
-                label for="status" { (texts.text("console-status")) }
-                select id="status" name="status" {
-                    option value="" { (texts.text("console-all-statuses")) }
-                    @for one in EnvelopeStatus::ALL {
-                        option value=(one) selected[chosen == one.as_str()] { (status(texts, *one)) }
+            // A tab is a choice of statuses itself.
+            @if let Some(tab) = query.tab() {
+                input type="hidden" name="tab" value=(tab.as_str());
+            } @else {
+                div.field {
+                    label for="status" { (texts.text("console-status")) }
+                    select id="status" name="status" {
+                        option value="" { (texts.text("console-all-statuses")) }
+                        @for one in EnvelopeStatus::ALL {
+                            option value=(one) selected[chosen == one.as_str()] { (status(texts, *one)) }
+                        }
                     }
                 }
             }
@@ -142,86 +250,137 @@ pub async fn list(
                 label for="to" { (texts.text("console-to")) }
                 input id="to" name="to" type="date" value=[query.to.as_deref()];
             }
+            div.field {
+                label for="sort" { (texts.text("envelopes-sort")) }
+                select id="sort" name="sort" {
+                    option value="" { (texts.text("envelopes-newest")) }
+                    option value="oldest" selected[query.is_oldest_first()] { (texts.text("envelopes-oldest")) }
+                }
+            }
             @if let Some(score) = query.score_below() {
                 input type="hidden" name="score_below" value=(score);
             }
             button type="submit" { (texts.text("console-search")) }
         }
-        (export(texts, &format!("envelopes.csv?{}", query.query())))
-        @if shown.is_empty() {
-            p { (texts.text("console-nothing")) }
-        } @else {
-            (chosen_rows(&visitor, shown))
-        }
-        @if let Some(older) = older {
-            p { a href=(older) { (texts.text("console-older")) } }
-        }
-    };
-
-    visitor.live_page(
-        Place::Envelopes,
-        &LiveList::Envelopes,
-        &texts.text("console-envelopes"),
-        body,
-    )
+    }
 }
 
-/// Renders found envelopes with a box each, and the actions for several.
-fn chosen_rows(visitor: &Visitor, found: &[FoundEnvelope]) -> Markup {
+/// Renders the links to the pages beside this one.
+fn other_pages(visitor: &Visitor, query: &ListQuery, page: &ListPage) -> Markup {
+    let texts = visitor.texts;
+    let conditions = query.query();
+    let address = |place: &str, at: Option<&FoundEnvelope>| {
+        let at = at?;
+        Some(format!("{PATH}/envelopes?{conditions}&{place}={}", at.id))
+    };
+    let previous = address("before", page.found.first().filter(|_| page.has_previous));
+    let next = address("after", page.found.last().filter(|_| page.has_next));
+    let (newer, older) = if query.is_oldest_first() {
+        (next, previous)
+    } else {
+        (previous, next)
+    };
+
+    html! {
+        @if newer.is_some() || older.is_some() {
+            p.pages {
+                @if let Some(newer) = newer { a href=(newer) { (texts.text("envelopes-newer")) } }
+                @if let Some(older) = older { a href=(older) { (texts.text("console-older")) } }
+            }
+        }
+    }
+}
+
+/// Renders found envelopes with a box each, and the acts for several.
+fn chosen_rows(visitor: &Visitor, page: &ListPage) -> Markup {
     let texts = visitor.texts;
     // Boxes without an act behind them would only mislead.
     if !visitor.may(Permission::Send) {
-        return rows(visitor, found);
+        return table(visitor, page, false);
     }
 
     html! {
         form method="post" action={ (PATH) "/envelopes/act" } {
             (visitor.token())
             label.choice hidden { input type="checkbox" data-all=""; " " (texts.text("envelopes-all")) }
-            ul.rows.chosen {
-                @for envelope in found {
-                    li {
-                        @if envelope.status.is_unfinished() {
-                            input type="checkbox" name={ "id-" (envelope.id) } value="yes" aria-label=(envelope.name);
+            (table(visitor, page, true))
+            // The next page names the documents and people, and asks once more.
+            div.actions role="group" aria-label=(texts.text("envelopes-several")) {
+                button.quiet type="submit" name="act" value="remind" { (texts.text("console-remind")) "…" }
+                button.quiet type="submit" name="act" value="void" { (texts.text("console-void")) "…" }
+            }
+        }
+    }
+}
+
+fn table(visitor: &Visitor, page: &ListPage, has_boxes: bool) -> Markup {
+    let texts = visitor.texts;
+    let standing = |one: &FoundEnvelope| page.standings.get(&one.id);
+    let has_amounts = page.standings.values().any(|one| one.amount.is_some());
+    let [who_acts, since, amount] = ["envelopes-who", "envelopes-since", "envelopes-amount"];
+    let [who_acts, since, amount] = [who_acts, since, amount].map(|key| texts.text(key));
+    html! {
+        table.listed {
+            thead {
+                tr {
+                    @if has_boxes { td {} }
+                    th scope="col" { (texts.text("envelopes-document")) }
+                    th scope="col" { (who_acts) }
+                    th scope="col" { (texts.text("console-status")) }
+                    @if has_amounts { th scope="col" { (amount) } }
+                    th scope="col" { (since) }
+                }
+            }
+            tbody {
+                @for one in &page.found {
+                    tr {
+                        @if has_boxes {
+                            td.box {
+                                @if one.status.is_unfinished() {
+                                    input type="checkbox" name={ "id-" (one.id) } value="yes" aria-label=(one.name);
+                                }
+                            }
                         }
-                        div { (row(visitor, envelope)) }
+                        th scope="row" {
+                            a href={ (PATH) "/envelopes/" (one.id) } { (one.name) }
+                            @if let Some(external) = &one.external_id { span.soft { (external) } }
+                            @if let Some(score) = one.compliance_score {
+                                span.soft { (texts.with("console-score", [("score", score)])) }
+                            }
+                        }
+                        @if let Some(standing) = standing(one) {
+                            td data-of=(who_acts) { (who(texts, &standing.next).unwrap_or_else(|| "–".into())) }
+                            td { (state(texts, standing)) }
+                            @if has_amounts { td.amount data-of=(amount) { (standing.amount.as_deref().unwrap_or("–")) } }
+                            td data-of=(since) { (visitor.ago(standing.since)) }
+                        }
                     }
                 }
             }
-            details {
-                summary { (texts.text("envelopes-several")) }
-                div.actions {
-                    button.quiet type="submit" name="act" value="remind" { (texts.text("console-remind")) }
-                }
-                div.field {
-                    label for="reason" { (texts.text("console-reason")) }
-                    input id="reason" name="reason" maxlength="500";
-                }
-                button.danger type="submit" name="act" value="void" { (texts.text("console-void")) }
-            }
         }
     }
 }
 
-/// Renders found envelopes.
-pub fn rows(visitor: &Visitor, found: &[FoundEnvelope]) -> Markup {
-    html! {
-        ul.rows {
-            @for envelope in found { li { (row(visitor, envelope)) } }
-        }
-    }
-}
-
-fn row(visitor: &Visitor, envelope: &FoundEnvelope) -> Markup {
+/// Renders found envelopes as a short list.
+pub fn rows(visitor: &Visitor, found: &[FoundEnvelope], standings: &Standings) -> Markup {
     let texts = visitor.texts;
     html! {
-        a href={ (PATH) "/envelopes/" (envelope.id) } { (envelope.name) }
-        p.soft {
-            span.tag { (status(texts, envelope.status)) } " "
-            @if let Some(external) = &envelope.external_id { (external) " · " }
-            (visitor.moment(envelope.created_at))
-            @if let Some(score) = envelope.compliance_score {
-                " · " (texts.with("console-score", [("score", score)]))
+        ul.rows {
+            @for one in found {
+                li {
+                    a href={ (PATH) "/envelopes/" (one.id) } { (one.name) }
+                    @if let Some(standing) = standings.get(&one.id) {
+                        p { (state(texts, standing)) }
+                        p.soft {
+                            @if let Some(who) = who(texts, &standing.next) { (who) " · " }
+                            (visitor.ago(standing.since))
+                            @if let Some(amount) = &standing.amount { " · " (amount) }
+                            @if let Some(score) = one.compliance_score {
+                                " · " (texts.with("console-score", [("score", score)]))
+                            }
+                        }
+                    }
+                }
             }
         }
     }
@@ -235,7 +394,7 @@ pub fn unrecorded<T>() -> ResponseRecorder<T> {
     })
 }
 
-/// Reminds the signers of several envelopes, or voids them. Those that cannot be are named with the reason.
+/// Shows what an act on several envelopes will do, and then does it. Those that it fails for are named with the reason.
 pub async fn act_on_several(State(app): State<App>, form: ConsoleForm) -> Response {
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
@@ -245,15 +404,108 @@ pub async fn act_on_several(State(app): State<App>, form: ConsoleForm) -> Respon
     let ids = form.values.keys();
     let ids: Vec<String> = ids
         .filter_map(|name| name.strip_prefix("id-").map(str::to_owned))
-        .take(usize::try_from(PAGE).unwrap_or_default())
+        .take(PAGE)
         .collect();
-    let (voids, reason) = (form.value("act") == "void", form.value("reason").to_owned());
+    let voids = form.value("act") == "void";
+    if form.value("confirmed") == "yes" {
+        act(app, &form, ids, voids).await
+    } else {
+        ask(&app, &form.visitor, &ids, voids).await
+    }
+}
+
+/// Shows the documents and people of an act on several envelopes, with the button that does it.
+async fn ask(app: &App, visitor: &Visitor, ids: &[String], voids: bool) -> Response {
+    let ids: Vec<EnvelopeId> = ids.iter().filter_map(|id| EnvelopeId::parse(id)).collect();
+    let ids: Vec<&EnvelopeId> = ids.iter().collect();
+    let chosen = match standing::of_envelopes(app, &visitor.caller, &ids).await {
+        Ok(chosen) => chosen,
+        Err(error) => return failed(error),
+    };
+
+    let texts = visitor.texts;
+    let is_possible = |one: &EnvelopeStanding| {
+        let is = one.glance.status;
+        if voids {
+            is.is_unfinished()
+        } else {
+            is.is_out_for_signing()
+        }
+    };
+    let (possible, left_out): (Vec<_>, Vec<_>) = chosen.values().partition(|one| is_possible(one));
+    let people = possible.iter().map(|one| match &one.next {
+        NextActor::Signers(signers) => signers.len(),
+        _ => 0,
+    });
+    let act = if voids {
+        texts.with("envelopes-void-documents", [("count", possible.len())])
+    } else {
+        let people: usize = people.sum();
+        texts.with("envelopes-remind-people", [("count", people)])
+    };
+
+    let title = if possible.is_empty() {
+        texts.text("console-envelopes")
+    } else {
+        act.clone()
+    };
+    let body = html! {
+        @if possible.is_empty() {
+            p { (texts.text("envelopes-none")) }
+        } @else {
+            p { (texts.text(if voids { "envelopes-void-hint" } else { "envelopes-remind-hint" })) }
+            ul.rows { @for one in &possible { li { (asked_row(visitor, one, voids)) } } }
+            form method="post" action={ (PATH) "/envelopes/act" } {
+                (visitor.token())
+                input type="hidden" name="confirmed" value="yes";
+                input type="hidden" name="act" value=(if voids { "void" } else { "remind" });
+                @for one in &possible { input type="hidden" name={ "id-" (one.glance.id) } value="yes"; }
+                @if voids {
+                    div.field {
+                        label for="reason" { (texts.text("console-reason")) }
+                        input id="reason" name="reason" required maxlength="500";
+                    }
+                }
+                div.actions { button.danger[voids] type="submit" { (act) } }
+            }
+        }
+        @if !left_out.is_empty() {
+            section.card {
+                h2 { (texts.text("envelopes-left-out")) }
+                ul.rows { @for one in &left_out { li { (asked_row(visitor, one, true)) } } }
+            }
+        }
+        p { a href={ (PATH) "/envelopes" } { (texts.text("console-back")) } }
+    };
+
+    visitor.page(Place::Envelopes, &title, body)
+}
+
+fn asked_row(visitor: &Visitor, one: &EnvelopeStanding, shows_status: bool) -> Markup {
+    let texts = visitor.texts;
+    html! {
+        a href={ (PATH) "/envelopes/" (one.glance.id) } { (one.glance.name) }
+        p {
+            @match &one.next {
+                NextActor::Signers(signers) if !shows_status => { (names(texts, signers)) }
+                _ => { (state(texts, one)) }
+            }
+        }
+        @if let Some(at) = one.glance.reminded_at {
+            p.soft { (texts.text("envelopes-reminded")) " · " (visitor.ago(at)) }
+        }
+    }
+}
+
+/// Reminds the signers of several envelopes, or voids them.
+async fn act(app: App, form: &ConsoleForm, ids: Vec<String>, voids: bool) -> Response {
+    let reason = form.value("reason").to_owned();
     // Checked once, or every envelope would be refused for the same reason.
     if voids && (reason.is_empty() || reason.chars().count() > 500) {
         return HttpError::bad_request("reason is required").into_response();
     }
 
-    let (core, caller) = (app.clone(), form.visitor.caller.clone());
+    let (core, caller) = (app, form.visitor.caller.clone());
 
     // Completes even if the browser goes away.
     let done = tokio::spawn(async move {

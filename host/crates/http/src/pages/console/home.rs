@@ -12,10 +12,13 @@ use super::live::LiveList;
 use super::navigation::{Place, failed};
 use super::rules::change_row;
 use super::signed_in::Visitor;
+use super::standing::tabs;
 use holdfast_domain::envelope::{EnvelopeStatus, PaymentStatus};
+use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::organization::Permission;
 use holdfast_platform::components::changes;
 use holdfast_platform::{ServiceError, webhooks};
+use holdfast_service::envelopes::standing;
 use holdfast_service::vault::integrity;
 use holdfast_service::{App, envelopes};
 use holdfast_store::search::EnvelopeSearch;
@@ -161,6 +164,11 @@ async fn of_envelopes(app: &App, visitor: &Visitor, more: Markup) -> Result<Mark
         }
     }
 
+    // One read for the rows of all lists.
+    let ids = shown.iter().flat_map(|(.., found)| found);
+    let ids: Vec<&EnvelopeId> = ids.map(|one| &one.id).collect();
+    let standings = standing::of_envelopes(app, &visitor.caller, &ids).await?;
+    let counts = standing::tab_counts(app, &visitor.caller).await?;
     let findings = if visitor.may(Permission::Audit) {
         integrity::findings(app, &visitor.caller, None, SHOWN).await?
     } else {
@@ -184,6 +192,7 @@ async fn of_envelopes(app: &App, visitor: &Visitor, more: Markup) -> Result<Mark
                 }
             }
         }
+        (tabs(texts, counts, None, ""))
         div.lists {
             (more)
             @for (title, all, found) in &shown {
@@ -192,7 +201,7 @@ async fn of_envelopes(app: &App, visitor: &Visitor, more: Markup) -> Result<Mark
                     @if found.is_empty() {
                         p.soft { (texts.text("console-nothing")) }
                     } @else {
-                        (rows(visitor, &found[..found.len().min(shows)]))
+                        (rows(visitor, &found[..found.len().min(shows)], &standings))
                         @if found.len() > shows {
                             p { a href=(all) { (texts.text("console-all")) } }
                         }

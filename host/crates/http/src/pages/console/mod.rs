@@ -9,8 +9,9 @@
 //! | `frame` | frame with the navigation |
 //! | `live` | streams that open pages follow |
 //! | `home` | envelopes by state, findings |
-//! | `envelopes` | search, and acts on several |
-//! | `envelope` | one envelope, with its people and evidence |
+//! | `envelopes` | lists by tab, search, and acts on several |
+//! | `envelope` | one envelope: where it is, its people, its evidence |
+//! | `standing` | parts that show where an envelope stands |
 //! | `customers` | customers with their envelopes and files |
 //! | `keys` | API keys: making, replacing and ending them |
 //! | `templates` | templates, their preview, and the way to the builder |
@@ -61,6 +62,7 @@ mod settings;
 mod sign_in;
 mod sign_on;
 mod signed_in;
+mod standing;
 mod templates;
 mod users;
 mod vault;
@@ -124,6 +126,14 @@ pub fn routes(enabled: bool) -> Router<App> {
         )
         .route(&below("/envelopes/{id}/remind"), post(envelope::remind))
         .route(&below("/envelopes/{id}/void"), post(envelope::void))
+        .route(&below("/envelopes/{id}/edit"), post(envelope::edit))
+        .route(&below("/envelopes/{id}/send"), post(envelope::send))
+        .route(&below("/envelopes/{id}/extend"), post(envelope::extend))
+        .route(&below("/envelopes/{id}/vault"), post(envelope::vault))
+        .route(
+            &below("/envelopes/{id}/pages/{page}"),
+            get(envelope::picture),
+        )
         .route(&below("/envelopes/{id}/verify"), post(envelope::verify))
         .route(&below("/users"), get(users::list).post(users::invite))
         .route(&below("/users/{id}/role"), post(users::change))
