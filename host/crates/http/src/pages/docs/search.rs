@@ -22,7 +22,7 @@ type SearchPlace<'a> = (String, &'a str, &'a Section);
 pub fn sections(question: &str) -> Vec<Hit> {
     let places = guides::all().iter().flat_map(|guide| {
         let sections = guide.sections.iter();
-        sections.map(|section| (guide.address(), guide.title.as_str(), section))
+        sections.map(move |section| (guide.address(), guide.title.as_str(), section))
     });
 
     ranked(question, places)

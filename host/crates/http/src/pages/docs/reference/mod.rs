@@ -195,7 +195,7 @@ impl ApiReference {
     pub fn sections(&self) -> impl Iterator<Item = (String, &str, &Section)> {
         self.groups.iter().flat_map(|written| {
             let sections = written.operations.iter();
-            sections.map(|section| {
+            sections.map(move |section| {
                 let title = written.group.title.as_str();
                 (written.group.address(), title, section)
             })

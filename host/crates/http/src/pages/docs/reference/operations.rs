@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_call_with_curl_has_variables_for_what_only_the_reader_knows() {
+    fn the_call_with_curl_has_variables_for_ids_and_credentials() {
         let described = json!({
             "operationId": "voidEnvelope",
             "summary": "Void an envelope",
