@@ -364,7 +364,7 @@ fn listed(limits: &[Markup]) -> Markup {
     html! { @for limit in limits { ", " (limit) } }
 }
 
-/// Renders a description, whose code is between backticks.
+/// Renders a description; code is between backticks.
 pub fn text(description: &str) -> Markup {
     let parts = description.split('`').enumerate();
     html! {
