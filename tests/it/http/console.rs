@@ -932,7 +932,7 @@ async fn a_key_is_made_and_used_from_the_page() {
     assert_eq!(unknown.status, 422, "{}", unknown.text());
 
     let rotated = ada
-        .post(&app, &format!("/console/keys/{id}/rotate"), "")
+        .post(&app, &format!("/console/keys/{id}/rotate"), "sure=yes")
         .await;
     assert_eq!(rotated.status, 201, "{}", rotated.text());
 
@@ -941,7 +941,7 @@ async fn a_key_is_made_and_used_from_the_page() {
     assert_eq!(app.get_as(old, "/partner/envelopes").await.status, 401);
 
     let ended = ada
-        .post(&app, &format!("/console/keys/{id}/deactivate"), "")
+        .post(&app, &format!("/console/keys/{id}/deactivate"), "sure=yes")
         .await;
     assert_eq!(ended.status, 303, "{}", ended.text());
 
@@ -951,7 +951,7 @@ async fn a_key_is_made_and_used_from_the_page() {
     assert_eq!(other.status, 404);
 
     let again = ada
-        .post(&app, &format!("/console/keys/{id}/rotate"), "")
+        .post(&app, &format!("/console/keys/{id}/rotate"), "sure=yes")
         .await;
     assert_eq!(again.status, 409, "{}", again.text());
 }

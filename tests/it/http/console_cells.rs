@@ -165,7 +165,7 @@ const WITHOUT_ROLE: &[(&str, &str)] = &[
 ];
 
 /// Returns the routes in the source of the console, as methods and paths.
-fn routes() -> BTreeSet<(String, String)> {
+pub(super) fn routes() -> BTreeSet<(String, String)> {
     let file = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/crates/http/src/pages/console/mod.rs"
@@ -198,17 +198,17 @@ fn every_route_of_the_console_is_in_the_table() {
 }
 
 /// Ids of an organization.
-struct KnownIds {
-    envelope: String,
-    template: String,
-    batch: String,
+pub(super) struct KnownIds {
+    pub(super) envelope: String,
+    pub(super) template: String,
+    pub(super) batch: String,
     component: String,
-    change: String,
+    pub(super) change: String,
     endpoint: String,
     customer: String,
 }
 
-async fn ids_of(app: &TestApp) -> KnownIds {
+pub(super) async fn ids_of(app: &TestApp) -> KnownIds {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let template = app.contract_template().await;
     let body = envelope_body(&template["template_id"]);
@@ -249,7 +249,7 @@ async fn ids_of(app: &TestApp) -> KnownIds {
 
 impl KnownIds {
     /// Fills the ids of the organization into a path.
-    fn path(&self, path: &str) -> String {
+    pub(super) fn path(&self, path: &str) -> String {
         let id = [
             ("/envelopes/", &self.envelope),
             ("/control/", &self.envelope),

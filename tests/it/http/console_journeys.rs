@@ -97,6 +97,9 @@ async fn a_record_is_released_by_two_people() {
     let page = format!("{}/console/control/records/{id}", app.url());
     bank.goto(&page).await;
     bank.click("form[action*='/control/accept/'] button").await;
+    bank.read("Only a transfer can change that.").await;
+    bank.is_accessible("the page before an act").await;
+    bank.click("button.sure").await;
 
     bank.read("controlled env_").await;
 
@@ -126,6 +129,10 @@ async fn a_record_is_released_by_two_people() {
     dealer
         .click("form[action*='/control/release/'] button")
         .await;
+    dealer
+        .type_into("#typed", "Retail instalment contract")
+        .await;
+    dealer.click("button.sure").await;
     dealer.read("Second Example Bank").await;
     let status = async || {
         let path = format!("/partner/envelopes/{id}");
@@ -137,6 +144,8 @@ async fn a_record_is_released_by_two_people() {
     bank.read("Second Example Bank").await;
     bank.picture("console-release-phone").await;
     bank.click("form[action*='/control/consent/'] button").await;
+    bank.type_into("#typed", "Retail instalment contract").await;
+    bank.click("button.sure").await;
     app.wait_for(&id, "vaulted_out").await;
     dealer
         .goto(&format!("{}/console/envelopes/{id}", app.url()))

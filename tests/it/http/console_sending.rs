@@ -147,6 +147,7 @@ async fn a_document_without_fields_gets_them_in_the_builder() {
 
     desk.click("details.card summary").await;
     desk.click("form[action$='/delete'] button").await;
+    desk.click("button.sure").await;
     desk.see("#file").await;
     assert!(!desk.text().await.contains("Short agreement"));
 }
@@ -195,6 +196,7 @@ async fn a_document_is_sent_to_many_from_a_table() {
     desk.read("Client, 12").await;
 
     desk.click("form[action$='/submit'] button").await;
+    desk.click("button.sure").await;
     desk.read("waiting: 0 being sent: 0 sent: 12").await;
     desk.picture("console-bulk-sent").await;
     desk.is_accessible("a batch").await;
@@ -550,7 +552,7 @@ async fn packages_and_the_vault_are_shown() {
     desk.type_into("#name-new", "Vehicle sale").await;
 
     let template = second["template_id"].as_str().unwrap();
-    desk.type_into(&format!("#at-new-{template}"), "1").await;
+    desk.type_into(&format!("#at-{template}-new"), "1").await;
     desk.click("form[action='/console/packages'] button").await;
     desk.read("Vehicle sale").await;
     desk.is_accessible("packages").await;

@@ -92,9 +92,7 @@ async fn two_people_change_the_rules_and_go_back() {
     browser.picture("console-component-desktop").await;
     browser.is_accessible("a component").await;
 
-    browser
-        .type_into("#reason-activation", "Insurers ask for it")
-        .await;
+    browser.type_into("#reason", "Insurers ask for it").await;
     browser
         .type_into("#url", "https://git.oak.example/rules")
         .await;
@@ -133,6 +131,7 @@ async fn two_people_change_the_rules_and_go_back() {
     phone.click("form[action$='/review'] button").await;
     phone.read("1 of 1 approvals").await;
     phone.click("form[action$='/apply'] button").await;
+    phone.click("button.sure").await;
     phone.read("applied").await;
     assert_eq!(active(&app).await, "acme-rules");
 
@@ -150,6 +149,7 @@ async fn two_people_change_the_rules_and_go_back() {
         .type_into("input[name='reason']", "The insurer is gone")
         .await;
     phone.click("form[action*='/roll-back/'] button").await;
+    phone.click("button.sure").await;
     phone.read("0 of 1 approvals").await;
     let back = led_to(&phone.url().await);
     browser
@@ -160,6 +160,7 @@ async fn two_people_change_the_rules_and_go_back() {
     browser.click("form[action$='/review'] button").await;
     browser.read("1 of 1 approvals").await;
     browser.click("form[action$='/apply'] button").await;
+    browser.click("button.sure").await;
     browser.read("applied").await;
     assert_eq!(active(&app).await, "holdfast-compliance");
 }
@@ -174,7 +175,7 @@ async fn planned_rules_are_on_the_calendar() {
     let made = ben.post(&app, &request, &planned).await;
     let change = led_to(made.headers["location"].to_str().unwrap());
     let apply = format!("/console/changes/{change}/apply");
-    assert_eq!(ben.post(&app, &apply, "").await.status, 303);
+    assert_eq!(ben.post(&app, &apply, "sure=yes").await.status, 303);
 
     let day = "href=\"#day-2099-01-15\"";
     let entry = "id=\"day-2099-01-15\"";
@@ -226,7 +227,8 @@ async fn a_change_of_rules_is_confirmed_by_its_people() {
     assert_eq!(without.status, 422, "{}", without.text());
 
     let odd = format!("{REQUEST}&effective_at=tomorrow");
-    assert_eq!(ben.post(&app, &request, &odd).await.status, 400);
+    let odd = ben.post(&app, &request, &odd).await;
+    assert_eq!(odd.status, 422, "{}", odd.text());
 
     let planned = format!("{REQUEST}&effective_at=2099-01-01T05:00");
     let made = ben.post(&app, &request, &planned).await;
@@ -262,12 +264,14 @@ async fn a_change_of_rules_is_confirmed_by_its_people() {
     assert_eq!(said.status, 303, "{}", said.text());
 
     let none = cleo.post(&later, &format!("{page}/review"), "").await;
-    assert_eq!(none.status, 400);
+    assert_eq!(none.status, 422);
 
     let unknown = cleo.post(&later, &format!("{page}/delete"), "").await;
     assert_eq!(unknown.status, 404);
 
-    let withdrawn = ben.post(&later, &format!("{page}/withdraw"), "").await;
+    let withdrawn = ben
+        .post(&later, &format!("{page}/withdraw"), "sure=yes")
+        .await;
     assert_eq!(withdrawn.status, 303, "{}", withdrawn.text());
     assert!(ben.get(&later, &page).await.text().contains("withdrawn"));
 }
@@ -310,6 +314,6 @@ async fn an_approval_ends_with_the_access_of_its_person() {
             .contains("0 of 1 approvals")
     );
 
-    let refused = ben.post(&app, &format!("{page}/apply"), "").await;
+    let refused = ben.post(&app, &format!("{page}/apply"), "sure=yes").await;
     assert_eq!(refused.status, 409, "{}", refused.text());
 }

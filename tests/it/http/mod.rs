@@ -2,7 +2,9 @@
 
 mod connections;
 pub mod console;
+mod console_acts;
 mod console_cells;
+mod console_forms;
 mod console_journeys;
 mod console_records;
 mod console_lists;

@@ -329,7 +329,13 @@ async fn a_stolen_cookie_does_nothing_sensitive() {
     assert_eq!(control["designee"]["organization_id"], json!(lender));
 
     // It counts for a while.
-    assert_eq!(ada.post(&later, &remove, "").await.status, 303);
+    let asks = ada.post(&later, &remove, "").await;
+    let is_asked = asks.text().contains("name=\"sure\"");
+    assert!(asks.status == 200 && is_asked, "{}", asks.text());
+    let page = ada.get(&later, "/console/sessions").await.text();
+    assert!(page.contains(&remove), "the passkey is still there");
+
+    assert_eq!(ada.post(&later, &remove, "sure=yes").await.status, 303);
 }
 
 /// Without a passkey, a mailed link begins a session that is confirmed, and leads back.
@@ -460,7 +466,7 @@ async fn a_passkey_signs_acts_of_control() {
     let page = lea.get(&app, "/console/sessions").await.text();
     let (_, remove) = page.split_once("/console/passkeys/").unwrap();
     let remove = format!("/console/passkeys/{}", remove.split('"').next().unwrap());
-    let refused = lea.post(&app, &remove, "").await;
+    let refused = lea.post(&app, &remove, "sure=yes").await;
     assert_eq!(refused.status, 409, "{}", refused.text());
 
     // From now on each act needs its signature, also by an API key.
@@ -469,7 +475,7 @@ async fn a_passkey_signs_acts_of_control() {
     assert_eq!(refused.json()["code"], "control_signature_required");
 
     let accept = format!("/console/control/accept/{id}");
-    let asks = lea.post(&app, &accept, "").await;
+    let asks = lea.post(&app, &accept, "sure=yes").await;
     assert!(asks.text().contains("control.accepted"), "{}", asks.text());
 
     let mut stranger = SoftPasskey::new(ORIGIN);
@@ -504,7 +510,8 @@ async fn a_passkey_signs_acts_of_control() {
     );
 
     let consent = format!("/console/control/consent/{release}");
-    let asks = lea.post(&app, &consent, "").await;
+    let sure = "sure=yes&typed=Retail+instalment+contract";
+    let asks = lea.post(&app, &consent, sure).await;
 
     // Another statement is not the one that the device signed.
     let mut fields = hidden_fields(&asks.text());
@@ -672,6 +679,7 @@ async fn a_browser_signs_in_and_signs_acts_with_a_passkey() {
 
     browser.picture("console-control-record-phone").await;
     browser.click("form[action*='/accept/'] button").await;
+    browser.click("button.sure").await;
     browser.read("control.accepted").await;
     browser
         .read("Read the statement; your device signs exactly this text.")

@@ -92,22 +92,33 @@ impl HttpError {
         self
     }
 
-    /// Returns the message, and that of each issue.
-    fn reasons(&self) -> Vec<String> {
-        let mut reasons = vec![self.message.clone()];
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns path and message of each issue.
+    pub fn issues(&self) -> Vec<(Vec<String>, String)> {
         let issues = self.details.as_deref().and_then(Value::as_array);
-        for issue in issues.into_iter().flatten() {
+        let issues = issues.into_iter().flatten().map(|issue| {
             let steps = issue["path"].as_array().into_iter().flatten();
             let steps = steps.map(|step| match step {
                 Value::String(name) => name.clone(),
                 other => other.to_string(),
             });
-            let path: Vec<String> = steps.collect();
             let message = issue["message"].as_str().unwrap_or_default();
-            reasons.push(format!("{}: {message}", path.join(".")));
-        }
+            (steps.collect(), message.to_owned())
+        });
 
-        reasons
+        issues.collect()
+    }
+
+    /// Returns the message, and that of each issue.
+    fn reasons(&self) -> Vec<String> {
+        let issues = self.issues().into_iter();
+        let issues = issues.map(|(path, message)| format!("{}: {message}", path.join(".")));
+        std::iter::once(self.message.clone())
+            .chain(issues)
+            .collect()
     }
 
     /// `{ error, code?, details? }`.

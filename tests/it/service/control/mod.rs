@@ -408,6 +408,8 @@ fn console_form() -> String {
     for (name, value) in release_form().as_object().unwrap() {
         form.append_pair(name, value.as_str().unwrap_or("yes"));
     }
+    form.append_pair("sure", "yes");
+    form.append_pair("typed", "Retail instalment contract");
     form.finish()
 }
 

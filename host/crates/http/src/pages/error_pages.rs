@@ -4,7 +4,7 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use maud::html;
+use maud::{Markup, html};
 
 use super::console;
 use super::page_frame::{EmbedMessage, PageLook, texts_for};
@@ -24,7 +24,8 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
     // Read before the handler runs, which consumes the request.
     let shown = is_shown(&app, &request);
     let link = link_of(&app, request.uri().path());
-    let of_console = request.uri().path().starts_with(console::PATH);
+    let of_console = app.config.console.enabled && is_of_console(request.uri().path());
+    let is_start = request.uri().path() == "/";
     let texts = texts_for(request.headers(), Locale::default());
     let response = next.run(request).await;
     if !shown || !is_json(&response) {
@@ -42,7 +43,17 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
             texts.text("console-not-done"),
             html! { @for reason in reasons { p lang="en" dir="ltr" { (reason) } } },
         ),
+        // The general sentence is about the link of a mail, which these addresses are not.
+        None if (of_console || is_start) && is_missing(response.status()) => {
+            let text = texts.text("error-missing-address");
+            (texts.text(title), html! { p { (text) } })
+        }
         None => (texts.text(title), html! { p { (texts.text(text)) } }),
+    };
+    let text = html! {
+        (text)
+        @if of_console { p { a href=(console::PATH) { (texts.text("error-to-console")) } } }
+        @if is_start { (ways_from_start(&app, texts)) }
     };
 
     let look = look_of(&app, link, texts).await;
@@ -57,6 +68,29 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
     // The log line and the metrics read the error from the extensions.
     *page.extensions_mut() = response.extensions().clone();
     page
+}
+
+/// Whether a path is one of the console, and not one that only begins like it.
+fn is_of_console(path: &str) -> bool {
+    let rest = path.strip_prefix(console::PATH);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn is_missing(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
+    )
+}
+
+/// Renders the ways that lead on from the bare address of the installation.
+fn ways_from_start(app: &App, texts: Texts) -> Markup {
+    // Strangers do not learn that there is a console with a listener of its own.
+    let has_console = app.config.console.enabled && app.config.console.listen.is_none();
+    html! {
+        @if has_console { p { a href=(console::PATH) { (texts.text("error-to-console")) } } }
+        p { a href="/docs" { (texts.text("error-to-guides")) } }
+    }
 }
 
 /// Returns whether a browser displays the answer, as opposed to a request of a script or an image.

@@ -151,9 +151,9 @@ impl PageLook {
     }
 
     /// Renders such a page with the script of the console, which asks for passkeys.
-    pub fn console_notice(&self, title: &str, body: Markup) -> Response {
+    pub fn console_notice(&self, status: StatusCode, title: &str, body: Markup) -> Response {
         let body = self.noticed(title, body);
-        self.page(StatusCode::OK, title, None, "console", body)
+        self.page(status, title, None, "console", body)
     }
 
     /// Renders such a page about something new, with the script of the console, which copies values.

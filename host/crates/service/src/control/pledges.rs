@@ -7,7 +7,8 @@ use serde_json::json;
 use super::acts::known_party;
 use super::statements::{self, SignedForm};
 use super::{
-    ActDone, PartyNames, PartyView, Request, double_pledge, lock, permit, settle, statement,
+    ActDone, PartyNames, PartyView, RecordView, Request, double_pledge, lock, permit, settle,
+    statement,
 };
 use holdfast_base::faults;
 use holdfast_components::rules::control::Act;
@@ -123,6 +124,19 @@ pub async fn pledge(
     answer.commit(tx, &view).await?;
     faults::pass("pledged");
     Ok(view)
+}
+
+/// Returns the record of a pledge, for its parties.
+pub async fn record(core: &Core, caller: &Caller, id: &str) -> Result<RecordView, ServiceError> {
+    let unknown = || ServiceError::NotFound("Pledge");
+    let id = PledgeId::parse(id).ok_or_else(unknown)?;
+    let mut connection = core.store.read().await?;
+    let pledge = rows::pledge(&mut connection, &id).await?;
+    drop(connection);
+
+    let pledge = pledge.filter(|pledge| [&pledge.pledgor, &pledge.pledgee].contains(&&caller.org));
+    let pledge = pledge.ok_or_else(unknown)?;
+    super::get(core, caller, pledge.envelope.as_str()).await
 }
 
 /// Gives up a pledge as its pledgee.

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::statements::{self, SignedForm};
 use super::{
-    ActDone, LockedRecord, PartyNames, PermittedAct, ReasonForm, ReleaseRequestView, Request,
-    envelope_of, permit, settle, statement,
+    ActDone, LockedRecord, PartyNames, PermittedAct, ReasonForm, RecordView, ReleaseRequestView,
+    Request, envelope_of, permit, settle, statement,
 };
 use holdfast_base::faults;
 use holdfast_components::rules::control::{Act, Party};
@@ -373,6 +373,20 @@ async fn people_who_consent(
         .filter(|user| user.status == UserStatus::Active && user.role.may(Permission::Control));
     let owners = keys.filter_map(|key| key.owner_email);
     Ok(owners.chain(users.map(|user| user.email)).collect())
+}
+
+/// Returns the record of a requested release, for its parties.
+pub async fn record(core: &Core, caller: &Caller, id: &str) -> Result<RecordView, ServiceError> {
+    let unknown = || ServiceError::NotFound("Release request");
+    let id = ReleaseId::parse(id).ok_or_else(unknown)?;
+    let mut connection = core.store.read().await?;
+    let request = rows::release(&mut connection, &id).await?;
+    drop(connection);
+
+    let request =
+        request.filter(|request| [&request.controller, &request.org].contains(&&caller.org));
+    let request = request.ok_or_else(unknown)?;
+    super::get(core, caller, request.envelope.as_str()).await
 }
 
 /// Agrees to a requested release as the controller. A job then makes the release.

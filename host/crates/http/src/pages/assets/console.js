@@ -159,3 +159,6 @@ if (batch && window.EventSource) {
 const here = document.querySelector(".top.console nav a[aria-current]");
 const menu = here?.closest("nav");
 if (menu) menu.scrollLeft = here.offsetLeft - (menu.clientWidth - here.offsetWidth) / 2;
+
+// A refused form begins at its problems.
+document.querySelector(".problems")?.focus();

@@ -8,13 +8,15 @@ use serde_json::json;
 
 use super::PATH;
 use super::envelopes::unrecorded;
+use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
 use super::navigation::{Place, export, failed};
 use super::sign_on::to_builder;
 use super::signed_in::{ConsoleForm, Visitor};
+use super::sure::SensitiveAct;
 use crate::api::web::bulk::progress_stream;
 use crate::error::HttpError;
-use crate::middleware::extract::valid;
+use crate::middleware::extract::{MultipartForm, valid};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::bulk::{BatchStatus, DocumentSource, ItemStatus};
 use holdfast_domain::organization::Permission;
@@ -50,10 +52,14 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
         return refused;
     }
 
+    list_page(&app, &visitor, None).await
+}
+
+async fn list_page(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> Response {
     let read = async {
-        let (found, _) = bulk::list(&app, &visitor.caller, 1, PAGE).await?;
-        let (templates, _) = templates::list(&app, &visitor.caller, 1, CHOICE).await?;
-        let (packages, _) = packages::list(&app, &visitor.caller, 1, CHOICE).await?;
+        let (found, _) = bulk::list(app, &visitor.caller, 1, PAGE).await?;
+        let (templates, _) = templates::list(app, &visitor.caller, 1, CHOICE).await?;
+        let (packages, _) = packages::list(app, &visitor.caller, 1, CHOICE).await?;
         Ok((found, templates, packages))
     };
     let (found, templates, packages) = match read.await {
@@ -62,31 +68,34 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
     };
 
     let texts = visitor.texts;
+    let action = format!("{PATH}/bulk");
+    let form = FormView::new(texts, &action, refused);
+    let source = form.value("source", "");
     // A template without fields would ask its clients for nothing, so the list leaves it out.
     let body = html! {
         section.card {
             h2 { (texts.text("bulk-new")) }
-            form method="post" action={ (PATH) "/bulk" } {
+            form method="post" action=(action) {
                 (visitor.token())
-                div.field {
-                    label for="name" { (texts.text("rules-name")) }
-                    input id="name" name="name" required maxlength="500" autocomplete="off";
-                }
-                div.field {
-                    label for="source" { (texts.text("bulk-document")) }
-                    select id="source" name="source" required {
+                (form.summary())
+                (form.text(&TextField::required("name", &texts.text("rules-name"))))
+                (form.field("source", &html! { (texts.text("bulk-document")) }, html! {
+                    select id="source" name="source" required
+                        aria-invalid=[form.invalid("source")] aria-describedby=[form.described("source")] {
                         optgroup label=(texts.text("console-templates")) {
                             @for one in templates.iter().filter(|one| !one.fields.is_empty()) {
-                                option value=(one.id) { (one.name) }
+                                option value=(one.id) selected[one.id.as_str() == source] { (one.name) }
                             }
                         }
                         optgroup label=(texts.text("console-packages")) {
-                            @for one in &packages { option value=(one.package_id) { (one.name) } }
+                            @for one in &packages {
+                                option value=(one.package_id) selected[one.package_id.as_str() == source] { (one.name) }
+                            }
                         }
                     }
-                }
-                label.choice { input type="checkbox" name="add_me" value="yes"; " " (texts.text("bulk-add-me")) }
-                label.choice { input type="checkbox" name="vault" value="yes"; " " (texts.text("bulk-vault")) }
+                }))
+                (form.tick("add_me", &texts.text("bulk-add-me"), false))
+                (form.tick("vault", &texts.text("bulk-vault"), false))
                 button type="submit" { (texts.text("bulk-new")) }
             }
         }
@@ -105,11 +114,12 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
         (export(texts, "batches.csv"))
     };
 
-    visitor.live_page(
+    visitor.form_page(
         Place::Send,
-        &LiveList::Batches,
+        Some(&LiveList::Batches),
         &texts.text("console-bulk"),
         body,
+        refused,
     )
 }
 
@@ -153,9 +163,15 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
         "name": form.value("name"), "document_source": kind, member: source,
         "add_me_as_signer": form.value("add_me") == "yes",
     });
+    let members = ["source_template_id", "source_package_id"];
+    let renamed = members.map(|member| (member.to_owned(), "source".to_owned()));
+    let again = async |error: HttpError| match form.refused_with(error, &renamed) {
+        Ok(refused) => list_page(&app, &form.visitor, Some(&refused)).await,
+        Err(answer) => answer,
+    };
     let new = match valid::<CreateBatch>(body) {
         Ok(new) => new,
-        Err(error) => return error.into_response(),
+        Err(error) => return again(error).await,
     };
     // Three calls in a row, each in its own transaction. If a later one fails, a draft remains, which
     // the list shows and its page can delete.
@@ -184,7 +200,7 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
     };
     match made.await {
         Ok(batch) => Redirect::to(&address(&batch.batch_id)).into_response(),
-        Err(error) => failed(error),
+        Err(error) => again(error.into()).await,
     }
 }
 
@@ -193,13 +209,22 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
     if let Some(refused) = visitor.refusal(Permission::Send) {
         return refused;
     }
-    match bulk::overview(&app, &visitor.caller, &id).await {
-        Ok(found) => shown(&visitor, &found),
+    show_again(&app, &visitor, &id, None).await
+}
+
+async fn show_again(
+    app: &App,
+    visitor: &Visitor,
+    id: &str,
+    refused: Option<&RefusedForm>,
+) -> Response {
+    match bulk::overview(app, &visitor.caller, id).await {
+        Ok(found) => shown(visitor, &found, refused),
         Err(error) => failed(error),
     }
 }
 
-fn shown(visitor: &Visitor, found: &BatchOverview) -> Response {
+fn shown(visitor: &Visitor, found: &BatchOverview, refused: Option<&RefusedForm>) -> Response {
     let texts = visitor.texts;
     let BatchOverview {
         batch,
@@ -249,10 +274,10 @@ fn shown(visitor: &Visitor, found: &BatchOverview) -> Response {
                     _ => {}
                 }
                 @if is_open && batch.source_package_id.is_some() { (button("edit", "template-edit", "quiet")) }
-                @if is_open { (button("delete", "bulk-delete", "quiet")) }
+                @if is_open { (button("delete", "bulk-delete", "danger")) }
             }
         }
-        @if is_open { (clients_form(visitor, batch)) }
+        @if is_open { (clients_form(visitor, batch, refused)) }
         @if !sorted.is_empty() {
             section.card {
                 h2 { (texts.text("bulk-clients")) }
@@ -276,21 +301,24 @@ fn shown(visitor: &Visitor, found: &BatchOverview) -> Response {
         }
     };
 
-    visitor.page(Place::Send, &batch.name, body)
+    visitor.form_page(Place::Send, None, &batch.name, body, refused)
 }
 
-fn clients_form(visitor: &Visitor, batch: &BatchView) -> Markup {
+fn clients_form(visitor: &Visitor, batch: &BatchView, refused: Option<&RefusedForm>) -> Markup {
     let texts = visitor.texts;
+    let action = format!("{}/table", address(&batch.batch_id));
+    let form = FormView::new(texts, &action, refused);
     html! {
         section.card {
             h2 { (texts.text("bulk-choose-clients")) }
             p.soft { (texts.text("bulk-csv-hint")) }
-            form method="post" action={ (address(&batch.batch_id)) "/table" } enctype="multipart/form-data" {
+            form method="post" action=(action) enctype="multipart/form-data" {
                 (visitor.token())
-                div.field {
-                    label for="file" { (texts.text("bulk-csv")) }
-                    input id="file" name="file" type="file" accept=".csv,text/csv" required;
-                }
+                (form.summary())
+                (form.field("file", &html! { (texts.text("bulk-csv")) }, html! {
+                    input id="file" name="file" type="file" accept=".csv,text/csv" required
+                        aria-invalid=[form.invalid("file")] aria-describedby=[form.described("file")];
+                }))
                 button type="submit" { (texts.text("bulk-read")) }
             }
         }
@@ -455,29 +483,52 @@ async fn read_table(app: &App, id: &str, request: Request) -> Result<Response, R
     let batch = bulk::get(app, &visitor.caller, id).await.map_err(failed)?;
     let request = Request::from_parts(parts, body);
     let mut form = visitor.upload::<TableFields>(app, request).await?;
-    let file = form.file().map_err(IntoResponse::into_response)?.file;
+    let (text, table) = match table_of(&mut form).await {
+        Ok(read) => read,
+        Err(error) => {
+            let action = format!("{}/table", address(&batch.id));
+            let refused = RefusedForm::of(&action, &form.texts, error, &[])?;
+            return Ok(show_again(app, &visitor, id, Some(&refused)).await);
+        }
+    };
+
+    // The next form carries the text itself. Nothing is stored until the user confirms the columns.
+    let id = batch.id.to_string();
+    Ok(mapping(&visitor, &id, &text, &table, None))
+}
+
+/// Reads the table of an upload.
+async fn table_of(
+    form: &mut MultipartForm<TableFields>,
+) -> Result<(String, ClientTable), HttpError> {
+    let file = form.file()?.file;
     if file.size() > TABLE {
         let why = format!("The table is larger than {TABLE} bytes");
-        return Err(HttpError::bad_request(why).into_response());
+        return Err(HttpError::bad_request(why));
     }
 
     // The upload is a file on disk, and reading it would block the thread of other requests.
     let read = tokio::task::spawn_blocking(|| std::io::read_to_string(file.into_file()?));
     let read = read
         .await
-        .map_err(|error| failed(ServiceError::Internal(error.to_string())))?;
-    let not_text = |_| HttpError::bad_request("The table is not UTF-8 text").into_response();
-    let text = read.map_err(not_text)?;
-    let table = ClientTable::read(&text).map_err(IntoResponse::into_response)?;
+        .map_err(|error| HttpError::internal(error.to_string()))?;
+    let text = read.map_err(|_| HttpError::bad_request("The table is not UTF-8 text"))?;
+    let table = ClientTable::read(&text)?;
 
-    // The next form carries the text itself. Nothing is stored until the user confirms the columns.
-    let id = batch.id.to_string();
-    Ok(mapping(&visitor, &id, &text, &table, false))
+    Ok((text, table))
 }
 
-/// Asks which columns count; again if the chosen ones had no client.
-fn mapping(visitor: &Visitor, id: &str, text: &str, table: &ClientTable, again: bool) -> Response {
+/// Asks which columns count; again with the problems of a refused form.
+fn mapping(
+    visitor: &Visitor,
+    id: &str,
+    text: &str,
+    table: &ClientTable,
+    refused: Option<&RefusedForm>,
+) -> Response {
     let texts = visitor.texts;
+    let action = format!("{}/clients", address(&id));
+    let form = FormView::new(texts, &action, refused);
     // Headings in the languages of the console. Any other file starts with its first column.
     let guesses = [
         (
@@ -492,20 +543,17 @@ fn mapping(visitor: &Visitor, id: &str, text: &str, table: &ClientTable, again: 
         ),
     ];
 
+    let columns = table.columns.iter().enumerate();
+    let columns: Vec<_> = columns
+        .map(|(at, column)| (at.to_string(), column.clone()))
+        .collect();
     let body = html! {
-        @if again { p.alarm role="alert" { (texts.text("bulk-none-ready")) } }
+        (form.summary())
         p { (texts.with("bulk-rows", [("count", table.rows.len())])) }
-        form.card method="post" action={ (address(&id)) "/clients" } {
+        form.card method="post" action=(action) {
             (visitor.token())
             @for (name, label, guess) in guesses {
-                div.field {
-                    label for=(name) { (texts.text(label)) }
-                    select id=(name) name=(name) {
-                        @for (at, column) in table.columns.iter().enumerate() {
-                            option value=(at) selected[at == guess] { (column) }
-                        }
-                    }
-                }
+                (form.select(name, &texts.text(label), &columns, &guess.to_string()))
             }
             textarea name="table" hidden aria-hidden="true" tabindex="-1" { (text) }
             button type="submit" { (texts.text("bulk-take")) }
@@ -588,7 +636,9 @@ pub async fn clients(
     let (people, wrong) = table.people(name, email);
     // No row of a wrong column names a client, and to correct all of them would be no help.
     if people.is_empty() {
-        return mapping(&form.visitor, &id, text, &table, true);
+        let refused = form.refused_at("email", form.visitor.texts.text("bulk-none-ready"));
+        let page = mapping(&form.visitor, &id, text, &table, Some(&refused));
+        return refused.answer(page);
     }
 
     let is_left_out = form.value("wrong") == "skip";
@@ -611,7 +661,13 @@ pub async fn clients(
     };
     match taken.await {
         Ok(_) => Redirect::to(&address(&id)).into_response(),
-        Err(error) => failed(error),
+        Err(error) => match form.refused(error) {
+            Ok(refused) => {
+                let page = mapping(&form.visitor, &id, text, &table, Some(&refused));
+                refused.answer(page)
+            }
+            Err(answer) => answer,
+        },
     }
 }
 
@@ -625,6 +681,10 @@ pub async fn act(
         return refused;
     }
 
+    if let Err(asks) = ask_if_sure(&app, &form, &id, &act).await {
+        return asks;
+    }
+
     let (core, caller, batch) = (app.clone(), form.visitor.caller.clone(), id.clone());
 
     // Completes even if the browser goes away.
@@ -635,6 +695,27 @@ pub async fn act(
         Ok(Err(error)) => failed(error),
         Err(error) => failed(ServiceError::Internal(error.to_string())),
     }
+}
+
+/// Asks before an act that cannot be undone.
+async fn ask_if_sure(app: &App, form: &ConsoleForm, id: &str, act: &str) -> Result<(), Response> {
+    let texts = form.visitor.texts;
+    let (label, consequence) = match act {
+        "submit" => ("bulk-submit", "sure-bulk-submit"),
+        "cancel" => ("bulk-cancel", "sure-bulk-cancel"),
+        "delete" => ("bulk-delete", "sure-bulk-delete"),
+        _ => return Ok(()),
+    };
+    let batch = bulk::get(app, &form.visitor.caller, id).await;
+    let batch = batch.map_err(failed)?;
+
+    form.meant(&SensitiveAct {
+        label: texts.text(label),
+        objects: vec![batch.name],
+        consequence: texts.text(consequence),
+        is_typed: false,
+        back: address(&id),
+    })
 }
 
 /// Performs an act. Returns where it leads to, if that is not the batch.

@@ -6,11 +6,12 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::PATH;
+use super::forms::{FormView, RefusedForm};
 use super::live::LiveList;
 use super::navigation::{Place, failed};
-use super::rules::{change_row, may_change, scrolling};
+use super::rules::{change_row, change_title, component_again, may_change, scrolling};
 use super::signed_in::{ConsoleForm, Visitor, refused};
-use crate::error::HttpError;
+use super::sure::SensitiveAct;
 use holdfast_adapters::texts::Texts;
 use holdfast_components::drawing;
 use holdfast_domain::clock::Timestamp;
@@ -24,6 +25,7 @@ use holdfast_platform::ServiceError;
 use holdfast_platform::components::changes::{
     self, ChangeOfficer, ChangeView, NewChange, NewReview, ProposedChange,
 };
+use holdfast_platform::components::{self, ComponentOwner, ComponentView};
 use holdfast_service::App;
 
 fn officer(visitor: &Visitor) -> ChangeOfficer {
@@ -46,9 +48,13 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
         return refused;
     }
 
+    shown(&app, &visitor, &id, None).await
+}
+
+async fn shown(app: &App, visitor: &Visitor, id: &str, refused: Option<&RefusedForm>) -> Response {
     let read = async {
-        let change = changes::find(&app, &visitor.caller.org, &id).await?;
-        changes::view(&app, change).await
+        let change = changes::find(app, &visitor.caller.org, id).await?;
+        changes::view(app, change).await
     };
     let change = match read.await {
         Ok(change) => change,
@@ -59,7 +65,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
     // Reviewers see the whole request, because they approve all of it and not a summary.
     let body = html! {
         section.card {
-            (change_row(&visitor, &change))
+            (change_row(visitor, &change))
             @if change.emergency { p { span.tag.wrong { (texts.text("rules-emergency")) } } }
             @if let Some(probe) = &change.probe {
                 p.soft { (probe.reason.as_deref().unwrap_or("–")) }
@@ -70,7 +76,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
         @if let Some(comparison) = &change.comparison {
             section.card {
                 h2 { (texts.text("rules-compare-past")) }
-                (compared(&visitor, comparison))
+                (compared(visitor, comparison))
             }
             @if let Some(generated) = &comparison.generated {
                 section.card {
@@ -79,14 +85,15 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
                 }
             }
         }
-        (actions(&visitor, &change))
+        (actions(visitor, &change, refused))
     };
 
-    visitor.live_page(
+    visitor.form_page(
         Place::Rules,
-        &LiveList::Rules,
+        Some(&LiveList::Rules),
         &texts.text("rules-change"),
         body,
+        refused,
     )
 }
 
@@ -100,18 +107,21 @@ fn exactly(change: &ChangeView) -> String {
 }
 
 /// Renders what the user may do with a request.
-fn actions(visitor: &Visitor, change: &ChangeView) -> Markup {
+fn actions(visitor: &Visitor, change: &ChangeView, refused: Option<&RefusedForm>) -> Markup {
     let texts = visitor.texts;
     let is_open = change.state == ChangeState::Open;
     let page = page_of(change.change_id.as_str());
-    let form = |act: &str, button: &'static str, quiet: bool| {
+    let form = |act: &str, button: &'static str, kind: &str| {
         html! {
             form method="post" action={ (page) "/" (act) } {
                 (visitor.token())
-                button.quiet[quiet] type="submit" { (texts.text(button)) }
+                button class=(kind) type="submit" { (texts.text(button)) }
             }
         }
     };
+    let action = format!("{page}/review");
+    let review = FormView::new(texts, &action, refused);
+    let verdict = review.value("verdict", "");
 
     let may_act = may_change(visitor, change.change.slot());
     // An emergency change still needs reviews after it was applied, so their form stays.
@@ -119,16 +129,19 @@ fn actions(visitor: &Visitor, change: &ChangeView) -> Markup {
         @if visitor.may(Permission::ChangeRules) && (is_open || change.review_due) {
             section.card {
                 h2 { (texts.text("rules-review")) }
-                form method="post" action={ (page) "/review" } {
+                (visitor.identity_first(&page))
+                form method="post" action=(action) {
                     (visitor.token())
-                    div.field {
-                        label for="comment" { (texts.text("rules-comment")) }
-                        textarea id="comment" name="comment" maxlength="2000" {}
-                    }
-                    fieldset {
+                    (review.summary())
+                    (review.lines("comment", &texts.text("rules-comment"), 4, ""))
+                    fieldset id="verdict" tabindex="-1" aria-describedby=[review.described("verdict")] {
                         legend { (texts.text("rules-review")) }
-                    @for (verdict, text) in [(Verdict::Approve, "rules-approve"), (Verdict::Refuse, "rules-refuse"), (Verdict::Comment, "rules-comment")] {
-                        label.choice { input type="radio" name="verdict" value=(verdict) required; " " (texts.text(text)) }
+                        (review.problem("verdict"))
+                    @for (one, text) in [(Verdict::Approve, "rules-approve"), (Verdict::Refuse, "rules-refuse"), (Verdict::Comment, "rules-comment")] {
+                        label.choice {
+                            input type="radio" name="verdict" value=(one) required checked[one.as_str() == verdict];
+                            " " (texts.text(text))
+                        }
                     }
                     }
                     button type="submit" { (texts.text("rules-send-review")) }
@@ -137,9 +150,13 @@ fn actions(visitor: &Visitor, change: &ChangeView) -> Markup {
         }
         @if is_open && may_act {
             section.card {
-                (form("apply", "rules-apply", false))
-                @if change.change.activates_rules() { (form("compare", "rules-compare-again", true)) }
-                (form("withdraw", "rules-withdraw", true))
+                (form("apply", "rules-apply", ""))
+                @if change.change.activates_rules() { (form("compare", "rules-compare-again", "quiet")) }
+            }
+            section.card {
+                h2 { (texts.text("rules-withdraw")) }
+                p { (texts.text("sure-rules-withdraw")) }
+                (form("withdraw", "rules-withdraw", "danger"))
             }
         }
     }
@@ -269,7 +286,12 @@ fn moment(text: &str) -> Result<Option<Timestamp>, ServiceError> {
 
 /// Requests a change, and leads to the request. Without a reason in the form, it is the name of the act: the policy
 /// turned an act of another page into a request.
-pub async fn request(app: App, form: &ConsoleForm, change: ProposedChange, act: &str) -> Response {
+pub async fn request(
+    app: App,
+    form: &ConsoleForm,
+    change: ProposedChange,
+    act: &str,
+) -> Result<Response, ServiceError> {
     let reason = form.value("reason");
     let reason = if reason.is_empty() { act } else { reason };
     let (url, commit) = (form.value("url"), form.value("commit"));
@@ -291,11 +313,10 @@ pub async fn request(app: App, form: &ConsoleForm, change: ProposedChange, act: 
     // Completes even if the browser goes away.
     let made =
         tokio::spawn(async move { changes::create(&app, &app.management, &officer, new).await });
-    match made.await {
-        Ok(Ok(change)) => Redirect::to(&page_of(change.change_id.as_str())).into_response(),
-        Ok(Err(error)) => failed(error),
-        Err(error) => failed(ServiceError::Internal(error.to_string())),
-    }
+    let made = made
+        .await
+        .map_err(|error| ServiceError::Internal(error.to_string()))?;
+    Ok(Redirect::to(&page_of(made?.change_id.as_str())).into_response())
 }
 
 /// Requests the activation of a component.
@@ -308,19 +329,29 @@ pub async fn activate(
         return refused(form.visitor.texts);
     };
 
-    let effective_at = match moment(form.value("effective_at")) {
-        Ok(effective_at) => effective_at,
-        Err(error) => return failed(error),
+    let Ok(effective_at) = moment(form.value("effective_at")) else {
+        let problem = form.visitor.texts.text("problem-date");
+        let refused = form.refused_at("effective_at", problem);
+        return component_again(&app, &form.visitor, &id, &refused).await;
     };
     let change = ProposedChange::Activate {
         slot,
-        component_id: id,
+        component_id: id.clone(),
         instance: Some(form.value("instance").to_owned()).filter(|name| !name.is_empty()),
         config: None,
         effective_at,
     };
 
-    request(app, &form, change, "").await
+    match request(app.clone(), &form, change, "").await {
+        Ok(answer) => answer,
+        Err(error) => {
+            let source = [("source".to_owned(), "url".to_owned())];
+            match form.refused_with(error, &source) {
+                Ok(refused) => component_again(&app, &form.visitor, &id, &refused).await,
+                Err(answer) => answer,
+            }
+        }
+    }
 }
 
 /// Requests that an activation is rolled back.
@@ -333,13 +364,48 @@ pub async fn roll_back(
         return refused(form.visitor.texts);
     };
 
+    let component = match activated(&app, &form.visitor, slot, &id).await {
+        Ok(component) => component,
+        Err(error) => return failed(error),
+    };
+    let texts = form.visitor.texts;
+    let asks = form.meant(&SensitiveAct {
+        label: texts.text("console-roll-back"),
+        objects: vec![format!("{slot}: {component}")],
+        consequence: texts.text("sure-rules-roll-back"),
+        is_typed: false,
+        back: format!("{PATH}/rules/{slot}"),
+    });
+    if let Err(asks) = asks {
+        return asks;
+    }
+
     let change = ProposedChange::RollBack {
         slot,
         instance: Some(form.value("instance").to_owned()).filter(|name| !name.is_empty()),
         // Without an id the current activation is rolled back, which may be another one than the user saw.
         activation_id: Some(id),
     };
-    request(app, &form, change, "").await
+    request(app, &form, change, "").await.unwrap_or_else(failed)
+}
+
+/// Returns the name of the component that an activation put in place.
+async fn activated(
+    app: &App,
+    visitor: &Visitor,
+    slot: Slot,
+    id: &str,
+) -> Result<String, ServiceError> {
+    let owner = ComponentOwner::from(&visitor.caller);
+    let slots = components::slots(app, &app.management, &owner).await?;
+    let history = slots.into_iter().filter(|one| one.slot == slot);
+    let mut history = history.flat_map(|one| one.history);
+    let activation = history.find(|one| one.activation_id.as_str() == id);
+    let activation = activation.ok_or(ServiceError::NotFound("Activation"))?;
+    let component = components::get(app, &owner, activation.component_id.as_str()).await?;
+    let component = ComponentView::from(component);
+
+    Ok(format!("{} {}", component.name, component.version))
 }
 
 /// Returns the slot if the user may change it.
@@ -353,7 +419,9 @@ pub async fn review(State(app): State<App>, Path(id): Path<String>, form: Consol
         return refused;
     }
     let Some(verdict) = Verdict::parse(form.value("verdict")) else {
-        return HttpError::bad_request("verdict is required").into_response();
+        let problem = form.visitor.texts.text("problem-required");
+        let refused = form.refused_at("verdict", problem);
+        return shown(&app, &form.visitor, &id, Some(&refused)).await;
     };
     // A verdict decides about the request, so the cookie alone is not enough. A comment decides nothing.
     if verdict != Verdict::Comment
@@ -366,7 +434,13 @@ pub async fn review(State(app): State<App>, Path(id): Path<String>, form: Consol
         verdict,
         comment: Some(form.value("comment").to_owned()),
     };
-    answer(changes::review(&app, &officer(&form.visitor), &id, new).await)
+    match changes::review(&app, &officer(&form.visitor), &id, new).await {
+        Ok(change) => answer(Ok(change)),
+        Err(error) => match form.refused(error) {
+            Ok(refused) => shown(&app, &form.visitor, &id, Some(&refused)).await,
+            Err(answer) => answer,
+        },
+    }
 }
 
 fn answer(changed: Result<ChangeView, ServiceError>) -> Response {
@@ -395,6 +469,25 @@ pub async fn act(
         && let Err(asks) = form.confirmed(&app, &page_of(&id)).await
     {
         return asks;
+    }
+
+    let texts = form.visitor.texts;
+    let sure = match act.as_str() {
+        "apply" => Some(("rules-apply", "sure-rules-apply")),
+        "withdraw" => Some(("rules-withdraw", "sure-rules-withdraw")),
+        _ => None,
+    };
+    if let Some((label, consequence)) = sure {
+        let asks = form.meant(&SensitiveAct {
+            label: texts.text(label),
+            objects: vec![change_title(texts, &change.content.change)],
+            consequence: texts.text(consequence),
+            is_typed: false,
+            back: page_of(&id),
+        });
+        if let Err(asks) = asks {
+            return asks;
+        }
     }
 
     // A comparison runs for up to a minute, and an applied change is put in place on this node after

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::PATH;
 use super::control_acts::ControlAct;
+use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
 use super::navigation::{Place, export, failed};
 use super::signed_in::{ConsoleForm, Visitor};
@@ -55,13 +56,31 @@ pub async fn list(
         return refused;
     }
 
+    list_page(&app, &visitor, &query, None).await
+}
+
+/// Shows the list of the controller with a refused offer.
+pub async fn list_again(app: &App, visitor: &Visitor, refused: &RefusedForm) -> Response {
+    let query = RecordsQuery {
+        part: None,
+        after: None,
+    };
+    list_page(app, visitor, &query, Some(refused)).await
+}
+
+async fn list_page(
+    app: &App,
+    visitor: &Visitor,
+    query: &RecordsQuery,
+    refused: Option<&RefusedForm>,
+) -> Response {
     let part = query.part();
     let filter = RecordFilter {
         after: query.after.as_deref().and_then(EnvelopeId::parse),
         ..RecordFilter::of(part)
     };
     // One record more than a page shows whether there are older ones.
-    let mut found = match control::list(&app, &visitor.caller, &filter, PAGE + 1).await {
+    let mut found = match control::list(app, &visitor.caller, &filter, PAGE + 1).await {
         Ok(found) => found,
         Err(error) => return failed(error),
     };
@@ -79,16 +98,19 @@ pub async fn list(
 
     // Only the controller of a record can offer it, so the boxes appear in that list alone.
     let offers = part == ListedPart::Controller && visitor.may(Permission::Control);
+    let action = format!("{PATH}/control/offer/chosen");
+    let form = FormView::new(texts, &action, refused);
     // Rendered first, because the same rows stand in the form of an offer or alone.
     let rows = html! {
         ul.rows {
             @for record in &found {
                 li {
                     @if offers && record.control.stage == ControlStage::Controlled {
-                        label.choice {
-                            input type="checkbox" name={ "record-" (record.envelope_id) } value="yes";
-                            " " (texts.text("control-choose")) ": " (record.name)
-                        }
+                        (form.tick(
+                            &format!("record-{}", record.envelope_id),
+                            &format!("{}: {}", texts.text("control-choose"), record.name),
+                            false,
+                        ))
                     }
                     a href={ (PATH) "/control/records/" (record.envelope_id) } { (record.name) }
                     p.soft {
@@ -102,6 +124,7 @@ pub async fn list(
     };
 
     let body = html! {
+        @if visitor.may(Permission::Control) { (visitor.identity_first(&format!("{PATH}/control"))) }
         p {
             a href={ (PATH) "/transfers" } { (texts.text("control-transfers")) } " · "
             a href={ (PATH) "/control/keys" } { (texts.text("control-keys")) }
@@ -116,16 +139,14 @@ pub async fn list(
         @if found.is_empty() {
             p { (texts.text("empty-control")) }
         } @else if offers {
-            form.card method="post" action={ (PATH) "/control/offer/chosen" } {
+            form.card method="post" action=(action) {
                 (visitor.token())
                 input type="hidden" name="next" value={ (PATH) "/transfers" };
+                (form.summary())
                 (rows)
-                (party_field(texts, "buyer", "control-buyer"))
-                div.field {
-                    label for="price_reference" { (texts.text("control-price")) }
-                    input id="price_reference" name="price_reference" maxlength="500";
-                }
-                label.choice { input type="checkbox" name="atomic" value="yes"; " " (texts.text("control-atomic")) }
+                (party_field(&form, "buyer", "control-buyer"))
+                (form.text(&TextField::new("price_reference", &texts.text("control-price"))))
+                (form.tick("atomic", &texts.text("control-atomic"), false))
                 button type="submit" { (ControlAct::Offer.label(texts)) }
             }
         } @else {
@@ -137,11 +158,12 @@ pub async fn list(
         (export(texts, &format!("control.csv?part={part}")))
     };
 
-    visitor.live_page(
+    visitor.form_page(
         Place::Control,
-        &LiveList::Control,
+        Some(&LiveList::Control),
         &texts.text("console-control"),
         body,
+        refused,
     )
 }
 
@@ -157,14 +179,24 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
         return refused;
     }
 
-    let record = match control::get(&app, &visitor.caller, &id).await {
+    shown(&app, &visitor, &id, None).await
+}
+
+/// Renders the page of a record.
+pub async fn shown(
+    app: &App,
+    visitor: &Visitor,
+    id: &str,
+    refused: Option<&RefusedForm>,
+) -> Response {
+    let record = match control::get(app, &visitor.caller, id).await {
         Ok(record) => record,
         Err(error) => return failed(error),
     };
     let texts = visitor.texts;
     // The originator has the envelope's page with its own files. Other parties get a watermarked copy
     // instead.
-    let originates = is_own(&visitor, Some(&record.control.originator));
+    let originates = is_own(visitor, Some(&record.control.originator));
     let parties = [
         ("control-originator", Some(&record.control.originator)),
         ("control-controller", Some(&record.control.controller)),
@@ -172,7 +204,11 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
         ("control-buyer", record.control.buyer.as_ref()),
         ("control-pledgee", record.control.pledgee.as_ref()),
     ];
+    let page = format!("{PATH}/control/records/{}", record.envelope_id);
+    let copying = format!("{page}/copy");
+    let copy = FormView::new(texts, &copying, refused);
     let body = html! {
+        @if visitor.may(Permission::Control) { (visitor.identity_first(&page)) }
         p.soft {
             span.tag { (stage(texts, record.control.stage)) } " " code { (record.envelope_id) }
             @if let Some(score) = record.compliance_score { " · " (texts.with("console-score", [("score", score)])) }
@@ -196,23 +232,25 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
             }
         }
         @if visitor.may(Permission::Control) {
-            (acts(&visitor, &record))
+            (acts(visitor, &record, refused))
         }
         @if !originates && record.control.stage != ControlStage::Released {
-            form.card method="post" action={ (PATH) "/control/records/" (record.envelope_id) "/copy" } {
+            form.card method="post" action=(copying) {
                 (visitor.token())
                 h2 { (texts.text("control-copy")) }
                 p { (texts.text("control-copy-hint")) }
-                div.field {
-                    label for="purpose" { (texts.text("control-purpose")) }
-                    input id="purpose" name="purpose" required maxlength="200";
-                }
+                (copy.summary())
+                (copy.text(&TextField {
+                    limit: 200,
+                    ..TextField::required("purpose", &texts.text("control-purpose"))
+                }))
                 button.quiet type="submit" { (texts.text("control-copy")) }
             }
         }
     };
 
-    visitor.live_page(Place::Control, &LiveList::Control, &record.name, body)
+    let list = Some(&LiveList::Control);
+    visitor.form_page(Place::Control, list, &record.name, body, refused)
 }
 
 /// Gives a watermarked copy. The look is recorded.
@@ -229,7 +267,10 @@ pub async fn copy(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
             Ok(file) => file.into_response(),
             Err(error) => error.into_response(),
         },
-        Err(error) => failed(error),
+        Err(error) => match form.refused(error) {
+            Ok(refused) => shown(&app, &form.visitor, &id, Some(&refused)).await,
+            Err(answer) => answer,
+        },
     }
 }
 
@@ -239,22 +280,25 @@ fn is_own(visitor: &Visitor, party: Option<&PartyView>) -> bool {
 }
 
 /// Renders the acts that the organization may do with a record now.
-fn acts(visitor: &Visitor, record: &RecordView) -> Markup {
+fn acts(visitor: &Visitor, record: &RecordView, refused: Option<&RefusedForm>) -> Markup {
     let (texts, control) = (visitor.texts, &record.control);
     let originates = is_own(visitor, Some(&control.originator));
     let controls = is_own(visitor, Some(&control.controller));
     let id = record.envelope_id.as_str();
     let page = format!("{PATH}/control/records/{id}");
-    let form =
-        |act: ControlAct, of: &str, fields: Markup| act_form(visitor, act, of, &page, fields);
+    let view = |act: ControlAct, of: &str| FormView::new(texts, &action_of(act, of), refused);
+    let form = |act: ControlAct, of: &str, fields: &dyn Fn(&FormView<'_>) -> Markup| {
+        let view = view(act, of);
+        let fields = html! { (view.summary()) (fields(&view)) };
+        act_form(visitor, act, of, &page, fields)
+    };
 
-    let reason = || {
-        html! {
-            div.field {
-                label for="reason" { (texts.text("console-reason")) }
-                input id="reason" name="reason" maxlength="2000";
-            }
-        }
+    let nothing = |_: &FormView<'_>| html! {};
+    let reason = |view: &FormView<'_>| {
+        view.text(&TextField {
+            limit: 2000,
+            ..TextField::new("reason", &texts.text("console-reason"))
+        })
     };
 
     // The page leaves out what the stage rules out. The control rules decide again when the form arrives.
@@ -266,18 +310,18 @@ fn acts(visitor: &Visitor, record: &RecordView) -> Markup {
         @if is_own(visitor, control.designee.as_ref()) {
             section.card {
                 h2 { (texts.text("control-offered-to-you")) }
-                (form(ControlAct::Accept, id, html! {}))
-                (form(ControlAct::Decline, id, reason()))
+                (form(ControlAct::Accept, id, &nothing))
+                (form(ControlAct::Decline, id, &reason))
             }
         }
         @if originates && controls && record.control.stage == ControlStage::Originated {
             section.card {
                 h2 { (ControlAct::Designate.label(texts)) }
-                (form(ControlAct::Designate, id, party_field(texts, "controller", "control-controller")))
+                (form(ControlAct::Designate, id, &|view| party_field(view, "controller", "control-controller")))
             }
         }
         @if originates && record.control.stage == ControlStage::Designated {
-            section.card { (form(ControlAct::Decline, id, html! {})) }
+            section.card { (form(ControlAct::Decline, id, &nothing)) }
         }
         @if let Some(release) = record.release.as_ref().filter(|_| controls || originates) {
             section.card {
@@ -293,9 +337,9 @@ fn acts(visitor: &Visitor, record: &RecordView) -> Markup {
                 p.soft { (release.purpose_of_release) " · " (visitor.moment(release.requested_at)) }
                 @if controls {
                     @if release.state == ReleaseState::Requested {
-                        (form(ControlAct::Consent, release.release_id.as_str(), html! {}))
+                        (form(ControlAct::Consent, release.release_id.as_str(), &nothing))
                     }
-                    (form(ControlAct::Refuse, release.release_id.as_str(), reason()))
+                    (form(ControlAct::Refuse, release.release_id.as_str(), &reason))
                 } @else {
                     p.soft { (texts.text("control-release-asked")) }
                 }
@@ -304,25 +348,22 @@ fn acts(visitor: &Visitor, record: &RecordView) -> Markup {
         @if let Some(pledge) = record.pledge_id.as_ref().filter(|_| is_own(visitor, control.pledgee.as_ref())) {
             section.card {
                 h2 { (texts.text("control-pledge")) }
-                (form(ControlAct::ReleasePledge, pledge.as_str(), html! {}))
+                (form(ControlAct::ReleasePledge, pledge.as_str(), &nothing))
             }
         }
         @if controls && free && record.control.epoch > 0 && record.pledge_id.is_none() {
-            details.card {
+            details.card open[view(ControlAct::Pledge, id).is_refused()] {
                 summary { (ControlAct::Pledge.label(texts)) }
-                (form(ControlAct::Pledge, id, html! {
-                    (party_field(texts, "pledgee", "control-pledgee"))
-                    div.field {
-                        label for="terms" { (texts.text("control-terms")) }
-                        textarea id="terms" name="terms" maxlength="10000" {}
-                    }
+                (form(ControlAct::Pledge, id, &|view| html! {
+                    (party_field(view, "pledgee", "control-pledgee"))
+                    (view.lines("terms", &texts.text("control-terms"), 4, ""))
                 }))
             }
         }
         @if may_release(record.control.stage, controls, originates) {
-            details.card {
+            details.card open[view(ControlAct::Release, id).is_refused()] {
                 summary { (ControlAct::Release.label(texts)) }
-                (form(ControlAct::Release, id, release_fields(visitor)))
+                (form(ControlAct::Release, id, &release_fields))
             }
         }
         @if record.control.stage == ControlStage::Released && controls && visitor.may(Permission::ReadEvidence) {
@@ -344,8 +385,8 @@ fn may_release(stage: ControlStage, controls: bool, originates: bool) -> bool {
     }
 }
 
-fn release_fields(visitor: &Visitor) -> Markup {
-    let texts = visitor.texts;
+fn release_fields(form: &FormView<'_>) -> Markup {
+    let texts = form.texts;
     let fields = [
         ("recipient_name", "release-recipient", "text"),
         ("recipient_organization", "release-organization", "text"),
@@ -363,46 +404,50 @@ fn release_fields(visitor: &Visitor) -> Markup {
         ),
     ];
 
+    let media = [("", "release-electronic"), ("paper", "release-paper")];
+    let media = media.map(|(value, label)| (value.to_owned(), texts.text(label)));
     html! {
         @for (name, label, kind) in fields {
-            div.field {
-                label for=(name) { (texts.text(label)) }
-                input id=(name) name=(name) type=(kind) required maxlength="500";
-            }
+            (form.text(&TextField {
+                kind,
+                ..TextField::required(name, &texts.text(label))
+            }))
         }
-        div.field {
-            label for="medium" { (texts.text("release-medium")) }
-            select id="medium" name="medium" {
-                option value="" { (texts.text("release-electronic")) }
-                option value="paper" { (texts.text("release-paper")) }
-            }
-        }
+        (form.select("medium", &texts.text("release-medium"), &media, ""))
         @for (name, label) in acknowledged {
-            label.choice { input type="checkbox" name=(name) value="yes" required; " " (texts.text(label)) }
+            label.choice {
+                input type="checkbox" id=(name) name=(name) value="yes" required checked[form.is_ticked(name, false)];
+                " " (texts.text(label))
+            }
+            (form.problem(name))
         }
     }
+}
+
+/// Returns the address of the form of an act.
+fn action_of(act: ControlAct, of: &str) -> String {
+    format!("{PATH}/control/{act}/{of}")
 }
 
 /// Renders the form of an act.
 fn act_form(visitor: &Visitor, act: ControlAct, of: &str, next: &str, fields: Markup) -> Markup {
     html! {
-        form method="post" action={ (PATH) "/control/" (act) "/" (of) } {
+        form method="post" action=(action_of(act, of)) {
             (visitor.token())
             input type="hidden" name="next" value=(next);
             (fields)
-            button.quiet[act.is_negative()] type="submit" { (act.label(visitor.texts)) }
+            button.danger[act.is_negative()] type="submit" { (act.label(visitor.texts)) }
         }
     }
 }
 
 /// Renders the field for the id of an organization.
-fn party_field(texts: Texts, name: &str, label: &'static str) -> Markup {
-    html! {
-        div.field {
-            label for=(name) { (texts.text(label)) " (org_…)" }
-            input id=(name) name=(name) required maxlength="100" pattern="org_[0-9a-z]+" autocomplete="off";
-        }
-    }
+fn party_field(form: &FormView<'_>, name: &str, label: &'static str) -> Markup {
+    form.text(&TextField {
+        limit: 100,
+        pattern: Some("org_[0-9a-z]+"),
+        ..TextField::required(name, &format!("{} (org_…)", form.texts.text(label)))
+    })
 }
 
 /// Lists transfers, newest first.

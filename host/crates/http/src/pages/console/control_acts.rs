@@ -9,11 +9,13 @@ use maud::html;
 use serde_json::{Map, Value, json};
 
 use super::PATH;
+use super::control as control_pages;
 use super::envelopes::unrecorded;
 use super::navigation::failed;
 use super::passkeys::{ANSWER, CONFIRMS, DeviceForm};
 use super::sign_in::local;
 use super::signed_in::{ConsoleForm, Visitor};
+use super::sure::SensitiveAct;
 use crate::error::HttpError;
 use crate::middleware::extract::valid;
 use crate::pages::page_frame::PageLook;
@@ -25,7 +27,8 @@ use holdfast_platform::access::passkeys;
 use holdfast_platform::problems::{ControlProblem, StatementProblem};
 use holdfast_platform::{Caller, ServiceError};
 use holdfast_service::App;
-use holdfast_service::control::{self, keys, pledges, releases, transfers};
+use holdfast_service::control::transfers::{self, RecordsPage};
+use holdfast_service::control::{self, keys, pledges, releases};
 use holdfast_service::inspection;
 
 words! {
@@ -78,6 +81,26 @@ impl ControlAct {
             self,
             Self::Decline | Self::Refuse | Self::CancelTransfer | Self::RevokeKey
         )
+    }
+
+    /// Returns the consequence of an act that cannot be undone. Other acts have none.
+    fn consequence(self, is_paper: bool) -> Option<&'static str> {
+        Some(match self {
+            Self::Accept => "sure-accept",
+            Self::Decline => "sure-decline",
+            Self::Consent => "sure-release",
+            Self::Refuse => "sure-refuse",
+            Self::Release if is_paper => "sure-release-paper",
+            Self::Release => "sure-release",
+            Self::Pledge => "sure-pledge",
+            Self::ReleasePledge => "sure-release-pledge",
+            Self::AcceptTransfer => "sure-accept-transfer",
+            Self::ConfirmTransfer => "sure-confirm-transfer",
+            Self::CancelTransfer => "sure-cancel-transfer",
+            Self::RevokeKey => "sure-revoke-key",
+            // An offer can be withdrawn, and a key revoked.
+            Self::Designate | Self::Offer | Self::RegisterKey | Self::ApproveKey => return None,
+        })
     }
 
     /// Returns the fields of the form that are members of the request.
@@ -253,6 +276,10 @@ pub async fn act(
         return asks;
     }
 
+    if let Err(asks) = ask_if_sure(&app, &form, act, &id, &next).await {
+        return asks;
+    }
+
     // The browser names only a passkey. Key, name and proof are read here, so that it cannot combine
     // those of two people.
     let completed = match act {
@@ -285,10 +312,88 @@ pub async fn act(
         Ok(Err(NotPerformed::Service(ServiceError::Control(ControlProblem::ConsentRequired(
             Some(_),
         ))))) => Redirect::to(&next).into_response(),
-        Ok(Err(NotPerformed::Form(error))) => error.into_response(),
-        Ok(Err(NotPerformed::Service(error))) => failed(error),
+        Ok(Err(NotPerformed::Form(error))) => again(&app, &form, act, &next, *error).await,
+        Ok(Err(NotPerformed::Service(error))) => again(&app, &form, act, &next, error).await,
         Err(error) => failed(ServiceError::Internal(error.to_string())),
     }
+}
+
+/// Shows the form of a refused act again. A step of a transfer, or one with keys, has no entries.
+async fn again(
+    app: &App,
+    form: &ConsoleForm,
+    act: ControlAct,
+    next: &str,
+    error: impl Into<HttpError>,
+) -> Response {
+    let error = error.into();
+    let records = format!("{PATH}/control/records/");
+    let record = next.strip_prefix(&records);
+    if act != ControlAct::Offer && record.is_none() {
+        return error.into_response();
+    }
+
+    match (form.refused(error), record) {
+        (Ok(refused), Some(id)) => {
+            control_pages::shown(app, &form.visitor, id, Some(&refused)).await
+        }
+        (Ok(refused), None) => control_pages::list_again(app, &form.visitor, &refused).await,
+        (Err(answer), _) => answer,
+    }
+}
+
+/// Asks before an act that cannot be undone.
+async fn ask_if_sure(
+    app: &App,
+    form: &ConsoleForm,
+    act: ControlAct,
+    id: &str,
+    next: &str,
+) -> Result<(), Response> {
+    let is_paper = form.value("medium") == "paper";
+    let Some(consequence) = act.consequence(is_paper) else {
+        return Ok(());
+    };
+
+    let texts = form.visitor.texts;
+    let object = object_of(app, &form.visitor, act, id).await;
+    form.meant(&SensitiveAct {
+        label: act.label(texts),
+        objects: vec![object.map_err(failed)?],
+        consequence: texts.text(consequence),
+        is_typed: matches!(act, ControlAct::Release | ControlAct::Consent),
+        back: next.to_owned(),
+    })
+}
+
+/// Returns the name of what an act is about.
+async fn object_of(
+    app: &App,
+    visitor: &Visitor,
+    act: ControlAct,
+    id: &str,
+) -> Result<String, ServiceError> {
+    let caller = &visitor.caller;
+    Ok(match act {
+        ControlAct::Consent | ControlAct::Refuse => releases::record(app, caller, id).await?.name,
+        ControlAct::ReleasePledge => pledges::record(app, caller, id).await?.name,
+        ControlAct::AcceptTransfer | ControlAct::ConfirmTransfer | ControlAct::CancelTransfer => {
+            let page = RecordsPage {
+                state: None,
+                after: None,
+                limit: 1,
+            };
+            let transfer = transfers::get(app, caller, id, page).await?.transfer;
+            format!("{} → {}", transfer.seller.name, transfer.buyer.name)
+        }
+        ControlAct::RevokeKey => {
+            let keys = keys::list(app, caller).await?;
+            let key = keys.into_iter().find(|key| key.key_id.as_str() == id);
+            let key = key.ok_or(ServiceError::NotFound("Key"))?;
+            key.name.unwrap_or(key.thumbprint)
+        }
+        _ => control::get(app, caller, id).await?.name,
+    })
 }
 
 /// For a new key: writes the public key of the chosen passkey into the form.
@@ -402,7 +507,7 @@ async fn ask(
     };
 
     let title = texts.text("sign-statement-title");
-    Ok(PageLook::plain(texts).console_notice(&title, body))
+    Ok(PageLook::plain(texts).console_notice(StatusCode::OK, &title, body))
 }
 
 /// Keeps the registration of the user's passkey until a person with a key agrees.
@@ -462,4 +567,66 @@ fn released(texts: Texts, next: &str, links: &[(String, String)]) -> Response {
 
     let title = texts.text("released-title");
     PageLook::plain(texts).notice(StatusCode::OK, &title, None, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_act_that_cannot_be_undone_names_its_consequence() {
+        let says = |act: ControlAct, is_paper: bool| {
+            let consequence = act.consequence(is_paper).expect("a consequence");
+            Texts::default().text(consequence)
+        };
+
+        for (act, consequence) in [
+            (
+                ControlAct::Accept,
+                "Your organization becomes the controller of this record. Only a transfer can change that.",
+            ),
+            (ControlAct::Decline, "The offer of control ends."),
+            (
+                ControlAct::Consent,
+                "The authoritative copy leaves the vault, and the chain of custody ends here. This cannot be undone.",
+            ),
+            (
+                ControlAct::Refuse,
+                "The release does not happen. The other party has to ask again.",
+            ),
+            (ControlAct::Pledge, "Only the pledgee can end the pledge."),
+            (
+                ControlAct::ReleasePledge,
+                "Your organization gives up its security in this record. This cannot be undone.",
+            ),
+            (
+                ControlAct::AcceptTransfer,
+                "Your organization becomes the controller of these records as soon as the seller confirms.",
+            ),
+            (
+                ControlAct::ConfirmTransfer,
+                "The buyer becomes the controller of these records. This cannot be undone.",
+            ),
+            (
+                ControlAct::CancelTransfer,
+                "The transfer ends, and the seller stays the controller.",
+            ),
+            (
+                ControlAct::RevokeKey,
+                "Nobody can sign with this key any more. Earlier signatures stay valid.",
+            ),
+        ] {
+            assert_eq!(says(act, false), consequence);
+        }
+
+        assert_eq!(
+            says(ControlAct::Release, false),
+            says(ControlAct::Consent, false)
+        );
+        assert_eq!(
+            says(ControlAct::Release, true),
+            "A paper original replaces the authoritative copy. This cannot be undone."
+        );
+        assert_eq!(ControlAct::Offer.consequence(false), None);
+    }
 }

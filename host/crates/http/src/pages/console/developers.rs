@@ -6,6 +6,7 @@ use maud::{Markup, html};
 
 use super::PATH;
 use super::envelopes::unrecorded;
+use super::forms::RefusedForm;
 use super::live::LiveList;
 use super::navigation::{Place, export, failed};
 use super::receivers;
@@ -26,9 +27,14 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
         return refused;
     }
 
+    shown(&app, &visitor, None).await
+}
+
+/// Renders keys and receivers, with the form for a new key.
+pub async fn shown(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> Response {
     let read = async {
-        let keys = api_keys::list(&app, &visitor.caller.org).await?;
-        let found = webhooks::list(&app, &visitor.caller, None).await?;
+        let keys = api_keys::list(app, &visitor.caller.org).await?;
+        let found = webhooks::list(app, &visitor.caller, None).await?;
         Ok((keys, found))
     };
     let (keys, found) = match read.await {
@@ -38,6 +44,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
 
     let texts = visitor.texts;
     let body = html! {
+        (visitor.identity_first(&format!("{PATH}/developers")))
         p { a href={ (PATH) "/requests" } { (texts.text("console-request-log")) } }
         section.card {
             h2 { (texts.text("console-receivers")) }
@@ -75,7 +82,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
                         @if let Some(at) = key.last_used_at {
                             p.soft { (texts.text("console-last-used")) " " (visitor.moment(at)) }
                         }
-                        (super::keys::acts(&visitor, key))
+                        (super::keys::acts(visitor, key))
                     }
                 }
             }
@@ -85,13 +92,14 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
 
     let body = html! {
         (body)
-        @if visitor.may(Permission::Administer) { (super::keys::new_key(&visitor)) }
+        @if visitor.may(Permission::Administer) { (super::keys::new_key(visitor, refused)) }
     };
-    visitor.live_page(
+    visitor.form_page(
         Place::Developers,
-        &LiveList::Developers,
+        Some(&LiveList::Developers),
         &texts.text("console-developers"),
         body,
+        refused,
     )
 }
 

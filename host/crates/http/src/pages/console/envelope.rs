@@ -16,6 +16,7 @@ use super::navigation::{Place, failed, status};
 use super::sign_on::to_builder;
 use super::signed_in::{ConsoleForm, Visitor};
 use super::standing::{dot, trouble_in_words, who};
+use super::sure::SensitiveAct;
 use crate::error::HttpError;
 use crate::middleware::extract::valid;
 use crate::reply::{FileReply, Pdf, PdfOrJson, Zip};
@@ -780,6 +781,22 @@ pub async fn void(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     }
 
     let caller = form.visitor.caller.clone();
+    let texts = form.visitor.texts;
+    let envelope = match envelopes::get(&app, &caller, &id).await {
+        Ok(envelope) => envelope,
+        Err(error) => return failed(error),
+    };
+    let act = SensitiveAct {
+        label: texts.text("console-void"),
+        objects: vec![envelope.name],
+        consequence: texts.text("sure-void"),
+        is_typed: false,
+        back: format!("{PATH}/envelopes/{id}"),
+    };
+    if let Err(asks) = form.meant(&act) {
+        return asks;
+    }
+
     let path = id.clone();
 
     // Completes even if the browser goes away: the provider is called first.

@@ -6,13 +6,18 @@ use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
 use super::PATH;
+use super::developers;
 use super::envelopes::unrecorded;
+use super::forms::{FormView, RefusedForm, TextField};
 use super::navigation::{copied, failed};
 use super::signed_in::{ConsoleForm, Visitor};
+use super::sure::SensitiveAct;
+use crate::error::HttpError;
 use crate::middleware::extract::valid;
 use crate::pages::page_frame::PageLook;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::organization::{Permission, Scope};
+use holdfast_platform::ServiceError;
 use holdfast_platform::access::api_keys::{self, ApiKeyView, IssuedKey, NewKey};
 use holdfast_service::App;
 
@@ -21,26 +26,31 @@ fn page() -> String {
 }
 
 /// Renders the form for a new key.
-pub fn new_key(visitor: &Visitor) -> Markup {
+pub fn new_key(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
     let texts = visitor.texts;
+    let action = format!("{PATH}/keys");
+    let form = FormView::new(texts, &action, refused);
     html! {
-        details.card {
+        details.card open[form.is_refused()] {
             summary { (texts.text("key-new")) }
-            form method="post" action={ (PATH) "/keys" } {
+            form method="post" action=(action) {
                 (visitor.token())
-                div.field {
-                    label for="name" { (texts.text("rules-name")) }
-                    input id="name" name="name" maxlength="100" autocomplete="off";
-                }
-                label.choice { input type="checkbox" name="test" value="yes"; " " (texts.text("key-test")) }
-                fieldset {
+                (form.summary())
+                (form.text(&TextField {
+                    limit: 100,
+                    ..TextField::new("name", &texts.text("rules-name"))
+                }))
+                (form.tick("test", &texts.text("key-test"), false))
+                fieldset id="scopes" aria-describedby=[form.described("scopes")] {
                     legend { (texts.text("key-scopes")) }
                     @for scope in Scope::ALL {
+                        @let name = format!("scope-{scope}");
                         label.choice {
-                            input type="checkbox" name={ "scope-" (scope) } value="yes";
+                            input type="checkbox" name=(name) value="yes" checked[form.is_ticked(&name, false)];
                             " " code { (scope) }
                         }
                     }
+                    (form.problem("scopes"))
                 }
                 button type="submit" { (texts.text("key-new")) }
             }
@@ -50,19 +60,25 @@ pub fn new_key(visitor: &Visitor) -> Markup {
 
 /// Renders what the user may do with a key.
 pub fn acts(visitor: &Visitor, key: &ApiKeyView) -> Markup {
-    let form = |act: &str, text: &'static str| {
+    let texts = visitor.texts;
+    let form = |act: &str, text: &'static str, kind: &str| {
         html! {
             form method="post" action={ (PATH) "/keys/" (key.key_id) "/" (act) } {
                 (visitor.token())
-                button.quiet type="submit" { (visitor.texts.text(text)) }
+                button class=(kind) type="submit" { (texts.text(text)) }
             }
         }
     };
 
+    // The end is apart from the replacement, so that a slip ends no key.
     html! {
         @if key.active {
-            @if visitor.may(Permission::Administer) { (form("rotate", "key-rotate")) }
-            (form("deactivate", "key-deactivate"))
+            @if visitor.may(Permission::Administer) { (form("rotate", "key-rotate", "quiet")) }
+            details {
+                summary { (texts.text("key-deactivate")) }
+                p.soft { (texts.text("sure-key-deactivate")) }
+                (form("deactivate", "key-deactivate", "danger"))
+            }
         }
     }
 }
@@ -92,14 +108,22 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
         body.insert("name".into(), form.value("name").into());
     }
 
-    let new = match valid::<NewKey>(Value::Object(body)) {
-        Ok(new) => new,
-        Err(error) => return error.into_response(),
+    let made = match valid::<NewKey>(Value::Object(body)) {
+        Ok(new) => api_keys::create(&app, &form.visitor.caller, new, &unrecorded())
+            .await
+            .map_err(HttpError::from),
+        Err(error) => Err(error),
     };
-    let made = api_keys::create(&app, &form.visitor.caller, new, &unrecorded()).await;
     match made {
         Ok(issued) => shown(&app, form.visitor.texts, &issued),
-        Err(error) => failed(error),
+        Err(error) => {
+            // The boxes of the scopes are one field for the user.
+            let scopes = [("scopes".to_owned(), "scopes".to_owned())];
+            match form.refused_with(error, &scopes) {
+                Ok(refused) => developers::shown(&app, &form.visitor, Some(&refused)).await,
+                Err(answer) => answer,
+            }
+        }
     }
 }
 
@@ -110,6 +134,11 @@ pub async fn rotate(State(app): State<App>, Path(id): Path<String>, form: Consol
     }
     // The answer has the new key, so this needs the user and not only the cookie.
     if let Err(asks) = form.confirmed(&app, &page()).await {
+        return asks;
+    }
+
+    let asks = ask_if_sure(&app, &form, &id, "key-rotate", "sure-key-rotate").await;
+    if let Err(asks) = asks {
         return asks;
     }
 
@@ -133,10 +162,38 @@ pub async fn deactivate(
         return asks;
     }
 
+    let asks = ask_if_sure(&app, &form, &id, "key-deactivate", "sure-key-deactivate").await;
+    if let Err(asks) = asks {
+        return asks;
+    }
+
     match api_keys::deactivate(&app, &form.visitor.caller, &id).await {
         Ok(_) => Redirect::to(&page()).into_response(),
         Err(error) => failed(error),
     }
+}
+
+/// Asks before an act that ends a key.
+async fn ask_if_sure(
+    app: &App,
+    form: &ConsoleForm,
+    id: &str,
+    label: &'static str,
+    consequence: &'static str,
+) -> Result<(), Response> {
+    let (caller, texts) = (&form.visitor.caller, form.visitor.texts);
+    let keys = api_keys::list(app, &caller.org).await.map_err(failed)?;
+    let key = keys.into_iter().find(|key| key.key_id.as_str() == id);
+    let key = key.ok_or_else(|| failed(ServiceError::NotFound("Key")))?;
+    let name = key.name.unwrap_or_else(|| key.key_id.to_string());
+
+    form.meant(&SensitiveAct {
+        label: texts.text(label),
+        objects: vec![name],
+        consequence: texts.text(consequence),
+        is_typed: false,
+        back: page(),
+    })
 }
 
 /// Shows a new key, this once.

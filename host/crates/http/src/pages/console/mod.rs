@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `visitor` | who is signed in, and forms with their token |
 //! | `passkeys` | sign-in and confirmation with passkeys, and the own ones |
+//! | `forms` | forms that come back with their entries and problems |
+//! | `sure` | the page before an act that cannot be undone |
 //! | `sign_in` | sign-in by a mailed link, sign-out, open sessions |
 //! | `sign_on` | sign-in at the organization's issuer |
 //! | `frame` | frame with the navigation |
@@ -48,6 +50,7 @@ mod envelope;
 mod envelopes;
 mod exports;
 mod graph;
+mod forms;
 mod home;
 mod insight;
 mod keys;
@@ -63,6 +66,7 @@ mod sign_in;
 mod sign_on;
 mod signed_in;
 mod standing;
+mod sure;
 mod templates;
 mod users;
 mod vault;

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
+use super::forms::RefusedForm;
 use super::live::LiveList;
 use super::signed_in::Visitor;
 use super::{PATH, home};
@@ -68,6 +69,22 @@ impl Visitor {
         let stream = list.is_open_to(self).then(|| list.address());
         let main = html! { main.console data-live=[stream] { h1 { (title) } (body) } };
         self.look(place, title, main, None)
+    }
+
+    /// Renders a page with forms. A refused form is shown with its entries, which a live page would replace.
+    pub fn form_page(
+        &self,
+        place: Place,
+        list: Option<&LiveList>,
+        title: &str,
+        body: Markup,
+        refused: Option<&RefusedForm>,
+    ) -> Response {
+        match (refused, list) {
+            (Some(refused), _) => refused.answer(self.page(place, title, body)),
+            (None, Some(list)) => self.live_page(place, list, title, body),
+            (None, None) => self.page(place, title, body),
+        }
     }
 
     /// Renders a page with frames of another origin.

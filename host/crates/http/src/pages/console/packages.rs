@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 
 use super::PATH;
 use super::envelopes::unrecorded;
+use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
 use super::navigation::{Place, export, failed};
 use super::signed_in::{ConsoleForm, Visitor};
+use crate::error::HttpError;
 use crate::middleware::extract::valid;
 use holdfast_domain::organization::Permission;
 use holdfast_domain::template::Template;
@@ -31,9 +33,13 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
         return refused;
     }
 
+    shown(&app, &visitor, None).await
+}
+
+async fn shown(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> Response {
     let read = async {
-        let (found, _) = packages::list(&app, &visitor.caller, 1, PAGE).await?;
-        let (templates, _) = templates::list(&app, &visitor.caller, 1, PAGE).await?;
+        let (found, _) = packages::list(app, &visitor.caller, 1, PAGE).await?;
+        let (templates, _) = templates::list(app, &visitor.caller, 1, PAGE).await?;
         Ok((found, templates))
     };
     let (found, templates) = match read.await {
@@ -46,9 +52,10 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
     // A deleted member stays in the list, because its package cannot be used until it is changed.
     let body = html! {
         @if changes {
-            details.card {
+            @let view = view_of(visitor, None, refused);
+            details.card open[view.is_refused()] {
                 summary { (texts.text("package-new")) }
-                (form(&visitor, &templates, None))
+                (form(visitor, &view, &templates, None))
             }
         }
         @if found.is_empty() {
@@ -67,9 +74,10 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
                         }
                     }
                     @if changes {
-                        details {
+                        @let view = view_of(visitor, Some(package), refused);
+                        details open[view.is_refused()] {
                             summary { (texts.text("console-change")) }
-                            (form(&visitor, &templates, Some(package)))
+                            (form(visitor, &view, &templates, Some(package)))
                         }
                     }
                 }
@@ -78,45 +86,67 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
         (export(texts, "packages.csv"))
     };
 
-    visitor.live_page(
+    visitor.form_page(
         Place::Templates,
-        &LiveList::Packages,
+        Some(&LiveList::Packages),
         &texts.text("console-packages"),
         body,
+        refused,
     )
 }
 
-/// Renders the form for a new package, or for changing one. Numbers give the order.
-fn form(visitor: &Visitor, templates: &[Template], package: Option<&PackageView>) -> Markup {
-    let texts = visitor.texts;
-    // Several of these forms are on one page, so the ids of their controls have to differ.
-    let of = package.map_or("new", |package| package.package_id.as_str());
-    let action = match package {
+/// Returns the address of the form for a new package, or for changing one.
+fn action_of(package: Option<&PackageView>) -> String {
+    match package {
         Some(package) => format!("{}/{}", page(), package.package_id),
         None => page(),
-    };
+    }
+}
+
+/// Returns one of the forms. Several are on the page, so the ids of their controls have to differ.
+fn view_of<'a>(
+    visitor: &Visitor,
+    package: Option<&PackageView>,
+    refused: Option<&'a RefusedForm>,
+) -> FormView<'a> {
+    let of = package.map_or("new", |package| package.package_id.as_str());
+    FormView::new(visitor.texts, &action_of(package), refused).with_ids(of)
+}
+
+/// Renders the form for a new package, or for changing one. Numbers give the order.
+fn form(
+    visitor: &Visitor,
+    view: &FormView<'_>,
+    templates: &[Template],
+    package: Option<&PackageView>,
+) -> Markup {
+    let texts = visitor.texts;
     let place = |template: &Template| {
         let items = package?.items.iter();
         let mut items = items
             .zip(1..)
             .filter(|(item, _)| item.template_id == template.id);
-        items.next().map(|(_, place)| place)
+        items.next().map(|(_, place): (_, u32)| place.to_string())
     };
+    let name = package.map_or("", |package| package.name.as_str());
 
     html! {
-        form method="post" action=(action) {
+        form method="post" action=(action_of(package)) {
             (visitor.token())
-            div.field {
-                label for={ "name-" (of) } { (texts.text("rules-name")) }
-                input id={ "name-" (of) } name="name" required maxlength="500" autocomplete="off"
-                    value=[package.map(|package| &package.name)];
-            }
-            fieldset {
+            (view.summary())
+            (view.text(&TextField {
+                present: name,
+                ..TextField::required("name", &texts.text("rules-name"))
+            }))
+            fieldset id=(view.id("templates")) tabindex="-1" aria-describedby=[view.described("templates")] {
                 legend { (texts.text("package-order")) }
+                (view.problem("templates"))
                 @for template in templates {
-                    @let id = format!("at-{of}-{}", template.id);
+                    @let field = format!("at-{}", template.id);
+                    @let id = view.id(&field);
                     div.numbered {
-                        input id=(id) name={ "at-" (template.id) } type="number" min="1" max=(MEMBERS) value=[place(template)];
+                        input id=(id) name=(field) type="number" min="1" max=(MEMBERS)
+                            value=(view.value(&field, &place(template).unwrap_or_default()));
                         label for=(id) { (template.name) }
                     }
                 }
@@ -150,13 +180,22 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
         return refused;
     }
 
-    let new = match valid::<CreatePackage>(body(&form)) {
-        Ok(new) => new,
-        Err(error) => return error.into_response(),
+    let made = match valid::<CreatePackage>(body(&form)) {
+        Ok(new) => packages::create(&app, &form.visitor.caller, new, &unrecorded())
+            .await
+            .map_err(HttpError::from),
+        Err(error) => Err(error),
     };
-    match packages::create(&app, &form.visitor.caller, new, &unrecorded()).await {
+    after(&app, &form, made).await
+}
+
+/// Leads to the packages, or shows the refused form among them.
+async fn after(app: &App, form: &ConsoleForm, done: Result<PackageView, HttpError>) -> Response {
+    let members = [("template_ids".to_owned(), "templates".to_owned())];
+    match done.map_err(|error| form.refused_with(error, &members)) {
         Ok(_) => Redirect::to(&page()).into_response(),
-        Err(error) => failed(error),
+        Err(Ok(refused)) => shown(app, &form.visitor, Some(&refused)).await,
+        Err(Err(answer)) => answer,
     }
 }
 
@@ -166,12 +205,11 @@ pub async fn change(State(app): State<App>, Path(id): Path<String>, form: Consol
         return refused;
     }
 
-    let change = match valid::<ChangePackage>(body(&form)) {
-        Ok(change) => change,
-        Err(error) => return error.into_response(),
+    let changed = match valid::<ChangePackage>(body(&form)) {
+        Ok(change) => packages::change(&app, &form.visitor.caller, &id, change)
+            .await
+            .map_err(HttpError::from),
+        Err(error) => Err(error),
     };
-    match packages::change(&app, &form.visitor.caller, &id, change).await {
-        Ok(_) => Redirect::to(&page()).into_response(),
-        Err(error) => failed(error),
-    }
+    after(&app, &form, changed).await
 }

@@ -10,7 +10,8 @@ use serde::Deserialize;
 
 use super::navigation::failed;
 use super::sign_in::{SignInForm, local};
-use super::signed_in::{ConsoleForm, Visitor, cookie};
+use super::signed_in::{ConsoleForm, Visitor, cookie, hidden};
+use super::sure::SensitiveAct;
 use super::{PATH, sign_on};
 use crate::pages::page_frame::PageLook;
 use holdfast_adapters::texts::Texts;
@@ -149,6 +150,12 @@ impl ConsoleForm {
         Err(self.ask(app, back).await.unwrap_or_else(failed))
     }
 
+    /// Renders what the user entered as hidden fields.
+    fn entries(&self) -> Markup {
+        let values = self.values.iter();
+        hidden(values.filter(|(name, _)| ![ANSWER, CONFIRMS].contains(&name.as_str())))
+    }
+
     async fn ask(&self, app: &App, back: &str) -> Result<Response, ServiceError> {
         let (texts, signed_in) = (self.visitor.texts, &self.visitor.signed_in);
         let known = passkeys::list(app, &signed_in.user).await?;
@@ -167,9 +174,7 @@ impl ConsoleForm {
                     action: &self.path,
                     button: texts.text("confirm-passkey"),
                 }.render(texts, html! {
-                    @for (name, value) in &self.values {
-                        @if name != ANSWER && name != CONFIRMS { input type="hidden" name=(name) value=(value); }
-                    }
+                    (self.entries())
                     input type="hidden" name=(CONFIRMS) value="yes";
                 }))
             }
@@ -179,16 +184,40 @@ impl ConsoleForm {
                 }
             }
             @if !settings.requires_sign_on() {
-                form method="post" action={ (PATH) "/sign-in" } {
+                // In a tab of its own, so that the entries stay here.
+                form method="post" action={ (PATH) "/sign-in" } target="_blank" rel="noopener" {
                     input type="hidden" name="email" value=(signed_in.user.email);
                     input type="hidden" name="next" value=(back);
                     button.quiet[site.is_some() || settings.single_sign_on.is_some()] type="submit" { (texts.text("confirm-mail")) }
+                }
+                form method="post" action=(self.path) {
+                    (self.entries())
+                    p.soft { (texts.text("confirm-mail-then")) }
+                    button.quiet type="submit" { (texts.text("confirm-go-on")) }
                 }
             }
         };
 
         let title = texts.text("confirm-title");
-        Ok(PageLook::plain(texts).console_notice(&title, body))
+        Ok(PageLook::plain(texts).console_notice(StatusCode::OK, &title, body))
+    }
+}
+
+impl Visitor {
+    /// Renders the way to show who the user is before they fill in a form of the page `back`. Nothing while a
+    /// confirmation counts.
+    pub fn identity_first(&self, back: &str) -> Markup {
+        let texts = self.texts;
+        html! {
+            @if !self.signed_in.is_confirmed(self.now) {
+                form.first method="post" action={ (PATH) "/confirm" } {
+                    (self.token())
+                    input type="hidden" name="next" value=(back);
+                    p { (texts.text("confirm-first")) }
+                    button.quiet type="submit" { (texts.text("confirm-first-button")) }
+                }
+            }
+        }
     }
 }
 
@@ -304,6 +333,26 @@ pub async fn remove(State(app): State<App>, Path(id): Path<String>, form: Consol
     if let Err(asks) = form.confirmed(&app, &back).await {
         return asks;
     }
+
+    let (user, texts) = (&form.visitor.signed_in.user, form.visitor.texts);
+    let known = match passkeys::list(&app, user).await {
+        Ok(known) => known,
+        Err(error) => return failed(error),
+    };
+    // The service answers for an unknown passkey.
+    if let Some(passkey) = known.into_iter().find(|one| one.id.as_str() == id) {
+        let act = SensitiveAct {
+            label: texts.text("passkey-remove"),
+            objects: vec![passkey.name.unwrap_or_else(|| id.clone())],
+            consequence: texts.text("sure-passkey-remove"),
+            is_typed: false,
+            back: back.clone(),
+        };
+        if let Err(asks) = form.meant(&act) {
+            return asks;
+        }
+    }
+
     let removed = passkeys::remove(&app, &form.visitor.signed_in.user, &id).await;
     done(form.visitor.texts, removed, &back)
 }

@@ -9,10 +9,12 @@ use serde::Deserialize;
 use super::PATH;
 use super::changes::{generated_groups, past_groups};
 use super::effective;
+use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
-use super::navigation::{Place, export, failed};
+use super::navigation::{Place, export, failed, role as role_name};
 use super::signed_in::{ConsoleForm, Visitor};
 use crate::error::HttpError;
+use crate::middleware::extract::MultipartForm;
 use crate::middleware::limits;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::component::{ComponentIdentity, Slot};
@@ -72,11 +74,20 @@ pub async fn show(
         return refused;
     }
 
+    shown(&app, &visitor, query.month.as_deref(), None).await
+}
+
+async fn shown(
+    app: &App,
+    visitor: &Visitor,
+    month: Option<&str>,
+    refused: Option<&RefusedForm>,
+) -> Response {
     let owner = ComponentOwner::from(&visitor.caller);
     let read = async {
-        let slots = components::slots(&app, &app.management, &owner).await?;
-        let changes = changes::list(&app, &visitor.caller.org, None, CHANGES).await?;
-        let policy = changes::policy(&app, &visitor.caller.org).await?;
+        let slots = components::slots(app, &app.management, &owner).await?;
+        let changes = changes::list(app, &visitor.caller.org, None, CHANGES).await?;
+        let policy = changes::policy(app, &visitor.caller.org).await?;
         Ok((slots, changes, policy))
     };
     let (slots, changes, policy) = match read.await {
@@ -89,54 +100,59 @@ pub async fn show(
         section.card {
             h2 { (texts.text("console-in-force")) }
             ul.rows {
-                @for slot in &slots { li { (slot_row(&visitor, slot)) } }
+                @for slot in &slots { li { (slot_row(visitor, slot)) } }
             }
             (export(texts, "components.csv"))
         }
-        (effective::calendar(&visitor, query.month.as_deref(), &slots))
+        (effective::calendar(visitor, month, &slots))
         section.card {
             h2 { (texts.text("console-requests")) }
             p.soft { (texts.with("console-policy", [("count", i64::from(policy.reviews_required))])) }
             @if changes.is_empty() { p.soft { (texts.text("empty-changes")) } }
             ul.rows {
-                @for change in &changes { li { (change_row(&visitor, change)) } }
+                @for change in &changes { li { (change_row(visitor, change)) } }
             }
             (export(texts, "changes.csv"))
         }
-        @if visitor.may(Permission::ChangeRules) { (upload_form(&visitor)) }
+        @if visitor.may(Permission::ChangeRules) { (upload_form(visitor, refused)) }
     };
 
-    visitor.live_page(
+    visitor.form_page(
         Place::Rules,
-        &LiveList::Rules,
+        Some(&LiveList::Rules),
         &texts.text("console-rules"),
         body,
+        refused,
     )
 }
 
-fn upload_form(visitor: &Visitor) -> Markup {
+fn upload_form(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
     let texts = visitor.texts;
+    let action = format!("{PATH}/components");
+    let form = FormView::new(texts, &action, refused);
     html! {
-        details.card {
+        details.card open[form.is_refused()] {
             summary { (texts.text("rules-upload")) }
-            form method="post" action={ (PATH) "/components" } enctype="multipart/form-data" {
+            form method="post" action=(action) enctype="multipart/form-data" {
                 (visitor.token())
-                div.field {
-                    label for="file" { (texts.text("rules-file")) }
-                    input id="file" name="file" type="file" accept=".wasm,application/wasm" required;
-                }
-                div.field {
-                    label for="name" { (texts.text("rules-name")) }
-                    input id="name" name="name" required maxlength="64" pattern="[a-z0-9\\-]+";
-                }
-                div.field {
-                    label for="version" { (texts.text("rules-version")) }
-                    input id="version" name="version" required maxlength="64";
-                }
-                div.field {
-                    label for="signature" { (texts.text("rules-signature")) }
-                    input id="signature" name="signature" maxlength="200";
-                }
+                (form.summary())
+                (form.field("file", &html! { (texts.text("rules-file")) }, html! {
+                    input id="file" name="file" type="file" accept=".wasm,application/wasm" required
+                        aria-invalid=[form.invalid("file")] aria-describedby=[form.described("file")];
+                }))
+                (form.text(&TextField {
+                    limit: 64,
+                    pattern: Some("[a-z0-9\\-]+"),
+                    ..TextField::required("name", &texts.text("rules-name"))
+                }))
+                (form.text(&TextField {
+                    limit: 64,
+                    ..TextField::required("version", &texts.text("rules-version"))
+                }))
+                (form.text(&TextField {
+                    limit: 200,
+                    ..TextField::new("signature", &texts.text("rules-signature"))
+                }))
                 button type="submit" { (texts.text("rules-upload")) }
             }
         }
@@ -229,7 +245,7 @@ fn activation_row(visitor: &Visitor, one: &ActivationView) -> Markup {
                     (visitor.token())
                     @if let Some(instance) = &one.instance { input type="hidden" name="instance" value=(instance); }
                     (reason_field(texts, one.activation_id.as_str()))
-                    button type="submit" { (texts.text("rules-request-change")) }
+                    button.danger type="submit" { (texts.text("rules-request-change")) }
                 }
             }
         }
@@ -261,7 +277,18 @@ pub async fn component(
     if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
         return refused;
     }
-    let page = component_page(&app, &visitor, &id, &ShownReport::None);
+    let page = component_page(&app, &visitor, &id, &ShownReport::None, None);
+    page.await.unwrap_or_else(failed)
+}
+
+/// Shows a component with a refused request for its activation.
+pub async fn component_again(
+    app: &App,
+    visitor: &Visitor,
+    id: &str,
+    refused: &RefusedForm,
+) -> Response {
+    let page = component_page(app, visitor, id, &ShownReport::None, Some(refused));
     page.await.unwrap_or_else(failed)
 }
 
@@ -270,6 +297,7 @@ async fn component_page(
     visitor: &Visitor,
     id: &str,
     report: &ShownReport,
+    refused: Option<&RefusedForm>,
 ) -> Result<Response, ServiceError> {
     let owner = ComponentOwner::from(&visitor.caller);
     let component = ComponentView::from(components::get(app, &owner, id).await?);
@@ -321,48 +349,56 @@ async fn component_page(
                 }
             },
         }
-        @if may_change(visitor, Some(component.slot)) { (activation_form(visitor, &component)) }
+        @if may_change(visitor, Some(component.slot)) { (activation_form(visitor, &component, refused)) }
     };
 
-    Ok(visitor.page(Place::Rules, &component.name, body))
+    Ok(visitor.form_page(Place::Rules, None, &component.name, body, refused))
 }
 
 fn named(identity: &ComponentIdentity) -> Markup {
     html! { (identity.name) " " (identity.version) }
 }
 
-fn activation_form(visitor: &Visitor, component: &ComponentView) -> Markup {
+fn activation_form(
+    visitor: &Visitor,
+    component: &ComponentView,
+    refused: Option<&RefusedForm>,
+) -> Markup {
     let texts = visitor.texts;
+    let (slot, id) = (component.slot, &component.component_id);
+    let action = format!("{PATH}/rules/{slot}/activate/{id}");
+    let form = FormView::new(texts, &action, refused);
     // The API requires the source of rules, and the instance of a provider.
     html! {
         section.card {
             h2 { (texts.text("rules-request-activation")) }
-            form method="post" action={ (PATH) "/rules/" (component.slot) "/activate/" (component.component_id) } {
+            form method="post" action=(action) {
                 (visitor.token())
-                (reason_field(texts, "activation"))
+                (form.summary())
+                (form.text(&TextField::required("reason", &texts.text("console-reason"))))
                 @if component.slot.is_provider() {
-                    div.field {
-                        label for="instance" { (texts.text("rules-instance")) }
-                        input id="instance" name="instance" required maxlength="64";
-                    }
+                    (form.text(&TextField {
+                        limit: 64,
+                        ..TextField::required("instance", &texts.text("rules-instance"))
+                    }))
                 } @else {
-                    div.field {
-                        label for="url" { (texts.text("rules-source-url")) }
-                        input id="url" name="url" type="url" required maxlength="500";
-                    }
-                    div.field {
-                        label for="commit" { (texts.text("rules-source-commit")) }
-                        input id="commit" name="commit" required maxlength="100";
-                    }
+                    (form.text(&TextField {
+                        kind: "url",
+                        ..TextField::required("url", &texts.text("rules-source-url"))
+                    }))
+                    (form.text(&TextField {
+                        limit: 100,
+                        ..TextField::required("commit", &texts.text("rules-source-commit"))
+                    }))
                 }
-                div.field {
-                    label for="effective_at" { (texts.text("rules-effective")) }
-                    input id="effective_at" name="effective_at" type="datetime-local";
-                }
+                (form.text(&TextField {
+                    kind: "datetime-local",
+                    ..TextField::new("effective_at", &texts.text("rules-effective"))
+                }))
                 @if !component.slot.is_provider() {
-                    label.choice { input type="checkbox" name="compare" value="yes" checked; " " (texts.text("rules-compare-first")) }
+                    (form.tick("compare", &texts.text("rules-compare-first"), true))
                 }
-                label.choice { input type="checkbox" name="emergency" value="yes"; " " (texts.text("rules-emergency")) }
+                (form.tick("emergency", &texts.text("rules-emergency"), false))
                 button type="submit" { (texts.text("rules-request-change")) }
             }
         }
@@ -397,7 +433,7 @@ pub async fn compare(
     };
     match report {
         Ok(report) => {
-            let page = component_page(&app, visitor, &id, &report);
+            let page = component_page(&app, visitor, &id, &report, None);
             page.await.unwrap_or_else(failed)
         }
         Err(error) => failed(error),
@@ -438,14 +474,37 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
     let _place = components::place(app, &app.management, &owner).map_err(failed)?;
     let request = Request::from_parts(parts, body);
     let mut form = visitor.upload::<UploadFields>(app, request).await?;
+    let entries = form.texts.clone();
+    let added = add(app, &visitor, &owner, &mut form).await;
+    let component = match added {
+        Ok(component) => component,
+        Err(error) => {
+            let action = format!("{PATH}/components");
+            let members = ["name", "version", "signature", "file"];
+            let members = members.map(|name| (name.to_owned(), name.to_owned()));
+            let refused = RefusedForm::of(&action, &entries, error, &members)?;
+            return Ok(shown(app, &visitor, None, Some(&refused)).await);
+        }
+    };
+
+    let page = format!("{PATH}/components/{}", component.component_id);
+    Ok(Redirect::to(&page).into_response())
+}
+
+async fn add(
+    app: &App,
+    visitor: &Visitor,
+    owner: &ComponentOwner,
+    form: &mut MultipartForm<UploadFields>,
+) -> Result<ComponentView, HttpError> {
     let mut text = |name: &str| form.texts.remove(name).unwrap_or_default();
     let (name, version, signature) = (text("name"), text("version"), text("signature"));
 
-    let file = form.file().map_err(IntoResponse::into_response)?.file;
+    let file = form.file()?.file;
     // The same limit as for an upload over the API.
     if file.size() > UPLOAD_LIMIT {
         let why = format!("file is larger than {UPLOAD_LIMIT} bytes");
-        return Err(HttpError::bad_request(why).into_response());
+        return Err(HttpError::bad_request(why));
     }
 
     let upload = ComponentUpload {
@@ -459,7 +518,7 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
 
     // Only the inspection finds out the slot, so the service asks for the permission in between.
     let may = |slot: Slot| {
-        if may_change(&visitor, Some(slot)) {
+        if may_change(visitor, Some(slot)) {
             Ok(())
         } else {
             Err(HttpError::from(ServiceError::NotAllowed(
@@ -468,10 +527,8 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
         }
     };
 
-    let added = components::upload(app, &app.management, &owner, upload, may).await;
-    let (component, _) = added.map_err(IntoResponse::into_response)?;
-    let page = format!("{PATH}/components/{}", component.component_id);
-    Ok(Redirect::to(&page).into_response())
+    let (component, _) = components::upload(app, &app.management, owner, upload, may).await?;
+    Ok(component)
 }
 
 fn slot_row(visitor: &Visitor, slot: &SlotView) -> Markup {
@@ -510,6 +567,35 @@ fn slot_row(visitor: &Visitor, slot: &SlotView) -> Markup {
     }
 }
 
+/// Returns what a request is about, in a line.
+pub fn change_title(texts: Texts, change: &RequestedChange) -> String {
+    match change {
+        RequestedChange::Activate {
+            slot, component, ..
+        } => format!("{slot}: {component}"),
+        RequestedChange::RollBack { slot, .. } => {
+            format!("{slot}: {}", texts.text("console-roll-back"))
+        }
+        RequestedChange::Policy { .. } => texts.text("console-policy-change"),
+        RequestedChange::SingleSignOn { .. } => texts.text("sign-on-title"),
+        RequestedChange::InviteUser { email, role } => {
+            let (act, role) = (texts.text("console-invite"), role_name(texts, *role));
+            format!("{act}: {email}, {role}")
+        }
+        RequestedChange::ChangeRole { email, role, .. } => {
+            let (act, role) = (texts.text("console-change-role"), role_name(texts, *role));
+            format!("{act}: {email}, {role}")
+        }
+        RequestedChange::MoveIdentity {
+            email, into_email, ..
+        } => {
+            let act = texts.text("console-move-account");
+            let into = into_email.as_ref().map(|into| format!(" → {into}"));
+            format!("{act}: {email}{}", into.unwrap_or_default())
+        }
+    }
+}
+
 pub fn change_row(visitor: &Visitor, change: &ChangeView) -> Markup {
     let texts = visitor.texts;
     let approvals = [
@@ -524,22 +610,7 @@ pub fn change_row(visitor: &Visitor, change: &ChangeView) -> Markup {
         p {
             span.tag { (state(texts, change.state)) } " "
             a href={ (PATH) "/changes/" (change.change_id) } {
-                @match &change.change {
-                    RequestedChange::Activate { slot, component, .. } => { (slot) ": " (component) }
-                    RequestedChange::RollBack { slot, .. } => { (slot) ": " (texts.text("console-roll-back")) }
-                    RequestedChange::Policy { .. } => { (texts.text("console-policy-change")) }
-                    RequestedChange::SingleSignOn { .. } => { (texts.text("sign-on-title")) }
-                    RequestedChange::InviteUser { email, role } => {
-                        (texts.text("console-invite")) ": " (email) ", " (super::navigation::role(texts, *role))
-                    }
-                    RequestedChange::ChangeRole { email, role, .. } => {
-                        (texts.text("console-change-role")) ": " (email) ", " (super::navigation::role(texts, *role))
-                    }
-                    RequestedChange::MoveIdentity { email, into_email, .. } => {
-                        (texts.text("console-move-account")) ": " (email)
-                        @if let Some(into) = into_email { " → " (into) }
-                    }
-                }
+                (change_title(texts, &change.change))
             }
         }
         p { (change.reason) }

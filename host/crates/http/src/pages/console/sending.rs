@@ -7,10 +7,13 @@ use serde_json::{Map, Value, json};
 
 use super::PATH;
 use super::envelopes::unrecorded;
+use super::forms::{FormView, RefusedForm, TextField};
 use super::navigation::{Place, encoded, failed};
 use super::signed_in::{ConsoleForm, Visitor};
 use super::templates::upload_form;
+use crate::error::HttpError;
 use crate::middleware::extract::valid;
+use holdfast_adapters::texts::Texts;
 use holdfast_domain::field::Field;
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::Permission;
@@ -25,6 +28,13 @@ const CHOICE: i64 = 50;
 /// Kinds of fields that a sender fills in before.
 const FILLED: [&str; 7] = [
     "text", "number", "date", "select", "radio", "checkbox", "phone",
+];
+
+/// Fields of the secured party, with their labels.
+const PARTY_FIELDS: [(&str, &str); 3] = [
+    ("party_name", "rules-name"),
+    ("party_role", "send-party-role"),
+    ("party_identifier", "send-party-identifier"),
 ];
 
 /// Shows templates to send, and a form for another document.
@@ -52,7 +62,7 @@ pub async fn choose(State(app): State<App>, visitor: Visitor) -> Response {
                 }
             }
         }
-        (upload_form(&visitor))
+        (upload_form(&visitor, None))
         p { a href={ (PATH) "/bulk" } { (texts.text("send-bulk")) } }
     };
 
@@ -65,13 +75,15 @@ pub async fn compose(State(app): State<App>, visitor: Visitor, Path(id): Path<St
         return refused;
     }
     match templates::get(&app, &visitor.caller, &id).await {
-        Ok(template) => form_page(&visitor, &template),
+        Ok(template) => form_page(&visitor, &template, None),
         Err(error) => failed(error),
     }
 }
 
-fn form_page(visitor: &Visitor, template: &Template) -> Response {
+fn form_page(visitor: &Visitor, template: &Template, refused: Option<&RefusedForm>) -> Response {
     let texts = visitor.texts;
+    let action = format!("{PATH}/send/{}", template.id);
+    let form = FormView::new(texts, &action, refused);
     let roles = template.roles();
     let filled: Vec<(usize, &Field)> = filled(template).collect();
     let body = html! {
@@ -84,76 +96,61 @@ fn form_page(visitor: &Visitor, template: &Template) -> Response {
                 }
             }
         }
-        form method="post" action={ (PATH) "/send/" (template.id) } {
+        form method="post" action=(action) {
             (visitor.token())
+            (form.summary())
             section.card {
-                div.field {
-                    label for="envelope_name" { (texts.text("send-name")) }
-                    input id="envelope_name" name="envelope_name" value=(template.name) required maxlength="500";
-                }
-                div.field {
-                    label for="external_id" { (texts.text("send-reference")) }
-                    input id="external_id" name="external_id" maxlength="500" autocomplete="off";
-                }
+                (form.text(&TextField {
+                    present: &template.name,
+                    ..TextField::required("envelope_name", &texts.text("send-name"))
+                }))
+                (form.text(&TextField::new("external_id", &texts.text("send-reference"))))
             }
             @for (at, role) in roles.iter().enumerate() {
                 fieldset.card {
                     legend { h2 { (role) } }
-                    (person(visitor, at))
+                    (person(texts, &form, at))
                 }
             }
             @if roles.len() > 1 {
-                label.choice {
-                    input type="checkbox" name="ordered" value="yes" checked;
-                    " " (texts.text("send-ordered"))
-                }
+                (form.tick("ordered", &texts.text("send-ordered"), true))
             }
             @if !filled.is_empty() {
-                details.card {
+                details.card open[form.is_refused()] {
                     summary { (texts.text("send-values")) }
-                    @for (at, field) in &filled { (value_field(*at, field)) }
+                    @for (at, field) in &filled { (value_field(&form, *at, field)) }
                 }
             }
-            details.card {
+            details.card open[form.is_refused()] {
                 summary { (texts.text("send-party")) }
                 p.soft { (texts.text("send-party-hint")) }
-                @for (name, label) in [("party_name", "rules-name"), ("party_role", "send-party-role"), ("party_identifier", "send-party-identifier")] {
-                    div.field {
-                        label for=(name) { (texts.text(label)) }
-                        input id=(name) name=(name) maxlength="500" autocomplete="off";
-                    }
+                @for (name, label) in PARTY_FIELDS {
+                    (form.text(&TextField::new(name, &texts.text(label))))
                 }
             }
             button type="submit" { (texts.text("console-send")) }
         }
     };
 
-    visitor.page(Place::Send, &texts.text("console-send"), body)
+    let title = texts.text("console-send");
+    visitor.form_page(Place::Send, None, &title, body, refused)
 }
 
-fn person(visitor: &Visitor, at: usize) -> Markup {
-    let texts = visitor.texts;
-    let id = |name: &str| format!("{name}-{at}");
+fn person(texts: Texts, form: &FormView<'_>, at: usize) -> Markup {
+    let name = |name: &str| format!("{name}-{at}");
+    let languages = Locale::ALL.iter();
+    let languages = languages.map(|one| (one.as_str().to_owned(), one.own_name().to_owned()));
+    let of_browser = (String::new(), texts.text("send-browser-language"));
+    let languages: Vec<_> = std::iter::once(of_browser).chain(languages).collect();
     html! {
-        div.field {
-            label for=(id("name")) { (texts.text("rules-name")) }
-            input id=(id("name")) name=(id("name")) required maxlength="500" autocomplete="off";
-        }
-        div.field {
-            label for=(id("email")) { (texts.text("sign-in-email")) }
-            input id=(id("email")) name=(id("email")) type="email" required maxlength="200" autocomplete="off";
-        }
-        div.field {
-            label for=(id("locale")) { (texts.text("settings-language")) }
-            select id=(id("locale")) name=(id("locale")) {
-                option value="" { (texts.text("send-browser-language")) }
-                @for one in Locale::ALL { option value=(one.as_str()) lang=(one.as_str()) { (one.own_name()) } }
-            }
-        }
-        label.choice {
-            input type="checkbox" name=(id("code")) value="yes";
-            " " (texts.text("send-code"))
-        }
+        (form.text(&TextField::required(&name("name"), &texts.text("rules-name"))))
+        (form.text(&TextField {
+            kind: "email",
+            limit: 200,
+            ..TextField::required(&name("email"), &texts.text("sign-in-email"))
+        }))
+        (form.select(&name("locale"), &texts.text("settings-language"), &languages, ""))
+        (form.tick(&name("code"), &texts.text("send-code"), false))
     }
 }
 
@@ -166,28 +163,46 @@ fn filled(template: &Template) -> impl Iterator<Item = (usize, &Field)> {
     })
 }
 
-fn value_field(at: usize, field: &Field) -> Markup {
-    // Named by its place, because a field may have any name, also that of another control.
-    let id = format!("value-{at}");
+fn value_field(form: &FormView<'_>, at: usize, field: &Field) -> Markup {
+    let name = value_name(at);
     let kind = match field.field_type.as_str() {
         "date" => "date",
         "number" => "number",
         _ => "text",
     };
 
-    html! {
-        div.field {
-            label for=(id) { (field.name) " " span.soft { "(" (field.role) ")" } }
-            @if field.options.is_empty() {
-                input id=(id) name=(id) type=(kind) step="any" maxlength="4000" autocomplete="off";
-            } @else {
-                select id=(id) name=(id) {
-                    option value="" {}
-                    @for option in &field.options { option { (option) } }
-                }
-            }
-        }
+    if field.options.is_empty() {
+        return form.text(&TextField {
+            label: html! { (field.name) " " span.soft { "(" (field.role) ")" } },
+            kind,
+            limit: 4000,
+            ..TextField::new(&name, "")
+        });
     }
+
+    let options = field.options.iter().map(|one| (one.clone(), one.clone()));
+    let none = std::iter::once((String::new(), String::new()));
+    let options: Vec<_> = none.chain(options).collect();
+    let label = format!("{} ({})", field.name, field.role);
+    form.select(&name, &label, &options, "")
+}
+
+/// Returns the name of the control for a field, which may itself have the name of another control.
+fn value_name(at: usize) -> String {
+    format!("value-{at}")
+}
+
+/// Returns the fields of the form for members of the request with other names.
+fn renamed(template: &Template) -> Vec<(String, String)> {
+    let values = filled(template).map(|(at, field)| (field.name.clone(), value_name(at)));
+    let others = [
+        ("secured_party", "party_name"),
+        ("customer_email", "email-0"),
+        ("customer_name", "name-0"),
+    ];
+    let others = others.map(|(member, field)| (member.to_owned(), field.to_owned()));
+
+    others.into_iter().chain(values).collect()
 }
 
 /// Returns the body of `POST /partner/envelopes` for a form.
@@ -217,7 +232,7 @@ fn request(template: &Template, form: &ConsoleForm) -> Value {
 
     let mut values = Map::new();
     for (at, field) in filled(template) {
-        if let Some(given) = some(value(&format!("value-{at}"))) {
+        if let Some(given) = some(value(&value_name(at))) {
             values.insert(field.name.clone(), given);
         }
     }
@@ -259,9 +274,13 @@ pub async fn send(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
         Ok(template) => template,
         Err(error) => return failed(error),
     };
+    let again = |error: HttpError| match form.refused_with(error, &renamed(&template)) {
+        Ok(refused) => form_page(&form.visitor, &template, Some(&refused)),
+        Err(answer) => answer,
+    };
     let new = match valid::<CreateEnvelope>(request(&template, &form)) {
         Ok(new) => new,
-        Err(error) => return error.into_response(),
+        Err(error) => return again(error),
     };
 
     // Completes even if the browser goes away.
@@ -272,7 +291,7 @@ pub async fn send(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
             let page = format!("{PATH}/envelopes/{}?done=sent", created.envelope.id);
             Redirect::to(&page).into_response()
         }
-        Ok(Err(error)) => failed(error),
+        Ok(Err(error)) => again(error.into()),
         Err(error) => failed(ServiceError::Internal(error.to_string())),
     }
 }

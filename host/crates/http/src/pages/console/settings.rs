@@ -7,9 +7,12 @@ use serde_json::{Map, Value, json};
 
 use super::PATH;
 use super::changes::request;
+use super::forms::{FormView, RefusedForm, TextField};
 use super::navigation::{Place, failed, role};
 use super::signed_in::{ConsoleForm, Visitor, refused};
+use super::sure::SensitiveAct;
 use super::users::needs_approval;
+use crate::error::HttpError;
 use crate::middleware::extract::valid;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::brand::BrandColor;
@@ -56,22 +59,34 @@ pub async fn show_part(
         return refused(visitor.texts);
     }
 
+    shown(&app, &visitor, &part, None).await
+}
+
+async fn shown(
+    app: &App,
+    visitor: &Visitor,
+    part: &str,
+    refused: Option<&RefusedForm>,
+) -> Response {
     // As the API answers it, so that no secret is in reach of the page.
-    let organization = match organizations::get(&app, &visitor.caller).await {
+    let organization = match organizations::get(app, &visitor.caller).await {
         Ok(organization) => organization,
         Err(error) => return failed(error),
     };
     let texts = visitor.texts;
-    let shown = match part.as_str() {
-        "general" => general(texts, &organization),
-        "brand" => brand(&visitor, &organization),
-        "origins" => origins(texts, &organization),
-        "disclosure" => disclosure(texts, &organization),
-        "wording" => wording(texts, &organization),
-        "consent" => consent(texts, &organization),
-        "sign-on" => sign_on(&app, texts, &organization),
+    let form = FormView::new(texts, &part_page(part), refused);
+    let one = &organization;
+    let fields = match part {
+        "general" => general(&form, one),
+        "brand" => brand(&form, visitor, one),
+        "origins" => origins(&form, one),
+        "disclosure" => disclosure(&form, one),
+        "wording" => wording(&form, one),
+        "consent" => consent(&form, one),
+        "sign-on" => sign_on(app, &form, one),
         "retention" => {
-            return settings_page(&visitor, &part, by_operator(&app, texts, &organization));
+            let body = by_operator(app, texts, one);
+            return settings_page(visitor, part, body, None);
         }
         _ => return failed(ServiceError::NotFound("Page")),
     };
@@ -79,14 +94,20 @@ pub async fn show_part(
     let title = PARTS.iter().find(|(name, _)| *name == part);
     let title = title.map_or("console-settings", |(_, title)| *title);
     let body = html! {
+        (visitor.identity_first(&part_page(part)))
         p.soft { (texts.text("settings-hint")) }
-        (section(&visitor, &part, title, shown))
+        (section(visitor, part, title, &form, fields))
     };
-    settings_page(&visitor, &part, body)
+    settings_page(visitor, part, body, refused)
 }
 
 /// Renders a part of the settings below the links to all parts.
-fn settings_page(visitor: &Visitor, part: &str, body: Markup) -> Response {
+fn settings_page(
+    visitor: &Visitor,
+    part: &str,
+    body: Markup,
+    refused: Option<&RefusedForm>,
+) -> Response {
     let texts = visitor.texts;
     let is_owner = visitor.signed_in.user.role == Role::Owner;
     let parts = PARTS
@@ -102,7 +123,7 @@ fn settings_page(visitor: &Visitor, part: &str, body: Markup) -> Response {
         (body)
     };
 
-    visitor.page(Place::Settings, &title, body)
+    visitor.form_page(Place::Settings, None, &title, body, refused)
 }
 
 /// Renders what the operator of the installation has set.
@@ -139,13 +160,20 @@ fn retention(app: &App) -> [(&'static str, i64); 2] {
     ]
 }
 
-fn section(visitor: &Visitor, part: &str, title: &'static str, fields: Markup) -> Markup {
+fn section(
+    visitor: &Visitor,
+    part: &str,
+    title: &'static str,
+    form: &FormView<'_>,
+    fields: Markup,
+) -> Markup {
     let texts = visitor.texts;
     html! {
         section.card {
             h2 { (texts.text(title)) }
             form method="post" action=(part_page(part)) {
                 (visitor.token())
+                (form.summary())
                 (fields)
                 button type="submit" { (texts.text("settings-save")) }
             }
@@ -154,59 +182,55 @@ fn section(visitor: &Visitor, part: &str, title: &'static str, fields: Markup) -
 }
 
 /// Renders a field with its label.
-fn field(texts: Texts, name: &str, label: &'static str, input: Markup) -> Markup {
-    html! { div.field { label for=(name) { (texts.text(label)) } (input) } }
+fn field(form: &FormView<'_>, name: &str, label: &'static str, input: Markup) -> Markup {
+    form.field(name, &html! { (form.texts.text(label)) }, input)
 }
 
-fn text_field(texts: Texts, name: &str, label: &'static str, value: &str) -> Markup {
-    let input =
-        html! { input id=(name) name=(name) value=(value) maxlength="500" spellcheck="false"; };
-    field(texts, name, label, input)
+fn text_field(form: &FormView<'_>, name: &str, label: &'static str, value: &str) -> Markup {
+    form.text(&TextField {
+        present: value,
+        ..TextField::new(name, &form.texts.text(label))
+    })
 }
 
-fn lines_field(texts: Texts, name: &str, label: &'static str, lines: &[String]) -> Markup {
-    let input = html! {
-        textarea id=(name) name=(name) rows="3" spellcheck="false" { (lines.join("\n")) }
-    };
-    field(texts, name, label, input)
+fn lines_field(form: &FormView<'_>, name: &str, label: &'static str, lines: &[String]) -> Markup {
+    form.lines(name, &form.texts.text(label), 3, &lines.join("\n"))
 }
 
-fn general(texts: Texts, organization: &OrganizationView) -> Markup {
+/// Renders the field for one of the languages.
+fn language_field(form: &FormView<'_>, name: &str, present: Locale) -> Markup {
+    let languages = Locale::ALL.iter();
+    let languages = languages.map(|one| (one.as_str().to_owned(), one.own_name().to_owned()));
+    let languages: Vec<_> = languages.collect();
+    let label = form.texts.text("settings-language");
+    form.select(name, &label, &languages, present.as_str())
+}
+
+fn general(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
+    let texts = form.texts;
     let dates = &organization.dates;
     // As text, because the options are the words of the API.
     let format = json!(dates.format);
     let jurisdiction = organization.chattel_paper_jurisdiction.as_ref();
+    let days = organization.envelope_ttl_days.to_string();
+    let formats = [
+        ("iso", "2026-11-25"),
+        ("month_first", "11/25/2026"),
+        ("day_first", "25/11/2026"),
+        ("dotted", "25.11.2026"),
+    ];
+    let formats = formats.map(|(value, example)| (value.to_owned(), example.to_owned()));
     html! {
-        label.choice {
-            input type="checkbox" name="auto_vault" value="yes" checked[organization.auto_vault];
-            " " (texts.text("settings-auto-vault"))
-        }
-        (field(texts, "envelope_ttl_days", "settings-ttl", html! {
+        (form.tick("auto_vault", &texts.text("settings-auto-vault"), organization.auto_vault))
+        (field(form, "envelope_ttl_days", "settings-ttl", html! {
             input id="envelope_ttl_days" name="envelope_ttl_days" type="number" min="1" max="3650" required
-                value=(organization.envelope_ttl_days);
+                value=(form.value("envelope_ttl_days", &days)) aria-invalid=[form.invalid("envelope_ttl_days")]
+                aria-describedby=[form.described("envelope_ttl_days")];
         }))
-        (field(texts, "language", "settings-language", languages("language", organization.language)))
-        (field(texts, "format", "settings-dates", html! {
-            select id="format" name="format" {
-                @for (value, example) in [
-                    ("iso", "2026-11-25"), ("month_first", "11/25/2026"), ("day_first", "25/11/2026"), ("dotted", "25.11.2026"),
-                ] {
-                    option value=(value) selected[format == value] { (example) }
-                }
-            }
-        }))
-        (text_field(texts, "time_zone", "settings-zone", dates.time_zone.as_str()))
-        (text_field(texts, "jurisdiction", "settings-jurisdiction", jurisdiction.map_or("", |one| one.as_str())))
-    }
-}
-
-fn languages(name: &str, chosen: Locale) -> Markup {
-    html! {
-        select id=(name) name=(name) {
-            @for one in Locale::ALL {
-                option value=(one.as_str()) lang=(one.as_str()) selected[one == chosen] { (one.own_name()) }
-            }
-        }
+        (language_field(form, "language", organization.language))
+        (form.select("format", &texts.text("settings-dates"), &formats, format.as_str().unwrap_or_default()))
+        (text_field(form, "time_zone", "settings-zone", dates.time_zone.as_str()))
+        (text_field(form, "jurisdiction", "settings-jurisdiction", jurisdiction.map_or("", |one| one.as_str())))
     }
 }
 
@@ -215,23 +239,24 @@ fn language_name(tag: &str) -> String {
     Locale::parse(tag).map_or_else(|| tag.to_owned(), |one| one.own_name().to_owned())
 }
 
-fn brand(visitor: &Visitor, organization: &OrganizationView) -> Markup {
+fn brand(form: &FormView<'_>, visitor: &Visitor, organization: &OrganizationView) -> Markup {
     let texts = visitor.texts;
     let brand = &organization.brand;
     let name = brand.name.as_deref().unwrap_or_default();
     // A colour control always has a value. Ours stands for none here, and `change` reads it as none.
     let color = brand.color.clone().unwrap_or(BrandColor::OURS);
     html! {
-        (text_field(texts, "brand_name", "settings-brand-name", name))
-        (field(texts, "color", "settings-color", html! {
-            input id="color" name="color" type="color" value=(color.to_string());
+        (text_field(form, "brand_name", "settings-brand-name", name))
+        (field(form, "color", "settings-color", html! {
+            input id="color" name="color" type="color" value=(form.value("color", &color.to_string()))
+                aria-invalid=[form.invalid("color")] aria-describedby=[form.described("color")];
         }))
-        (field(texts, "logo", "settings-logo", html! {
+        (field(form, "logo", "settings-logo", html! {
             input id="logo" type="file" accept="image/png,image/jpeg" data-into="logo_data";
             input type="hidden" id="logo_data" name="logo_data";
         }))
         @if brand.logo_sha256.is_some() {
-            label.choice { input type="checkbox" name="no_logo" value="yes"; " " (texts.text("settings-no-logo")) }
+            (form.tick("no_logo", &texts.text("settings-no-logo"), false))
         }
         (preview(texts, visitor.organization.display_name(), &color))
     }
@@ -263,15 +288,16 @@ fn preview(texts: Texts, name: &str, color: &BrandColor) -> Markup {
     }
 }
 
-fn origins(texts: Texts, organization: &OrganizationView) -> Markup {
+fn origins(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
+    let texts = form.texts;
     let texts_of = |list: &[holdfast_domain::organization::PageOrigin]| {
         let texts = list.iter().map(|origin| origin.as_str().to_owned());
         texts.collect::<Vec<_>>()
     };
     html! {
         p.soft { (texts.text("settings-lines")) }
-        (lines_field(texts, "embed_origins", "settings-embed", &texts_of(&organization.embed_origins)))
-        (lines_field(texts, "return_origins", "settings-return", &texts_of(&organization.return_origins)))
+        (lines_field(form, "embed_origins", "settings-embed", &texts_of(&organization.embed_origins)))
+        (lines_field(form, "return_origins", "settings-return", &texts_of(&organization.return_origins)))
     }
 }
 
@@ -282,7 +308,8 @@ const DISCLOSURE_TEXTS: [(&str, &str); 3] = [
     ("requirements", "settings-requirements"),
 ];
 
-fn disclosure(texts: Texts, organization: &OrganizationView) -> Markup {
+fn disclosure(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
+    let texts = form.texts;
     let own = &organization.consumer_disclosure;
     let line = |text: &Option<String>| text.clone().unwrap_or_default();
     let fee = own.paper_fee.as_ref();
@@ -293,15 +320,12 @@ fn disclosure(texts: Texts, organization: &OrganizationView) -> Markup {
     let written = json!(own);
     html! {
         p.soft { (texts.text("settings-disclosure-hint")) }
-        (text_field(texts, "contact_email", "settings-contact-email", &line(&own.contact_email)))
-        (text_field(texts, "contact_phone", "settings-contact-phone", &line(&own.contact_phone)))
-        (text_field(texts, "contact_address", "settings-contact-address", &line(&own.contact_address)))
-        (text_field(texts, "paper_fee", "settings-paper-fee", &amount))
-        (text_field(texts, "paper_currency", "settings-paper-currency", currency))
-        label.choice {
-            input type="checkbox" name="require_access" value="yes" checked[organization.require_access_demonstration];
-            " " (texts.text("settings-access"))
-        }
+        (text_field(form, "contact_email", "settings-contact-email", &line(&own.contact_email)))
+        (text_field(form, "contact_phone", "settings-contact-phone", &line(&own.contact_phone)))
+        (text_field(form, "contact_address", "settings-contact-address", &line(&own.contact_address)))
+        (text_field(form, "paper_fee", "settings-paper-fee", &amount))
+        (text_field(form, "paper_currency", "settings-paper-currency", currency))
+        (form.tick("require_access", &texts.text("settings-access"), organization.require_access_demonstration))
         ul.rows {
             @for (name, label) in DISCLOSURE_TEXTS {
                 @for (language, text) in written[name].as_object().into_iter().flatten() {
@@ -312,16 +336,16 @@ fn disclosure(texts: Texts, organization: &OrganizationView) -> Markup {
                 }
             }
         }
-        (field(texts, "disclosure_language", "settings-language", languages("disclosure_language", organization.language)))
+        (language_field(form, "disclosure_language", organization.language))
         @for (name, label) in DISCLOSURE_TEXTS {
-            (field(texts, name, label, html! { textarea id=(name) name=(name) rows="3" {
-                (written[name][organization.language.as_str()].as_str().unwrap_or_default())
-            } }))
+            @let present = written[name][organization.language.as_str()].as_str();
+            (form.lines(name, &texts.text(label), 3, present.unwrap_or_default()))
         }
     }
 }
 
-fn wording(texts: Texts, organization: &OrganizationView) -> Markup {
+fn wording(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
+    let texts = form.texts;
     html! {
         p.soft { (texts.text("settings-wording-hint")) }
         ul.rows {
@@ -334,13 +358,14 @@ fn wording(texts: Texts, organization: &OrganizationView) -> Markup {
                 }
             }
         }
-        (text_field(texts, "wording_jurisdiction", "settings-wording-jurisdiction", ""))
-        (field(texts, "wording_language", "settings-language", languages("wording_language", organization.language)))
-        (field(texts, "wording", "settings-wording-text", html! { textarea id="wording" name="wording" rows="2" {} }))
+        (text_field(form, "wording_jurisdiction", "settings-wording-jurisdiction", ""))
+        (language_field(form, "wording_language", organization.language))
+        (form.lines("wording", &texts.text("settings-wording-text"), 2, ""))
     }
 }
 
-fn consent(texts: Texts, organization: &OrganizationView) -> Markup {
+fn consent(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
+    let texts = form.texts;
     html! {
         p.soft { (texts.text("settings-consent-hint")) }
         ul.rows {
@@ -348,10 +373,10 @@ fn consent(texts: Texts, organization: &OrganizationView) -> Markup {
                 li { p { strong { (language_name(language)) } " · " (text.version) } p.soft { (text.statement) } }
             }
         }
-        (field(texts, "consent_language", "settings-language", languages("consent_language", organization.language)))
-        (text_field(texts, "version", "settings-consent-version", ""))
-        (field(texts, "statement", "settings-consent-statement", html! { textarea id="statement" name="statement" rows="2" {} }))
-        (field(texts, "disclosure", "settings-consent-disclosure", html! { textarea id="disclosure" name="disclosure" rows="4" {} }))
+        (language_field(form, "consent_language", organization.language))
+        (text_field(form, "version", "settings-consent-version", ""))
+        (form.lines("statement", &texts.text("settings-consent-statement"), 2, ""))
+        (form.lines("disclosure", &texts.text("settings-consent-disclosure"), 4, ""))
     }
 }
 
@@ -362,10 +387,18 @@ fn group_lines(settings: &SingleSignOn) -> Vec<String> {
     lines.collect()
 }
 
-fn sign_on(app: &App, texts: Texts, organization: &OrganizationView) -> Markup {
+fn sign_on(app: &App, form: &FormView<'_>, organization: &OrganizationView) -> Markup {
+    let texts = form.texts;
     // The secret of the client is stored encrypted and never shown. Its field begins empty.
     let known = organization.single_sign_on.as_ref();
     let of = |read: fn(&SingleSignOn) -> String| known.map(read).unwrap_or_default();
+    let roles = Role::ALL
+        .iter()
+        .map(|one| (one.to_string(), role(texts, *one)));
+    let none = std::iter::once((String::new(), texts.text("settings-no-access")));
+    let roles: Vec<_> = none.chain(roles).collect();
+    let default_role = known.and_then(|known| known.default_role);
+    let default_role = default_role.map_or("", |role| role.as_str());
     html! {
         p.soft { (texts.text("settings-sign-on-hint")) }
         p.soft { (texts.text("settings-redirect")) " " code { (redirect_uri(app)) } }
@@ -375,29 +408,21 @@ fn sign_on(app: &App, texts: Texts, organization: &OrganizationView) -> Markup {
                 code { (app.config.console_url()) (PATH) "/sso/" (organization.org_id) }
             }
         }
-        (text_field(texts, "issuer", "settings-issuer", &of(|one| one.issuer.to_string())))
-        (text_field(texts, "client_id", "settings-client", &of(|one| one.client_id.clone())))
-        (field(texts, "client_secret", "settings-client-secret", html! {
-            input id="client_secret" name="client_secret" type="password" autocomplete="new-password" maxlength="1000";
+        (text_field(form, "issuer", "settings-issuer", &of(|one| one.issuer.to_string())))
+        (text_field(form, "client_id", "settings-client", &of(|one| one.client_id.clone())))
+        (form.text(&TextField {
+            kind: "password",
+            limit: 1000,
+            ..TextField::new("client_secret", &texts.text("settings-client-secret"))
         }))
-        (text_field(texts, "scopes", "settings-scopes", &known.map_or("email".into(), |one| one.scopes.join(" "))))
-        (text_field(texts, "groups_claim", "settings-groups-claim", &known.map_or("groups".into(), |one| one.groups_claim.clone())))
-        (lines_field(texts, "roles", "settings-groups", &known.map(group_lines).unwrap_or_default()))
-        (field(texts, "default_role", "settings-default-role", html! {
-            select id="default_role" name="default_role" {
-                option value="" { (texts.text("settings-no-access")) }
-                @for one in Role::ALL {
-                    option value=(one) selected[known.is_some_and(|known| known.default_role == Some(*one))] { (role(texts, *one)) }
-                }
-            }
-        }))
-        (text_field(texts, "acr_values", "settings-acr", &of(|one| one.acr_values.join(" "))))
-        label.choice {
-            input type="checkbox" name="required" value="yes" checked[known.is_some_and(|one| one.required)];
-            " " (texts.text("settings-required"))
-        }
+        (text_field(form, "scopes", "settings-scopes", &known.map_or("email".into(), |one| one.scopes.join(" "))))
+        (text_field(form, "groups_claim", "settings-groups-claim", &known.map_or("groups".into(), |one| one.groups_claim.clone())))
+        (lines_field(form, "roles", "settings-groups", &known.map(group_lines).unwrap_or_default()))
+        (form.select("default_role", &texts.text("settings-default-role"), &roles, default_role))
+        (text_field(form, "acr_values", "settings-acr", &of(|one| one.acr_values.join(" "))))
+        (form.tick("required", &texts.text("settings-required"), known.is_some_and(|one| one.required)))
         @if known.is_some() {
-            label.choice { input type="checkbox" name="remove" value="yes"; " " (texts.text("settings-sign-on-remove")) }
+            (form.tick("remove", &texts.text("settings-sign-on-remove"), false))
         }
     }
 }
@@ -566,6 +591,28 @@ fn sign_on_of(form: &ConsoleForm) -> Value {
     settings
 }
 
+/// Members of the settings, with the fields that have other names.
+const RENAMED: [(&str, &str); 4] = [
+    ("chattel_paper_jurisdiction", "jurisdiction"),
+    ("logo", "logo"),
+    ("currency", "paper_currency"),
+    ("signature_wording", "wording"),
+];
+
+/// Shows the settings with a refused form.
+async fn again(
+    app: &App,
+    form: &ConsoleForm,
+    part: &str,
+    error: impl Into<HttpError>,
+) -> Response {
+    let renamed = RENAMED.map(|(member, field)| (member.to_owned(), field.to_owned()));
+    match form.refused_with(error, &renamed) {
+        Ok(refused) => shown(app, &form.visitor, part, Some(&refused)).await,
+        Err(answer) => answer,
+    }
+}
+
 /// Changes one part of the settings.
 pub async fn save(State(app): State<App>, Path(part): Path<String>, form: ConsoleForm) -> Response {
     let visitor = &form.visitor;
@@ -583,14 +630,31 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
         return asks;
     }
 
+    let sign_on = &visitor.organization.settings.single_sign_on;
+    if part == "sign-on"
+        && form.value("remove") == "yes"
+        && let Some(present) = sign_on
+    {
+        let act = SensitiveAct {
+            label: visitor.texts.text("settings-sign-on-remove"),
+            objects: vec![present.issuer.to_string()],
+            consequence: visitor.texts.text("sure-sign-on-remove"),
+            is_typed: false,
+            back: part_page(&part),
+        };
+        if let Err(asks) = form.meant(&act) {
+            return asks;
+        }
+    }
+
     let body = match change(&app, &part, &form).await {
         Ok(Some(body)) => body,
         Ok(None) => return failed(ServiceError::NotFound("Page")),
-        Err(error) => return failed(error),
+        Err(error) => return again(&app, &form, &part, error).await,
     };
     let new = match valid::<ChangeOrganization>(body) {
         Ok(new) => new,
-        Err(error) => return error.into_response(),
+        Err(error) => return again(&app, &form, &part, error).await,
     };
     // Copied, because `change` takes the body and a request for approval needs the settings again.
     let sign_on = match &new.single_sign_on {
@@ -605,11 +669,13 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
         let change = ProposedChange::SingleSignOn {
             single_sign_on: sign_on.map(Box::new),
         };
-        return request(app, &form, change, &act).await;
+        return request(app, &form, change, &act)
+            .await
+            .unwrap_or_else(failed);
     }
 
     match changed {
         Ok(_) => Redirect::to(&part_page(&part)).into_response(),
-        Err(error) => failed(error),
+        Err(error) => again(&app, &form, &part, error).await,
     }
 }

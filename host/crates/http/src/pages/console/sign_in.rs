@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::live::LiveList;
 use super::navigation::{Place, encoded, export, failed};
 use super::signed_in::{ConsoleForm, Visitor, cookie, is_foreign, plain, read_form, refused};
+use super::sure::SensitiveAct;
 use super::{PATH, passkeys, sign_on};
 use crate::middleware::limits;
 use crate::middleware::origin::origin;
@@ -94,7 +95,7 @@ pub async fn ask(
         }
     };
 
-    PageLook::plain(texts).console_notice(&title, body)
+    PageLook::plain(texts).console_notice(StatusCode::OK, &title, body)
 }
 
 /// Renders the form for an organization that has an issuer.
@@ -333,11 +334,32 @@ pub async fn end_session(
     Path(id): Path<String>,
     form: ConsoleForm,
 ) -> Response {
-    // Only sessions of the user can end here. A text that is no id names none, and the user gets the list.
-    if let Some(id) = SessionId::parse(&id)
-        && let Err(error) = sessions::end(&app, &form.visitor.signed_in.user, Some(&id)).await
-    {
-        return failed(error);
+    let (user, texts) = (&form.visitor.signed_in.user, form.visitor.texts);
+    let back = format!("{PATH}/sessions");
+    let open = match sessions::list(&app, user).await {
+        Ok(open) => open,
+        Err(error) => return failed(error),
+    };
+    // Only sessions of the user can end here. For another id the user gets the list.
+    let session = SessionId::parse(&id).and_then(|id| open.into_iter().find(|one| one.id == id));
+    let Some(session) = session else {
+        return Redirect::to(&back).into_response();
+    };
+
+    let named = [session.address, session.browser];
+    let act = SensitiveAct {
+        label: texts.text("console-end-session"),
+        objects: named.into_iter().flatten().collect(),
+        consequence: texts.text("sure-session-end"),
+        is_typed: false,
+        back: back.clone(),
+    };
+    if let Err(asks) = form.meant(&act) {
+        return asks;
     }
-    Redirect::to(&format!("{PATH}/sessions")).into_response()
+
+    match sessions::end(&app, user, Some(&session.id)).await {
+        Ok(_) => Redirect::to(&back).into_response(),
+        Err(error) => failed(error),
+    }
 }

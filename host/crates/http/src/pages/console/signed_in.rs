@@ -6,7 +6,7 @@ use axum::extract::{FromRequest, FromRequestParts, RawForm, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use maud::html;
+use maud::{Markup, html};
 use schemars::JsonSchema;
 use subtle::ConstantTimeEq as _;
 
@@ -140,6 +140,11 @@ impl Visitor {
     }
 }
 
+/// Renders values as hidden fields.
+pub fn hidden<'a>(values: impl Iterator<Item = (&'a String, &'a String)>) -> Markup {
+    html! { @for (name, value) in values { input type="hidden" name=(name) value=(value); } }
+}
+
 /// Shows that an action is not allowed.
 pub fn refused(texts: Texts) -> Response {
     let title = texts.text("console-forbidden-title");
@@ -235,17 +240,47 @@ impl FromRequest<App> for ConsoleForm {
         }
 
         let path = parts.uri.path().to_owned();
-        let values = read_form(Request::from_parts(parts, body), app).await?;
+        let request = Request::from_parts(parts.clone(), body);
+        let values = read_form(request, app).await?;
         let given = values.get("token").map_or("", String::as_str);
-        if visitor.is_token(given) {
-            Ok(Self {
-                visitor,
-                path,
-                values,
-            })
-        } else {
-            Err(refused(visitor.texts))
+        let is_current = visitor.is_token(given);
+        let form = Self {
+            visitor,
+            path,
+            values,
+        };
+        if is_current {
+            return Ok(form);
         }
+
+        // Only a browser names this site, and only for our own pages.
+        let site = parts.headers.get("sec-fetch-site");
+        let is_own = site.is_some_and(|site| site == "same-origin");
+        if is_own && form.values.contains_key("token") {
+            Err(form.ask_to_send_again())
+        } else {
+            Err(refused(form.visitor.texts))
+        }
+    }
+}
+
+impl ConsoleForm {
+    /// Shows the entries of a form that was opened before the present sign-in, such as one in another tab, to be sent
+    /// as the present user.
+    fn ask_to_send_again(&self) -> Response {
+        let (texts, email) = (self.visitor.texts, &self.visitor.signed_in.user.email);
+        let entries = self.values.iter().filter(|(name, _)| *name != "token");
+        let body = html! {
+            p { (texts.with("form-again", [("email", email.as_str())])) }
+            form method="post" action=(self.path) {
+                (self.visitor.token())
+                (hidden(entries))
+                button type="submit" { (texts.text("form-again-button")) }
+            }
+        };
+
+        let title = texts.text("form-again-title");
+        PageLook::plain(texts).notice(StatusCode::FORBIDDEN, &title, None, body)
     }
 }
 

@@ -11,12 +11,14 @@ use serde_json::json;
 
 use super::PATH;
 use super::envelopes::unrecorded;
+use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
 use super::navigation::{Place, encoded, export, failed};
 use super::sign_on::to_builder;
 use super::signed_in::{ConsoleForm, Visitor};
+use super::sure::SensitiveAct;
 use crate::error::HttpError;
-use crate::middleware::extract::valid;
+use crate::middleware::extract::{MultipartForm, valid};
 use crate::pages::builder::{preview_look, preview_page};
 use holdfast_domain::organization::Permission;
 use holdfast_domain::template::{SourceFormat, Template};
@@ -24,7 +26,7 @@ use holdfast_platform::ServiceError;
 use holdfast_service::App;
 use holdfast_service::builder::{self, FieldBuilderSession, PreviewFields, StartSession, start};
 use holdfast_service::templates::pages::{self, WIDTHS};
-use holdfast_service::templates::{self, ChangeTemplate, CreateTemplate};
+use holdfast_service::templates::{self, ChangeTemplate, CreateTemplate, CreatedTemplate};
 
 /// Templates of a page.
 const PAGE: i64 = 50;
@@ -52,13 +54,22 @@ pub async fn list(
 
     // Bounds the offset that a hand-written address can ask for.
     let page = query.page.unwrap_or(1).clamp(1, 10_000);
-    let (found, total) = match templates::list(&app, &visitor.caller, page, PAGE).await {
+    list_page(&app, &visitor, page, None).await
+}
+
+async fn list_page(
+    app: &App,
+    visitor: &Visitor,
+    page: i64,
+    refused: Option<&RefusedForm>,
+) -> Response {
+    let (found, total) = match templates::list(app, &visitor.caller, page, PAGE).await {
         Ok(found) => found,
         Err(error) => return failed(error),
     };
     let texts = visitor.texts;
     let body = html! {
-        @if visitor.may(Permission::Send) { (upload_form(&visitor)) }
+        @if visitor.may(Permission::Send) { (upload_form(visitor, refused)) }
         @if found.is_empty() {
             p { @if visitor.may(Permission::Send) { (texts.text("empty-templates")) } @else { (texts.text("console-nothing")) } }
         }
@@ -84,35 +95,33 @@ pub async fn list(
         (export(texts, "templates.csv"))
     };
 
-    visitor.live_page(
+    visitor.form_page(
         Place::Templates,
-        &LiveList::Templates,
+        Some(&LiveList::Templates),
         &texts.text("console-templates"),
         body,
+        refused,
     )
 }
 
 /// Renders the form that takes a document.
-pub fn upload_form(visitor: &Visitor) -> Markup {
+pub fn upload_form(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
     let texts = visitor.texts;
+    let action = format!("{PATH}/templates");
+    let form = FormView::new(texts, &action, refused);
     html! {
         section.card {
             h2 { (texts.text("template-new")) }
-            form method="post" action={ (PATH) "/templates" } enctype="multipart/form-data" {
+            form method="post" action=(action) enctype="multipart/form-data" {
                 (visitor.token())
-                div.field {
-                    label for="file" { (texts.text("template-file")) }
-                    input id="file" name="file" type="file" accept=".pdf,application/pdf" required;
-                }
-                div.field {
-                    label for="name" { (texts.text("rules-name")) }
-                    input id="name" name="name" required maxlength="500" autocomplete="off";
-                }
-                label.choice { input type="checkbox" name="kba_required" value="yes"; " " (texts.text("template-kba")) }
-                label.choice {
-                    input type="checkbox" name="accept_certification_loss" value="yes"; " "
-                    (texts.text("template-certification"))
-                }
+                (form.summary())
+                (form.field("file", &html! { (texts.text("template-file")) }, html! {
+                    input id="file" name="file" type="file" accept=".pdf,application/pdf" required
+                        aria-invalid=[form.invalid("file")] aria-describedby=[form.described("file")];
+                }))
+                (form.text(&TextField::required("name", &texts.text("rules-name"))))
+                (form.tick("kba_required", &texts.text("template-kba"), false))
+                (form.tick("accept_certification_loss", &texts.text("template-certification"), false))
                 button type="submit" { (texts.text("template-upload")) }
             }
         }
@@ -147,12 +156,38 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
 
     let form = visitor.upload::<TemplateFields>(app, Request::from_parts(parts, body));
     let mut form = form.await?;
-    let file = form.file().map_err(IntoResponse::into_response)?;
+    let entries = form.texts.clone();
+    let made = make(app, &visitor, &mut form).await;
+    let made = match made {
+        Ok(made) => made,
+        Err(error) => {
+            let action = format!("{PATH}/templates");
+            let members = ["name", "file"].map(|name| (name.to_owned(), name.to_owned()));
+            let refused = RefusedForm::of(&action, &entries, error, &members)?;
+            return Ok(list_page(app, &visitor, 1, Some(&refused)).await);
+        }
+    };
+    let to = if made.template.fields.is_empty() {
+        address(&made.template.id)
+    } else {
+        format!("{PATH}/send/{}", made.template.id)
+    };
+
+    Ok(Redirect::to(&to).into_response())
+}
+
+async fn make(
+    app: &App,
+    visitor: &Visitor,
+    form: &mut MultipartForm<TemplateFields>,
+) -> Result<CreatedTemplate, HttpError> {
+    let file = form.file()?;
     let mut text = |name: &str| form.texts.remove(name).unwrap_or_default();
     let name = text("name").trim().to_owned();
     // `CreateTemplate` is built here and not parsed, so no schema checks the name.
     if name.is_empty() {
-        return Err(HttpError::bad_request("name is required").into_response());
+        let issue = json!([{ "path": ["name"], "message": "name is required" }]);
+        return Err(HttpError::bad_request("name is required").with_details(issue));
     }
 
     let new = CreateTemplate {
@@ -166,15 +201,7 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
         accept_certification_loss: text("accept_certification_loss") == "yes",
     };
 
-    let made = templates::create(app, &visitor.caller, new, &unrecorded()).await;
-    let made = made.map_err(failed)?;
-    let to = if made.template.fields.is_empty() {
-        address(&made.template.id)
-    } else {
-        format!("{PATH}/send/{}", made.template.id)
-    };
-
-    Ok(Redirect::to(&to).into_response())
+    Ok(templates::create(app, &visitor.caller, new, &unrecorded()).await?)
 }
 
 /// Shows one template.
@@ -183,22 +210,36 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
         return refused;
     }
 
+    show_again(&app, &visitor, &id, None).await
+}
+
+async fn show_again(
+    app: &App,
+    visitor: &Visitor,
+    id: &str,
+    refused: Option<&RefusedForm>,
+) -> Response {
     let read = async {
-        let template = templates::get(&app, &visitor.caller, &id).await?;
+        let template = templates::get(app, &visitor.caller, id).await?;
         let count = match &template.document {
-            Some(document) => pages::facts(&app, &app.pages, document).await?.len(),
+            Some(document) => pages::facts(app, &app.pages, document).await?.len(),
             None => 0,
         };
         Ok((template, count))
     };
 
     match read.await {
-        Ok((template, count)) => shown(&visitor, &template, count),
+        Ok((template, count)) => shown(visitor, &template, count, refused),
         Err(error) => failed(error),
     }
 }
 
-fn shown(visitor: &Visitor, template: &Template, count: usize) -> Response {
+fn shown(
+    visitor: &Visitor,
+    template: &Template,
+    count: usize,
+    refused: Option<&RefusedForm>,
+) -> Response {
     let texts = visitor.texts;
     let act = |name: &str| format!("{}/{name}", address(&template.id));
     let sends = visitor.may(Permission::Send);
@@ -248,14 +289,16 @@ fn shown(visitor: &Visitor, template: &Template, count: usize) -> Response {
             }
         }
         @if sends {
-            details.card {
+            @let rename = FormView::new(texts, &act("rename"), refused);
+            details.card open[rename.is_refused()] {
                 summary { (texts.text("console-change")) }
                 form method="post" action=(act("rename")) {
                     (visitor.token())
-                    div.field {
-                        label for="name" { (texts.text("rules-name")) }
-                        input id="name" name="name" value=(template.name) required maxlength="500";
-                    }
+                    (rename.summary())
+                    (rename.text(&TextField {
+                        present: &template.name,
+                        ..TextField::required("name", &texts.text("rules-name"))
+                    }))
                     button type="submit" { (texts.text("settings-save")) }
                 }
                 form method="post" action=(act("delete")) {
@@ -266,7 +309,7 @@ fn shown(visitor: &Visitor, template: &Template, count: usize) -> Response {
         }
     };
 
-    visitor.page(Place::Templates, &template.name, body)
+    visitor.form_page(Place::Templates, None, &template.name, body, refused)
 }
 
 /// Returns a picture of a page.
@@ -373,13 +416,17 @@ pub async fn rename(State(app): State<App>, Path(id): Path<String>, form: Consol
         return refused;
     }
 
-    let change = match valid::<ChangeTemplate>(json!({ "name": form.value("name") })) {
-        Ok(change) => change,
-        Err(error) => return error.into_response(),
+    let caller = &form.visitor.caller;
+    let changed = match valid::<ChangeTemplate>(json!({ "name": form.value("name") })) {
+        Ok(change) => templates::change(&app, caller, &id, change)
+            .await
+            .map_err(HttpError::from),
+        Err(error) => Err(error),
     };
-    match templates::change(&app, &form.visitor.caller, &id, change).await {
+    match changed.map_err(|error| form.refused(error)) {
         Ok(_) => Redirect::to(&address(&id)).into_response(),
-        Err(error) => failed(error),
+        Err(Ok(refused)) => show_again(&app, &form.visitor, &id, Some(&refused)).await,
+        Err(Err(answer)) => answer,
     }
 }
 
@@ -388,7 +435,24 @@ pub async fn delete(State(app): State<App>, Path(id): Path<String>, form: Consol
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
-    match templates::delete(&app, &form.visitor.caller, &id).await {
+
+    let (caller, texts) = (&form.visitor.caller, form.visitor.texts);
+    let template = match templates::get(&app, caller, &id).await {
+        Ok(template) => template,
+        Err(error) => return failed(error),
+    };
+    let act = SensitiveAct {
+        label: texts.text("template-delete"),
+        objects: vec![template.name],
+        consequence: texts.text("sure-template-delete"),
+        is_typed: false,
+        back: address(&id),
+    };
+    if let Err(asks) = form.meant(&act) {
+        return asks;
+    }
+
+    match templates::delete(&app, caller, &id).await {
         Ok(_) => Redirect::to(&format!("{PATH}/templates")).into_response(),
         Err(error) => failed(error),
     }

@@ -6,9 +6,11 @@ use maud::{Markup, html};
 
 use super::PATH;
 use super::changes::request;
+use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
 use super::navigation::{Place, export, failed, role};
 use super::signed_in::{ConsoleForm, Visitor};
+use super::sure::SensitiveAct;
 use holdfast_domain::organization::{Permission, Role};
 use holdfast_domain::user::UserStatus;
 use holdfast_platform::ServiceError;
@@ -22,9 +24,9 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
     shown(&app, &visitor, None).await
 }
 
-async fn shown(app: &App, visitor: &Visitor, problem: Option<String>) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Administer) {
-        return refused;
+async fn shown(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> Response {
+    if let Some(refusal) = visitor.refusal(Permission::Administer) {
+        return refusal;
     }
 
     let found = match users::list(app, &visitor.caller.org).await {
@@ -32,53 +34,55 @@ async fn shown(app: &App, visitor: &Visitor, problem: Option<String>) -> Respons
         Err(error) => return failed(error),
     };
     let texts = visitor.texts;
+    let action = format!("{PATH}/users");
+    let invitation = FormView::new(texts, &action, refused);
     let body = html! {
-        @if let Some(problem) = &problem { p.alarm role="alert" { (problem) } }
+        (visitor.identity_first(&action))
         ul.rows {
-            @for user in &found { li { (row(visitor, user)) } }
+            @for user in &found { li { (row(visitor, user, refused)) } }
         }
         (export(texts, "users.csv"))
         section.card {
             h2 { (texts.text("console-invite")) }
-            form method="post" action={ (PATH) "/users" } {
+            form method="post" action=(action) {
                 (visitor.token())
-                div.field {
-                    label for="email" { (texts.text("sign-in-email")) }
-                    input id="email" name="email" type="email" required maxlength="200";
-                }
-                div.field {
-                    label for="role" { (texts.text("console-role")) }
-                    (roles(visitor, "role", Role::Sender))
-                }
+                (invitation.summary())
+                (invitation.text(&TextField {
+                    kind: "email",
+                    limit: 200,
+                    ..TextField::required("email", &texts.text("sign-in-email"))
+                }))
+                (roles(visitor, &invitation, Role::Sender))
                 button type="submit" { (texts.text("console-invite")) }
             }
         }
     };
 
     let title = texts.text("console-users");
-    match problem {
-        // The reason stays in sight.
-        Some(_) => visitor.page(Place::Users, &title, body),
-        None => visitor.live_page(Place::Users, &LiveList::Users, &title, body),
-    }
+    visitor.form_page(Place::Users, Some(&LiveList::Users), &title, body, refused)
 }
 
-fn roles(visitor: &Visitor, id: &str, chosen: Role) -> Markup {
-    html! {
-        select id=(id) name="role" {
-            @for one in Role::ALL {
-                option value=(one) selected[*one == chosen] { (role(visitor.texts, *one)) }
-            }
-        }
-    }
+fn roles(visitor: &Visitor, form: &FormView<'_>, present: Role) -> Markup {
+    let roles = Role::ALL
+        .iter()
+        .map(|one| (one.to_string(), role(visitor.texts, *one)));
+    let roles: Vec<_> = roles.collect();
+    let label = visitor.texts.text("console-role");
+    form.select("role", &label, &roles, present.as_str())
 }
 
-fn row(visitor: &Visitor, user: &UserView) -> Markup {
+fn row(visitor: &Visitor, user: &UserView, refused: Option<&RefusedForm>) -> Markup {
     let texts = visitor.texts;
     let action = |name: &str| format!("{PATH}/users/{}/{name}", user.user_id);
     // An ended access has nothing to change. Another invitation of the address gives access again.
     let has_access = user.status != UserStatus::Ended;
-    let field = format!("role-{}", user.user_id);
+    let of = |name: &str| {
+        FormView::new(texts, &action(name), refused).with_ids(format!("{name}-{}", user.user_id))
+    };
+    let [change, invite, end] = ["role", "invite", "end"].map(of);
+    let is_refused = [&change, &invite, &end]
+        .into_iter()
+        .any(FormView::is_refused);
     html! {
         p {
             strong { (user.email) } " "
@@ -93,22 +97,22 @@ fn row(visitor: &Visitor, user: &UserView) -> Markup {
             p.soft { (texts.text("console-signed-in")) " " (visitor.moment(at)) }
         }
         @if has_access && user.email != visitor.signed_in.user.email {
-            details {
+            details open[is_refused] {
                 summary { (texts.text("console-change")) }
                 form method="post" action=(action("role")) {
                     (visitor.token())
-                    div.field {
-                        label for=(field) { (texts.text("console-role")) }
-                        (roles(visitor, &field, user.role))
-                    }
+                    (change.summary())
+                    (roles(visitor, &change, user.role))
                     button type="submit" { (texts.text("console-change-role")) }
                 }
                 form method="post" action=(action("invite")) {
                     (visitor.token())
+                    (invite.summary())
                     button.quiet type="submit" { (texts.text("console-invite-again")) }
                 }
                 form method="post" action=(action("end")) {
                     (visitor.token())
+                    (end.summary())
                     button.danger type="submit" { (texts.text("console-end-access")) }
                 }
             }
@@ -128,17 +132,10 @@ pub fn needs_approval<T>(done: &Result<T, ServiceError>) -> bool {
 async fn after<T>(app: &App, form: &ConsoleForm, done: Result<T, ServiceError>) -> Response {
     match done {
         Ok(_) => Redirect::to(&format!("{PATH}/users")).into_response(),
-        // These say what the user can do differently, so they stand above the list. Other errors get a
-        // page of their own.
-        Err(error @ (ServiceError::Conflict(_) | ServiceError::NotAllowed(_))) => {
-            shown(app, &form.visitor, Some(error.to_string())).await
-        }
-        Err(ServiceError::Invalid(issues)) => {
-            let told = issues.iter().map(|issue| issue.message.clone());
-            let told: Vec<String> = told.collect();
-            shown(app, &form.visitor, Some(told.join("; "))).await
-        }
-        Err(error) => failed(error),
+        Err(error) => match form.refused(error) {
+            Ok(refused) => shown(app, &form.visitor, Some(&refused)).await,
+            Err(answer) => answer,
+        },
     }
 }
 
@@ -148,6 +145,30 @@ fn manager(visitor: &Visitor) -> UserManager<'_> {
         // None would be the operator, who may give every role.
         role: Some(visitor.signed_in.user.role),
     }
+}
+
+/// Returns a user of the organization.
+async fn user(app: &App, visitor: &Visitor, id: &str) -> Result<UserView, ServiceError> {
+    let known = users::list(app, &visitor.caller.org).await?;
+    let user = known.into_iter().find(|user| user.user_id.as_str() == id);
+    user.ok_or(ServiceError::NotFound("User"))
+}
+
+/// Asks before an act that takes the access of a user, or that concerns the owners.
+fn ask_if_sure(
+    form: &ConsoleForm,
+    user: UserView,
+    label: &'static str,
+    consequence: &'static str,
+) -> Result<(), Response> {
+    let texts = form.visitor.texts;
+    form.meant(&SensitiveAct {
+        label: texts.text(label),
+        objects: vec![user.email],
+        consequence: texts.text(consequence),
+        is_typed: false,
+        back: format!("{PATH}/users"),
+    })
 }
 
 /// Invites a user.
@@ -175,7 +196,9 @@ pub async fn invite(State(app): State<App>, form: ConsoleForm) -> Response {
     if needs_approval(&invited) {
         let act = form.visitor.texts.text("console-invite");
         let change = ProposedChange::InviteUser { email, role };
-        return request(app, &form, change, &act).await;
+        return request(app, &form, change, &act)
+            .await
+            .unwrap_or_else(failed);
     }
 
     after(&app, &form, invited).await
@@ -209,12 +232,26 @@ pub async fn change(State(app): State<App>, Path(id): Path<String>, form: Consol
         return Redirect::to(&format!("{PATH}/users")).into_response();
     };
 
+    let user = match user(&app, &form.visitor, &id).await {
+        Ok(user) => user,
+        Err(error) => return failed(error),
+    };
+    // Owners decide who else is one. Other roles can be given back at any time.
+    let is_about_owners = [user.role, role].contains(&Role::Owner) && user.role != role;
+    if is_about_owners
+        && let Err(asks) = ask_if_sure(&form, user, "console-change-role", "sure-user-owner")
+    {
+        return asks;
+    }
+
     let changed = users::change(&app, &manager(&form.visitor), &id, ChangeUser { role }).await;
     // As for an invitation: a role can make its user a reviewer.
     if needs_approval(&changed) {
         let act = form.visitor.texts.text("console-change-role");
         let change = ProposedChange::ChangeRole { user_id: id, role };
-        return request(app, &form, change, &act).await;
+        return request(app, &form, change, &act)
+            .await
+            .unwrap_or_else(failed);
     }
 
     after(&app, &form, changed).await
@@ -228,6 +265,14 @@ pub async fn end(State(app): State<App>, Path(id): Path<String>, form: ConsoleFo
     if let Err(asks) = form.confirmed(&app, &format!("{PATH}/users")).await {
         return asks;
     }
+    let user = match user(&app, &form.visitor, &id).await {
+        Ok(user) => user,
+        Err(error) => return failed(error),
+    };
+    if let Err(asks) = ask_if_sure(&form, user, "console-end-access", "sure-user-end") {
+        return asks;
+    }
+
     // Needs no approval of others, because it makes no reviewer.
     let ended = users::end(&app, &manager(&form.visitor), &id).await;
     after(&app, &form, ended).await
