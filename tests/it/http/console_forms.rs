@@ -193,7 +193,7 @@ async fn a_refused_act_of_control_keeps_its_entries() {
     all_keep(&app, &ada, &forms).await;
 }
 
-/// A form of an earlier sign-in is sent again by its user, and by nobody else's page.
+/// The user sends a form of an earlier sign-in again. A page of another site cannot.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_of_an_earlier_sign_in_keeps_its_entries() {
     let app = TestApp::start().await;

@@ -19,6 +19,10 @@
 //! pass `identify`, the outermost layer, which gives each an id, measures it and logs one line. No crate below this one
 //! knows axum.
 
+#![allow(
+    clippy::result_large_err,
+    reason = "the answer of a page is the error of what it calls, and is moved a few times for a request"
+)]
 #![allow(missing_docs, reason = "handlers are named by their routes")]
 
 mod api;

@@ -90,7 +90,7 @@ pub async fn put_failures(
     .bind(state.failures)
     .bind(state.locks)
     .bind(state.locked_until.map(|at| at.to_string()))
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -109,7 +109,7 @@ pub async fn forget_failures(
     .bind(envelope.org.as_str())
     .bind(envelope.id.as_str())
     .bind(signer.position)
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -174,6 +174,6 @@ pub async fn put(
     .bind(state.failures)
     .bind(state.locked_until.map(|at| at.to_string()))
     .bind(state.locks)
-    .run(&mut **tx)
+    .run(tx)
     .await
 }

@@ -139,7 +139,7 @@ pub async fn update(
     .bind(batch.status.as_str())
     .bind(batch.runs)
     .bind(now.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -153,7 +153,7 @@ pub async fn delete(
         .bind(batch.org.bucket())
         .bind(batch.id.as_str())
         .bind(now.to_string())
-        .run(&mut **tx)
+        .run(tx)
         .await
 }
 
@@ -301,7 +301,7 @@ pub async fn claim(
         .bind(now.to_string())
         .bind((now + lease).to_string())
         .bind(limit)
-        .fetch_all(&mut **tx)
+        .fetch_all(tx)
         .await?;
 
     // `returning` yields rows in no particular order.
@@ -340,7 +340,7 @@ pub async fn set_envelope(
         .bind(item.org.bucket())
         .bind(item.id.as_str())
         .bind(envelope.as_str())
-        .run(&mut **tx)
+        .run(tx)
         .await
 }
 
@@ -356,7 +356,7 @@ pub async fn holds(tx: &mut WriteTransaction, item: &BatchItem) -> Result<bool, 
         .bind(item.org.bucket())
         .bind(item.id.as_str())
         .bind(item.lease_epoch)
-        .finds_row(&mut **tx)
+        .finds_row(tx)
         .await
 }
 
@@ -392,7 +392,7 @@ pub async fn settle(
     .bind(sent_at)
     .bind(run_at.map(|at| at.to_string()))
     .bind(attempts)
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await
 }
 

@@ -27,7 +27,7 @@ pub async fn claim(
         .bind(name)
         .bind(now.to_string())
         .bind(next.to_string())
-        .changes_row(&mut *tx)
+        .changes_row(&mut tx)
         .await?;
 
     tx.commit().await?;

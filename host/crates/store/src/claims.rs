@@ -138,7 +138,7 @@ impl RowClaim<'_> {
             query = query.bind(text.as_str());
         }
 
-        let rows = query.bind(limit).fetch_rows(&mut *tx).await?;
+        let rows = query.bind(limit).fetch_rows(&mut tx).await?;
         tx.commit().await?;
         Ok(rows)
     }

@@ -36,7 +36,7 @@ pub async fn insert(
     .bind(&change.requested_by)
     .bind(change.requested_at.to_string())
     .bind(change.expires_at.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -122,7 +122,7 @@ pub async fn forget_configs(tx: &mut WriteTransaction, now: Timestamp) -> Result
         "update component_change set config = null where expires_at < $1 and config is not null",
     )
     .bind(now.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -140,7 +140,7 @@ pub async fn set_content(
     .bind(change.org.as_str())
     .bind(change.id.as_str())
     .bind(json_text(&change.content))
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -170,7 +170,7 @@ pub async fn close(
     .bind(by)
     .bind(at.to_string())
     .bind(activation.map(ActivationId::as_str))
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await
 }
 
@@ -198,7 +198,7 @@ pub async fn insert_review(
     .bind(review.comment.as_deref())
     .bind(review.at.to_string())
     .bind(review.identity.as_ref().map(json_text))
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -218,7 +218,7 @@ pub async fn void_approvals(
     .bind(change.org.as_str())
     .bind(change.id.as_str())
     .bind(why.as_str())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -240,7 +240,7 @@ pub async fn void_approvals_of_token(
     .bind(org.as_str())
     .bind(token.as_str())
     .bind(VoidReason::Revoked.as_str())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -262,7 +262,7 @@ pub async fn void_approvals_of(
     .bind(org.as_str())
     .bind(actor)
     .bind(VoidReason::Revoked.as_str())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

@@ -92,7 +92,7 @@ pub async fn put(
     .bind(serde_json::to_string(&state.signatures).unwrap_or_default())
     .bind(&state.set_by)
     .bind(state.set_at.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

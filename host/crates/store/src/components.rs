@@ -29,7 +29,7 @@ pub struct SlotActivation {
 pub async fn begin_change(tx: &mut WriteTransaction) -> Result<(), StoreError> {
     // Nodes poll this number. In the same transaction, it never announces a change that they cannot see yet.
     sqlx::query("update component_revision set revision = revision + 1 where id = 1")
-        .run(&mut **tx)
+        .run(tx)
         .await
 }
 
@@ -78,7 +78,7 @@ pub async fn insert(tx: &mut WriteTransaction, component: &Component) -> Result<
     .bind(component.signed_by.as_deref())
     .bind(&component.uploaded_by)
     .bind(component.created_at.to_string())
-    .changes_row(&mut **tx)
+    .changes_row(tx)
     .await
 }
 
@@ -137,7 +137,7 @@ async fn insert_beside(
         .bind(component.id.as_str())
         .bind(org)
         .bind(value.to_string())
-        .run(&mut **tx)
+        .run(tx)
         .await
 }
 
@@ -343,7 +343,7 @@ pub async fn activate(
     .bind(&activation.activated_by)
     .bind(activation.created_at.to_string())
     .bind(activation.effective_at.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -363,7 +363,7 @@ pub async fn set_config(
     .bind(org)
     .bind(activation.id.as_str())
     .bind(config)
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -386,7 +386,7 @@ pub async fn roll_back(
     .bind(rolled_back.at.to_string())
     .bind(&rolled_back.by)
     .bind(rolled_back.reason.as_deref())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -406,7 +406,7 @@ pub async fn supersede(
     .bind(org)
     .bind(activation.id.as_str())
     .bind(at.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -461,7 +461,7 @@ pub async fn note_compile(
     .bind(owner)
     .bind(at.to_string())
     .bind(millis)
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

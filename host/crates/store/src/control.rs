@@ -259,7 +259,7 @@ pub async fn put(
     .bind(next.controlled_since.to_string())
     .bind(next.pledge.as_ref().map(|pledge| pledge.id.as_str()))
     .bind(next.pledgee().map(OrgId::as_str))
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await?;
     Ok(next)
 }
@@ -300,7 +300,7 @@ pub async fn insert_pledge(tx: &mut WriteTransaction, pledge: &Pledge) -> Result
     .bind(pledge.pledgee.as_str())
     .bind(pledge.terms.as_deref())
     .bind(pledge.created_at.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -343,7 +343,7 @@ pub async fn end_pledge(
     .bind(pledge.org.bucket())
     .bind(pledge.id.as_str())
     .bind(at.to_string())
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await
 }
 
@@ -366,7 +366,7 @@ pub async fn insert_release(
     .bind(json_text(&request.form))
     .bind(&request.requested_by)
     .bind(request.requested_at.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -424,7 +424,7 @@ pub async fn settle_release(
     .bind(answer.map(|answer| answer.by.as_str()))
     .bind(answer.map(|answer| answer.at.to_string()))
     .bind(answer.and_then(|answer| answer.reason.as_deref()))
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await
 }
 
@@ -450,7 +450,7 @@ pub async fn insert_decision(
     .bind(at.to_string())
     // Rules of the controller at that time decided. A replay needs them after control has passed, too.
     .bind(made.controller.as_str())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

@@ -39,7 +39,7 @@ pub async fn insert(tx: &mut WriteTransaction, stored: &StoredStatement) -> Resu
     .bind(json_text(&stored.body))
     // Shows later whether the same control still lasts, or the party only got the record back.
     .bind(stored.controlled_since.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

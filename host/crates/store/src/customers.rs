@@ -196,7 +196,7 @@ pub async fn lock(
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(id.as_str())
-    .fetch_optional(&mut **tx)
+    .fetch_optional(tx)
     .await
 }
 
@@ -243,8 +243,9 @@ pub async fn search(
         values.extend([text.to_owned(), format!("%{}%", escaped(text))]);
     }
 
-    let text =
-        format!("select {{columns}} from customer where {conditions} order by customer_id desc limit $3");
+    let text = format!(
+        "select {{columns}} from customer where {conditions} order by customer_id desc limit $3"
+    );
     let mut query = query_rows(AssertSqlSafe(text))
         .bind(org.bucket())
         .bind(org.as_str())

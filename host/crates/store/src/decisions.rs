@@ -98,7 +98,7 @@ pub async fn insert_move(
     .bind(json_text(&made.facts))
     .bind(json_text(&made.component))
     .bind(at.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -236,7 +236,7 @@ pub async fn insert_placement(
     .bind(org.as_str())
     .bind(template.id.as_str())
     .bind(json_text(&made.component))
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

@@ -245,7 +245,7 @@ pub async fn insert_attempt(
     .bind(attempt.response_body.as_deref())
     .bind(attempt.error.as_deref())
     .bind(attempt.duration_ms)
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -329,11 +329,7 @@ pub async fn counts_between(
 
     let mut counts = PeriodCounts::default();
     for row in &rows {
-        let columns = RowColumns {
-            row,
-            table: "webhook_delivery",
-            id: "status",
-        };
+        let columns = RowColumns::of(row, "webhook_delivery", "status");
         let total = columns.number("total")?;
         match columns.parsed("status", DeliveryStatus::parse)? {
             DeliveryStatus::Pending => counts.pending = total,
@@ -391,7 +387,7 @@ pub async fn give_up(
     .bind(endpoint.org.bucket())
     .bind(endpoint.id.as_str())
     .bind(now.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -562,7 +558,7 @@ async fn settle_in(
     sqlx::query(AssertSqlSafe(text))
         .bind(Value::from_iter(recorded.map(attempted)).to_string())
         .bind(bucket)
-        .run(&mut **tx)
+        .run(tx)
         .await
 }
 

@@ -81,7 +81,7 @@ pub async fn keep(
     .bind(&text.locale)
     .bind(&text.body)
     .bind(now.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -124,7 +124,7 @@ pub async fn delivered(
     .bind(kind)
     .bind(item)
     .bind(now.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

@@ -59,7 +59,7 @@ pub async fn lock(
         "select {columns} from control_conflict where reference = $1",
     )
     .bind(reference.as_str())
-    .fetch_optional(&mut **tx)
+    .fetch_optional(tx)
     .await
 }
 
@@ -118,7 +118,7 @@ pub async fn update(tx: &mut WriteTransaction, dispute: &Dispute) -> Result<(), 
     .bind(approved.map(|(by, _)| by))
     .bind(approved.map(|(_, at)| at.to_string()))
     .bind(account.map(json_text))
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

@@ -147,7 +147,7 @@ pub async fn lock(
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(id.as_str())
-    .fetch_optional(&mut **tx)
+    .fetch_optional(tx)
     .await
 }
 
@@ -262,7 +262,7 @@ pub async fn set_status(
     .bind(envelope.status.as_str())
     .bind(status.as_str())
     .bind(now.to_string())
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await?;
     counts::moved(tx, envelope, envelope.status, status);
     Ok(())
@@ -320,7 +320,7 @@ pub async fn set_sent(
     .bind(i64::from(sent.sending.send_email))
     .bind(sent.sending.message.as_deref())
     .bind(i64::from(sent.sending.allow_delegation))
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await?;
     counts::moved(tx, sent, before, sent.status);
     Ok(())
@@ -429,7 +429,7 @@ pub async fn set_upload(
     .bind(file_json(Some(upload)))
     .bind(now.to_string())
     .bind(signatures_json(&envelope.existing_signatures))
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await?;
     counts::moved(tx, envelope, envelope.status, status);
     Ok(())
@@ -471,7 +471,7 @@ pub async fn set_vaulted(
     .bind(now.to_string())
     .bind(i64::from(files.compliance_score))
     .bind(signatures_json(files.existing_signatures))
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await?;
     counts::moved(tx, envelope, envelope.status, EnvelopeStatus::Vaulted);
     Ok(())
@@ -495,7 +495,7 @@ pub async fn set_certificate(
     .bind(file_json(Some(certificate)))
     .bind(i64::from(score))
     .bind(now.to_string())
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await
 }
 
@@ -516,7 +516,7 @@ pub async fn set_vaulted_out(
     .bind(envelope.id.as_str())
     .bind(file_json(Some(archive)))
     .bind(now.to_string())
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await?;
     counts::moved(
         tx,

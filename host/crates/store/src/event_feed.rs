@@ -84,7 +84,7 @@ pub async fn place(
         .bind(from.as_str())
         .bind(now.to_string())
         .bind(limit)
-        .run(&mut **tx)
+        .run(tx)
         .await
 }
 

@@ -52,7 +52,7 @@ pub async fn insert_key(tx: &mut WriteTransaction, sealed: &str) -> Result<(), S
          on conflict (bucket, key_id) do nothing",
     )
     .bind(sealed)
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -109,7 +109,7 @@ pub async fn lock(tx: &mut WriteTransaction, record: &ControlRecord) -> Result<(
     )
     .bind(record.org.bucket())
     .bind(record.envelope.as_str())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

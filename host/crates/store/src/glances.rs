@@ -100,11 +100,7 @@ async fn own_columns(
     let rows = query.fetch_all(connection).await?;
     rows.iter()
         .map(|row| {
-            let columns = RowColumns {
-                row,
-                table: "envelope",
-                id: "envelope_id",
-            };
+            let columns = RowColumns::of(row, "envelope", "envelope_id");
             let id = columns.parsed("envelope_id", EnvelopeId::parse)?;
             let mut metadata: Map<String, Value> = columns.json("metadata")?;
             let own = metadata.remove(OWN_METADATA);
@@ -157,11 +153,7 @@ async fn read_times(
     }
 
     for row in query.fetch_all(connection).await? {
-        let columns = RowColumns {
-            row: &row,
-            table: "ledger_entry",
-            id: "envelope_id",
-        };
+        let columns = RowColumns::of(&row, "ledger_entry", "envelope_id");
         let id = columns.parsed("envelope_id", EnvelopeId::parse)?;
         let Some(glance) = found.get_mut(&id) else {
             continue;
@@ -196,11 +188,7 @@ async fn read_identity(
     }
 
     for row in query.fetch_all(connection).await? {
-        let columns = RowColumns {
-            row: &row,
-            table: "kba_session",
-            id: "envelope_id",
-        };
+        let columns = RowColumns::of(&row, "kba_session", "envelope_id");
         let id = columns.parsed("envelope_id", EnvelopeId::parse)?;
         if let Some(glance) = found.get_mut(&id) {
             glance.identity.push(IdentityAttempt {

@@ -25,7 +25,7 @@ pub async fn insert(tx: &mut WriteTransaction, line: &InstanceLogLine) -> Result
     .bind(line.level.as_str())
     .bind(&line.component)
     .bind(&line.message)
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -48,7 +48,7 @@ pub async fn keep_newest(
     .bind(of.slot.as_str())
     .bind(&of.instance)
     .bind(kept)
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -56,7 +56,7 @@ pub async fn keep_newest(
 pub async fn delete_before(tx: &mut WriteTransaction, at: Timestamp) -> Result<(), StoreError> {
     sqlx::query("delete from instance_log where at < $1")
         .bind(at.to_string())
-        .run(&mut **tx)
+        .run(tx)
         .await
 }
 

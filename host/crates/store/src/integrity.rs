@@ -40,7 +40,7 @@ pub async fn plan(
     .bind(envelope.id.as_str())
     .bind(envelope.org.as_str())
     .bind(due.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -100,7 +100,7 @@ pub async fn checked(
     .bind(now.to_string())
     .bind(next.to_string())
     .bind(problems)
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -117,7 +117,7 @@ pub async fn make_due(
     )
     .bind(since.to_string())
     .bind(now.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

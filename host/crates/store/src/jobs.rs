@@ -105,7 +105,7 @@ pub async fn remove<J: JobPayload>(
         .bind(org.bucket())
         .bind(J::NAME)
         .bind(dedup_key)
-        .run(&mut **tx)
+        .run(tx)
         .await
 }
 
@@ -135,7 +135,7 @@ pub async fn renew(
     .bind(job.id.as_str())
     .bind(job.lease_epoch)
     .bind(until.to_string())
-    .changes_row(&mut *tx)
+    .changes_row(&mut tx)
     .await?;
 
     // The row is gone if the job is finished, and stays if another worker took it over.
@@ -144,7 +144,7 @@ pub async fn renew(
         .bind(job.id.as_str());
     let lease = if is_renewed {
         LeaseRenewal::Renewed
-    } else if left.finds_row(&mut *tx).await? {
+    } else if left.finds_row(&mut tx).await? {
         LeaseRenewal::TakenOver
     } else {
         LeaseRenewal::Over

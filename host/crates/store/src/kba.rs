@@ -31,7 +31,7 @@ pub async fn insert(tx: &mut WriteTransaction, session: &KbaSession) -> Result<(
     .bind(session.ip.as_deref())
     .bind(session.started_at.to_string())
     .bind(session.expires_at.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -150,7 +150,7 @@ pub async fn add_browser(
     .bind(signer.email.to_lowercase())
     .bind(browser.ip.as_deref())
     .bind(browser.rebound_at.map(|at| at.to_string()))
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -173,7 +173,7 @@ pub async fn step(
     .bind(step.as_str())
     .bind(sealed)
     .bind(session.sealed.as_deref().unwrap_or_default())
-    .changes_row(&mut **tx)
+    .changes_row(tx)
     .await
 }
 
@@ -201,7 +201,7 @@ pub async fn end(
     .bind(price_cents)
     .bind(now.to_string())
     .bind(session.ip.as_deref())
-    .changes_row(&mut **tx)
+    .changes_row(tx)
     .await
 }
 
@@ -220,7 +220,7 @@ pub async fn forget(
     )
     .bind(now.to_string())
     .bind(answering_since.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -247,7 +247,7 @@ pub async fn bill(
     .bind(&email)
     .bind(name.join(" ").to_lowercase())
     .bind(session.id.as_str())
-    .changes_row(&mut **tx)
+    .changes_row(tx)
     .await?;
 
     if !is_new_person {
@@ -264,7 +264,7 @@ pub async fn bill(
     .bind(month)
     .bind(&email)
     .bind(session.id.as_str())
-    .changes_row(&mut **tx)
+    .changes_row(tx)
     .await?;
 
     if is_new_address {
@@ -285,7 +285,7 @@ pub async fn bill(
     .bind(org.as_str())
     .bind(month)
     .bind(&email)
-    .finds_row(&mut **tx)
+    .finds_row(tx)
     .await
 }
 

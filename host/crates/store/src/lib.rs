@@ -49,7 +49,6 @@ mod readers;
 pub mod row;
 mod sqlite;
 mod statement;
-mod statement;
 mod turns;
 mod wakeups;
 mod writers;

@@ -73,7 +73,7 @@ pub async fn pending(
          order by at, envelope_id, sequence limit $1",
     )
     .bind(limit)
-    .fetch_all(&mut **tx)
+    .fetch_all(tx)
     .await
 }
 
@@ -117,7 +117,7 @@ pub async fn lease(
     .bind(holder)
     .bind(now.to_string())
     .bind(until.to_string())
-    .fetch_optional(&mut **tx)
+    .fetch_optional(tx)
     .await
 }
 
@@ -141,7 +141,7 @@ pub async fn locked(tx: &mut WriteTransaction) -> Result<Option<LogState>, Store
     // An update without effect locks the row on both databases; SQLite has no `for update`.
     query_rows("update ledger_log set origin = origin where log_id = $1 returning {columns}")
         .bind(LOG)
-        .fetch_optional(&mut **tx)
+        .fetch_optional(tx)
         .await
 }
 
@@ -166,7 +166,7 @@ pub async fn add_succession(
     )
     .bind(note)
     .bind(now.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -197,7 +197,7 @@ pub async fn set_head(
     .bind(public_key)
     .bind(now.to_string())
     .bind(newest.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -206,7 +206,7 @@ pub async fn confirm_clock(tx: &mut WriteTransaction, now: Timestamp) -> Result<
     sqlx::query("update ledger_log set newest_at = $2 where log_id = $1")
         .bind(LOG)
         .bind(now.to_string())
-        .run(&mut **tx)
+        .run(tx)
         .await
 }
 
@@ -248,7 +248,7 @@ pub async fn place(
             .bind(entry.sequence);
     }
 
-    query.run(&mut **tx).await
+    query.run(tx).await
 }
 
 /// Returns the log positions of a ledger's entries: sequence and leaf index, in order.
@@ -327,7 +327,7 @@ pub async fn set_tile(
     .bind(i64::from(id.level))
     .bind(id.index.cast_signed())
     .bind(hex::encode(hashes.concat()))
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

@@ -128,7 +128,7 @@ pub async fn set_sign_on_secret(
         .bind(org.bucket())
         .bind(org.as_str())
         .bind(sealed)
-        .run(&mut **tx)
+        .run(tx)
         .await
 }
 

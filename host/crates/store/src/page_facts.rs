@@ -40,7 +40,7 @@ pub async fn keep(
     .bind(component)
     .bind(json_text(&pages))
     .bind(now.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

@@ -26,7 +26,7 @@ pub async fn insert(
     .bind(&invitation.email)
     .bind(invitation.created_at.to_string())
     .bind(invitation.expires_at.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -99,7 +99,7 @@ pub async fn lock(
         "select {columns} from party_invitation where invitation_id = $1",
     )
     .bind(id.as_str())
-    .fetch_optional(&mut **tx)
+    .fetch_optional(tx)
     .await
 }
 
@@ -118,7 +118,7 @@ pub async fn set_joined(
     .bind(joined.org.as_str())
     .bind(joined.key.as_str())
     .bind(joined.at.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

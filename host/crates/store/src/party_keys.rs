@@ -28,7 +28,7 @@ pub async fn insert(tx: &mut WriteTransaction, key: &PartyKey) -> Result<(), Sto
     .bind(key.created_at.to_string())
     .bind(&key.created_by)
     .bind(json_text(&key.registration))
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await
 }
 
@@ -62,7 +62,7 @@ pub async fn revoke(
     .bind(id.as_str())
     .bind(org.as_str())
     .bind(at.to_string())
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await
 }
 
@@ -94,7 +94,7 @@ pub async fn request(
     .bind(&request.requested_by)
     .bind(json_text(&request.body))
     .bind(request.requested_at.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -127,7 +127,7 @@ pub async fn forget_request(
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(passkey.as_str())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -161,7 +161,7 @@ pub async fn use_nonce(
     .bind(org.as_str())
     .bind(nonce)
     .bind(expires_at.to_string())
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await
 }
 

@@ -28,7 +28,7 @@ pub async fn insert(tx: &mut WriteTransaction, passkey: &Passkey) -> Result<(), 
     .bind(passkey.name.as_deref())
     .bind(passkey.use_count)
     .bind(passkey.created_at.to_string())
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await
 }
 
@@ -73,7 +73,7 @@ pub async fn used(
     .bind(passkey.id.as_str())
     .bind(use_count)
     .bind(now.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

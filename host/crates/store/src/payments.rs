@@ -135,7 +135,7 @@ pub async fn set_intent(
     .bind(intent)
     .bind(now.to_string())
     .bind(payment.begun)
-    .changes_row(&mut **tx)
+    .changes_row(tx)
     .await
 }
 
@@ -153,7 +153,7 @@ pub async fn set_paid(
     .bind(payment.org.bucket())
     .bind(payment.envelope.as_str())
     .bind(now.to_string())
-    .changes_row(&mut **tx)
+    .changes_row(tx)
     .await
 }
 

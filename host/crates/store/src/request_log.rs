@@ -84,7 +84,7 @@ pub async fn insert(tx: &mut WriteTransaction, requests: &[NewRequest]) -> Resul
 pub async fn delete_before(tx: &mut WriteTransaction, at: Timestamp) -> Result<(), StoreError> {
     sqlx::query("delete from request_log where at < $1")
         .bind(at.to_string())
-        .run(&mut **tx)
+        .run(tx)
         .await
 }
 

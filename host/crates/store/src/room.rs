@@ -255,7 +255,7 @@ pub async fn put_template(
     .bind(json_text(&template.fields))
     .bind(template.created_at.to_string())
     .bind(template.archived_at.map(|at| at.to_string()))
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -325,7 +325,7 @@ pub async fn insert_submission(
     .bind(json_text(&submission.fields))
     .bind(submission.created_at.to_string())
     .bind(submission.date_format.map(DateFormat::as_str))
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -359,7 +359,7 @@ pub async fn lock_submission(
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(id)
-    .fetch_optional(&mut **tx)
+    .fetch_optional(tx)
     .await
 }
 
@@ -378,7 +378,7 @@ pub async fn update_submission(
     .bind(submission.signed.as_ref().map(json_text))
     .bind(submission.completed_at.map(|at| at.to_string()))
     .bind(submission.archived_at.map(|at| at.to_string()))
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -406,7 +406,7 @@ pub async fn insert_submitter(
     .bind(json_text(&submitter.values))
     .bind(submitter.prefilled.as_ref().map(json_text))
     .bind(submitter.turn)
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -427,7 +427,7 @@ pub async fn update_invitation(
     .bind(&submitter.email)
     .bind(submitter.position)
     .bind(submitter.turn)
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -521,7 +521,7 @@ pub async fn update_submitter(
     .bind((!submitter.attachments.is_empty()).then(|| json_text(&submitter.attachments)))
     .bind(consent.and_then(|consent| consent.shown_at.map(|at| at.to_string())))
     .bind(consent.and_then(|consent| consent.demonstrated.as_ref().map(json_text)))
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

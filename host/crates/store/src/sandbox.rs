@@ -52,7 +52,7 @@ pub async fn insert(
     .bind(intent.org.bucket())
     .bind(intent.org.as_str())
     .bind(&intent.payment)
-    .fetch_one(&mut **tx)
+    .fetch_one(tx)
     .await
 }
 
@@ -81,7 +81,7 @@ pub async fn set_paid(
     )
     .bind(intent.org.bucket())
     .bind(&intent.id)
-    .changes_row(&mut **tx)
+    .changes_row(tx)
     .await
 }
 

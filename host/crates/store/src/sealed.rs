@@ -113,6 +113,6 @@ pub async fn replace(
         .bind(&text.id)
         .bind(&text.sealed)
         .bind(sealed)
-        .changes_row(&mut **tx)
+        .changes_row(tx)
         .await
 }

@@ -47,7 +47,7 @@ pub async fn insert(tx: &mut WriteTransaction, shadow: &ShadowRun) -> Result<(),
     .bind(&shadow.sha256)
     .bind(&shadow.started_by)
     .bind(shadow.started_at.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -118,7 +118,7 @@ pub async fn count(
     .bind(more.differing)
     .bind(more.failed)
     .bind(more.left_out)
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -150,7 +150,7 @@ pub async fn insert_difference(
     .bind(now.to_string())
     .bind(most)
     .bind(org.as_str())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

@@ -97,7 +97,7 @@ pub async fn insert(
         query = query.bind(band);
     }
 
-    query.run(&mut **tx).await
+    query.run(tx).await
 }
 
 /// Returns live records that another party controls or has a pledge of, and that share a band with this one:
@@ -174,7 +174,7 @@ pub async fn found(
     .bind(found.reference.as_str())
     .bind(found.percent)
     .bind(found.since.to_string())
-    .changes_row(&mut **tx)
+    .changes_row(tx)
     .await
 }
 

@@ -36,7 +36,7 @@ pub async fn insert(
     .bind(message.link.as_deref())
     .bind(json_text(&message.attachments))
     .bind(message.at.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -94,7 +94,7 @@ table_row! {
 pub async fn delete_before(tx: &mut WriteTransaction, at: Timestamp) -> Result<(), StoreError> {
     sqlx::query("delete from test_message where at < $1")
         .bind(at.to_string())
-        .run(&mut **tx)
+        .run(tx)
         .await
 }
 

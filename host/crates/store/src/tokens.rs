@@ -26,7 +26,7 @@ pub async fn revoke(
     .bind(org.as_str())
     .bind(now.to_string())
     .bind(expires_at.to_string())
-    .changes_row(&mut **tx)
+    .changes_row(tx)
     .await
 }
 
@@ -51,6 +51,6 @@ pub async fn is_revoked(
 pub async fn forget(tx: &mut WriteTransaction, ended_before: Timestamp) -> Result<(), StoreError> {
     sqlx::query("delete from revoked_token where expires_at < $1")
         .bind(ended_before.to_string())
-        .run(&mut **tx)
+        .run(tx)
         .await
 }

@@ -89,7 +89,7 @@ pub async fn lock(
         "select {columns} from control_transfer where transfer_id = $1",
     )
     .bind(id.as_str())
-    .fetch_optional(&mut **tx)
+    .fetch_optional(tx)
     .await
 }
 
@@ -163,7 +163,7 @@ pub async fn set_state(
     .bind(next.offered_at.map(|at| at.to_string()))
     .bind(next.offered.as_ref().map(json_text))
     .bind(next.signed.as_ref().map(json_text))
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await
 }
 
@@ -306,7 +306,7 @@ pub async fn sold(tx: &mut WriteTransaction, sold: &SoldRecord) -> Result<(), St
     .bind(sold.transfer.as_str())
     .bind(sold.copy.as_str())
     .bind(sold.sold_at.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -320,7 +320,7 @@ pub async fn bought_back(
         .bind(record.org.bucket())
         .bind(record.envelope.as_str())
         .bind(record.controller.as_str())
-        .run(&mut **tx)
+        .run(tx)
         .await
 }
 

@@ -29,7 +29,7 @@ pub async fn insert(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreE
     .bind(user.identity.as_ref().map(|one| one.issuer.as_str()))
     .bind(user.identity.as_ref().map(|one| one.subject.as_str()))
     .bind(user.proved_at.map(|at| at.to_string()))
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -51,7 +51,7 @@ pub async fn update(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreE
     .bind(user.identity.as_ref().map(|one| one.issuer.as_str()))
     .bind(user.identity.as_ref().map(|one| one.subject.as_str()))
     .bind(user.proved_at.map(|at| at.to_string()))
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -69,7 +69,7 @@ pub async fn prove(
     .bind(org.as_str())
     .bind(id.as_str())
     .bind(now.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -178,7 +178,7 @@ pub async fn insert_link(tx: &mut WriteTransaction, link: &SignInLink) -> Result
     .bind(link.created_at.to_string())
     .bind(link.expires_at.to_string())
     .bind(link.leads_to.as_deref())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -300,7 +300,7 @@ pub async fn insert_requested_mail(
     .bind(link.as_str())
     .bind(network)
     .bind(now.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -319,7 +319,7 @@ pub async fn use_link(
     .bind(link.org.as_str())
     .bind(link.id.as_str())
     .bind(now.to_string())
-    .changes_row(&mut **tx)
+    .changes_row(tx)
     .await
 }
 
@@ -338,7 +338,7 @@ pub async fn end_links(
     .bind(user.org.as_str())
     .bind(user.id.as_str())
     .bind(now.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -365,7 +365,7 @@ pub async fn insert_session(
     .bind(session.browser.as_deref())
     .bind(session.confirmed_at.to_string())
     .bind(session.issuer.as_deref())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -430,7 +430,7 @@ pub async fn seen(
     .bind(session.org.as_str())
     .bind(session.id.as_str())
     .bind(now.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -448,7 +448,7 @@ pub async fn confirm_session(
     .bind(session.org.as_str())
     .bind(session.id.as_str())
     .bind(now.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

@@ -110,7 +110,7 @@ pub async fn forget_intent(
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -152,7 +152,7 @@ pub async fn finish_intent(
     .bind(envelope.id.as_str())
     .bind(intent.id.as_str())
     .bind(now.to_string())
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await?;
 
     sqlx::query(
@@ -163,7 +163,7 @@ pub async fn finish_intent(
     .bind(envelope.id.as_str())
     .bind(intent.id.as_str())
     .bind(keep)
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -188,7 +188,7 @@ pub async fn note_failure(
     .bind(step)
     .bind(message)
     .bind(now.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -280,7 +280,7 @@ pub async fn forget_step(
     .bind(envelope.id.as_str())
     .bind(intent.id.as_str())
     .bind(step)
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -373,7 +373,7 @@ pub async fn insert_evaluation(
     .bind(component.to_string())
     .bind(at.to_string())
     .bind(answer.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -393,6 +393,6 @@ pub async fn insert_release(
     .bind(envelope.org.as_str())
     .bind(at.to_string())
     .bind(form.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }

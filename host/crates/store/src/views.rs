@@ -29,7 +29,7 @@ pub async fn insert(tx: &mut WriteTransaction, view: &View) -> Result<(), StoreE
     .bind(view.expires_at.to_string())
     // The view ends with this control, even if the same party gets the record back.
     .bind(view.controlled_since.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -72,7 +72,7 @@ pub async fn revoke(
     .bind(view.org.bucket())
     .bind(view.id.as_str())
     .bind(at.to_string())
-    .run_guarded(&mut **tx)
+    .run_guarded(tx)
     .await
 }
 
@@ -87,7 +87,7 @@ pub async fn opened(
         .bind(view.org.bucket())
         .bind(view.id.as_str())
         .bind(at.to_string())
-        .run(&mut **tx)
+        .run(tx)
         .await
 }
 
@@ -126,7 +126,7 @@ pub async fn insert_copy(tx: &mut WriteTransaction, copy: &HandedCopy) -> Result
     .bind(copy.view.as_ref().map(ViewId::as_str))
     .bind(&copy.purpose)
     .bind(copy.made_at.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

@@ -121,7 +121,7 @@ async fn notify(store: &Store, told: &WakeupMessage) -> Result<(), super::StoreE
     sqlx::query("select cast(pg_notify($1, $2) as text)")
         .bind(CHANNEL)
         .bind(payload)
-        .run(&mut *connection)
+        .run(&mut connection)
         .await
 }
 

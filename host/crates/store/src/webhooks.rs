@@ -57,7 +57,7 @@ pub async fn insert(tx: &mut WriteTransaction, endpoint: &Endpoint) -> Result<()
     .bind(endpoint.secret.as_ref().map(EncryptedSecret::as_str))
     .bind(&endpoint.created_by)
     .bind(endpoint.created_at.to_string())
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 
@@ -246,7 +246,7 @@ pub async fn take(
     .bind(holder)
     .bind(now.to_string())
     .bind(until.to_string())
-    .fetch_rows(&mut *tx)
+    .fetch_rows(&mut tx)
     .await?;
 
     // Also the lease of an endpoint that cannot be read.
@@ -291,7 +291,7 @@ pub async fn renew(
             .bind(now.to_string())
             .bind(until.to_string())
             .bind(bucket)
-            .fetch_rows(&mut *tx)
+            .fetch_rows(&mut tx)
             .await?;
         rows.extend(of_bucket);
     }
@@ -401,7 +401,7 @@ pub async fn note_health(
     .bind(health.warned_at.map(|at| at.to_string()))
     .bind(health.paused_until.map(|at| at.to_string()))
     .bind(url)
-    .run(&mut **tx)
+    .run(tx)
     .await
 }
 

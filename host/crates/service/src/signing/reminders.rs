@@ -97,17 +97,15 @@ pub async fn by_plan(
     };
 
     let signers = signers::list(&mut tx, org, id).await?;
-    let waiting = invited_now(&envelope, &signers);
     let due_at = |signer: &Signer| {
         let last = signer.notice.as_ref().map(|notice| notice.at);
         last.map_or(now, |last| last + planned.plan.wait(sent))
     };
-    let due: Vec<&Signer> = waiting
-        .clone()
-        .filter(|signer| due_at(signer) <= now)
-        .collect();
+    let waiting: Vec<&Signer> = invited_now(&envelope, &signers).collect();
+    let is_due = |signer: &&&Signer| due_at(signer) <= now;
+    let due: Vec<&Signer> = waiting.iter().filter(is_due).copied().collect();
     if due.is_empty() {
-        let next = waiting.map(due_at).min();
+        let next = waiting.into_iter().map(due_at).min();
         return Ok(next.map_or(NextStep::Done, NextStep::Again));
     }
 
@@ -116,7 +114,8 @@ pub async fn by_plan(
         sent: sent + 1,
         ..planned
     });
-    envelopes::set_metadata(&mut tx, &envelope, now).await?;
+    envelope.updated_at = now;
+    envelopes::set_metadata(&mut tx, &envelope).await?;
     schedule(&mut tx, &envelope, now).await?;
     tx.commit().await?;
 
@@ -152,7 +151,7 @@ pub async fn plan(
     let sent = before.map_or(0, |planned| planned.sent);
     envelope.set_reminders(PlannedReminders { plan, sent });
     envelope.updated_at = now;
-    envelopes::set_metadata(&mut tx, &envelope, now).await?;
+    envelopes::set_metadata(&mut tx, &envelope).await?;
     // A job with the former times would remind too early or too late.
     unschedule(&mut tx, &envelope).await?;
     if matches!(

@@ -341,17 +341,9 @@ pub async fn extend<C: Authorized>(
 
 /// Plans the reminders of an envelope that is not finished.
 pub async fn plan_reminders<C: Authorized>(
-    State(app): State<App>,
-    partner: C,
-    ResourceId(id): ResourceId,
-    once: IdempotencyKeyHeader,
-    ValidJson(plan): ValidJson<ReminderPlan>,
+    act: ActOn<C, ReminderPlan>,
 ) -> Result<Found<EnvelopeView>, HttpError> {
-    let show = |envelope: &Envelope| EnvelopeView::from(envelope);
-    once.answer(&app, partner.caller(), show, |app, caller, answer| async move {
-        reminders::plan(&app, &caller, &id, plan, &answer).await
-    })
-    .await
+    act.answer(reminders::plan).await
 }
 
 /// Returns the document as it was sent, before the first signature.

@@ -163,15 +163,9 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
         "name": form.value("name"), "document_source": kind, member: source,
         "add_me_as_signer": form.value("add_me") == "yes",
     });
-    let members = ["source_template_id", "source_package_id"];
-    let renamed = members.map(|member| (member.to_owned(), "source".to_owned()));
-    let again = async |error: HttpError| match form.refused_with(error, &renamed) {
-        Ok(refused) => list_page(&app, &form.visitor, Some(&refused)).await,
-        Err(answer) => answer,
-    };
     let new = match valid::<CreateBatch>(body) {
         Ok(new) => new,
-        Err(error) => return again(error).await,
+        Err(error) => return again(&app, &form, error).await,
     };
     // Three calls in a row, each in its own transaction. If a later one fails, a draft remains, which
     // the list shows and its page can delete.
@@ -196,11 +190,21 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
             bulk::consent(&app, caller, id, consent, &unrecorded()).await?;
         }
 
-        Ok(batch)
+        Ok::<_, ServiceError>(batch)
     };
     match made.await {
         Ok(batch) => Redirect::to(&address(&batch.batch_id)).into_response(),
-        Err(error) => again(error.into()).await,
+        Err(error) => again(&app, &form, error).await,
+    }
+}
+
+/// Shows the list with a refused form.
+async fn again(app: &App, form: &ConsoleForm, error: impl Into<HttpError>) -> Response {
+    let members = ["source_template_id", "source_package_id"];
+    let renamed = members.map(|member| (member.to_owned(), "source".to_owned()));
+    match form.refused_with(error, &renamed) {
+        Ok(refused) => list_page(app, &form.visitor, Some(&refused)).await,
+        Err(answer) => answer,
     }
 }
 

@@ -54,7 +54,7 @@ pub async fn shown(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) 
                     li {
                         a href={ (PATH) "/receivers/" (receiver.endpoint_id) } { (receiver.url) }
                         p.soft {
-                            (receivers::state(&visitor, receiver))
+                            (receivers::state(visitor, receiver))
                             @if let Some(description) = &receiver.description { " " (description) }
                         }
                     }
@@ -62,7 +62,7 @@ pub async fn shown(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) 
             }
             (export(texts, "receivers.csv"))
         }
-        (receivers::new_receiver(&visitor))
+        (receivers::new_receiver(visitor))
         section.card {
             h2 { (texts.text("console-keys")) }
             @if keys.is_empty() { p.soft { (texts.text("key-none")) } }

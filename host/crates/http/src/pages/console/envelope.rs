@@ -90,7 +90,7 @@ fn own_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
             let reminded = entry.details["reminded"].as_array()?.iter();
             let people: Vec<&str> = reminded.filter_map(Value::as_str).collect();
             let people = people.join(&texts.text("list-separator"));
-            let values = [("who", who), ("people", &people)];
+            let values = [("who", who), ("people", people.as_str())];
             Some(texts.with("envelopes-history-reminded", values))
         }
         EventType::PaymentSucceeded => Some(texts.text("envelopes-history-paid")),

@@ -117,7 +117,7 @@ fn settings_page(
     let body = html! {
         nav.parts aria-label=(title) {
             @for (name, label) in parts {
-                a href=(part_page(name)) aria-current=[(*name == part).then_some("page")] { (texts.text(*label)) }
+                a href=(part_page(name)) aria-current=[(*name == part).then_some("page")] { (texts.text(label)) }
             }
         }
         (body)
@@ -600,12 +600,7 @@ const RENAMED: [(&str, &str); 4] = [
 ];
 
 /// Shows the settings with a refused form.
-async fn again(
-    app: &App,
-    form: &ConsoleForm,
-    part: &str,
-    error: impl Into<HttpError>,
-) -> Response {
+async fn again(app: &App, form: &ConsoleForm, part: &str, error: impl Into<HttpError>) -> Response {
     let renamed = RENAMED.map(|(member, field)| (member.to_owned(), field.to_owned()));
     match form.refused_with(error, &renamed) {
         Ok(refused) => shown(app, &form.visitor, part, Some(&refused)).await,

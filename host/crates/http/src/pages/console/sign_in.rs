@@ -359,7 +359,7 @@ pub async fn end_session(
     }
 
     match sessions::end(&app, user, Some(&session.id)).await {
-        Ok(_) => Redirect::to(&back).into_response(),
+        Ok(()) => Redirect::to(&back).into_response(),
         Err(error) => failed(error),
     }
 }
