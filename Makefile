@@ -6,7 +6,7 @@ PDF ?=
 CRATES = --workspace --exclude holdfast-bench
 TARGET = $${CARGO_TARGET_DIR:-target}
 # Components that were built from the same sources before, so that a second clone does not compile them.
-SETS = HOLDFAST_COMPONENT_SETS="$${HOLDFAST_COMPONENT_SETS-$${XDG_CACHE_HOME:-$$HOME/.cache}/holdfast/components}"
+SETS = COMPONENT_SETS="$${COMPONENT_SETS-$${XDG_CACHE_HOME:-$$HOME/.cache}/holdfast/components}"
 # Integration tests that need neither PostgreSQL nor another program beside them.
 ON_SQLITE = kind(lib) | kind(bin) | (binary(it) & test(/^(config|evidence|http|keys|layers|room|service|store)::/) \
   & not test(/(on_postgresql|on_both_databases|in_a_browser|a_burst_at_one_node_does_not_take_the_other_nodes_share|concurrent_vault_ins_on_two_nodes_make_one_authoritative_copy|every_node_follows_an_activation|nodes_share_a_rate_limit_window|two_nodes_share_deliveries_without_duplicates)/))

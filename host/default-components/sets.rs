@@ -1,7 +1,7 @@
 //! Sets of components that were built from the same sources by the same compiler: a build that finds one does not
 //! compile the guests, which takes minutes.
 //!
-//! `HOLDFAST_COMPONENT_SETS` names the folder of the sets. A set is a folder named by the SHA-256 of everything that
+//! `COMPONENT_SETS` names the folder of the sets. A set is a folder named by the SHA-256 of everything that
 //! determines the bytes, so a set of other sources is never found. Beside each component lies its SHA-256; a component
 //! without it, or with another, is built anew.
 
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use holdfast_guest_builder::{BuiltGuest, GuestBuilder, GuestCrate, Result};
 use sha2::{Digest as _, Sha256};
 
-const FOLDER: &str = "HOLDFAST_COMPONENT_SETS";
+const FOLDER: &str = "COMPONENT_SETS";
 
 /// Everything in the workspace that determines the bytes of a component, apart from the compiler.
 const SOURCES: [&str; 7] = [

@@ -1468,5 +1468,5 @@ confirm-first-button = Bestätigen, dass Sie es sind
 confirm-mail-then = Öffnen Sie den Link in diesem Browser und melden Sie sich an. Machen Sie dann hier weiter, und Ihre Eingaben bleiben.
 confirm-go-on = Weiter
 form-again-title = Dieses Formular noch einmal senden?
-form-again = Sie haben sich angemeldet, seit Sie dieses Formular geöffnet haben. Die Eingaben sind noch da und werden jetzt als { $email } gesendet.
+form-again = Sie haben sich angemeldet, seit Sie dieses Formular geöffnet haben. Die Eingaben sind noch da und werden jetzt als { $email } ({ $organization }) gesendet.
 form-again-button = Noch einmal senden

@@ -1475,5 +1475,5 @@ confirm-first-button = Confirm that it is you
 confirm-mail-then = Open the link in this browser and sign in. Then go on here, and your entries are kept.
 confirm-go-on = Go on
 form-again-title = Send this form again?
-form-again = You have signed in since you opened this form. Its entries are kept and are now sent as { $email }.
+form-again = You have signed in since you opened this form. Its entries are kept and are now sent as { $email } ({ $organization }).
 form-again-button = Send again

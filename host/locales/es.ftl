@@ -1468,5 +1468,5 @@ confirm-first-button = Confirmar que soy yo
 confirm-mail-then = Abra el enlace en este navegador e inicie sesión. Después continúe aquí y sus datos se conservan.
 confirm-go-on = Continuar
 form-again-title = ¿Enviar de nuevo este formulario?
-form-again = Ha iniciado sesión después de abrir este formulario. Los datos se conservan y ahora se envían como { $email }.
+form-again = Ha iniciado sesión después de abrir este formulario. Los datos se conservan y ahora se envían como { $email } ({ $organization }).
 form-again-button = Enviar de nuevo

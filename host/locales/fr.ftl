@@ -1468,5 +1468,5 @@ confirm-first-button = Confirmer que c’est moi
 confirm-mail-then = Ouvrez le lien dans ce navigateur et connectez-vous. Continuez ensuite ici : vos saisies sont conservées.
 confirm-go-on = Continuer
 form-again-title = Envoyer de nouveau ce formulaire ?
-form-again = Vous vous êtes connecté après avoir ouvert ce formulaire. Les saisies sont conservées et sont maintenant envoyées en tant que { $email }.
+form-again = Vous vous êtes connecté après avoir ouvert ce formulaire. Les saisies sont conservées et sont maintenant envoyées en tant que { $email } ({ $organization }).
 form-again-button = Envoyer de nouveau

@@ -1468,5 +1468,5 @@ confirm-first-button = Confirmar que sou eu
 confirm-mail-then = Abra o link neste navegador e inicie sessão. Depois continue aqui, e os seus dados são mantidos.
 confirm-go-on = Continuar
 form-again-title = Enviar este formulário novamente?
-form-again = Você iniciou sessão depois de abrir este formulário. Os dados foram mantidos e agora são enviados como { $email }.
+form-again = Você iniciou sessão depois de abrir este formulário. Os dados foram mantidos e agora são enviados como { $email } ({ $organization }).
 form-again-button = Enviar novamente

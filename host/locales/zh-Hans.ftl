@@ -1443,5 +1443,5 @@ confirm-first-button = 确认是我本人
 confirm-mail-then = 请在此浏览器中打开链接并登录，然后在此继续，您的输入会保留。
 confirm-go-on = 继续
 form-again-title = 重新发送此表单？
-form-again = 打开此表单后您已重新登录。输入内容已保留，现在将以 { $email } 的身份发送。
+form-again = 打开此表单后您已重新登录。输入内容已保留，现在将以 { $email } ({ $organization }) 的身份发送。
 form-again-button = 重新发送

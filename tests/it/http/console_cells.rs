@@ -488,10 +488,7 @@ async fn another_organizations_ids_are_unknown_everywhere() {
         assert_eq!(answer.status, 404, "{path}: {}", answer.text());
     }
 
-    let several = format!(
-        "act=void&confirmed=yes&reason=Ours&id-{}=yes",
-        known.envelope
-    );
+    let several = format!("act=void&reason=Ours&sure=yes&id-{}=yes", known.envelope);
     let answer = kim.post(&app, "/console/envelopes/act", &several).await;
     assert!(
         answer.text().contains("Envelope not found"),

@@ -413,7 +413,7 @@ async fn several_envelopes_are_reminded_and_voided_at_once() {
         let names: Vec<String> = ids.iter().map(|id| format!("id-{id}")).collect();
         let mut fields = vec![
             ("act", act),
-            ("confirmed", "yes"),
+            ("sure", "yes"),
             ("reason", "Sold to someone else"),
         ];
         fields.extend(names.iter().map(|name| (name.as_str(), "yes")));
@@ -463,7 +463,7 @@ async fn several_envelopes_are_reminded_and_voided_at_once() {
     );
 
     let id = format!("id-{}", ids[0]);
-    let without = encoded(&[("act", "void"), ("confirmed", "yes"), (&id, "yes")]);
+    let without = encoded(&[("act", "void"), ("sure", "yes"), (&id, "yes")]);
     assert_eq!(ada.post(&app, path, &without).await.status, 400);
 }
 

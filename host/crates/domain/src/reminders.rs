@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::dates::ZoneName;
+use crate::id::SignerId;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -16,10 +17,10 @@ const DAY: Duration = Duration::from_secs(86_400);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReminderPlan {
-    /// Days from a signer's invitation to the first reminder.
+    /// Days from a signer's last message, such as the invitation, to the first reminder by the plan.
     #[schemars(range(min = 1, max = 90))]
     pub first_after_days: u8,
-    /// Days between two reminders.
+    /// Days from a reminder of a signer to the next one.
     #[schemars(range(min = 1, max = 90))]
     pub every_days: u8,
     /// Most reminders of one envelope. 0 sends none.
@@ -40,23 +41,43 @@ impl ReminderPlan {
         (self.at_most > 30).then_some(("at_most", "0 to 30"))
     }
 
-    /// Returns how long after the last message to a signer reminder number `count` is due, from 0.
-    pub fn wait(&self, count: u8) -> Duration {
-        let days = match count {
-            0 => self.first_after_days,
-            _ => self.every_days,
+    /// Returns how long after the last message to a signer the next reminder is due.
+    pub fn wait(&self, is_first: bool) -> Duration {
+        let days = if is_first {
+            self.first_after_days
+        } else {
+            self.every_days
         };
         DAY * u32::from(days)
     }
 }
 
 /// A plan, and the reminders of it that were sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedReminders {
     #[serde(flatten)]
     pub plan: ReminderPlan,
     /// Reminders sent by the plan.
     pub sent: u8,
+    /// Signers whom the plan has reminded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reminded: Vec<SignerId>,
+}
+
+impl PlannedReminders {
+    /// Returns a plan that has reminded nobody.
+    pub fn new(plan: ReminderPlan) -> Self {
+        Self {
+            plan,
+            sent: 0,
+            reminded: Vec::new(),
+        }
+    }
+
+    /// Returns when a signer is reminded next, who got the last message at this time.
+    pub fn due(&self, signer: &SignerId, last: Timestamp) -> Timestamp {
+        last + self.plan.wait(!self.reminded.contains(signer))
+    }
 }
 
 /// Hours in which nobody is reminded, in the organization's time zone.
@@ -98,7 +119,8 @@ impl From<DayTime> for String {
 }
 
 impl QuietHours {
-    /// Returns the end of the quiet hours that `now` lies in, if it does.
+    /// Returns the end of the quiet hours that `now` lies in, if it does. In the hour that a change of the clocks
+    /// repeats, the end may have passed.
     pub fn end(&self, zone: &ZoneName, now: Timestamp) -> Option<Timestamp> {
         let (DayTime(from), DayTime(until)) = (self.from, self.until);
         let local = zone.local(now);
@@ -118,7 +140,7 @@ impl QuietHours {
         } else {
             local.date()
         };
-        zone.moment(day.to_datetime(until))
+        zone.moment(day.to_datetime(until)).filter(|end| *end > now)
     }
 }
 
@@ -164,6 +186,16 @@ mod tests {
         );
     }
 
+    /// On 1 November 2026 the hour from 01:00 comes twice in New York.
+    #[test]
+    fn quiet_hours_end_once_in_a_repeated_hour() {
+        let (night, zone) = (hours("20:00", "01:30"), zone("America/New_York"));
+        let end = |text: &str| night.end(&zone, at(text));
+        let first = Some(at("2026-11-01T05:30:00.000Z"));
+        assert_eq!(end("2026-11-01T05:10:00.000Z"), first);
+        assert_eq!(end("2026-11-01T06:10:00.000Z"), None);
+    }
+
     #[test]
     fn equal_times_are_no_quiet_hours() {
         let none = hours("08:00", "08:00");
@@ -187,7 +219,7 @@ mod tests {
             at_most: 5,
         };
         assert_eq!(plan.problem(), None);
-        assert_eq!((plan.wait(0), plan.wait(1)), (DAY * 3, DAY * 2));
+        assert_eq!((plan.wait(true), plan.wait(false)), (DAY * 3, DAY * 2));
 
         for (name, wrong) in [
             (

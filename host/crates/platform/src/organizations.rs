@@ -196,6 +196,7 @@ pub struct ChangeOrganization {
     #[serde(default)]
     #[schemars(with = "Option<ReminderPlan>")]
     pub reminders: FieldPatch<ReminderPlan>,
+    /// Hours in which nobody is reminded by a plan, in the time zone of `dates`.
     #[serde(default)]
     #[schemars(with = "Option<QuietHours>")]
     pub quiet_hours: FieldPatch<QuietHours>,

@@ -111,17 +111,18 @@ pub async fn advanced(connection: &mut SqlConnection, org: &OrgId) -> Result<i64
 }
 
 /// Tables with their times that come nearer when time advances, and the rows that wait for them.
-const WAITING: [(&str, &[&str], &str); 11] = [
+const WAITING: [(&str, &[&str], &str); 12] = [
     (
         "envelope",
         &["expires_at"],
         "status in ('pending', 'uploaded', 'preparing', 'sent', 'viewed')",
     ),
-    // The leases of jobs at work stay: they end a minute later, at most.
+    // The leases of jobs at work stay: they end a minute later, at most. A planned reminder waits again after it ran,
+    // and may run twice.
     (
         "job",
         &["run_at"],
-        "state = 'waiting' and (lease_epoch = 0 or last_error is not null)",
+        "state = 'waiting' and (lease_epoch = 0 or last_error is not null or kind = 'envelope.remind')",
     ),
     ("webhook_delivery", &["due_at"], "status = 'pending'"),
     (
@@ -131,6 +132,11 @@ const WAITING: [(&str, &[&str], &str); 11] = [
     ),
     ("bulk_item", &["run_at"], "status = 'pending'"),
     ("signer", &["renewed_at"], "renewed_at is not null"),
+    (
+        "signer",
+        &["noticed_at"],
+        "noticed_at is not null and completed_at is null",
+    ),
     ("signing_link", &["expires_at"], "1 = 1"),
     ("download_link", &["expires_at"], "1 = 1"),
     (

@@ -195,7 +195,7 @@ async fn create(
     let jurisdiction = organization.settings.chattel_paper_jurisdiction.as_ref();
     envelope.set_jurisdiction(jurisdiction);
     if let Some(plan) = organization.settings.reminders {
-        envelope.set_reminders(PlannedReminders { plan, sent: 0 });
+        envelope.set_reminders(PlannedReminders::new(plan));
     }
     let begun = lifecycle::first_status_in_bulk(core, &envelope).await?;
     envelope.status = begun.status;

@@ -416,7 +416,7 @@ fn draft(
     // The plan of the organization at this moment: a later change does not remind signers who were promised none.
     let plan = request.reminders.or(organization.settings.reminders);
     if let Some(plan) = plan.filter(|_| kind == EnvelopeKind::Esign) {
-        envelope.set_reminders(PlannedReminders { plan, sent: 0 });
+        envelope.set_reminders(PlannedReminders::new(plan));
     }
     if let Some(statement) = request.paper_original.clone()
         && kind == EnvelopeKind::Paper

@@ -416,7 +416,10 @@ pub async fn announce(
     for signer in invited_now(envelope, signers) {
         mails::invite(tx, envelope, signer, now).await?;
     }
-    reminders::schedule(tx, envelope, now).await?;
+    if let Some(planned) = envelope.reminders() {
+        let first = now + planned.plan.wait(true);
+        reminders::schedule(tx, envelope, first).await?;
+    }
 
     for recipient in recipients {
         // A viewer reads along from now on. A `cc` gets only the finished copy.

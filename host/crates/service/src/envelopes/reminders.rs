@@ -24,11 +24,11 @@ pub fn check(plan: &ReminderPlan, path: &[&str]) -> Result<(), ServiceError> {
     )]))
 }
 
-/// Adds the job of the next reminder, if the plan has one left.
+/// Adds the job of the next reminder, if the plan has one left. It looks at `at` who is to be reminded.
 pub async fn schedule(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
-    now: Timestamp,
+    at: Timestamp,
 ) -> Result<(), StoreError> {
     let planned = envelope.reminders();
     let Some(planned) = planned.filter(|planned| planned.sent < planned.plan.at_most) else {
@@ -40,7 +40,6 @@ pub async fn schedule(
         envelope: envelope.id.clone(),
         sent: planned.sent,
     };
-    let at = now + planned.plan.wait(planned.sent);
     jobs::insert(tx, &envelope.org, &job, Some(&key), at).await
 }
 

@@ -1,5 +1,7 @@
 //! Reminders: mails with a fresh link to signers who have not signed, on a call or by a plan.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -8,7 +10,7 @@ use crate::envelopes::lifecycle;
 use crate::envelopes::reminders::{check, schedule, unschedule};
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, Signer, SignerStatus};
+use holdfast_domain::envelope::{Envelope, EnvelopeKind, Signer, SignerChannel, SignerStatus};
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_domain::job::NextStep;
@@ -66,6 +68,9 @@ pub async fn remind(
     Ok(reminded)
 }
 
+/// Time after which a planned reminder looks again at what holds it up.
+const LOOK_AGAIN: Duration = Duration::from_secs(3600);
+
 /// Sends reminder number `sent` of an envelope's plan, and plans the next one. Waits while the organization has quiet
 /// hours, and for signers who got a message a short time ago, such as those whose turn has just come.
 pub async fn by_plan(
@@ -75,6 +80,7 @@ pub async fn by_plan(
     sent: u8,
 ) -> Result<NextStep, ServiceError> {
     let now = core.clock.now();
+    let later = NextStep::Again(now + LOOK_AGAIN);
     let settings = organizations::read(core, org).await?.settings;
     let quiet = settings.quiet_hours.as_ref();
     if let Some(end) = quiet.and_then(|quiet| quiet.end(&settings.dates.time_zone, now)) {
@@ -85,38 +91,56 @@ pub async fn by_plan(
     let Some(mut envelope) = envelopes::lock(&mut tx, org, id).await? else {
         return Ok(NextStep::Done);
     };
-    let open = matches!(
-        envelope.status,
-        EnvelopeStatus::Sent | EnvelopeStatus::Viewed
-    );
     // A repeat after a crash finds that the reminder was counted in the transaction that queued its mails.
-    let planned = envelope.reminders();
-    let planned = planned.filter(|planned| open && planned.sent == sent);
-    let Some(planned) = planned.filter(|planned| sent < planned.plan.at_most) else {
+    let planned = envelope.reminders().filter(|planned| {
+        let is_next = planned.sent == sent && sent < planned.plan.at_most;
+        is_next && envelope.status.is_out_for_signing()
+    });
+    let Some(mut planned) = planned else {
         return Ok(NextStep::Done);
     };
+    // The sweep ends it soon, unless its provider cannot be asked for late signatures.
+    if envelope.expires_at.is_some_and(|at| at <= now) {
+        return Ok(later);
+    }
+    match lifecycle::decide(core, &envelope, EnvelopeTrigger::Remind).await {
+        Ok(_) => {}
+        // The rules of the organization can change.
+        Err(ServiceError::Refused(_)) => return Ok(later),
+        Err(error) => return Err(error),
+    }
 
     let signers = signers::list(&mut tx, org, id).await?;
-    let due_at = |signer: &Signer| {
-        let last = signer.notice.as_ref().map(|notice| notice.at);
-        last.map_or(now, |last| last + planned.plan.wait(sent))
+    // Without mails, signers sign in person, apart from those who get text messages.
+    let is_told =
+        |signer: &&Signer| envelope.sending.send_email || signer.notify_by != SignerChannel::Email;
+    // A message that no server has taken yet is on its way: the invitation of a signer whose turn has just come.
+    let due_at = |signer: &Signer| match &signer.notice {
+        Some(notice) => planned.due(&signer.id, notice.at),
+        None => now + LOOK_AGAIN,
     };
-    let waiting: Vec<&Signer> = invited_now(&envelope, &signers).collect();
-    let is_due = |signer: &&&Signer| due_at(signer) <= now;
-    let due: Vec<&Signer> = waiting.iter().filter(is_due).copied().collect();
+    let waiting: Vec<&Signer> = invited_now(&envelope, &signers).filter(is_told).collect();
+    let (due, other): (Vec<&Signer>, Vec<&Signer>) = waiting
+        .into_iter()
+        .partition(|signer| due_at(signer) <= now);
+    let next = other.into_iter().map(due_at).min();
     if due.is_empty() {
-        let next = waiting.into_iter().map(due_at).min();
-        return Ok(next.map_or(NextStep::Done, NextStep::Again));
+        return Ok(next.map_or(later, NextStep::Again));
     }
 
     send(&mut tx, &envelope, &due, "system", now).await?;
-    envelope.set_reminders(PlannedReminders {
-        sent: sent + 1,
-        ..planned
-    });
+    for signer in &due {
+        if !planned.reminded.contains(&signer.id) {
+            planned.reminded.push(signer.id.clone());
+        }
+    }
+    planned.sent = sent + 1;
+    let again = now + planned.plan.wait(false);
+    let next = next.map_or(again, |next| next.min(again));
+    envelope.set_reminders(planned);
     envelope.updated_at = now;
     envelopes::set_metadata(&mut tx, &envelope).await?;
-    schedule(&mut tx, &envelope, now).await?;
+    schedule(&mut tx, &envelope, next).await?;
     tx.commit().await?;
 
     Ok(NextStep::Done)
@@ -148,20 +172,21 @@ pub async fn plan(
     }
 
     let before = envelope.reminders();
-    let sent = before.map_or(0, |planned| planned.sent);
-    envelope.set_reminders(PlannedReminders { plan, sent });
+    let planned = before
+        .clone()
+        .unwrap_or_else(|| PlannedReminders::new(plan));
+    envelope.set_reminders(PlannedReminders { plan, ..planned });
     envelope.updated_at = now;
     envelopes::set_metadata(&mut tx, &envelope).await?;
     // A job with the former times would remind too early or too late.
     unschedule(&mut tx, &envelope).await?;
-    if matches!(
-        envelope.status,
-        EnvelopeStatus::Sent | EnvelopeStatus::Viewed
-    ) {
+    if envelope.status.is_out_for_signing() {
+        // The job itself finds out for whom the new times have passed.
         schedule(&mut tx, &envelope, now).await?;
     }
 
-    let details = json!({ "from": before.map(|planned| planned.plan), "to": plan });
+    let before = before.map(|planned| planned.plan);
+    let details = json!({ "from": before, "to": plan });
     let action = "envelope.reminders_planned";
     events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
     answer.commit(tx, &envelope).await?;

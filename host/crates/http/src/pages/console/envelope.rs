@@ -926,7 +926,8 @@ pub async fn picture(
         Ok(picture) => {
             let headers = [
                 (header::CONTENT_TYPE, "image/png"),
-                (header::CACHE_CONTROL, "private, max-age=3600"),
+                // A page of somebody's contract stays in no browser after the sign-out.
+                (header::CACHE_CONTROL, "no-store"),
             ];
             (headers, Body::from(picture)).into_response()
         }

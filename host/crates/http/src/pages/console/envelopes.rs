@@ -14,6 +14,7 @@ use super::live::LiveList;
 use super::navigation::{Place, export, failed, query, status};
 use super::signed_in::{ConsoleForm, Visitor};
 use super::standing::{names, state, tabs, who};
+use super::sure::SURE;
 use crate::error::HttpError;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{EnvelopeStatus, PaymentStatus};
@@ -407,7 +408,7 @@ pub async fn act_on_several(State(app): State<App>, form: ConsoleForm) -> Respon
         .take(PAGE)
         .collect();
     let voids = form.value("act") == "void";
-    if form.value("confirmed") == "yes" {
+    if form.value(SURE) == "yes" {
         act(app, &form, ids, voids).await
     } else {
         ask(&app, &form.visitor, &ids, voids).await
@@ -457,7 +458,7 @@ async fn ask(app: &App, visitor: &Visitor, ids: &[String], voids: bool) -> Respo
             ul.rows { @for one in &possible { li { (asked_row(visitor, one, voids)) } } }
             form method="post" action={ (PATH) "/envelopes/act" } {
                 (visitor.token())
-                input type="hidden" name="confirmed" value="yes";
+                input type="hidden" name=(SURE) value="yes";
                 input type="hidden" name="act" value=(if voids { "void" } else { "remind" });
                 @for one in &possible { input type="hidden" name={ "id-" (one.glance.id) } value="yes"; }
                 @if voids {
@@ -466,7 +467,7 @@ async fn ask(app: &App, visitor: &Visitor, ids: &[String], voids: bool) -> Respo
                         input id="reason" name="reason" required maxlength="500";
                     }
                 }
-                div.actions { button.danger[voids] type="submit" { (act) } }
+                div.actions { button.danger[voids].sure[voids] type="submit" { (act) } }
             }
         }
         @if !left_out.is_empty() {

@@ -1,6 +1,7 @@
 //! Forms that come back with the user's entries, and with each problem at its field.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::{Extensions, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -29,6 +30,8 @@ pub struct RefusedForm {
     status: StatusCode,
     /// Facts about the error for the log and the metrics.
     extensions: Extensions,
+    /// Whether a form of the page shows the problems. None does if the act is no longer offered.
+    is_shown: AtomicBool,
 }
 
 impl RefusedForm {
@@ -59,7 +62,35 @@ impl RefusedForm {
             problems,
             status,
             extensions: parts.extensions,
+            is_shown: AtomicBool::new(false),
         })
+    }
+
+    /// Renders the problems, if no form of the page did.
+    pub fn left_over(&self, texts: Texts) -> Markup {
+        html! {
+            @if !self.is_shown.load(Ordering::Relaxed) { (self.listed(texts, String::clone)) }
+        }
+    }
+
+    /// Renders all problems, with links to their fields by `id`.
+    fn listed(&self, texts: Texts, id: impl Fn(&String) -> String) -> Markup {
+        self.is_shown.store(true, Ordering::Relaxed);
+        html! {
+            div.problems role="alert" tabindex="-1" {
+                p { (texts.text("signing-problems")) }
+                ul {
+                    @for problem in &self.problems {
+                        li {
+                            @match &problem.field {
+                                Some(field) => a href={ "#" (id(field)) } { (shown(problem)) },
+                                None => (shown(problem)),
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 
     /// Gives a page the status of the refusal.
@@ -156,6 +187,7 @@ impl ConsoleForm {
             problems: vec![problem],
             status: StatusCode::UNPROCESSABLE_ENTITY,
             extensions: Extensions::new(),
+            is_shown: AtomicBool::new(false),
         }
     }
 }
@@ -276,19 +308,7 @@ impl<'a> FormView<'a> {
     pub fn summary(&self) -> Markup {
         html! {
             @if let Some(refused) = self.refused {
-                div.problems role="alert" tabindex="-1" {
-                    p { (self.texts.text("signing-problems")) }
-                    ul {
-                        @for problem in &refused.problems {
-                            li {
-                                @match &problem.field {
-                                    Some(field) => a href={ "#" (self.id(field)) } { (shown(problem)) },
-                                    None => (shown(problem)),
-                                }
-                            }
-                        }
-                    }
-                }
+                (refused.listed(self.texts, |field| self.id(field)))
             }
         }
     }

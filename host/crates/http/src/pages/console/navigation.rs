@@ -81,7 +81,10 @@ impl Visitor {
         refused: Option<&RefusedForm>,
     ) -> Response {
         match (refused, list) {
-            (Some(refused), _) => refused.answer(self.page(place, title, body)),
+            (Some(refused), _) => {
+                let body = html! { (refused.left_over(self.texts)) (body) };
+                refused.answer(self.page(place, title, body))
+            }
             (None, Some(list)) => self.live_page(place, list, title, body),
             (None, None) => self.page(place, title, body),
         }

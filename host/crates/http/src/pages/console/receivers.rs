@@ -13,6 +13,7 @@ use super::graph::{BarPart, BarRow, StackedBars};
 use super::live::LiveList;
 use super::navigation::{Place, copied, export, failed};
 use super::signed_in::{ConsoleForm, Visitor};
+use super::sure::SensitiveAct;
 use crate::middleware::extract::valid;
 use crate::pages::page_frame::PageLook;
 use holdfast_adapters::texts::Texts;
@@ -472,6 +473,11 @@ async fn set_active(app: &App, id: &str, form: &ConsoleForm, is_active: bool) ->
         return refused;
     }
 
+    // The deliveries that wait are given up, as by a deletion.
+    if !is_active && let Err(asks) = form.confirmed(app, &address(&id)).await {
+        return asks;
+    }
+
     let changed = change(app, form, id, json!({ "is_active": is_active })).await;
     changed.unwrap_or_else(|answer| answer)
 }
@@ -517,7 +523,25 @@ pub async fn delete(State(app): State<App>, Path(id): Path<String>, form: Consol
         return asks;
     }
 
-    match webhooks::delete(&app, &form.visitor.caller, &id).await {
+    let (caller, texts) = (&form.visitor.caller, form.visitor.texts);
+    let receiver = match webhooks::find(&app, caller, &id).await {
+        Ok(receiver) => receiver,
+        Err(error) => return failed(error),
+    };
+    if let Some(receiver) = receiver {
+        let asks = form.meant(&SensitiveAct {
+            label: texts.text("receiver-delete"),
+            objects: vec![receiver.url],
+            consequence: texts.text("receiver-delete-hint"),
+            is_typed: false,
+            back: address(&id),
+        });
+        if let Err(asks) = asks {
+            return asks;
+        }
+    }
+
+    match webhooks::delete(&app, caller, &id).await {
         Ok(_) => Redirect::to(&developers()).into_response(),
         Err(error) => failed(error),
     }

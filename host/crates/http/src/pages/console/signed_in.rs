@@ -11,7 +11,9 @@ use schemars::JsonSchema;
 use subtle::ConstantTimeEq as _;
 
 use super::navigation::failed;
+use super::passkeys::{ANSWER, CONFIRMS};
 use super::sign_in;
+use super::sure::{SURE, TYPED};
 use crate::error::HttpError;
 use crate::middleware::extract::MultipartForm;
 use crate::middleware::limits::CredentialLookup;
@@ -269,9 +271,17 @@ impl ConsoleForm {
     /// as the present user.
     fn ask_to_send_again(&self) -> Response {
         let (texts, email) = (self.visitor.texts, &self.visitor.signed_in.user.email);
-        let entries = self.values.iter().filter(|(name, _)| *name != "token");
+        // What was agreed to or signed in the earlier session does not count in this one, which may be that of another
+        // organization.
+        let earlier = ["token", SURE, TYPED, ANSWER, CONFIRMS];
+        let entries = self.values.iter();
+        let entries = entries.filter(|(name, _)| !earlier.contains(&name.as_str()));
+        let who = [
+            ("email", email.as_str()),
+            ("organization", self.visitor.organization.display_name()),
+        ];
         let body = html! {
-            p { (texts.with("form-again", [("email", email.as_str())])) }
+            p { (texts.with("form-again", who)) }
             form method="post" action=(self.path) {
                 (self.visitor.token())
                 (hidden(entries))

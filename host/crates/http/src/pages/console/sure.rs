@@ -9,9 +9,9 @@ use super::signed_in::{ConsoleForm, hidden};
 use crate::pages::page_frame::PageLook;
 
 /// Field that the page sends when its user agrees.
-const SURE: &str = "sure";
+pub const SURE: &str = "sure";
 /// Field for the name of the object.
-const TYPED: &str = "typed";
+pub const TYPED: &str = "typed";
 
 /// An act that cannot be undone, as its page describes it.
 pub struct SensitiveAct {
