@@ -335,6 +335,7 @@ const CONFIRMED: &[&str] = &[
     "/keys/{id}/deactivate",
     "/keys/{id}/rotate",
     "/receivers",
+    "/receivers/{id}/disable",
     "/receivers/{id}/delete",
     "/receivers/{id}/edit",
     "/receivers/{id}/rotate",

@@ -203,8 +203,6 @@ async fn an_expiry_is_extended_from_the_page() {
         .post(&app, &format!("{path}/extend"), &format!("until={until}"))
         .await;
     assert_eq!(extended.status, 303, "{}", extended.text());
-    let envelope = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
-    assert_eq!(envelope["expires_at"], format!("{until}T23:59:59.000Z"));
     let page = ada.get(&app, &path).await.text();
     assert!(
         page.contains("ada@oak.example extended the expiry"),

@@ -83,7 +83,7 @@ async fn a_receiver_is_managed_in_the_console() {
     assert!(rotated.text().contains("value=\"whsec_"));
     assert!(!rotated.text().contains(secret), "the old secret is shown");
 
-    let deleted = dev.post(&app, &format!("{page}/delete"), "").await;
+    let deleted = dev.post(&app, &format!("{page}/delete"), "sure=yes").await;
     assert_eq!(deleted.headers["location"], "/console/developers");
     assert_eq!(list().await, json!([]));
     let log = dev.get(&app, &page).await.text();

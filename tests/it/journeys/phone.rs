@@ -60,7 +60,7 @@ async fn can_be_pressed(browser: &TestBrowser, css: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn enter_goes_to_the_next_field_and_problems_leave_room_for_it() {
+async fn enter_goes_to_the_next_field_and_a_missing_one_is_named() {
     let app = TestApp::on_a_socket().await;
     for (screen, name) in SMALL {
         let (id, url) = contract(&app).await;
@@ -76,11 +76,11 @@ async fn enter_goes_to_the_next_field_and_problems_leave_room_for_it() {
         let envelope = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
         assert_ne!(envelope["status"], "completed");
 
-        // Without values and consent, everything is wrong.
+        // Without values and consent, the first missing field is named before anything is sent.
         browser
             .run("document.querySelector('button[value=finish]').click()")
             .await;
-        browser.see(".problems").await;
+        browser.see(".step.current .problem").await;
         browser.picture(&format!("{name}-problems")).await;
         let height = browser.run(FORM_HEIGHT).await.as_f64().unwrap();
         assert!(height >= 96.0, "{name}: the form has {height} px");

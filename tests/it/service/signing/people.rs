@@ -803,6 +803,24 @@ async fn a_plan_reminds_signers_until_its_number_is_reached() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_plan_reminds_nobody_who_signs_in_person() {
+    let app = service().await;
+    let plan = json!({ "first_after_days": 1, "every_days": 1, "at_most": 3 });
+    let id = sent(
+        &app,
+        &["Buyer"],
+        json!([person("Buyer")]),
+        json!({ "reminders": plan }),
+    )
+    .await;
+    app.execute("update envelope set send_email = 0").await;
+
+    let later = app.as_of(DAY * 3).await;
+    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+    reminded(&later, &id, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_new_envelope_takes_the_plan_of_its_organization() {
     let app = service().await;
     app.set_organization(&[r#"reminders={"first_after_days":1,"every_days":1,"at_most":3}"#]);

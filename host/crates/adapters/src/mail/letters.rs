@@ -658,6 +658,10 @@ mod tests {
             let alone = [signer(0, "Ann", kind)];
             assert_eq!(to_first(&alone, None, invitation), [subject, asked]);
         }
+
+        let why = "You get this e-mail because Maple named your address for this document.";
+        let texts = Texts::default();
+        assert_eq!(texts.with("mail-why", [("sender", "Maple")]), why);
     }
 
     #[test]

@@ -366,11 +366,23 @@ function start(form) {
     event.preventDefault();
     if (control.closest(".step") !== last) next.click();
   });
+  // The bar grows at the end. While a pointer is down, that would move what it is about to click.
+  let pressed = false;
+  let entered = null;
+  document.addEventListener("pointerdown", () => { pressed = true; }, true);
+  for (const end of ["pointerup", "pointercancel"]) {
+    document.addEventListener(end, () => setTimeout(() => {
+      pressed = false;
+      if (entered && steps.indexOf(entered) !== current) mark(entered);
+      entered = null;
+    }), true);
+  }
   form.addEventListener("focusin", (event) => {
     const step = event.target.closest(".step");
     if (!step) return;
     started = true;
-    if (steps.indexOf(step) !== current) mark(step);
+    if (pressed) entered = step;
+    else if (steps.indexOf(step) !== current) mark(step);
   });
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href^='#field-'], a[href='#consent'], a[href='#reason']");

@@ -1,5 +1,7 @@
 //! Settings of the organization: brand with a preview, pages that may embed it, consent, sign-in, retention.
 
+use std::collections::BTreeMap;
+
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
@@ -18,16 +20,18 @@ use holdfast_adapters::texts::Texts;
 use holdfast_domain::brand::BrandColor;
 use holdfast_domain::change::FieldPatch;
 use holdfast_domain::locale::Locale;
-use holdfast_domain::organization::{Permission, Role, SingleSignOn};
-use holdfast_platform::ServiceError;
+use holdfast_domain::organization::{PageOrigin, Permission, Role, SingleSignOn};
+use holdfast_domain::reminders::{DayTime, QuietHours, ReminderPlan};
 use holdfast_platform::access::single_sign_on::redirect_uri;
 use holdfast_platform::components::changes::ProposedChange;
 use holdfast_platform::organizations::{self, ChangeOrganization, OrganizationView};
+use holdfast_platform::{ServiceError, ValidationIssue};
 use holdfast_service::App;
 
 /// Parts of the settings with their titles, each on a page of its own.
-const PARTS: [(&str, &str); 8] = [
+const PARTS: [(&str, &str); 9] = [
     ("general", "settings-general"),
+    ("reminders", "settings-reminders"),
     ("brand", "settings-brand"),
     ("origins", "settings-origins"),
     ("disclosure", "settings-disclosure"),
@@ -78,6 +82,7 @@ async fn shown(
     let one = &organization;
     let fields = match part {
         "general" => general(&form, one),
+        "reminders" => reminders(&form, one),
         "brand" => brand(&form, visitor, one),
         "origins" => origins(&form, one),
         "disclosure" => disclosure(&form, one),
@@ -232,6 +237,56 @@ fn general(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
         (text_field(form, "time_zone", "settings-zone", dates.time_zone.as_str()))
         (text_field(form, "jurisdiction", "settings-jurisdiction", jurisdiction.map_or("", |one| one.as_str())))
     }
+}
+
+fn reminders(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
+    let texts = form.texts;
+    let plan = organization.reminders;
+    let quiet = organization.quiet_hours.as_ref();
+    let of_plan =
+        |read: fn(&ReminderPlan) -> u8| plan.map_or(String::new(), |plan| read(&plan).to_string());
+    let of_quiet =
+        |read: fn(&QuietHours) -> DayTime| quiet.map_or(String::new(), |quiet| read(quiet).into());
+    let control = |kind: &'static str, name: &'static str, label: &'static str, present: String| {
+        form.text(&TextField {
+            kind,
+            present: &present,
+            ..TextField::new(name, &texts.text(label))
+        })
+    };
+
+    html! {
+        p.soft { (texts.text("settings-reminders-hint")) }
+        (control("number", "first_after_days", "settings-reminders-first", of_plan(|plan| plan.first_after_days)))
+        (control("number", "every_days", "settings-reminders-every", of_plan(|plan| plan.every_days)))
+        (control("number", "at_most", "settings-reminders-most", of_plan(|plan| plan.at_most)))
+        (control("time", "quiet_hours_from", "settings-quiet-from", of_quiet(|quiet| quiet.from)))
+        (control("time", "quiet_hours_until", "settings-quiet-until", of_quiet(|quiet| quiet.until)))
+    }
+}
+
+/// Returns the plan of reminders and the quiet hours of a form; empty fields end them.
+fn reminders_of(form: &ConsoleForm) -> Value {
+    let value = |name: &str| form.value(name);
+    // A number that is none is out of its range.
+    let number = |name: &str| value(name).parse::<u8>().unwrap_or(u8::MAX);
+    let plan = ["first_after_days", "every_days", "at_most"];
+    let reminders = if plan.iter().all(|name| value(name).is_empty()) {
+        Value::Null
+    } else {
+        json!(
+            plan.map(|name| (name, number(name)))
+                .into_iter()
+                .collect::<BTreeMap<_, _>>()
+        )
+    };
+
+    let quiet = ["quiet_hours_from", "quiet_hours_until"].map(|name| value(name));
+    let quiet = match quiet {
+        ["", ""] => Value::Null,
+        [from, until] => json!({ "from": from, "until": until }),
+    };
+    json!({ "reminders": reminders, "quiet_hours": quiet })
 }
 
 /// Returns the name of a language in the language itself.
@@ -453,6 +508,7 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
             "dates": { "format": value("format"), "time_zone": value("time_zone") },
             "chattel_paper_jurisdiction": or_null(value("jurisdiction")),
         }),
+        "reminders" => reminders_of(form),
         "brand" => {
             let mut brand = Map::new();
             brand.insert("name".into(), or_null(value("brand_name")));
@@ -639,6 +695,16 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
         };
         if let Err(asks) = form.meant(&act) {
             return asks;
+        }
+    }
+
+    for name in ["embed_origins", "return_origins"] {
+        let mut wrong = lines(form.value(name)).into_iter();
+        let wrong =
+            wrong.find_map(|line| Some((line, PageOrigin::try_from(line.to_owned()).err()?)));
+        if let Some((line, why)) = wrong {
+            let issue = ValidationIssue::new("invalid", &[name], "an origin", line, why);
+            return again(&app, &form, &part, ServiceError::Invalid(vec![issue])).await;
         }
     }
 

@@ -232,7 +232,10 @@ impl DocsPage<'_> {
                         p { "API" }
                         ul {
                             (self.entry(reference::PATH, "API reference"))
-                            @for group in reference::GROUPS.iter() { (self.entry(&group.address(), &group.title)) }
+                            // The groups would stand between a guide and its reader's keyboard.
+                            @if self.address.is_some_and(|address| address.starts_with(reference::PATH)) {
+                                @for group in reference::GROUPS.iter() { (self.entry(&group.address(), &group.title)) }
+                            }
                         }
                     }
                     main #content {
