@@ -59,6 +59,42 @@ async fn can_be_pressed(browser: &TestBrowser, css: &str) {
     assert_eq!(browser.run(&reached).await, true, "{css} cannot be pressed");
 }
 
+/// The tick stands with the button that signs. A missing one is named there before anything is sent.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_consent_is_named_beside_the_button_that_signs() {
+    for screen in [EmulatedScreen::Phone, EmulatedScreen::Desktop] {
+        let app = TestApp::on_a_socket().await;
+        let envelope = app.sent_envelope().await;
+        let id = envelope["envelope_id"].as_str().unwrap();
+        let browser = TestBrowser::open(screen).await;
+        browser.goto(envelope["sign_url"].as_str().unwrap()).await;
+        browser.see(".sheet img").await;
+        browser.run("const date = document.querySelector(\"[name='Signed on']\"); date.value = '2026-11-21'; date.dispatchEvent(new Event('input', { bubbles: true }));").await;
+        browser.run("const name = document.querySelector(\"[name='Buyer signature']\"); name.value = 'Jordan Lee'; name.dispatchEvent(new Event('input', { bubbles: true }));").await;
+        browser
+            .run("document.querySelector('.guide .next').click()")
+            .await;
+
+        browser.see("button[value=finish]").await;
+        browser.click("button[value=finish]").await;
+        browser
+            .read("Your consent to signing electronically is needed")
+            .await;
+        let is_seen = "const box = document.querySelector('.consent .problem').getBoundingClientRect();
+            return box.top >= 0 && box.bottom <= innerHeight && document.activeElement.id === 'consent'";
+        assert_eq!(browser.run(is_seen).await, true);
+        let envelope = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
+        assert_ne!(envelope["status"], "completed");
+
+        browser.click("#consent").await;
+        browser
+            .until("return !document.querySelector('.consent .problem')")
+            .await;
+        browser.click("button[value=finish]").await;
+        browser.read("Thank you").await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn enter_goes_to_the_next_field_and_a_missing_one_is_named() {
     let app = TestApp::on_a_socket().await;

@@ -281,7 +281,7 @@ fn reminders_of(form: &ConsoleForm) -> Value {
         )
     };
 
-    let quiet = ["quiet_hours_from", "quiet_hours_until"].map(|name| value(name));
+    let quiet = ["quiet_hours_from", "quiet_hours_until"].map(value);
     let quiet = match quiet {
         ["", ""] => Value::Null,
         [from, until] => json!({ "from": from, "until": until }),
