@@ -482,7 +482,7 @@ fn progress(visitor: &Visitor, shown: &ShownEnvelope) -> Markup {
             }
             ol.steps {
                 @for (at, step) in steps.iter().enumerate() {
-                    li.done[step.is_done] aria-current=[(Some(at) == current).then_some("step")] {
+                    li.past[step.is_done] aria-current=[(Some(at) == current).then_some("step")] {
                         span { (step.name) }
                         @if let Some(at) = step.at { " " (visitor.ago(at)) }
                     }
@@ -639,6 +639,7 @@ fn notice(visitor: &Visitor, signer: &Signer) -> Markup {
 /// Renders a signer, with the form that corrects one who has not signed.
 fn person(visitor: &Visitor, shown: &ShownEnvelope, signer: &Signer, is_open: bool) -> Markup {
     let texts = visitor.texts;
+    let dates = &visitor.organization.settings.dates;
     let id = |name: &str| format!("{name}-{}", signer.position);
 
     // Not those of the person before this signer.
@@ -649,7 +650,7 @@ fn person(visitor: &Visitor, shown: &ShownEnvelope, signer: &Signer, is_open: bo
         p { strong { (signer.name) } " " span.soft { (signer.role) } }
         p.soft { (signer.email) @if let Some(phone) = &signer.phone { " · " (phone) } }
         p.soft {
-            (people_notes::act_in_words(texts, signer, |at| visitor.moment(at).into_string()))
+            (people_notes::act_in_words(texts, signer, |at| texts.moment(dates, at)))
         }
         (notice(visitor, signer))
         @if let Some(reason) = &signer.decline_reason { p { (reason) } }

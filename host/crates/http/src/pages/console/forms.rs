@@ -109,7 +109,7 @@ fn problems(
 ) -> Vec<FormProblem> {
     let mut found: Vec<FormProblem> = Vec::new();
     for (path, message) in error.issues() {
-        let field = field_of(values, &path, renamed);
+        let field = field_of(values, &path, renamed).or_else(|| field_in(values, &message));
         let message = match &field {
             Some(_) => message,
             None if path.is_empty() => message,
@@ -157,6 +157,15 @@ fn field_of(
             other.map(|(_, field)| field.clone())
         })
     })
+}
+
+/// Returns the field that a message of the API names, for a member with several fields.
+fn field_in(values: &BTreeMap<String, String>, message: &str) -> Option<String> {
+    let is_part = |one: char| one.is_alphanumeric() || one == '_';
+    let mut words = message.split(|one| !is_part(one));
+    // A name of one word could be a word of the sentence.
+    let named = words.find(|word| word.contains('_') && values.contains_key(*word));
+    named.map(str::to_owned)
 }
 
 impl ConsoleForm {
