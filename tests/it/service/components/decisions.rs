@@ -666,7 +666,15 @@ async fn an_export_survives_kills() {
     let mut random = fastrand::Rng::with_seed(7);
     while kills < 20 {
         let mut running = export().spawn().unwrap();
-        tokio::time::sleep(Duration::from_millis(random.u64(50..1500))).await;
+        // Half of the kills wait for the file to begin, which takes longer than the others on a slow machine.
+        while kills % 2 == 0
+            && running.try_wait().unwrap().is_none()
+            && std::fs::metadata(&file).map_or(0, |found| found.len()) == 0
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let pause = if kills % 2 == 0 { 5..50 } else { 50..1500 };
+        tokio::time::sleep(Duration::from_millis(random.u64(pause))).await;
         if running.try_wait().unwrap().is_some() {
             // It was finished: begin again.
             std::fs::remove_file(&file).unwrap();
