@@ -93,6 +93,10 @@ fn next(glance: &EnvelopeGlance) -> (NextActor, Timestamp) {
             let turn = in_turn(glance.preserve_signing_order, &glance.signers);
             let turn: Vec<Signer> = turn.cloned().collect();
             let since = turn_since(glance, &turn);
+            // All have signed, and the provider has not told it yet.
+            if turn.is_empty() {
+                return (NextActor::Service, since);
+            }
             (NextActor::Signers(turn), since)
         }
         EnvelopeStatus::Completed => {

@@ -667,7 +667,9 @@ pub async fn clients(
         Ok(_) => Redirect::to(&address(&id)).into_response(),
         Err(error) => match form.refused(error) {
             Ok(refused) => {
-                let page = mapping(&form.visitor, &id, text, &table, Some(&refused));
+                // With the corrections of this form.
+                let text = table.written().unwrap_or_else(|_| text.to_owned());
+                let page = mapping(&form.visitor, &id, &text, &table, Some(&refused));
                 refused.answer(page)
             }
             Err(answer) => answer,

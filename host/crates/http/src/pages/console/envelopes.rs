@@ -1,6 +1,6 @@
 //! Lists of envelopes by tab, their search, and acts on several.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use axum::extract::{Query, State};
@@ -434,15 +434,16 @@ async fn ask(app: &App, visitor: &Visitor, ids: &[String], voids: bool) -> Respo
         }
     };
     let (possible, left_out): (Vec<_>, Vec<_>) = chosen.values().partition(|one| is_possible(one));
-    let people = possible.iter().map(|one| match &one.next {
-        NextActor::Signers(signers) => signers.len(),
-        _ => 0,
+    // A person in several documents is one.
+    let people = possible.iter().flat_map(|one| match &one.next {
+        NextActor::Signers(signers) => signers.as_slice(),
+        _ => &[],
     });
+    let people: BTreeSet<_> = people.map(|signer| signer.email.to_lowercase()).collect();
     let act = if voids {
         texts.with("envelopes-void-documents", [("count", possible.len())])
     } else {
-        let people: usize = people.sum();
-        texts.with("envelopes-remind-people", [("count", people)])
+        texts.with("envelopes-remind-people", [("count", people.len())])
     };
 
     let title = if possible.is_empty() {
