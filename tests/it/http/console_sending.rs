@@ -428,7 +428,7 @@ async fn several_envelopes_are_reminded_and_voided_at_once() {
     };
     let asked = ask("remind").await;
     assert!(
-        asked.contains("Remind 3 people") && asked.contains("Jordan Lee"),
+        asked.contains("Remind 1 person") && asked.contains("Jordan Lee"),
         "{asked}"
     );
     let asked = ask("void").await;
