@@ -241,7 +241,7 @@ function start(form) {
     refresh();
   }
 
-  const all = Object.assign(document.createElement("button"), { type: "button", className: "quiet use" });
+  const all = Object.assign(document.createElement("button"), { type: "button", className: "quiet all" });
   const openInitials = () => fields.filter((field) => field.dataset.kind === "initials" && isMissing(field) && field.canAdopt?.());
   all.addEventListener("click", () => {
     for (const field of openInitials()) field.adopt();
