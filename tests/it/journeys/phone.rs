@@ -59,6 +59,43 @@ async fn can_be_pressed(browser: &TestBrowser, css: &str) {
     assert_eq!(browser.run(&reached).await, true, "{css} cannot be pressed");
 }
 
+/// The initials of all places are given by one tap, and each place has them.
+#[tokio::test(flavor = "multi_thread")]
+async fn all_initials_are_given_at_once() {
+    let app = TestApp::on_a_socket().await;
+    let field = |name: &str, kind: &str, y: f64| {
+        json!({
+            "name": name, "type": kind, "role": "Buyer", "required": true,
+            "placement": {
+                "mode": "absolute",
+                "areas": [{ "page": 1, "x": 0.2, "y": y, "w": 0.1, "h": 0.03 }],
+            },
+        })
+    };
+    let fields = json!([
+        field("First", "initials", 0.1),
+        field("Second", "initials", 0.2),
+        field("Third", "initials", 0.3),
+        field("Signature", "signature", 0.5),
+    ]);
+    let template = app.template(CONTRACT, &fields).await;
+    let body = envelope_body(&template["template_id"]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
+    browser.goto(envelope["sign_url"].as_str().unwrap()).await;
+    browser
+        .run("window.wrong = []; addEventListener('error', (event) => wrong.push(event.message))")
+        .await;
+    browser.click(".next").await;
+    browser.read("Initial all 3 places").await;
+    browser.click(".step.current .all").await;
+
+    browser.read("3 of 4 required fields done").await;
+    assert_eq!(shown_field(&browser).await, "Signature");
+    assert_eq!(browser.run("return window.wrong").await, json!([]));
+}
+
 /// The tick stands with the button that signs. A missing one is named there before anything is sent.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_consent_is_named_beside_the_button_that_signs() {
