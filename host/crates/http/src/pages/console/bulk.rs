@@ -11,7 +11,7 @@ use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
 use super::navigation::{Place, export, failed};
-use super::sign_on::to_builder;
+use super::sign_on::{open_builder, to_builder};
 use super::signed_in::{ConsoleForm, Visitor};
 use super::sure::SensitiveAct;
 use crate::api::web::bulk::progress_stream;
@@ -21,7 +21,6 @@ use holdfast_adapters::texts::Texts;
 use holdfast_domain::bulk::{BatchStatus, DocumentSource, ItemStatus};
 use holdfast_domain::organization::Permission;
 use holdfast_platform::{Caller, ServiceError};
-use holdfast_service::builder::{StartSession, start};
 use holdfast_service::bulk::{
     self, BatchOverview, BatchView, ChangeBatch, CreateBatch, SetClients,
 };
@@ -691,6 +690,9 @@ pub async fn act(
         return asks;
     }
 
+    if act == "edit" {
+        return open_builder(&app, &form.visitor, ("batch_id", &id), &address(&id)).await;
+    }
     let (core, caller, batch) = (app.clone(), form.visitor.caller.clone(), id.clone());
 
     // Completes even if the browser goes away.
@@ -744,15 +746,6 @@ async fn run(
         "delete" => {
             bulk::delete(app, caller, id).await?;
             Ok(Some(format!("{}{PATH}/bulk", app.config.console_url())))
-        }
-        "edit" => {
-            // The builder may be on another host, so the way back is a whole URL.
-            let back = format!("{}{}", app.config.console_url(), address(&id));
-            let request = json!({ "batch_id": id, "return_url": back });
-            let request = valid::<StartSession>(request)
-                .map_err(|_| ServiceError::Internal("a session of the builder".into()))?;
-            let issued = start(app, &app.access, &app.pages, caller, &request).await?;
-            Ok(Some(issued.builder_url))
         }
         _ => Err(ServiceError::NotFound("Page")),
     }

@@ -13,7 +13,7 @@ use super::PATH;
 use super::envelopes::unrecorded;
 use super::live::LiveList;
 use super::navigation::{Place, failed, status};
-use super::sign_on::to_builder;
+use super::sign_on::open_builder;
 use super::signed_in::{ConsoleForm, Visitor};
 use super::standing::{dot, trouble_in_words, who};
 use super::sure::SensitiveAct;
@@ -30,7 +30,6 @@ use holdfast_domain::organization::Permission;
 use holdfast_platform::ServiceError;
 use holdfast_platform::components::shadow;
 use holdfast_platform::kba::{self, KbaResult};
-use holdfast_service::builder::{StartSession, start};
 use holdfast_service::envelopes::compliance::{self, ComplianceView};
 use holdfast_service::envelopes::sending::{self, SendEnvelope};
 use holdfast_service::envelopes::standing::{self, EnvelopeStanding};
@@ -817,19 +816,13 @@ pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
         return refused;
     }
 
-    // The builder may be on another host, so the way back is a whole URL.
-    let back = format!("{}{PATH}/envelopes/{id}", app.config.console_url());
-    let request = json!({ "envelope_id": id, "return_url": back });
-    let request = match valid::<StartSession>(request) {
-        Ok(request) => request,
-        Err(error) => return error.into_response(),
-    };
-
-    let caller = &form.visitor.caller;
-    match start(&app, &app.access, &app.pages, caller, &request).await {
-        Ok(issued) => to_builder(&app, form.visitor.texts, &issued.builder_url),
-        Err(error) => failed(error),
-    }
+    open_builder(
+        &app,
+        &form.visitor,
+        ("envelope_id", &id),
+        &format!("{PATH}/envelopes/{id}"),
+    )
+    .await
 }
 
 /// Sends a draft to the signers that were named on its creation.

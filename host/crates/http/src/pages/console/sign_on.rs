@@ -5,10 +5,13 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
 use serde::Deserialize;
+use serde_json::json;
 
 use super::PATH;
+use super::navigation::failed;
 use super::sign_in::local;
 use super::signed_in::{Visitor, cookie, is_foreign, named_cookie, plain, refused};
+use crate::middleware::extract::valid;
 use crate::middleware::limits;
 use crate::middleware::origin::origin;
 use crate::pages::page_frame::PageLook;
@@ -17,6 +20,7 @@ use holdfast_domain::id::OrgId;
 use holdfast_platform::access::single_sign_on::{self, IssuerAnswer, LIFE, SignOnProblem};
 use holdfast_platform::access::windows::LimitedCredential;
 use holdfast_service::App;
+use holdfast_service::builder::{StartSession, start};
 
 /// Cookie of a sign-in that continues at the issuer. Browsers send it with the issuer's redirect.
 const COOKIE: &str = "__Host-holdfast-sso";
@@ -56,6 +60,26 @@ pub fn to_builder(app: &App, texts: Texts, url: &str) -> Response {
     match app.config.console.url {
         Some(_) => onward(texts, url),
         None => Redirect::to(url).into_response(),
+    }
+}
+
+/// Opens the field builder on what `member` of its request names, such as `template_id`. It leads back to `page`.
+pub async fn open_builder(
+    app: &App,
+    visitor: &Visitor,
+    (member, id): (&str, &str),
+    page: &str,
+) -> Response {
+    // The builder may be on another host, so the way back is a whole URL.
+    let back = format!("{}{page}", app.config.console_url());
+    let request = match valid::<StartSession>(json!({ member: id, "return_url": back })) {
+        Ok(request) => request,
+        Err(error) => return error.into_response(),
+    };
+
+    match start(app, &app.access, &app.pages, &visitor.caller, &request).await {
+        Ok(issued) => to_builder(app, visitor.texts, &issued.builder_url),
+        Err(error) => failed(error),
     }
 }
 

@@ -14,7 +14,7 @@ use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
 use super::navigation::{Place, encoded, export, failed};
-use super::sign_on::to_builder;
+use super::sign_on::open_builder;
 use super::signed_in::{ConsoleForm, Visitor};
 use super::sure::SensitiveAct;
 use crate::error::HttpError;
@@ -24,7 +24,7 @@ use holdfast_domain::organization::Permission;
 use holdfast_domain::template::{SourceFormat, Template};
 use holdfast_platform::ServiceError;
 use holdfast_service::App;
-use holdfast_service::builder::{self, FieldBuilderSession, PreviewFields, StartSession, start};
+use holdfast_service::builder::{self, FieldBuilderSession, PreviewFields};
 use holdfast_service::templates::pages::{self, WIDTHS};
 use holdfast_service::templates::{self, ChangeTemplate, CreateTemplate, CreatedTemplate};
 
@@ -395,19 +395,7 @@ pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
         return refused;
     }
 
-    // The builder may be on another host, so the way back is a whole URL.
-    let back = format!("{}{}", app.config.console_url(), address(&id));
-    let request = json!({ "template_id": id, "return_url": back });
-    let request = match valid::<StartSession>(request) {
-        Ok(request) => request,
-        Err(error) => return error.into_response(),
-    };
-
-    let caller = &form.visitor.caller;
-    match start(&app, &app.access, &app.pages, caller, &request).await {
-        Ok(issued) => to_builder(&app, form.visitor.texts, &issued.builder_url),
-        Err(error) => failed(error),
-    }
+    open_builder(&app, &form.visitor, ("template_id", &id), &address(&id)).await
 }
 
 /// Renames a template.
