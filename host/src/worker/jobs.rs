@@ -22,10 +22,11 @@ use holdfast_domain::envelope::KeptFile;
 use holdfast_domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CompareRecords, DeleteObject,
     ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode,
-    MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
-    MailPartyInvitation, MailReleaseRequest, MailReminder, MailSignIn, MailUndelivered, MailView,
-    MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch,
-    TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
+    MailCompletion, MailContractDate, MailDecline, MailEndpointDisabled, MailEndpointFailing,
+    MailInvitation, MailPartyInvitation, MailReleaseRequest, MailReminder, MailSignIn,
+    MailUndelivered, MailView, MailWithdrawal, NextStep, NoticeOfDate, PaidInSandbox,
+    ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch, TextAccessCode, TextInvitation,
+    TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
@@ -34,7 +35,7 @@ use holdfast_platform::problems::ControlProblem;
 use holdfast_platform::room;
 use holdfast_platform::{Caller, ServiceError, payments};
 use holdfast_service::control::{similar, transfers};
-use holdfast_service::envelopes::{dispatch, lifecycle};
+use holdfast_service::envelopes::{contract_dates, dispatch, lifecycle};
 use holdfast_service::inspection;
 use holdfast_service::signing::{expiry, reminders};
 use holdfast_service::vault::certify_anew;
@@ -336,6 +337,19 @@ impl RunnableJob for RemindByPlan {
     }
 }
 
+impl RunnableJob for NoticeOfDate {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        Ok(contract_dates::give_notice(app, &job.org, &self.envelope).await?)
+    }
+}
+
+impl RunnableJob for MailContractDate {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        mails::about_contract_date(app, job, &self).await?;
+        Ok(NextStep::Done)
+    }
+}
+
 impl RunnableJob for WithdrawSubmission {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         Ok(dispatch::withdraw_stray(app, &job.org, &self).await?)
@@ -513,6 +527,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
 
     by_name! {
         VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan WithdrawSubmission ArchiveTemplate DeleteObject
+        NoticeOfDate MailContractDate
         SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailSignIn AdvanceTransfer CompareRecords
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered
         TextInvitation TextReminder TextAccessCode

@@ -4,7 +4,8 @@ use serde::Deserialize as _;
 
 use holdfast_adapters::mail::layout::{self, MailBranding};
 use holdfast_adapters::mail::letters::{
-    self, DeclineRecipient, LinkFacts, MailContent, OutcomeNotice, ReleaseFacts, ViewFacts,
+    self, ContractDateFacts, DeclineRecipient, LinkFacts, MailContent, OutcomeNotice, ReleaseFacts,
+    ViewFacts,
 };
 use holdfast_adapters::mail::message::{MessageDraft, PdfAttachment};
 use holdfast_adapters::mail::{EnvelopeMailKind, MailError};
@@ -19,8 +20,8 @@ use holdfast_domain::id::{
     EndpointId, EnvelopeId, InvitationId, MessageId, OrgId, SignInId, ViewId,
 };
 use holdfast_domain::job::{
-    JobPayload as _, MailAccessCode, MailAddressee, MailCompletion, MailDecline, MailInvitation,
-    MailReleaseRequest, MailReminder, MailWithdrawal,
+    JobPayload as _, MailAccessCode, MailAddressee, MailCompletion, MailContractDate, MailDecline,
+    MailInvitation, MailReleaseRequest, MailReminder, MailWithdrawal,
 };
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::Organization;
@@ -288,6 +289,36 @@ async fn hand_over(
         }
         None => Ok(app.mailer.send(&job.id, &message).await?),
     }
+}
+
+/// Tells a person of a date of a contract.
+pub(super) async fn about_contract_date(
+    app: &App,
+    job: &ClaimedJob,
+    notice: &MailContractDate,
+) -> Result<(), DeliveryError> {
+    let mut connection = app.store.read().await?;
+    let organization = organizations::get(&mut connection, &job.org).await?;
+    let envelope = envelopes::get(&mut connection, &job.org, &notice.envelope).await?;
+    drop(connection);
+    let (Some(organization), Some(envelope)) = (organization, envelope) else {
+        return Ok(());
+    };
+
+    let settings = &organization.settings;
+    let letter = letters::contract_date(&ContractDateFacts {
+        texts: Texts::of(settings.language),
+        document: &envelope.name,
+        name: &notice.name,
+        date: &settings.dates.format.written(&notice.date.to_string()),
+        days: notice.days,
+        page: app
+            .config
+            .console_page(&format!("envelopes/{}", envelope.id)),
+        reference: envelope.id.as_str(),
+    });
+
+    notify(app, job, &organization, &notice.to, &letter).await
 }
 
 /// Asks a person of the controller about a requested release, unless it was answered already.

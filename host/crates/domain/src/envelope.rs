@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::clock::Timestamp;
+use super::contract_dates::PlannedDate;
 use super::id::{BatchId, CustomerId, EnvelopeId, OrgId, SignerId, TemplateId};
 use super::jurisdiction::Jurisdiction;
 use super::locale::Locale;
@@ -443,6 +444,8 @@ pub const OWN_METADATA: &str = "own";
 pub const JURISDICTION: &str = "chattel_paper_jurisdiction";
 /// Member with the statement about the paper original.
 const PAPER_ORIGINAL: &str = "paper_original";
+/// Member with the dates of the contract.
+const CONTRACT_DATES: &str = "contract_dates";
 /// Member with the plan of reminders.
 const REMINDERS: &str = "reminders";
 
@@ -511,6 +514,19 @@ impl Envelope {
     pub fn set_reminders(&mut self, planned: PlannedReminders) {
         let planned = serde_json::to_value(planned).unwrap_or_default();
         self.metadata.insert(REMINDERS.into(), planned);
+    }
+
+    /// Returns the dates of the contract.
+    pub fn contract_dates(&self) -> Vec<PlannedDate> {
+        let dates = self.metadata.get(CONTRACT_DATES).cloned();
+        let dates = dates.and_then(|dates| serde_json::from_value(dates).ok());
+        dates.unwrap_or_default()
+    }
+
+    /// Sets the dates of the contract.
+    pub fn set_contract_dates(&mut self, dates: &[PlannedDate]) {
+        let dates = serde_json::to_value(dates).unwrap_or_default();
+        self.metadata.insert(CONTRACT_DATES.into(), dates);
     }
 
     /// States the jurisdiction of the chattel paper, if there is one.

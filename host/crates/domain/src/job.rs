@@ -106,6 +106,36 @@ impl JobPayload for RemindByPlan {
     const NAME: &'static str = "envelope.remind";
 }
 
+/// Tells people of the dates of a contract that are near.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NoticeOfDate {
+    /// The envelope.
+    pub envelope: EnvelopeId,
+}
+
+impl JobPayload for NoticeOfDate {
+    const NAME: &'static str = "envelope.date_notice";
+}
+
+/// Tells a person of a date of a contract.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MailContractDate {
+    /// The envelope.
+    pub envelope: EnvelopeId,
+    /// E-mail address of the person.
+    pub to: String,
+    /// What happens on the day.
+    pub name: String,
+    pub date: jiff::civil::Date,
+    /// Days until then.
+    pub days: u16,
+}
+
+impl JobPayload for MailContractDate {
+    const NAME: &'static str = "mail.contract_date";
+    const QUEUE: JobQueue = JobQueue::Mail;
+}
+
 /// Archives a submission at its provider that no envelope may name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WithdrawSubmission {
@@ -464,6 +494,8 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<CertifyAnew>(),
     JobKind::of::<ArchiveSubmission>(),
     JobKind::of::<RemindByPlan>(),
+    JobKind::of::<NoticeOfDate>(),
+    JobKind::of::<MailContractDate>(),
     JobKind::of::<WithdrawSubmission>(),
     JobKind::of::<ArchiveTemplate>(),
     JobKind::of::<DeleteObject>(),

@@ -170,6 +170,7 @@ pub mod collateral;
 pub mod component;
 pub mod component_change;
 pub mod component_state;
+pub mod contract_dates;
 pub mod control;
 pub mod dates;
 pub mod decision;

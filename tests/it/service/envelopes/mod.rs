@@ -1,5 +1,6 @@
 //! Envelopes until they are signed.
 
+mod contract_dates;
 mod durability;
 mod lifecycle;
 mod sending;

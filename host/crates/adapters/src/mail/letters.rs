@@ -386,6 +386,50 @@ pub fn release_request(facts: &ReleaseFacts<'_>) -> MailContent {
     }
 }
 
+/// Facts of the mail about a date of a contract.
+pub struct ContractDateFacts<'a> {
+    pub texts: Texts,
+    pub document: &'a str,
+    /// What happens on the day.
+    pub name: &'a str,
+    /// The day, as the organization writes dates.
+    pub date: &'a str,
+    /// Days until then.
+    pub days: u16,
+    /// Page of the envelope, if the console has an address.
+    pub page: Option<String>,
+    /// Id of the envelope.
+    pub reference: &'a str,
+}
+
+/// Builds the mail about a date of a contract.
+pub fn contract_date(facts: &ContractDateFacts<'_>) -> MailContent {
+    let texts = facts.texts;
+    let values = [
+        ("name", one_line(facts.name)),
+        ("document", one_line(facts.document)),
+        ("date", facts.date.to_owned()),
+        ("days", facts.days.to_string()),
+    ];
+    let sentence = match facts.days {
+        0 => "mail-date-today",
+        1 => "mail-date-tomorrow",
+        _ => "mail-date",
+    };
+
+    MailContent {
+        texts,
+        subject: texts.with("mail-date-subject", values.clone()),
+        to: None,
+        paragraphs: vec![texts.with(sentence, values)],
+        button: facts.page.clone().map(|url| MailButton {
+            label: texts.text("mail-date-open"),
+            url,
+        }),
+        notes: vec![reference(texts, facts.reference)],
+    }
+}
+
 /// Facts of the mail to a person who may look at a record.
 pub struct ViewFacts<'a> {
     pub texts: Texts,

@@ -3,6 +3,7 @@
 pub mod compliance;
 pub mod consent;
 pub mod consumer;
+pub mod contract_dates;
 pub mod creation;
 pub mod dispatch;
 pub mod documents;

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use holdfast_domain::clock::Timestamp;
+use holdfast_domain::contract_dates::PlannedDate;
 use holdfast_domain::envelope::{
     Envelope, EnvelopeKind, EnvelopeStatus, PUBLIC_METADATA, PaperOriginal, Recipient,
     RecipientKind, SignatureExecution, Signer, SignerAccess, SignerChannel, SignerKind,
@@ -63,6 +64,9 @@ pub struct EnvelopeView {
     /// Plan of reminders, and how many were sent by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     reminders: Option<PlannedReminders>,
+    /// Dates of the contract, and the notices of each that are left.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    contract_dates: Vec<PlannedDate>,
     /// Link for the first signer. Present only in the answer to a create that also sent the
     /// envelope.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,6 +103,7 @@ impl From<&Envelope> for EnvelopeView {
             // Only an upload can have an original on paper.
             paper_original: envelope.is_upload().then(|| envelope.paper_original()),
             reminders: envelope.reminders(),
+            contract_dates: envelope.contract_dates(),
             sign_url: None,
         }
     }

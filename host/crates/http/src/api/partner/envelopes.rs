@@ -27,6 +27,7 @@ use holdfast_domain::reminders::ReminderPlan;
 use holdfast_platform::Caller;
 use holdfast_service::App;
 use holdfast_service::control::transfers::metadata_filter;
+use holdfast_service::envelopes::contract_dates::{self, ContractDates};
 use holdfast_service::envelopes::paper_original::{self, PaperStatement};
 use holdfast_service::envelopes::{self, creation, documents, uploads};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
@@ -344,6 +345,13 @@ pub async fn plan_reminders<C: Authorized>(
     act: ActOn<C, ReminderPlan>,
 ) -> Result<Found<EnvelopeView>, HttpError> {
     act.answer(reminders::plan).await
+}
+
+/// Sets the dates of a contract, such as the end of its term. People are told before them.
+pub async fn set_contract_dates<C: Authorized>(
+    act: ActOn<C, ContractDates>,
+) -> Result<Found<EnvelopeView>, HttpError> {
+    act.answer(contract_dates::set).await
 }
 
 /// Returns the document as it was sent, before the first signature.
