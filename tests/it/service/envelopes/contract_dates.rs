@@ -43,8 +43,8 @@ async fn people_are_told_before_a_date_and_on_it() {
 
     let week_before = app.as_of(DAY * 4).await;
     let notice = week_before.wait_for_entry(&id, "envelope.date_near").await;
-    assert_eq!(notice["details"]["name"], "End of the term");
-    assert_eq!(notice["details"]["days"], 7);
+    assert_eq!(notice["name"], "End of the term");
+    assert_eq!(notice["days"], 7);
     let is_told = |mail: &String| {
         mail.contains("To: servicing@oak.example")
             && mail.replace("=\r\n", "").contains("In 7 days")
