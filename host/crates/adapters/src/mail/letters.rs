@@ -60,6 +60,12 @@ impl LinkFacts<'_> {
         self.texts.with(key, values)
     }
 
+    /// Returns the sender's own subject, if something is on it.
+    fn own_subject(&self) -> Option<String> {
+        let subject = self.envelope.sending.subject.as_deref().map(one_line);
+        subject.filter(|subject| !subject.is_empty())
+    }
+
     /// Returns until when to sign and who else signs.
     fn circumstances(&self) -> Option<String> {
         let texts = self.texts;
@@ -91,7 +97,7 @@ impl LinkFacts<'_> {
     }
 
     /// Builds a letter with the link.
-    fn letter(self, subject: &'static str, paragraphs: Vec<String>) -> MailContent {
+    fn letter(self, subject: String, paragraphs: Vec<String>) -> MailContent {
         let texts = self.texts;
         // An approver signs nothing, so the button must not promise it.
         let label = match self.signer.kind {
@@ -100,7 +106,7 @@ impl LinkFacts<'_> {
         };
         MailContent {
             texts,
-            subject: self.about(subject),
+            subject,
             to: Some(one_line(&self.signer.name)),
             paragraphs: paragraphs.into_iter().chain(self.circumstances()).collect(),
             notes: vec![
@@ -123,6 +129,7 @@ pub fn invitation(facts: LinkFacts<'_>) -> MailContent {
         SignerKind::Approver => ("mail-approval-subject", "mail-approval"),
         SignerKind::Witness => ("mail-witness-subject", "mail-witness"),
     };
+    let subject = facts.own_subject().unwrap_or_else(|| facts.about(subject));
     let asked = facts.about(asked);
     let paragraphs = [asked].into_iter().chain(message(facts.envelope)).collect();
     facts.letter(subject, paragraphs)
@@ -141,11 +148,19 @@ fn message(envelope: &Envelope) -> impl Iterator<Item = String> {
 
 /// Builds a reminder.
 pub fn reminder(facts: LinkFacts<'_>) -> MailContent {
-    let paragraphs = vec![
-        facts.about("mail-reminder"),
-        facts.texts.text("mail-reminder-link"),
-    ];
-    facts.letter("mail-reminder-subject", paragraphs)
+    let texts = facts.texts;
+    let subject = match facts.own_subject() {
+        Some(subject) => texts.with("mail-reminder-own-subject", [("subject", subject)]),
+        None => facts.about("mail-reminder-subject"),
+    };
+
+    // With the message again: the signer may have deleted the invitation.
+    let paragraphs = [facts.about("mail-reminder")]
+        .into_iter()
+        .chain(message(facts.envelope))
+        .chain([texts.text("mail-reminder-link")])
+        .collect();
+    facts.letter(subject, paragraphs)
 }
 
 /// How a recipient gets the copy of the signed document.
@@ -662,6 +677,45 @@ mod tests {
         let why = "You get this e-mail because Maple named your address for this document.";
         let texts = Texts::default();
         assert_eq!(texts.with("mail-why", [("sender", "Maple")]), why);
+    }
+
+    #[test]
+    fn an_invitation_and_a_reminder_have_the_senders_own_subject_and_message() {
+        let mut envelope = contract();
+        envelope.sending.subject = Some("Your loan\u{202e}".into());
+        envelope.sending.message = Some("Dear Ann,\r\n\r\nplease sign.".into());
+        let ann = [signer(0, "Ann", SignerKind::Signer)];
+        let built = |build: fn(LinkFacts<'_>) -> MailContent| {
+            lines(build(LinkFacts {
+                texts: Texts::default(),
+                sender: "Maple",
+                envelope: &envelope,
+                signer: &ann[0],
+                signers: &ann,
+                dates: &DateSettings::default(),
+                url: String::new(),
+            }))
+        };
+
+        assert_eq!(
+            built(invitation),
+            [
+                "Your loan",
+                "Maple asks you to sign “Loan”.",
+                "Dear Ann,",
+                "please sign.",
+            ]
+        );
+        assert_eq!(
+            built(reminder),
+            [
+                "Reminder: Your loan",
+                "Maple is waiting for you to do your part of “Loan”.",
+                "Dear Ann,",
+                "please sign.",
+                "You can open it with this new link. Older links may have expired.",
+            ]
+        );
     }
 
     #[test]
