@@ -90,6 +90,8 @@ pub(super) struct MailSubject {
     recipients: Vec<Recipient>,
     pub(super) look: MailBranding,
     dates: DateSettings,
+    /// The organization's address for replies.
+    reply_to: Option<String>,
     /// The organization's language.
     language: Locale,
     /// Position of the addressed signer or recipient; none addresses the creator.
@@ -445,6 +447,7 @@ impl MailSubject {
             recipients,
             look: MailBranding::of(&organization),
             dates: organization.settings.dates,
+            reply_to: organization.settings.reply_to,
             language: organization.settings.language,
             position: to.position,
         }))
@@ -527,10 +530,11 @@ impl MailSubject {
         signer.or_else(|| Some(self.recipient()?.name.as_str()))
     }
 
-    /// Replies to mails of signers go to the creator.
+    /// Replies of signers and recipients go to the organization's address for them, or else to the creator.
     fn reply_to(&self) -> Option<&str> {
         self.position?;
-        self.envelope.creator_email()
+        let own = self.reply_to.as_deref();
+        own.or_else(|| self.envelope.creator_email())
     }
 
     /// Writes a letter with a signing link; none for a signer who can no longer sign.
