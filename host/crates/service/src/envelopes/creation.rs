@@ -37,8 +37,6 @@ use holdfast_store::{customers, envelopes, payments, signers};
 /// Limits of a partner's own metadata.
 const METADATA_MEMBERS: usize = 50;
 const METADATA_TEXT: usize = 500;
-/// What a subject of mails has to be, in errors.
-const SUBJECT: &str = "one line of 1 to 200 characters";
 
 /// Body of `POST /partner/envelopes`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -286,13 +284,14 @@ pub fn check_return_url(
 /// Checks the sender's own subject of mails. Schemas check its length.
 pub fn check_subject(subject: Option<&str>) -> Result<(), ServiceError> {
     // It becomes a header, in which a second line would be another header.
-    let is_line = |text: &str| !text.trim().is_empty() && !text.chars().any(char::is_control);
-    match subject.filter(|subject| !is_line(subject)) {
+    let is_wrong =
+        |subject: &&str| subject.trim().is_empty() || subject.chars().any(char::is_control);
+    match subject.filter(is_wrong) {
         None => Ok(()),
         Some(subject) => Err(ServiceError::Invalid(vec![ValidationIssue::new(
             "invalid_value",
             &["subject"],
-            SUBJECT,
+            "one line of 1 to 200 characters",
             subject,
             "A subject is one line with something on it",
         )])),
