@@ -407,6 +407,7 @@ mail-declined-self = لقد رفضتم توقيع «{ $document }». وأُبل�
 mail-declined-contact = إذا لم ترفضوا، فيرجى التواصل مع { $sender }.
 mail-declined-other = رفض موقّع آخر توقيع «{ $document }».
 mail-declined-closed = المستند مغلق. لا يلزمكم القيام بأي شيء.
+mail-envelope-open = عرض المستند
 mail-undelivered-subject = لم يُسلَّم: { $document }
 mail-undelivered = تعذّر تسليم رسالة إلى { $name } بشأن «{ $document }»: { $reason }
 mail-undelivered-act = تحقّق من العنوان وصحّحه، أو ذكّر الشخص بطريقة أخرى. يبقى المستند مفتوحًا.

@@ -397,6 +397,7 @@ mail-declined-self = Sie haben es abgelehnt, „{ $document }“ zu unterschreib
 mail-declined-contact = Wenn Sie nicht abgelehnt haben, wenden Sie sich bitte an { $sender }.
 mail-declined-other = Ein anderer Unterzeichner hat es abgelehnt, „{ $document }“ zu unterschreiben.
 mail-declined-closed = Das Dokument ist geschlossen. Sie müssen nichts tun.
+mail-envelope-open = Dokument ansehen
 mail-undelivered-subject = Nicht zugestellt: { $document }
 mail-undelivered = Eine E-Mail an { $name } zu „{ $document }“ konnte nicht zugestellt werden: { $reason }
 mail-undelivered-act = Prüfen und berichtigen Sie die Adresse, oder erinnern Sie die Person auf anderem Weg. Das Dokument bleibt offen.

@@ -398,6 +398,7 @@ mail-declined-self = You have declined to sign “{ $document }”. { $sender } 
 mail-declined-contact = If you did not decline, please contact { $sender }.
 mail-declined-other = Another signer has declined to sign “{ $document }”.
 mail-declined-closed = The document is closed. You do not need to do anything.
+mail-envelope-open = See the document
 mail-undelivered-subject = Not delivered: { $document }
 mail-undelivered = A mail to { $name } about “{ $document }” could not be delivered: { $reason }
 mail-undelivered-act = Check the address and correct it, or remind the person in another way. The document stays open.

@@ -397,6 +397,7 @@ mail-declined-self = Ha rechazado firmar «{ $document }». Se ha avisado a { $s
 mail-declined-contact = Si usted no lo rechazó, póngase en contacto con { $sender }.
 mail-declined-other = Otro firmante ha rechazado firmar «{ $document }».
 mail-declined-closed = El documento está cerrado. No tiene que hacer nada.
+mail-envelope-open = Ver el documento
 mail-undelivered-subject = No entregado: { $document }
 mail-undelivered = No se pudo entregar un correo a { $name } sobre «{ $document }»: { $reason }
 mail-undelivered-act = Compruebe y corrija la dirección, o avise a la persona de otra forma. El documento sigue abierto.

@@ -397,6 +397,7 @@ mail-declined-self = Vous avez refusé de signer « { $document } ». { $sender 
 mail-declined-contact = Si vous n’avez pas refusé, veuillez contacter { $sender }.
 mail-declined-other = Un autre signataire a refusé de signer « { $document } ».
 mail-declined-closed = Le document est clos. Vous n’avez rien à faire.
+mail-envelope-open = Voir le document
 mail-undelivered-subject = Non remis : { $document }
 mail-undelivered = Un e-mail à { $name } au sujet de « { $document } » n’a pas pu être remis : { $reason }
 mail-undelivered-act = Vérifiez et corrigez l’adresse, ou prévenez la personne autrement. Le document reste ouvert.

@@ -397,6 +397,7 @@ mail-declined-self = A sua recusa de assinar “{ $document }” foi registrada.
 mail-declined-contact = Se a recusa não foi sua, entre em contato com { $sender }.
 mail-declined-other = Outro signatário recusou-se a assinar “{ $document }”.
 mail-declined-closed = O documento está encerrado. Não é preciso fazer nada.
+mail-envelope-open = Ver o documento
 mail-undelivered-subject = Não entregue: { $document }
 mail-undelivered = Um e-mail para { $name } sobre “{ $document }” não pôde ser entregue: { $reason }
 mail-undelivered-act = Verifique e corrija o endereço, ou avise a pessoa de outra forma. O documento continua aberto.

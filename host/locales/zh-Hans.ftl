@@ -389,6 +389,7 @@ mail-declined-self = 您已拒绝签署“{ $document }”。已通知 { $sender
 mail-declined-contact = 如果您没有拒绝，请联系 { $sender }。
 mail-declined-other = 另一位签署人已拒绝签署“{ $document }”。
 mail-declined-closed = 此文件已关闭。您无需采取任何行动。
+mail-envelope-open = 查看文件
 mail-undelivered-subject = 未送达：{ $document }
 mail-undelivered = 发给 { $name } 的关于“{ $document }”的邮件无法送达：{ $reason }
 mail-undelivered-act = 请检查并更正地址，或以其他方式提醒此人。文件仍处于开放状态。

@@ -384,6 +384,8 @@ async fn invited_signers_learn_of_a_decline_and_only_the_creator_its_reason() {
         "{creator}"
     );
     assert!(creator.contains("The price is wrong"), "{creator}");
+    let page = format!("/console/envelopes/{id}\n");
+    assert!(creator.replace('\r', "").contains(&page), "{creator}");
 
     assert!(told(SELLER).contains("You have declined to sign"));
     assert!(told(BUYER).contains("Another signer has declined to sign"));

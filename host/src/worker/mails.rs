@@ -127,7 +127,7 @@ pub(super) async fn deliver(
         EnvelopeMailKind::Reminder => matter.with_link(app, letters::reminder).await?,
         EnvelopeMailKind::AccessCode => matter.with_code(app).await?,
         EnvelopeMailKind::Completion => matter.completed(app).await?,
-        EnvelopeMailKind::Decline => matter.declined(),
+        EnvelopeMailKind::Decline => matter.declined(app),
         EnvelopeMailKind::Withdrawal => matter.withdrawn(),
         EnvelopeMailKind::Undelivered => matter.undelivered(app).await?,
     };
@@ -658,15 +658,21 @@ impl MailSubject {
         })
     }
 
-    fn declined(&self) -> Option<PreparedMail> {
+    fn declined(&self, app: &App) -> Option<PreparedMail> {
         let mut signers = self.signers.iter();
         let decliner = signers.find(|signer| signer.status == SignerStatus::Declined)?;
+        // Test data has no users, so it has no page for them.
+        let page = app
+            .config
+            .console_page(&format!("envelopes/{}", self.envelope.id));
+        let page = page.filter(|_| !self.envelope.org.is_test());
         // Reason and name of the decliner go to the creator alone. Other signers learn the outcome only.
         let told = match self.signer() {
             None if self.position.is_some() => DeclineRecipient::OtherSigner,
             None => DeclineRecipient::Creator {
                 by: &decliner.name,
                 reason: decliner.decline_reason.as_deref().unwrap_or_default(),
+                page: page.as_deref(),
             },
             Some(signer) if signer.position == decliner.position => DeclineRecipient::Decliner,
             Some(_) => DeclineRecipient::OtherSigner,

@@ -34,6 +34,8 @@ pub enum DeclineRecipient<'a> {
     Creator {
         by: &'a str,
         reason: &'a str,
+        /// Page of the envelope in the console; none where there are no pages.
+        page: Option<&'a str>,
     },
     /// The signer who declined.
     Decliner,
@@ -192,13 +194,19 @@ impl OutcomeNotice<'_> {
     }
 
     fn letter(&self, subject: &'static str, paragraphs: Vec<String>) -> MailContent {
+        let texts = self.texts;
+        // The creator has named the others, so only they may wonder.
+        let why = self
+            .to
+            .map(|_| texts.with("mail-why", [("sender", self.sender)]));
+        let reference = reference(texts, self.envelope.id.as_str());
         MailContent {
-            texts: self.texts,
+            texts,
             subject: self.about(subject),
             to: self.to.map(one_line),
             paragraphs,
             button: None,
-            notes: vec![reference(self.texts, self.envelope.id.as_str())],
+            notes: why.into_iter().chain([reference]).collect(),
         }
     }
 
@@ -271,7 +279,7 @@ impl OutcomeNotice<'_> {
     /// Builds the notification that a signer declined.
     pub fn declined(&self, told: DeclineRecipient<'_>) -> MailContent {
         let paragraphs = match told {
-            DeclineRecipient::Creator { by, reason } => {
+            DeclineRecipient::Creator { by, reason, .. } => {
                 let (name, document) = (one_line(by), one_line(&self.envelope.name));
                 let values = [("name", name), ("document", document)];
                 let mut paragraphs = vec![self.texts.with("mail-declined-by", values)];
@@ -295,7 +303,17 @@ impl OutcomeNotice<'_> {
             ],
         };
 
-        self.letter("mail-declined-subject", paragraphs)
+        let page = match told {
+            DeclineRecipient::Creator { page, .. } => page,
+            DeclineRecipient::Decliner | DeclineRecipient::OtherSigner => None,
+        };
+        MailContent {
+            button: page.map(|url| MailButton {
+                label: self.texts.text("mail-envelope-open"),
+                url: url.to_owned(),
+            }),
+            ..self.letter("mail-declined-subject", paragraphs)
+        }
     }
 
     /// Builds the notification that a mail to a signer was returned, for the sender.
@@ -756,7 +774,11 @@ mod tests {
             to: Some("Ann"),
         };
 
-        let declined = |by, reason| DeclineRecipient::Creator { by, reason };
+        let declined = |by, reason| DeclineRecipient::Creator {
+            by,
+            reason,
+            page: None,
+        };
         let completed = |copy| notice().completed(copy);
         let attached = |certificate| completed(CopyDelivery::Attached { certificate });
 
