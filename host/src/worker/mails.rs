@@ -91,6 +91,8 @@ pub(super) struct MailSubject {
     recipients: Vec<Recipient>,
     pub(super) look: MailBranding,
     dates: DateSettings,
+    /// The organization's address for replies.
+    reply_to: Option<String>,
     /// The organization's language.
     language: Locale,
     /// Position of the addressed signer or recipient; none addresses the creator.
@@ -126,7 +128,7 @@ pub(super) async fn deliver(
         EnvelopeMailKind::Reminder => matter.with_link(app, letters::reminder).await?,
         EnvelopeMailKind::AccessCode => matter.with_code(app).await?,
         EnvelopeMailKind::Completion => matter.completed(app).await?,
-        EnvelopeMailKind::Decline => matter.declined(),
+        EnvelopeMailKind::Decline => matter.declined(app),
         EnvelopeMailKind::Withdrawal => matter.withdrawn(),
         EnvelopeMailKind::Undelivered => matter.undelivered(app).await?,
     };
@@ -476,6 +478,7 @@ impl MailSubject {
             recipients,
             look: MailBranding::of(&organization),
             dates: organization.settings.dates,
+            reply_to: organization.settings.reply_to,
             language: organization.settings.language,
             position: to.position,
         }))
@@ -558,10 +561,11 @@ impl MailSubject {
         signer.or_else(|| Some(self.recipient()?.name.as_str()))
     }
 
-    /// Replies to mails of signers go to the creator.
+    /// Replies of signers and recipients go to the organization's address for them, or else to the creator.
     fn reply_to(&self) -> Option<&str> {
         self.position?;
-        self.envelope.creator_email()
+        let own = self.reply_to.as_deref();
+        own.or_else(|| self.envelope.creator_email())
     }
 
     /// Writes a letter with a signing link; none for a signer who can no longer sign.
@@ -685,15 +689,21 @@ impl MailSubject {
         })
     }
 
-    fn declined(&self) -> Option<PreparedMail> {
+    fn declined(&self, app: &App) -> Option<PreparedMail> {
         let mut signers = self.signers.iter();
         let decliner = signers.find(|signer| signer.status == SignerStatus::Declined)?;
+        // Test data has no users, so it has no page for them.
+        let page = app
+            .config
+            .console_page(&format!("envelopes/{}", self.envelope.id));
+        let page = page.filter(|_| !self.envelope.org.is_test());
         // Reason and name of the decliner go to the creator alone. Other signers learn the outcome only.
         let told = match self.signer() {
             None if self.position.is_some() => DeclineRecipient::OtherSigner,
             None => DeclineRecipient::Creator {
                 by: &decliner.name,
                 reason: decliner.decline_reason.as_deref().unwrap_or_default(),
+                page: page.as_deref(),
             },
             Some(signer) if signer.position == decliner.position => DeclineRecipient::Decliner,
             Some(_) => DeclineRecipient::OtherSigner,

@@ -57,6 +57,8 @@ async fn a_refused_form_keeps_its_entries() {
             entries: &[
                 ("envelope_name", "Loan seven"),
                 ("external_id", "reference-seven"),
+                ("subject", "Subject seven"),
+                ("message", "Message seven"),
                 ("name-0", "Kim Park"),
                 ("email-0", "nowhere-at-all"),
                 ("party_role", "Assignee seven"),

@@ -347,6 +347,8 @@ pub struct SentDocument {
     pub kba_required: bool,
     /// Whether signers are invited by mail.
     pub send_email: bool,
+    /// The sender's own subject of the mails that ask signers, in one line.
+    pub subject: Option<String>,
     /// Message of the sender to the signers.
     pub message: Option<String>,
     /// Page to which signers return after signing or declining.
@@ -364,6 +366,7 @@ impl Default for SentDocument {
             preserve_signing_order: true,
             kba_required: false,
             send_email: true,
+            subject: None,
             message: None,
             return_url: None,
             allow_delegation: false,

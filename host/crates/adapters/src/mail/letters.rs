@@ -34,6 +34,8 @@ pub enum DeclineRecipient<'a> {
     Creator {
         by: &'a str,
         reason: &'a str,
+        /// Page of the envelope in the console; none where there are no pages.
+        page: Option<&'a str>,
     },
     /// The signer who declined.
     Decliner,
@@ -58,6 +60,12 @@ impl LinkFacts<'_> {
         let document = one_line(&self.envelope.name);
         let values = [("sender", self.sender), ("document", &document)];
         self.texts.with(key, values)
+    }
+
+    /// Returns the sender's own subject, if something is on it.
+    fn own_subject(&self) -> Option<String> {
+        let subject = self.envelope.sending.subject.as_deref().map(one_line);
+        subject.filter(|subject| !subject.is_empty())
     }
 
     /// Returns until when to sign and who else signs.
@@ -91,7 +99,7 @@ impl LinkFacts<'_> {
     }
 
     /// Builds a letter with the link.
-    fn letter(self, subject: &'static str, paragraphs: Vec<String>) -> MailContent {
+    fn letter(self, subject: String, paragraphs: Vec<String>) -> MailContent {
         let texts = self.texts;
         // An approver signs nothing, so the button must not promise it.
         let label = match self.signer.kind {
@@ -100,7 +108,7 @@ impl LinkFacts<'_> {
         };
         MailContent {
             texts,
-            subject: self.about(subject),
+            subject,
             to: Some(one_line(&self.signer.name)),
             paragraphs: paragraphs.into_iter().chain(self.circumstances()).collect(),
             notes: vec![
@@ -123,6 +131,7 @@ pub fn invitation(facts: LinkFacts<'_>) -> MailContent {
         SignerKind::Approver => ("mail-approval-subject", "mail-approval"),
         SignerKind::Witness => ("mail-witness-subject", "mail-witness"),
     };
+    let subject = facts.own_subject().unwrap_or_else(|| facts.about(subject));
     let asked = facts.about(asked);
     let paragraphs = [asked].into_iter().chain(message(facts.envelope)).collect();
     facts.letter(subject, paragraphs)
@@ -141,11 +150,19 @@ fn message(envelope: &Envelope) -> impl Iterator<Item = String> {
 
 /// Builds a reminder.
 pub fn reminder(facts: LinkFacts<'_>) -> MailContent {
-    let paragraphs = vec![
-        facts.about("mail-reminder"),
-        facts.texts.text("mail-reminder-link"),
-    ];
-    facts.letter("mail-reminder-subject", paragraphs)
+    let texts = facts.texts;
+    let subject = match facts.own_subject() {
+        Some(subject) => texts.with("mail-reminder-own-subject", [("subject", subject)]),
+        None => facts.about("mail-reminder-subject"),
+    };
+
+    // With the message again: the signer may have deleted the invitation.
+    let paragraphs = [facts.about("mail-reminder")]
+        .into_iter()
+        .chain(message(facts.envelope))
+        .chain([texts.text("mail-reminder-link")])
+        .collect();
+    facts.letter(subject, paragraphs)
 }
 
 /// How a recipient gets the copy of the signed document.
@@ -177,13 +194,19 @@ impl OutcomeNotice<'_> {
     }
 
     fn letter(&self, subject: &'static str, paragraphs: Vec<String>) -> MailContent {
+        let texts = self.texts;
+        // The creator has named the others, so only they may wonder.
+        let why = self
+            .to
+            .map(|_| texts.with("mail-why", [("sender", self.sender)]));
+        let reference = reference(texts, self.envelope.id.as_str());
         MailContent {
-            texts: self.texts,
+            texts,
             subject: self.about(subject),
             to: self.to.map(one_line),
             paragraphs,
             button: None,
-            notes: vec![reference(self.texts, self.envelope.id.as_str())],
+            notes: why.into_iter().chain([reference]).collect(),
         }
     }
 
@@ -256,7 +279,7 @@ impl OutcomeNotice<'_> {
     /// Builds the notification that a signer declined.
     pub fn declined(&self, told: DeclineRecipient<'_>) -> MailContent {
         let paragraphs = match told {
-            DeclineRecipient::Creator { by, reason } => {
+            DeclineRecipient::Creator { by, reason, .. } => {
                 let (name, document) = (one_line(by), one_line(&self.envelope.name));
                 let values = [("name", name), ("document", document)];
                 let mut paragraphs = vec![self.texts.with("mail-declined-by", values)];
@@ -280,7 +303,17 @@ impl OutcomeNotice<'_> {
             ],
         };
 
-        self.letter("mail-declined-subject", paragraphs)
+        let page = match told {
+            DeclineRecipient::Creator { page, .. } => page,
+            DeclineRecipient::Decliner | DeclineRecipient::OtherSigner => None,
+        };
+        MailContent {
+            button: page.map(|url| MailButton {
+                label: self.texts.text("mail-envelope-open"),
+                url: url.to_owned(),
+            }),
+            ..self.letter("mail-declined-subject", paragraphs)
+        }
     }
 
     /// Builds the notification that a mail to a signer was returned, for the sender.
@@ -709,6 +742,45 @@ mod tests {
     }
 
     #[test]
+    fn an_invitation_and_a_reminder_have_the_senders_own_subject_and_message() {
+        let mut envelope = contract();
+        envelope.sending.subject = Some("Your loan\u{202e}".into());
+        envelope.sending.message = Some("Dear Ann,\r\n\r\nplease sign.".into());
+        let ann = [signer(0, "Ann", SignerKind::Signer)];
+        let built = |build: fn(LinkFacts<'_>) -> MailContent| {
+            lines(build(LinkFacts {
+                texts: Texts::default(),
+                sender: "Maple",
+                envelope: &envelope,
+                signer: &ann[0],
+                signers: &ann,
+                dates: &DateSettings::default(),
+                url: String::new(),
+            }))
+        };
+
+        assert_eq!(
+            built(invitation),
+            [
+                "Your loan",
+                "Maple asks you to sign “Loan”.",
+                "Dear Ann,",
+                "please sign.",
+            ]
+        );
+        assert_eq!(
+            built(reminder),
+            [
+                "Reminder: Your loan",
+                "Maple is waiting for you to do your part of “Loan”.",
+                "Dear Ann,",
+                "please sign.",
+                "You can open it with this new link. Older links may have expired.",
+            ]
+        );
+    }
+
+    #[test]
     fn a_letter_names_the_deadline_and_the_other_signers_by_their_standing() {
         let done = Signer {
             status: SignerStatus::Completed,
@@ -746,7 +818,11 @@ mod tests {
             to: Some("Ann"),
         };
 
-        let declined = |by, reason| DeclineRecipient::Creator { by, reason };
+        let declined = |by, reason| DeclineRecipient::Creator {
+            by,
+            reason,
+            page: None,
+        };
         let completed = |copy| notice().completed(copy);
         let attached = |certificate| completed(CopyDelivery::Attached { certificate });
 

@@ -87,6 +87,13 @@ pub struct CreateEnvelope {
     /// organization's `return_origins`.
     #[schemars(url, length(max = 2000))]
     pub return_url: Option<String>,
+    /// Subject of the mails that invite and remind signers, in one line. Without it, the subject names the
+    /// sender and the document.
+    #[schemars(length(min = 1, max = 200))]
+    pub subject: Option<String>,
+    /// Message to the signers, in plain text, in the mails that invite and remind them.
+    #[schemars(length(max = 2000))]
+    pub message: Option<String>,
     /// When signers who have not signed are reminded, instead of the organization's plan. `at_most` 0 reminds
     /// nobody.
     pub reminders: Option<ReminderPlan>,
@@ -172,6 +179,7 @@ pub async fn create(
     let collateral = double_pledge::of_collateral(core, &caller.org, collateral)?;
     check_return_url(request.return_url.as_deref(), &organization)?;
     check_metadata(request.metadata.as_ref())?;
+    check_subject(request.subject.as_deref())?;
     if let Some(plan) = &request.reminders {
         reminders::check(plan, &["reminders"])?;
     }
@@ -269,6 +277,23 @@ pub fn check_return_url(
             "a URL at one of the organization's return_origins",
             url,
             "The origin of return_url is not registered for this organization",
+        )])),
+    }
+}
+
+/// Checks the sender's own subject of mails. Schemas check its length.
+pub fn check_subject(subject: Option<&str>) -> Result<(), ServiceError> {
+    // It becomes a header, in which a second line would be another header.
+    let is_wrong =
+        |subject: &&str| subject.trim().is_empty() || subject.chars().any(char::is_control);
+    match subject.filter(is_wrong) {
+        None => Ok(()),
+        Some(subject) => Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            "invalid_value",
+            &["subject"],
+            "one line of 1 to 200 characters",
+            subject,
+            "A subject is one line with something on it",
         )])),
     }
 }
@@ -403,6 +428,8 @@ fn draft(
             provider_instance: template.map(|template| template.provider_instance.clone()),
             preserve_signing_order: request.preserve_signing_order.unwrap_or(true),
             kba_required: template.is_some_and(|template| template.kba_required),
+            subject: request.subject.clone(),
+            message: request.message.clone(),
             return_url: request.return_url.clone(),
             allow_delegation: request.allow_delegation.unwrap_or(false),
             ..SentDocument::default()
@@ -539,6 +566,8 @@ fn warnings_about(request: &CreateEnvelope, kind: EnvelopeKind, new: bool) -> Ve
             ("signers", request.signers.is_some()),
             ("recipients", request.recipients.is_some()),
             ("allow_delegation", request.allow_delegation.is_some()),
+            ("subject", request.subject.is_some()),
+            ("message", request.message.is_some()),
         ];
 
         for (member, _) in unused.into_iter().filter(|(_, given)| *given) {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::envelopes::creation::CreatedEnvelope;
+use crate::envelopes::creation::{CreatedEnvelope, check_subject};
 use crate::envelopes::dispatch::{self, SendingOptions};
 use crate::envelopes::lifecycle;
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
@@ -37,7 +37,7 @@ use holdfast_store::{customers, envelopes, payments, signers, templates};
     "package_id": "pkg_01jdk7m3e8f4x9s2w5v6b0c1dg",
     "package_template_ids": ["tmpl_01jdk7m3e8f4x9s2w5v6b0c1da"],
     "signers": [{ "email": "jordan.lee@example.com", "name": "Jordan Lee", "role": "Buyer" }],
-    "message": "Please sign before Friday.",
+    "subject": "Your instalment contract", "message": "Please sign before Friday.",
 }]))]
 pub struct SendEnvelope {
     /// Document to send; defaults to the one that is attached or was built.
@@ -57,7 +57,12 @@ pub struct SendEnvelope {
     pub allow_delegation: Option<bool>,
     /// Values by field name.
     pub prefilled_data: Option<Map<String, Value>>,
-    /// Message to the signers, included in their invitation.
+    /// Subject of the mails that invite and remind signers, in one line. Defaults to that given on creation;
+    /// without one, the subject names the sender and the document.
+    #[schemars(length(min = 1, max = 200))]
+    pub subject: Option<String>,
+    /// Message to the signers, in plain text, in the mails that invite and remind them. Defaults to that
+    /// given on creation.
     #[schemars(length(max = 2000))]
     pub message: Option<String>,
     /// False: no mails are sent, because the signers sign in person.
@@ -75,6 +80,7 @@ pub async fn send(
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
     request.selection.check()?;
+    check_subject(request.subject.as_deref())?;
     let id = lookup::envelope(core, caller, id).await?.id;
     let selected = request.selection.read(core, caller).await?;
 
@@ -107,7 +113,14 @@ pub async fn send(
                 .preserve_signing_order
                 .unwrap_or(envelope.sending.preserve_signing_order),
             kba_required: template.kba_required,
-            message: request.message.clone(),
+            subject: request
+                .subject
+                .clone()
+                .or_else(|| envelope.sending.subject.clone()),
+            message: request
+                .message
+                .clone()
+                .or_else(|| envelope.sending.message.clone()),
             send_email: request.send_email.unwrap_or(true),
             allow_delegation: request
                 .allow_delegation

@@ -121,6 +121,13 @@ fn form_page(visitor: &Visitor, template: &Template, refused: Option<&RefusedFor
                     @for (at, field) in &filled { (value_field(&form, *at, field)) }
                 }
             }
+            section.card {
+                (form.text(&TextField {
+                    limit: 200,
+                    ..TextField::new("subject", &texts.text("send-subject"))
+                }))
+                (form.lines("message", &texts.text("send-message"), 4, ""))
+            }
             details.card open[form.is_refused()] {
                 summary { (texts.text("send-party")) }
                 p.soft { (texts.text("send-party-hint")) }
@@ -246,8 +253,10 @@ fn request(template: &Template, form: &ConsoleForm) -> Value {
         "signers": signers,
         "preserve_signing_order": template.roles().len() < 2 || value("ordered") == "yes",
     });
-    if let Some(reference) = some(value("external_id")) {
-        body["external_id"] = reference;
+    for member in ["external_id", "subject", "message"] {
+        if let Some(given) = some(value(member)) {
+            body[member] = given;
+        }
     }
 
     if !values.is_empty() {

@@ -236,6 +236,11 @@ fn general(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
         (form.select("format", &texts.text("settings-dates"), &formats, format.as_str().unwrap_or_default()))
         (text_field(form, "time_zone", "settings-zone", dates.time_zone.as_str()))
         (text_field(form, "jurisdiction", "settings-jurisdiction", jurisdiction.map_or("", |one| one.as_str())))
+        (form.text(&TextField {
+            kind: "email",
+            present: organization.reply_to.as_deref().unwrap_or_default(),
+            ..TextField::new("reply_to", &texts.text("settings-reply-to"))
+        }))
     }
 }
 
@@ -507,6 +512,7 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
             "language": value("language"),
             "dates": { "format": value("format"), "time_zone": value("time_zone") },
             "chattel_paper_jurisdiction": or_null(value("jurisdiction")),
+            "reply_to": or_null(value("reply_to")),
         }),
         "reminders" => reminders_of(form),
         "brand" => {
