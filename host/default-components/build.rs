@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use holdfast_guest_builder::{GuestBuilder, GuestCrate, GuestMemory, Result, watch};
+use holdfast_guest_builder::{GuestBuilder, GuestCrate, GuestMemory, Result, shared_file, watch};
 use sets::ComponentSet;
 use sha2::{Digest as _, Sha256};
 
@@ -147,12 +147,13 @@ fn table(
         writeln!(
             table,
             "    DefaultComponent {{ slot: {:?}, name: {:?}, version: {:?}, sha256: {:?}, size: {},
-                packed: include_bytes!({file:?}) }},",
+                packed: {} }},",
             guest.slot,
             guest.package,
             built.version,
             hex::encode(Sha256::digest(&built.component)),
             built.component.len(),
+            shared_file(&file, out)?,
         )?;
     }
 
