@@ -123,7 +123,7 @@ pub fn watch(path: &Path) {
 
 /// Places a file that comes with the program, and returns the expression of its `SharedFile`. `out` is the `OUT_DIR` of
 /// the build script. With the feature `embedded` of its package, the compiler takes the bytes into the program. Without
-/// it they are copied to `<target>/<profile>/share`, and the program gets their SHA-256.
+/// it they are copied to `<target>/<profile>/share`, and the program gets their size and SHA-256.
 pub fn shared_file(file: &Path, out: &Path) -> Result<String> {
     let name = file.file_name().and_then(OsStr::to_str);
     let name = name.ok_or("a file of the program has a name in ASCII")?;
@@ -146,7 +146,8 @@ pub fn shared_file(file: &Path, out: &Path) -> Result<String> {
     fs::rename(temporary, folder.join(name))?;
 
     let digest = hex::encode(Sha256::digest(&bytes));
-    Ok(format!("SharedFile::beside({name:?}, {digest:?})"))
+    let size = bytes.len();
+    Ok(format!("SharedFile::beside({name:?}, {size}, {digest:?})"))
 }
 
 /// Returns `<target>/guests`; `OUT_DIR` is `<target>/<profile>/build/<package>/out`.

@@ -286,6 +286,11 @@ fn backed_up(output: &CommandOutput, manifest: &BackupManifest, done: &str) {
 
 async fn look(config: Config, output: &CommandOutput) -> Result<ExitCode, Failure> {
     let app = start::start(config).await?;
+    // A start checks only that these files are there.
+    for file in shared_files() {
+        file.bytes()?;
+    }
+
     let components = app.components.clone();
     // Loaded at their first use otherwise. Here a failure has to show, and loading them blocks for seconds.
     tokio::task::spawn_blocking(move || components.load_documents()).await?;

@@ -178,9 +178,16 @@ impl ComponentArtifact {
     /// Unpacks the native code that comes with the program. Its SHA-256 is part of the program.
     fn native_code(&self) -> Option<Vec<u8>> {
         #[cfg(feature = "ahead-of-time")]
-        return zstd::decode_all(self.native?.bytes().ok()?).ok();
+        {
+            let packed = self.native?.bytes().inspect_err(|error| {
+                tracing::error!(%error, "native code cannot be read, compiling the component");
+            });
+            zstd::decode_all(packed.ok()?).ok()
+        }
         #[cfg(not(feature = "ahead-of-time"))]
-        None
+        {
+            None
+        }
     }
 
     /// Creates the artifact of an uploaded component and hashes its bytes.

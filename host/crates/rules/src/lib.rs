@@ -111,7 +111,7 @@ pub fn compliance_alone(
 /// Creates the engines.
 ///
 /// # Errors
-/// A file beside the program is missing or altered, or the engines do not fit this machine.
+/// A file beside the program is missing or has another size, or the engines do not fit this machine.
 pub fn engines(limits: AllLimits) -> Result<EngineSet, ComponentError> {
     let failed = |component: &str, kind| ComponentError {
         component: component.into(),
@@ -119,9 +119,10 @@ pub fn engines(limits: AllLimits) -> Result<EngineSet, ComponentError> {
         by_document: false,
     };
 
-    // All files now, not with the first document that needs one: a start is the time to repair an installation.
+    // A missing file shows now, not with the first document that needs it. Reading all files for their SHA-256 would
+    // take longer than the rest of a start, so that is checked when a file is used.
     for file in shared_files() {
-        file.bytes()
+        file.open()
             .map_err(|error| failed("files", CallFailure::Absent(error.to_string())))?;
     }
 
