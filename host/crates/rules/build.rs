@@ -77,13 +77,10 @@ mod ahead_of_time {
     use std::path::Path;
 
     use holdfast_default_components::{DEFAULT_COMPONENTS, ROOM_COMPONENT, share};
-    use holdfast_guest_builder::{Result, shared_file};
+    use holdfast_guest_builder::{Result, compression_level, shared_file};
     use wasmtime::{Config, Engine};
 
     use super::settings;
-
-    /// Compression of the native code: it is unpacked once, into the cache of the installation.
-    const LEVEL: i32 = 12;
 
     /// Features of the level x86-64-v2.
     const X86_64_FEATURES: [&str; 5] = [
@@ -116,7 +113,8 @@ mod ahead_of_time {
             };
 
             let file = out.join(format!("{}.cwasm.zst", component.name));
-            fs::write(&file, zstd::encode_all(&native[..], LEVEL)?)?;
+            // Compressed, because it is unpacked once, into the cache of the installation.
+            fs::write(&file, zstd::encode_all(&native[..], compression_level())?)?;
             writeln!(
                 table,
                 "    ({:?}, {}),",

@@ -121,13 +121,24 @@ pub fn watch(path: &Path) {
     println!("cargo::rerun-if-changed={}", path.display());
 }
 
+/// Returns the zstd level for files that come with the program. Packages are built rarely and copied often, so their build
+/// takes the time for small files.
+pub fn compression_level() -> i32 {
+    if is_embedded() { 12 } else { 19 }
+}
+
+/// Whether the package of this build script has the feature `embedded`.
+fn is_embedded() -> bool {
+    env::var_os("CARGO_FEATURE_EMBEDDED").is_some()
+}
+
 /// Places a file that comes with the program, and returns the expression of its `SharedFile`. `out` is the `OUT_DIR` of
 /// the build script. With the feature `embedded` of its package, the compiler takes the bytes into the program. Without
 /// it they are copied to `<target>/<profile>/share`, and the program gets their size and SHA-256.
 pub fn shared_file(file: &Path, out: &Path) -> Result<String> {
     let name = file.file_name().and_then(OsStr::to_str);
     let name = name.ok_or("a file of the program has a name in ASCII")?;
-    if env::var_os("CARGO_FEATURE_EMBEDDED").is_some() {
+    if is_embedded() {
         return Ok(format!(
             "SharedFile::embedded({name:?}, include_bytes!({file:?}))"
         ));

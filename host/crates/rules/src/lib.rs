@@ -119,8 +119,8 @@ pub fn engines(limits: AllLimits) -> Result<EngineSet, ComponentError> {
         by_document: false,
     };
 
-    // A missing file shows now, not with the first document that needs it. Reading all files for their SHA-256 would
-    // take longer than the rest of a start, so that is checked when a file is used.
+    // A missing file shows now, not with the first document that needs it. Hashing all files would be a large part of a
+    // start, so the SHA-256 is checked when a file is used.
     for file in shared_files() {
         file.open()
             .map_err(|error| failed("files", CallFailure::Absent(error.to_string())))?;
