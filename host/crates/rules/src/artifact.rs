@@ -101,15 +101,6 @@ pub fn rules_template(base: RulesBase) -> Result<Option<Vec<u8>>, ShareError> {
     template.map(DefaultComponent::bytes).transpose()
 }
 
-/// Returns the bytes of a built-in component. Empty if the file beside the program cannot be used: then no engine loads
-/// the component, and its calls fail.
-fn built_in_bytes(component: &DefaultComponent) -> Vec<u8> {
-    component.bytes().unwrap_or_else(|error| {
-        tracing::error!(%error, component = component.name, "built-in component cannot be read");
-        Vec::new()
-    })
-}
-
 /// Returns the files with components and native code that come with the program.
 pub(crate) fn shared_files() -> impl Iterator<Item = &'static SharedFile> {
     let components = [
@@ -155,11 +146,23 @@ impl ComponentArtifact {
     }
 
     /// Returns the bytes of the component.
-    pub fn bytes(&self) -> Bytes {
+    ///
+    /// # Errors
+    /// The component is built in, and its file beside the program cannot be used.
+    pub fn read(&self) -> Result<Bytes, ShareError> {
         match &self.content {
-            ArtifactContent::BuiltIn(component) => built_in_bytes(component).into(),
-            ArtifactContent::Uploaded(bytes) => bytes.clone(),
+            ArtifactContent::BuiltIn(component) => component.bytes().map(Bytes::from),
+            ArtifactContent::Uploaded(bytes) => Ok(bytes.clone()),
         }
+    }
+
+    /// Returns the bytes of the component. If they cannot be read, they are empty: then no engine loads the component,
+    /// and its calls fail.
+    pub fn bytes(&self) -> Bytes {
+        self.read().unwrap_or_else(|error| {
+            tracing::error!(%error, component = %self.identity, "built-in component cannot be read");
+            Bytes::new()
+        })
     }
 
     /// Returns the number of bytes of the component.
