@@ -23,6 +23,7 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("GET", "/sessions", None),
         ("POST", "/sessions/{id}/end", None),
         ("GET", "/envelopes", Some(ReadEnvelopes)),
+        ("GET", "/activity", Some(ReadEnvelopes)),
         ("GET", "/customers", Some(ReadEnvelopes)),
         ("GET", "/customers/{id}", Some(ReadEnvelopes)),
         ("GET", "/customers.csv", Some(ReadEnvelopes)),

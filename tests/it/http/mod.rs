@@ -2,6 +2,7 @@
 
 mod connections;
 pub mod console;
+mod console_activity;
 mod console_acts;
 mod console_cells;
 mod console_forms;

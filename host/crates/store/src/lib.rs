@@ -54,6 +54,7 @@ mod wakeups;
 mod writers;
 
 pub mod access_codes;
+pub mod activity;
 pub mod api_keys;
 pub mod bulk;
 pub mod chores;

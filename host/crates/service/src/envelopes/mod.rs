@@ -1,5 +1,6 @@
 //! Envelopes: reading, voiding, signing links.
 
+pub mod activity;
 pub mod compliance;
 pub mod consent;
 pub mod consumer;

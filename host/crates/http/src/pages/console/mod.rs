@@ -11,6 +11,7 @@
 //! | `frame` | frame with the navigation |
 //! | `live` | streams that open pages follow |
 //! | `home` | envelopes by state, findings |
+//! | `activity` | pictures of the last 30 days |
 //! | `envelopes` | lists by tab, search, and acts on several |
 //! | `envelope` | one envelope: where it is, its people, its evidence |
 //! | `standing` | parts that show where an envelope stands |
@@ -38,6 +39,7 @@
 //! Reading works without a script. Every form has the token of its session, and the session's cookie is sent with
 //! requests from these pages only (`SameSite=Strict`).
 
+mod activity;
 mod audit;
 mod bulk;
 mod changes;
@@ -112,6 +114,7 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/sessions"), get(sign_in::sessions))
         .route(&below("/sessions/{id}/end"), post(sign_in::end_session))
         .route(&below("/envelopes"), get(envelopes::list))
+        .route(&below("/activity"), get(activity::show))
         .route(&below("/customers"), get(customers::list))
         .route(&below("/customers/{id}"), get(customers::show))
         .route(&below("/customers.csv"), get(exports::customers))
