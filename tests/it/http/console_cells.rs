@@ -24,6 +24,8 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("POST", "/sessions/{id}/end", None),
         ("GET", "/envelopes", Some(ReadEnvelopes)),
         ("GET", "/activity", Some(ReadEnvelopes)),
+        ("POST", "/filters", Some(ReadEnvelopes)),
+        ("POST", "/filters/remove", Some(ReadEnvelopes)),
         ("GET", "/customers", Some(ReadEnvelopes)),
         ("GET", "/customers/{id}", Some(ReadEnvelopes)),
         ("GET", "/customers.csv", Some(ReadEnvelopes)),

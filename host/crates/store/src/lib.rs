@@ -97,6 +97,7 @@ pub mod rate_windows;
 pub mod request_log;
 pub mod room;
 pub mod sandbox;
+pub mod saved_filters;
 pub mod sealed;
 pub mod search;
 pub mod shadows;

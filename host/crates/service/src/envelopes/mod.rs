@@ -13,6 +13,7 @@ pub mod paper_original;
 pub mod parties;
 pub mod people_notes;
 pub mod reminders;
+pub mod saved_filters;
 pub mod sending;
 pub mod standing;
 pub mod uploads;

@@ -12,7 +12,7 @@
 //! | `live` | streams that open pages follow |
 //! | `home` | envelopes by state, findings |
 //! | `activity` | pictures of the last 30 days |
-//! | `envelopes` | lists by tab, search, and acts on several |
+//! | `envelopes` | lists by tab, search, own filters, and acts on several |
 //! | `envelope` | one envelope: where it is, its people, its evidence |
 //! | `standing` | parts that show where an envelope stands |
 //! | `customers` | customers with their envelopes and files |
@@ -115,6 +115,8 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/sessions/{id}/end"), post(sign_in::end_session))
         .route(&below("/envelopes"), get(envelopes::list))
         .route(&below("/activity"), get(activity::show))
+        .route(&below("/filters"), post(envelopes::save_filter))
+        .route(&below("/filters/remove"), post(envelopes::remove_filter))
         .route(&below("/customers"), get(customers::list))
         .route(&below("/customers/{id}"), get(customers::show))
         .route(&below("/customers.csv"), get(exports::customers))
