@@ -5,6 +5,7 @@ pub mod console;
 mod console_activity;
 mod console_acts;
 mod console_cells;
+mod console_comparison;
 mod console_filters;
 mod console_forms;
 mod console_journeys;

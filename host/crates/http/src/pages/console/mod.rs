@@ -31,6 +31,7 @@
 //! | `receivers` | one receiver with its deliveries, and acts on it |
 //! | `graph` | graphs as SVG with their tables |
 //! | `rules` | slots, components and their comparison |
+//! | `comparison` | differences between two components |
 //! | `effective` | calendar of effective dates |
 //! | `changes` | change requests of components |
 //! | `exports` | lists as CSV |
@@ -43,6 +44,7 @@ mod activity;
 mod audit;
 mod bulk;
 mod changes;
+mod comparison;
 mod control;
 mod control_acts;
 mod customers;
