@@ -48,6 +48,8 @@ const ACTS_AT_ONCE: &[&str] = &[
     "/envelopes/{id}/signers/{position}",
     "/envelopes/{id}/vault",
     "/envelopes/{id}/verify",
+    "/filters",
+    "/filters/remove",
     "/keys",
     "/packages",
     "/packages/{id}",

@@ -4,6 +4,9 @@ use super::console::Session;
 use super::console_cells::ids_of;
 use crate::support::{TestApp, TestResponse};
 
+/// A name of more than 60 characters.
+const LONG_NAME: &str = "A filter with a name that is longer than any name of a filter may be";
+
 /// A form with a mistake.
 struct RefusedEntries<'a> {
     path: String,
@@ -64,6 +67,11 @@ async fn a_refused_form_keeps_its_entries() {
                 ("party_role", "Assignee seven"),
             ],
             field: Some("email-0"),
+        },
+        RefusedEntries {
+            path: "/console/filters".to_owned(),
+            entries: &[("name", LONG_NAME), ("q", "elm seven")],
+            field: Some("name"),
         },
         RefusedEntries {
             path: "/console/users".to_owned(),

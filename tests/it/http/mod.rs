@@ -2,8 +2,11 @@
 
 mod connections;
 pub mod console;
+mod console_activity;
 mod console_acts;
 mod console_cells;
+mod console_comparison;
+mod console_filters;
 mod console_forms;
 mod console_journeys;
 mod console_lists;

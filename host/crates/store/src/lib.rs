@@ -54,6 +54,7 @@ mod wakeups;
 mod writers;
 
 pub mod access_codes;
+pub mod activity;
 pub mod api_keys;
 pub mod bulk;
 pub mod chores;
@@ -96,6 +97,7 @@ pub mod rate_windows;
 pub mod request_log;
 pub mod room;
 pub mod sandbox;
+pub mod saved_filters;
 pub mod sealed;
 pub mod search;
 pub mod shadows;

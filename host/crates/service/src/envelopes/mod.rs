@@ -1,5 +1,6 @@
 //! Envelopes: reading, voiding, signing links.
 
+pub mod activity;
 pub mod compliance;
 pub mod consent;
 pub mod consumer;
@@ -13,6 +14,7 @@ pub mod paper_original;
 pub mod parties;
 pub mod people_notes;
 pub mod reminders;
+pub mod saved_filters;
 pub mod sending;
 pub mod standing;
 pub mod uploads;

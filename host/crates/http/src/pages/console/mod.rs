@@ -11,7 +11,8 @@
 //! | `frame` | frame with the navigation |
 //! | `live` | streams that open pages follow |
 //! | `home` | envelopes by state, findings |
-//! | `envelopes` | lists by tab, search, and acts on several |
+//! | `activity` | pictures of the last 30 days |
+//! | `envelopes` | lists by tab, search, own filters, and acts on several |
 //! | `envelope` | one envelope: where it is, its people, its evidence |
 //! | `standing` | parts that show where an envelope stands |
 //! | `customers` | customers with their envelopes and files |
@@ -30,6 +31,7 @@
 //! | `receivers` | one receiver with its deliveries, and acts on it |
 //! | `graph` | graphs as SVG with their tables |
 //! | `rules` | slots, components and their comparison |
+//! | `comparison` | differences between two components |
 //! | `effective` | calendar of effective dates |
 //! | `changes` | change requests of components |
 //! | `exports` | lists as CSV |
@@ -38,9 +40,11 @@
 //! Reading works without a script. Every form has the token of its session, and the session's cookie is sent with
 //! requests from these pages only (`SameSite=Strict`).
 
+mod activity;
 mod audit;
 mod bulk;
 mod changes;
+mod comparison;
 mod control;
 mod control_acts;
 mod customers;
@@ -112,6 +116,9 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/sessions"), get(sign_in::sessions))
         .route(&below("/sessions/{id}/end"), post(sign_in::end_session))
         .route(&below("/envelopes"), get(envelopes::list))
+        .route(&below("/activity"), get(activity::show))
+        .route(&below("/filters"), post(envelopes::save_filter))
+        .route(&below("/filters/remove"), post(envelopes::remove_filter))
         .route(&below("/customers"), get(customers::list))
         .route(&below("/customers/{id}"), get(customers::show))
         .route(&below("/customers.csv"), get(exports::customers))

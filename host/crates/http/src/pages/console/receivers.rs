@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::PATH;
 use super::developers::{delivery_row, delivery_status};
 use super::envelopes::unrecorded;
-use super::graph::{BarPart, BarRow, StackedBars};
+use super::graph::{BarGraph, BarPart, BarRow};
 use super::live::LiveList;
 use super::navigation::{Place, copied, export, failed};
 use super::signed_in::{ConsoleForm, Visitor};
@@ -337,28 +337,38 @@ fn act_form(
 fn graph(visitor: &Visitor, days: &[(Timestamp, PeriodCounts)]) -> Markup {
     let texts = visitor.texts;
     let format = visitor.organization.settings.dates.format;
-    let part = |status: DeliveryStatus, class| BarPart {
-        name: delivery_status(texts, status),
-        class,
-    };
-    let rows = days.iter().map(|(day, counts)| BarRow {
-        short: texts.weekday(day.date()),
-        long: format.written(&day.date().to_string()),
-        values: vec![counts.delivered, counts.failed, counts.pending],
+    let rows = days.iter().map(|(day, counts)| {
+        let (short, date) = (texts.weekday(day.date()), day.date().to_string());
+        BarRow::new(short, format.written(&date), by_outcome(*counts))
     });
 
-    StackedBars {
+    BarGraph {
         title: texts.text("receiver-graph"),
         of_rows: texts.text("graph-day"),
-        parts: vec![
-            part(DeliveryStatus::Delivered, "good"),
-            part(DeliveryStatus::Failed, "bad"),
-            part(DeliveryStatus::Pending, "open"),
-        ],
+        parts: outcomes(texts),
         rows: rows.collect(),
         as_table: texts.text("graph-table"),
     }
-    .render()
+    .stacked()
+}
+
+/// Returns the parts of a bar of deliveries.
+pub fn outcomes(texts: Texts) -> Vec<BarPart> {
+    let part = |(status, class)| BarPart {
+        name: delivery_status(texts, status),
+        class,
+    };
+    let all = [
+        (DeliveryStatus::Delivered, "good"),
+        (DeliveryStatus::Failed, "bad"),
+        (DeliveryStatus::Pending, "open"),
+    ];
+    all.map(part).into()
+}
+
+/// Returns the numbers of a bar of deliveries, in the order of [`outcomes`].
+pub fn by_outcome(counts: PeriodCounts) -> Vec<i64> {
+    vec![counts.delivered, counts.failed, counts.pending]
 }
 
 /// Renders a page of the deliveries.
