@@ -210,6 +210,30 @@ async fn a_field_is_lost_with_its_anchor() {
     assert!(change["fields"][0]["reason"].is_string(), "{change}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_that_names_a_lost_field_refuses_the_document() {
+    let app = TestApp::start().await;
+    let field = |name: &str, page: u32| {
+        json!({
+            "name": name, "type": "text", "role": "Buyer",
+            "placement": { "mode": "absolute", "areas": [area(page)] },
+        })
+    };
+    let mut reason = field("Reason", 1);
+    reason["condition"] = "Note:other".into();
+    let fields = json!([reason, field("Note", 2)]);
+    let template = app.template(&first_document(), &fields).await;
+
+    for query in ["?dry_run=true", ""] {
+        let refused = upload(&app, &template, query, &other_document()).await;
+        assert_eq!(refused.status, 422);
+        let details = refused.json()["details"].take();
+        assert_eq!(details[0]["code"], "unknown_field", "{details}");
+        assert_eq!(details[0]["path"], json!(["fields", 0, "condition"]));
+    }
+    assert_eq!(read(&app, &template).await["version"], 1);
+}
+
 /// A new document may say itself where its fields are.
 #[tokio::test(flavor = "multi_thread")]
 async fn tags_of_the_new_document_place_their_fields() {
