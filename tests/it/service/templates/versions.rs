@@ -228,7 +228,7 @@ async fn a_rule_that_names_a_lost_field_refuses_the_document() {
         let refused = upload(&app, &template, query, &other_document()).await;
         assert_eq!(refused.status, 422);
         let details = refused.json()["details"].take();
-        assert_eq!(details[0]["code"], "unknown_field", "{details}");
+        assert_eq!(details[0]["code"], "invalid_condition", "{details}");
         assert_eq!(details[0]["path"], json!(["fields", 0, "condition"]));
     }
     assert_eq!(read(&app, &template).await["version"], 1);

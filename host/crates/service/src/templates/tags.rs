@@ -22,7 +22,7 @@ pub(super) fn checked(tags: &[String]) -> Result<Vec<String>, ServiceError> {
             let message = "A tag has 1 to 40 characters and no comma";
             let path = ["tags", index.as_str()];
             issues.push(ValidationIssue::new(
-                "invalid_tag",
+                "invalid_string",
                 &path,
                 expected,
                 tag,
