@@ -174,7 +174,15 @@ async fn a_deleted_template_cannot_be_sent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_template_can_be_restored_for_30_days() {
-    let app = TestApp::start().await;
+    deletion_is_taken_back(TestApp::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_template_can_be_restored_on_postgresql() {
+    deletion_is_taken_back(TestApp::on_postgresql().await).await;
+}
+
+async fn deletion_is_taken_back(app: TestApp) {
     let template = app.contract_template().await;
     let path = format!("/templates/{}", template["template_id"].as_str().unwrap());
     let restore = format!("{path}/restore");
@@ -273,7 +281,15 @@ async fn a_draft_has_no_document_to_download() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tags_sort_the_library() {
-    let app = TestApp::start().await;
+    tags_are_a_filter(TestApp::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tags_sort_the_library_on_postgresql() {
+    tags_are_a_filter(TestApp::on_postgresql().await).await;
+}
+
+async fn tags_are_a_filter(app: TestApp) {
     let mut paths = Vec::new();
     for name in ["Lease", "Loan"] {
         let made = json!({ "name": name });

@@ -1,5 +1,7 @@
 //! Versions of a template: another document, which keeps the fields, and earlier versions.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::{Method, Request};
 use serde_json::{Value, json};
@@ -156,7 +158,15 @@ async fn another_document_keeps_the_fields_and_the_version_before() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_earlier_version_becomes_a_new_one() {
-    let app = TestApp::start().await;
+    goes_back(TestApp::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_earlier_version_becomes_a_new_one_on_postgresql() {
+    goes_back(TestApp::on_postgresql().await).await;
+}
+
+async fn goes_back(app: TestApp) {
     let template = template(&app).await;
     let before = read(&app, &template).await;
     upload(&app, &template, "", &other_document())
@@ -271,6 +281,26 @@ async fn a_duplicate_finds_the_anchors_of_its_source() {
     let made = made.data(201);
     let change = upload(&app, &made, "?dry_run=true", &other_document()).await;
     assert_eq!(outcomes(&change.data(200))[0], ("Buyer signature", "moved"));
+}
+
+/// The sweep removes documents that no row names.
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_of_earlier_versions_are_no_orphans() {
+    let app = TestApp::start().await;
+    let template = template(&app).await;
+    upload(&app, &template, "", &other_document())
+        .await
+        .data(200);
+    let kept = app.objects("templates");
+    assert!(kept.len() >= 2, "{kept:?}");
+    let orphan = kept[0].parent().unwrap().join("0".repeat(64));
+    std::fs::write(&orphan, b"left behind").unwrap();
+
+    let later = app.as_of(Duration::from_secs(25 * 3600)).await;
+    later.wait_until_gone(&orphan).await;
+    for path in kept {
+        assert!(path.exists(), "{}", path.display());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
