@@ -358,7 +358,7 @@ impl RunnableJob for WithdrawSubmission {
 
 impl RunnableJob for ArchiveTemplate {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
-        Ok(templates::archive(app, &job.org, &self.template).await?)
+        Ok(templates::deletion::archive(app, &job.org, &self.template).await?)
     }
 }
 

@@ -67,8 +67,13 @@ const ACTS_AT_ONCE: &[&str] = &[
     "/sign-out",
     "/sso/{org}",
     "/templates",
+    "/templates/{id}/duplicate",
     "/templates/{id}/edit",
     "/templates/{id}/rename",
+    "/templates/{id}/restore",
+    "/templates/{id}/versions",
+    "/templates/{id}/versions/confirm",
+    "/templates/{id}/versions/restore",
     "/users",
     "/users/{id}/invite",
 ];

@@ -12,6 +12,7 @@ mod console_journeys;
 mod console_lists;
 mod console_records;
 mod console_sending;
+mod console_templates;
 mod console_words;
 mod docs_site;
 mod event_feed;

@@ -245,8 +245,8 @@ pub struct StoredFile {
     pub content_type: String,
 }
 
-/// Serialized form of a stored file for database rows and job payloads. Nothing else serializes
-/// a storage key.
+/// Serialized form of a stored file for database rows, job payloads and encrypted texts. Nothing else
+/// serializes a storage key.
 #[derive(Clone, Debug)]
 pub struct KeptFile(pub StoredFile);
 

@@ -189,6 +189,7 @@ pub async fn list(
                 filter.customer.as_ref().map(CustomerId::as_str),
             ),
         ],
+        compared: &[],
         also: "",
     };
 

@@ -103,6 +103,7 @@ pub mod search;
 pub mod shadows;
 pub mod signers;
 pub mod similarity;
+pub mod template_versions;
 pub mod templates;
 pub mod test_mode;
 pub mod tokens;

@@ -405,9 +405,19 @@ areas! {
         get "/templates/{id}", web::templates::read => getTemplate []
             "Read a template";
         patch "/templates/{id}", web::templates::change => changeTemplate [409]
-            "Change the name or external id of a template";
+            "Change the name, external id or tags of a template";
         delete "/templates/{id}", web::templates::delete => deleteTemplate []
-            "Delete a template; envelopes already sent stay";
+            "Delete a template, which can be restored for 30 days; envelopes already sent stay";
+        post "/templates/{id}/restore", web::templates::restore => restoreTemplate [409]
+            "Restore a template that was deleted in the last 30 days";
+        post "/templates/{id}/duplicate", web::templates::duplicate => duplicateTemplate [503]
+            "Create a template with the document and fields of another one";
+        get "/templates/{id}/document", web::templates::document => getTemplateDocument [503]
+            "Download the document of a template";
+        get "/templates/{id}/versions", web::templates::list_versions => listTemplateVersions []
+            "List the newest 100 versions of a template, newest first";
+        post "/templates/{id}/versions", web::templates::add_version => createTemplateVersion [409, 503]
+            "Replace the document of a template and keep its fields, or go back to an earlier version";
         get "/document-packages", packages::list => listPackages []
             "List packages, newest first";
         post "/document-packages", packages::create => createPackage [404, 409, 502, 503]

@@ -18,6 +18,7 @@
 //! | `customers` | customers with their envelopes and files |
 //! | `keys` | API keys: making, replacing and ending them |
 //! | `templates` | templates, their preview, and the way to the builder |
+//! | `template_versions` | another PDF for a template, and its earlier versions |
 //! | `sending` | people and values of an envelope |
 //! | `bulk` | bulk send |
 //! | `packages` | packages of templates |
@@ -71,6 +72,7 @@ mod sign_on;
 mod signed_in;
 mod standing;
 mod sure;
+mod template_versions;
 mod templates;
 mod users;
 mod vault;
@@ -198,6 +200,24 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/templates/{id}/edit"), post(templates::edit))
         .route(&below("/templates/{id}/rename"), post(templates::rename))
         .route(&below("/templates/{id}/delete"), post(templates::delete))
+        .route(&below("/templates/{id}/restore"), post(templates::restore))
+        .route(
+            &below("/templates/{id}/duplicate"),
+            post(templates::duplicate),
+        )
+        .route(&below("/templates/{id}/document"), get(templates::document))
+        .route(
+            &below("/templates/{id}/versions"),
+            post(template_versions::compare),
+        )
+        .route(
+            &below("/templates/{id}/versions/confirm"),
+            post(template_versions::confirm),
+        )
+        .route(
+            &below("/templates/{id}/versions/restore"),
+            post(template_versions::restore),
+        )
         .route(&below("/usage"), get(insight::usage))
         .route(&below("/requests"), get(insight::requests))
         .route(&below("/requests/{id}"), get(insight::request))

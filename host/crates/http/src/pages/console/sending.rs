@@ -43,7 +43,15 @@ pub async fn choose(State(app): State<App>, visitor: Visitor) -> Response {
         return refused;
     }
 
-    let (found, _) = match templates::list(&app, &visitor.caller, 1, CHOICE).await {
+    let (found, _) = match templates::list(
+        &app,
+        &visitor.caller,
+        &templates::TemplateFilter::default(),
+        1,
+        CHOICE,
+    )
+    .await
+    {
         Ok(found) => found,
         Err(error) => return failed(error),
     };
