@@ -501,12 +501,6 @@ impl SqliteFailure {
     }
 }
 
-impl From<SqliteFailure> for sqlx::Error {
-    fn from(failure: SqliteFailure) -> Self {
-        Self::Database(Box::new(failure))
-    }
-}
-
 impl fmt::Display for SqliteFailure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "(code: {}) {}", self.code, self.message)
