@@ -39,6 +39,7 @@ const ACTS_AT_ONCE: &[&str] = &[
     "/control/records/{id}/copy",
     "/deliveries/{id}/redeliver",
     "/enter/{link}/{code}",
+    "/envelopes/{id}/copy",
     "/envelopes/{id}/edit",
     "/envelopes/{id}/embed",
     "/envelopes/{id}/extend",

@@ -3,5 +3,6 @@
 mod durability;
 mod lifecycle;
 mod sending;
+mod successors;
 pub mod truth;
 mod verdicts;

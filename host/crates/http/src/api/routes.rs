@@ -74,6 +74,8 @@ areas! {
             "Move the expiry to a later time";
         put "/partner/envelopes/{id}/reminders", envelopes::plan_reminders::<Key<EnvelopesWrite>> => planReminders [409]
             "Plan reminders of signers who do not sign";
+        post "/partner/envelopes/{id}/copy", envelopes::copy::<Key<EnvelopesWrite>> => copyEnvelope [409]
+            "Create a draft from an envelope";
         get "/partner/envelopes/{id}/document", envelopes::document::<Key<EnvelopesRead>> => getUnsignedDocument [409]
             "Download the document without signatures";
         get "/partner/envelopes/{id}/attachments", envelopes::attachments::<Key<EnvelopesRead>> => listAttachments []
@@ -263,6 +265,8 @@ areas! {
             "Move the expiry to a later time";
         put "/envelopes/{id}/reminders", envelopes::plan_reminders::<Web<may::Send>> => setReminders [409]
             "Plan reminders of signers who do not sign";
+        post "/envelopes/{id}/copy", envelopes::copy::<Web<may::Send>> => duplicateEnvelope [409]
+            "Create a draft from an envelope";
         get "/envelopes/{id}/signers", envelopes::signers::<Web<may::ReadEnvelopes>> => readSigners []
             "List the signers and the other recipients";
         patch "/envelopes/{id}/signers/{role}", envelopes::correct_signer::<Web<may::Send>> => changeSigner [409]

@@ -14,6 +14,7 @@ pub mod people_notes;
 pub mod reminders;
 pub mod sending;
 pub mod standing;
+pub mod successors;
 pub mod uploads;
 
 use std::collections::BTreeMap;

@@ -97,7 +97,7 @@ pub async fn send(
     let prefilled = request
         .prefilled_data
         .clone()
-        .or_else(|| kept_values(&envelope));
+        .or_else(|| envelope.prefilled().cloned());
 
     let mut sent = Envelope {
         template: Some(template.id.clone()),
@@ -137,6 +137,10 @@ pub async fn send(
 
     kba::check_step(core, &caller.org, sent.sending.kba_required).await?;
     note_source(&mut sent, selected.as_ref());
+    if let Some(values) = &prefilled {
+        sent.set_prefilled(values);
+    }
+
     let named: Vec<Value> = signers.iter().map(signer_view).collect();
     let what = json!([
         template.provider_template,
@@ -257,15 +261,6 @@ async fn planned(
     };
 
     dispatch::plan(core, template, &wanted)
-}
-
-/// Returns the values given on creation.
-fn kept_values(envelope: &Envelope) -> Option<Map<String, Value>> {
-    envelope
-        .metadata
-        .get("prefilled_data")?
-        .as_object()
-        .cloned()
 }
 
 /// Records in the metadata where the document came from.

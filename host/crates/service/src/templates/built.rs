@@ -1,12 +1,13 @@
 //! Documents that are made for one envelope, of templates, an upload or nothing.
 
+use std::slice;
 use std::sync::Arc;
 
 use crate::templates::check_fixed;
 use crate::templates::composition::{self, NewComposition, made_before};
 use crate::templates::pages::PageCache;
 use crate::templates::selection::SelectedTemplates;
-use holdfast_domain::envelope::Envelope;
+use holdfast_domain::envelope::{Envelope, StoredFile};
 use holdfast_domain::template::{MadeFor, Origin, Template};
 use holdfast_platform::{Caller, Core, ServiceError};
 
@@ -61,11 +62,9 @@ pub async fn document_of(
     name: Option<String>,
     kba_required: Option<bool>,
 ) -> Result<Template, ServiceError> {
-    let source = match (selected, &envelope.upload) {
-        (Some(selected), _) => selected.source(),
-        // The hash is part of the name: another file gets another document.
-        (None, Some(upload)) => format!("upload {}", upload.sha256),
-        (None, None) => "new".into(),
+    let source = match selected {
+        Some(selected) => selected.source(),
+        None => own_source(envelope.upload.as_ref()),
     };
     let (made_for, before) = built(core, envelope, source).await?;
     if let Some(before) = before {
@@ -93,6 +92,36 @@ pub async fn document_of(
         Some(upload) => composition::of_upload(core, caller, upload, new).await,
         None => composition::empty(core, caller, new).await,
     }
+}
+
+/// Returns the key of an envelope's own document: that of its upload, or one that was begun without a file.
+fn own_source(upload: Option<&StoredFile>) -> String {
+    // The hash is part of the key: another file gets another document.
+    upload.map_or_else(
+        || "new".into(),
+        |upload| format!("upload {}", upload.sha256),
+    )
+}
+
+/// Copies the document of another envelope with its fields. From then on it is the envelope's own: the field builder
+/// edits it, and changes of its source do not reach it.
+pub async fn copied(
+    core: &Core,
+    pages: &Arc<PageCache>,
+    caller: &Caller,
+    source: &Template,
+    envelope: &Envelope,
+) -> Result<Template, ServiceError> {
+    let composition = NewComposition {
+        name: source.name.clone(),
+        kba_required: source.kba_required,
+        origin: Origin::Document,
+        made_for: Some(MadeFor {
+            owner: envelope.id.to_string(),
+            source: own_source(envelope.upload.as_ref()),
+        }),
+    };
+    composition::of_templates(core, pages, caller, slice::from_ref(source), composition).await
 }
 
 /// Attaching another file cannot switch off identity verification.

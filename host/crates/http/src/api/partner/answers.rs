@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeKind, EnvelopeStatus, PUBLIC_METADATA, PaperOriginal, Recipient,
-    RecipientKind, SignatureExecution, Signer, SignerAccess, SignerChannel, SignerKind,
+    Envelope, EnvelopeKind, EnvelopeLink, EnvelopeStatus, PUBLIC_METADATA, PaperOriginal,
+    Recipient, RecipientKind, SignatureExecution, Signer, SignerAccess, SignerChannel, SignerKind,
     SignerNotice, SignerStatus,
 };
 use holdfast_domain::id::{CustomerId, EnvelopeId, SignerId, TemplateId};
@@ -63,6 +63,12 @@ pub struct EnvelopeView {
     /// Plan of reminders, and how many were sent by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     reminders: Option<PlannedReminders>,
+    /// The envelope that this one was copied from. Present only in copies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copied_from: Option<EnvelopeId>,
+    /// The newest copy of this envelope. Present only if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copied_to: Option<EnvelopeId>,
     /// Link for the first signer. Present only in the answer to a create that also sent the
     /// envelope.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,6 +105,8 @@ impl From<&Envelope> for EnvelopeView {
             // Only an upload can have an original on paper.
             paper_original: envelope.is_upload().then(|| envelope.paper_original()),
             reminders: envelope.reminders(),
+            copied_from: envelope.link(EnvelopeLink::CopiedFrom),
+            copied_to: envelope.link(EnvelopeLink::CopiedTo),
             sign_url: None,
         }
     }

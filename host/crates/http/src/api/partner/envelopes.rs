@@ -28,7 +28,7 @@ use holdfast_platform::Caller;
 use holdfast_service::App;
 use holdfast_service::control::transfers::metadata_filter;
 use holdfast_service::envelopes::paper_original::{self, PaperStatement};
-use holdfast_service::envelopes::{self, creation, documents, uploads};
+use holdfast_service::envelopes::{self, creation, documents, successors, uploads};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::expiry;
 use holdfast_service::signing::reminders::{self, RemindRequest, RemindedSigners};
@@ -221,6 +221,27 @@ pub async fn create<C: Authorized>(
         |created: &creation::CreatedEnvelope| (EnvelopeView::from(created), created.warnings.clone()),
         |app, caller, answer| async move {
             creation::create(&app, &caller, request, &answer).await
+        },
+    )
+    .await
+}
+
+/// Creates a draft with the document, fields, people, values and settings of an envelope in any status. Answers,
+/// signatures and passcodes are not copied, and nothing is sent.
+pub async fn copy<C: Authorized>(
+    State(app): State<App>,
+    partner: C,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+) -> Result<CreatedWithWarnings<EnvelopeView>, HttpError> {
+    once.answer_with_warnings(
+        &app,
+        partner.caller(),
+        |created: &creation::CreatedEnvelope| {
+            (EnvelopeView::from(created), created.warnings.clone())
+        },
+        |app, caller, answer| async move {
+            successors::copy(&app, &app.pages, &caller, &id, &answer).await
         },
     )
     .await

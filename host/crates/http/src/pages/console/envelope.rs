@@ -22,7 +22,9 @@ use crate::middleware::extract::valid;
 use crate::reply::{FileReply, Pdf, PdfOrJson, Zip};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::{Envelope, EnvelopeStatus, PaymentStatus, Signer, same_address};
+use holdfast_domain::envelope::{
+    Envelope, EnvelopeLink, EnvelopeStatus, PaymentStatus, Signer, same_address,
+};
 use holdfast_domain::event::EventType;
 use holdfast_domain::identity::KbaStatus;
 use holdfast_domain::ledger::LedgerEntry;
@@ -33,7 +35,7 @@ use holdfast_platform::kba::{self, KbaResult};
 use holdfast_service::envelopes::compliance::{self, ComplianceView};
 use holdfast_service::envelopes::sending::{self, SendEnvelope};
 use holdfast_service::envelopes::standing::{self, EnvelopeStanding};
-use holdfast_service::envelopes::{documents, people_notes};
+use holdfast_service::envelopes::{documents, people_notes, successors};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::embed::{self, RequestToken};
 use holdfast_service::signing::expiry::{self, ExtendExpiry};
@@ -45,6 +47,12 @@ use holdfast_service::vault::{
     completion, custody, custody_record, downloads, evidence_copy, vault_in,
 };
 use holdfast_service::{App, envelopes};
+
+/// Relations to other envelopes, with the names of their texts.
+const RELATED: [(EnvelopeLink, &str); 2] = [
+    (EnvelopeLink::CopiedFrom, "envelopes-copied-from"),
+    (EnvelopeLink::CopiedTo, "envelopes-copied-to"),
+];
 
 /// Most pages that are shown as pictures.
 const PICTURES: usize = 20;
@@ -80,8 +88,13 @@ impl HistoryRow {
 /// Returns what the organization's own people did, or none. The pages for other parties leave it out.
 fn own_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
     let who = person_of(&entry.actor);
-    if entry.action == "envelope.extended" {
-        return Some(texts.with("envelopes-history-extended", [("who", who)]));
+    let own = match entry.action.as_str() {
+        "envelope.extended" => Some("envelopes-history-extended"),
+        "envelope.copied" => Some("envelopes-history-copied"),
+        _ => None,
+    };
+    if let Some(own) = own {
+        return Some(texts.with(own, [("who", who)]));
     }
 
     match EventType::parse(&entry.action)? {
@@ -188,12 +201,7 @@ fn steps(texts: Texts, shown: &ShownEnvelope) -> Vec<EnvelopeStep> {
         ));
     }
 
-    let ended = [
-        EnvelopeStatus::Declined,
-        EnvelopeStatus::Voided,
-        EnvelopeStatus::Expired,
-    ];
-    if ended.contains(&envelope.status) {
+    if has_ended(envelope) {
         steps.retain(|step| step.is_done);
         steps.push(by_status(envelope.status, Some(envelope.updated_at)));
     } else {
@@ -205,6 +213,11 @@ fn steps(texts: Texts, shown: &ShownEnvelope) -> Vec<EnvelopeStep> {
     }
 
     steps
+}
+
+/// Whether the envelope ended without all signatures.
+fn has_ended(envelope: &Envelope) -> bool {
+    !envelope.status.is_unfinished() && !envelope.status.is_signed()
 }
 
 /// Content of the page of an envelope.
@@ -312,6 +325,7 @@ pub async fn show(
         Some("corrected") => Some(visitor.texts.text("console-corrected")),
         Some("voided") => Some(visitor.texts.text("console-voided")),
         Some("extended") => Some(visitor.texts.text("envelopes-extended")),
+        Some("copied") => Some(visitor.texts.text("envelopes-copied")),
         Some("vaulted") => Some(visitor.texts.text("envelopes-vaulted")),
         _ => None,
     };
@@ -331,6 +345,11 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
         p.soft {
             code { (envelope.id) }
             @if let Some(external) = &envelope.external_id { " · " (external) }
+        }
+        @for (link, text) in RELATED {
+            @if let Some(other) = envelope.link(link) {
+                p.soft { (texts.text(text)) " " a href={ (PATH) "/envelopes/" (other) } { (other) } }
+            }
         }
         @if let Some(failure) = &shown.failure {
             p.alarm role="alert" { (texts.text("console-stuck")) " " (failure) }
@@ -572,6 +591,14 @@ fn acts(visitor: &Visitor, envelope: &Envelope) -> Markup {
                         input id="until" name="until" type="date" required min=(visitor.now.date());
                     }
                     button.quiet type="submit" { (texts.text("envelopes-extend")) }
+                }
+            }
+        }
+        @if has_ended(envelope) && !envelope.is_upload() {
+            div.actions {
+                form method="post" action=(action("copy")) {
+                    (visitor.token())
+                    button type="submit" { (texts.text("envelopes-copy")) }
                 }
             }
         }
@@ -863,6 +890,19 @@ pub async fn extend(State(app): State<App>, Path(id): Path<String>, form: Consol
     let caller = &form.visitor.caller;
     match expiry::extend(&app, caller, &id, request, &unrecorded()).await {
         Ok(_) => back(&id, "extended"),
+        Err(error) => failed(error),
+    }
+}
+
+/// Creates a draft from the envelope, and opens its page.
+pub async fn copy(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Send) {
+        return refused;
+    }
+
+    let caller = &form.visitor.caller;
+    match successors::copy(&app, &app.pages, caller, &id, &unrecorded()).await {
+        Ok(created) => back(created.envelope.id.as_str(), "copied"),
         Err(error) => failed(error),
     }
 }
