@@ -445,6 +445,8 @@ pub const JURISDICTION: &str = "chattel_paper_jurisdiction";
 const PAPER_ORIGINAL: &str = "paper_original";
 /// Member with the plan of reminders.
 const REMINDERS: &str = "reminders";
+/// Member with the number of the version, from the first correction.
+pub const VERSION: &str = "version";
 /// Member with the values that the sender gave for fields.
 const PREFILLED: &str = "prefilled_data";
 
@@ -454,6 +456,8 @@ words! {
     EnvelopeLink {
         CopiedFrom = "copied_from",
         CopiedTo = "copied_to",
+        Corrects = "corrects",
+        CorrectedBy = "corrected_by",
     }
 }
 
@@ -521,6 +525,17 @@ impl Envelope {
     pub fn set_link(&mut self, link: EnvelopeLink, other: &EnvelopeId) {
         let id = other.as_str().into();
         self.metadata.insert(link.as_str().into(), id);
+    }
+
+    /// Returns the number of the version: 1, and one more for each correction of the document.
+    pub fn version(&self) -> u64 {
+        let version = self.metadata.get(VERSION);
+        version.and_then(Value::as_u64).unwrap_or(1)
+    }
+
+    /// Sets the number of the version.
+    pub fn set_version(&mut self, version: u64) {
+        self.metadata.insert(VERSION.into(), version.into());
     }
 
     /// Returns the values that the sender gave for fields, by their names.

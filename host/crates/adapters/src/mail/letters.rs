@@ -3,7 +3,7 @@
 use super::line::one_line;
 use crate::texts::Texts;
 use holdfast_domain::dates::DateSettings;
-use holdfast_domain::envelope::{Envelope, Signer, SignerKind, SignerStatus};
+use holdfast_domain::envelope::{Envelope, EnvelopeLink, Signer, SignerKind, SignerStatus};
 use holdfast_domain::webhook::{DisableReason, Endpoint};
 
 /// Content of a mail, independent of its layout.
@@ -123,8 +123,10 @@ pub fn invitation(facts: LinkFacts<'_>) -> MailContent {
         SignerKind::Approver => ("mail-approval-subject", "mail-approval"),
         SignerKind::Witness => ("mail-witness-subject", "mail-witness"),
     };
-    let asked = facts.about(asked);
-    let paragraphs = [asked].into_iter().chain(message(facts.envelope)).collect();
+    let corrects = facts.envelope.link(EnvelopeLink::Corrects);
+    let corrects = corrects.map(|_| facts.about("mail-corrects"));
+    let paragraphs = [facts.about(asked)].into_iter().chain(corrects);
+    let paragraphs = paragraphs.chain(message(facts.envelope)).collect();
     facts.letter(subject, paragraphs)
 }
 
@@ -298,8 +300,17 @@ impl OutcomeNotice<'_> {
         self.letter("mail-undelivered-subject", paragraphs)
     }
 
-    /// Builds the notification that the sender withdrew the document.
+    /// Builds the notification that the sender withdrew the document, or corrected it and sent it again.
     pub fn withdrawn(&self) -> MailContent {
+        if self.envelope.link(EnvelopeLink::CorrectedBy).is_some() {
+            let paragraphs = vec![
+                self.about("mail-corrected"),
+                self.texts.text("mail-corrected-void"),
+                self.texts.text("mail-corrected-link"),
+            ];
+            return self.letter("mail-corrected-subject", paragraphs);
+        }
+
         let paragraphs = vec![
             self.about("mail-withdrawn"),
             self.texts.text("mail-withdrawn-closed"),

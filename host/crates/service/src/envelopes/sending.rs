@@ -32,7 +32,7 @@ use holdfast_platform::{Caller, Core, ServiceError, kba};
 use holdfast_store::{customers, envelopes, payments, signers, templates};
 
 /// Body of `POST /envelopes/{id}/send`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "package_id": "pkg_01jdk7m3e8f4x9s2w5v6b0c1dg",
     "package_template_ids": ["tmpl_01jdk7m3e8f4x9s2w5v6b0c1da"],
@@ -194,8 +194,8 @@ async fn document(
     document_of(core, pages, caller, envelope, None, None, None).await
 }
 
-/// Plans the people: those in the request, else those named on creation, else the customer.
-async fn planned(
+/// Plans the people: those in the request, else those of the envelope, else the customer.
+pub(super) async fn planned(
     core: &Core,
     envelope: &Envelope,
     template: &Template,

@@ -1,4 +1,4 @@
-//! New envelopes made from earlier ones.
+//! New envelopes made from earlier ones: copies, and versions with a corrected document.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,24 +6,31 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::envelopes::creation::{self, CreatedEnvelope, CreationPlan};
+use crate::envelopes::dispatch::{self, DispatchRequest};
 use crate::envelopes::lifecycle::{self, LifecycleDecision};
-use crate::templates::built;
+use crate::envelopes::sending::{self, SendEnvelope};
+use crate::envelopes::{VoidCause, documents, uploads, voiding};
+use crate::templates::composition::ReplacedFields;
 use crate::templates::pages::PageCache;
+use crate::templates::{RequestedField, built, warnings};
 use holdfast_adapters::files::StorageArea;
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
     Envelope, EnvelopeLink, PaymentStatus, Recipient, SentDocument, Signer, SignerAccess,
-    StoredFile,
+    StoredFile, VERSION,
 };
 use holdfast_domain::organization::{Organization, PaymentSettings};
 use holdfast_domain::reminders::PlannedReminders;
 use holdfast_domain::template::Template;
 use holdfast_domain::warning::Warning;
-use holdfast_platform::documents::admit;
+use holdfast_platform::documents::{DocumentUpload, admit};
 use holdfast_platform::idempotency::ResponseRecorder;
-use holdfast_platform::{Caller, Core, ServiceError, events, lookup, organizations};
+use holdfast_platform::providers::provider;
+use holdfast_platform::{
+    Caller, Core, ServiceError, ValidationIssue, events, kba, lookup, organizations,
+};
 use holdfast_store::{WriteTransaction, envelopes, fingerprints, payments, signers, templates};
 
 /// Creates a draft from an envelope in any status: with its document, fields, people, values and settings, and
@@ -87,6 +94,222 @@ pub async fn copy(
     Ok(created)
 }
 
+/// Maximum length of the message about a correction, in characters.
+const LONGEST_MESSAGE: usize = 2000;
+
+/// What a correction changes.
+pub struct CorrectEnvelope {
+    /// Another document.
+    pub file: Option<DocumentUpload>,
+    /// Other fields. None takes those of the new document's tags, or else those of the template.
+    pub fields: Option<Vec<RequestedField>>,
+    /// Values by field name. None takes those of the envelope that still have a field.
+    pub prefilled: Option<Map<String, Value>>,
+    /// What changed, for the signers and the ledger.
+    pub message: String,
+}
+
+impl CorrectEnvelope {
+    fn check(&self) -> Result<(), ServiceError> {
+        let issue = |code: &str, member: &str, expected: &str, message: &str| {
+            ValidationIssue::new(code, &[member], expected, "", message)
+        };
+        let mut issues = Vec::new();
+        let length = self.message.trim().chars().count();
+        if !(1..=LONGEST_MESSAGE).contains(&length) {
+            let expected = format!("a text of 1 to {LONGEST_MESSAGE} characters");
+            let why = "The signers are told what changed";
+            issues.push(issue("invalid_message", "message", &expected, why));
+        }
+        if self.file.is_none() && self.fields.is_none() {
+            let why = "Nothing is corrected";
+            issues.push(issue(
+                "unchanged",
+                "file",
+                "another document or fields",
+                why,
+            ));
+        }
+
+        if issues.is_empty() {
+            Ok(())
+        } else {
+            Err(ServiceError::Invalid(issues))
+        }
+    }
+}
+
+/// Refuses an envelope whose document cannot be corrected.
+pub(super) fn check_correctable(envelope: &Envelope) -> Result<(), ServiceError> {
+    if !envelope.status.is_out_for_signing() {
+        let status = envelope.status;
+        return Err(ServiceError::Conflict(format!(
+            "Cannot correct the document of an envelope with status: {status}"
+        )));
+    }
+    // The corrected envelope would ask for the same payment again.
+    if envelope.payment == Some(PaymentStatus::Paid) {
+        let why = "The payment was made for this document: void the envelope, and refund it";
+        return Err(ServiceError::Conflict(why.into()));
+    }
+
+    Ok(())
+}
+
+/// Voids an envelope that is out for signing, and sends a new version of it with another document or other fields to
+/// the same people, in one transaction. Signatures on the earlier document do not count any more: they are named in
+/// `envelope.voided`. Passcodes stay, because the signers know them.
+///
+/// # Errors
+///
+/// `Invalid` for an empty correction, and for people, values or fields that do not fit the document; `Conflict` for an
+/// envelope that is not out for signing, or that was paid for.
+pub async fn correct(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    request: CorrectEnvelope,
+    answer: &ResponseRecorder<CreatedEnvelope>,
+) -> Result<CreatedEnvelope, ServiceError> {
+    request.check()?;
+    let source = SourceRecords::read(core, caller, id).await?;
+    let earlier = &source.envelope;
+    check_correctable(earlier)?;
+    // Asked before anything is stored or sent to the provider, and again under the lock.
+    lifecycle::next_status(core, earlier, EnvelopeTrigger::Void).await?;
+
+    let now = core.clock.now();
+    let organization = organizations::read(core, &caller.org).await?;
+    let mut envelope = successor(caller, earlier, &organization, now);
+    envelope.set_link(EnvelopeLink::Corrects, &earlier.id);
+    envelope.set_version(earlier.version() + 1);
+    envelope.sending.message = Some(request.message.trim().to_owned());
+    let (payment, has_own_payment) = source.payment(&organization);
+    envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
+
+    let (template, mut notes) =
+        corrected_document(core, caller, &source, &mut envelope, &request).await?;
+    let template = dispatch::ready(core, template).await?;
+    envelope.template = Some(template.id.clone());
+    envelope.sending.provider_instance = Some(template.provider_instance.clone());
+    envelope.sending.kba_required = template.kba_required;
+
+    let prefilled = match request.prefilled {
+        Some(values) => values,
+        None => values_with_field(earlier, &template),
+    };
+    envelope.set_prefilled(&prefilled);
+    dispatch::check_fit(core, &template, Some(&prefilled)).await?;
+    let kept = SendEnvelope::default();
+    let ordered = envelope.sending.preserve_signing_order;
+    let people = sending::planned(core, earlier, &template, &kept, ordered, Some(&prefilled));
+    let (mut signers, recipients) = people.await?;
+    notes.extend(warnings::of_unsigned_roles(&template, &signers));
+    kba::check_step(core, &caller.org, template.kba_required).await?;
+    let begun = lifecycle::first_status(core, &envelope).await?;
+    envelope.status = begun.status;
+
+    let asked = DispatchRequest::of(&template, envelope.id.to_string(), Some(&prefilled));
+    let signing = provider(core, &caller.org, &template.provider_instance)?;
+    let submission = dispatch::submit(core, &signing, &envelope, asked, &mut signers).await?;
+    envelope.sending.submission = Some(submission.clone());
+    let new = envelope.id.clone();
+    let plan = CreationPlan {
+        envelope,
+        origin: origin(EnvelopeLink::Corrects, earlier),
+        decided: vec![begun],
+        signers,
+        recipients,
+        signing: Some(signing),
+        payment,
+        has_own_payment,
+        collateral: Vec::new(),
+    };
+
+    let saved = replace(core, caller, earlier, plan, notes, answer).await;
+    // The submission exists at the provider, but no envelope names it: withdraw it.
+    if saved.is_err() {
+        let (org, instance) = (&caller.org, &template.provider_instance);
+        dispatch::withdraw_unless_named(core, org, &new, instance, &submission).await;
+    }
+
+    saved
+}
+
+/// Returns the document of a corrected envelope as a template, with warnings about its file.
+async fn corrected_document(
+    core: &Core,
+    caller: &Caller,
+    source: &SourceRecords,
+    envelope: &mut Envelope,
+    request: &CorrectEnvelope,
+) -> Result<(Template, Vec<Warning>), ServiceError> {
+    let (document, notes) = match &request.file {
+        Some(upload) => {
+            let kind = upload.file_type()?;
+            let received = uploads::receive(core, &caller.org, &envelope.id, kind, upload);
+            let (file, checked) = received.await?;
+            envelope.upload = Some(file.clone());
+            envelope.existing_signatures = checked.signatures;
+            let metadata = &mut envelope.metadata;
+            metadata.insert("document_source".into(), "upload".into());
+            metadata.remove("source_template_id");
+            (file, checked.warnings)
+        }
+        None => {
+            let sent = documents::file(core, &source.envelope).await?;
+            let why = || ServiceError::Conflict("Envelope has no document".into());
+            (sent.ok_or_else(why)?, Vec::new())
+        }
+    };
+
+    let before = source.template.as_ref();
+    let fields = ReplacedFields {
+        requested: request.fields.as_deref(),
+        before: before
+            .map(|template| template.fields.as_slice())
+            .unwrap_or_default(),
+    };
+    let template = built::corrected(core, caller, &document, fields, envelope).await?;
+    Ok((template, notes))
+}
+
+/// Returns the values of an earlier envelope that a document still has fields for.
+fn values_with_field(earlier: &Envelope, template: &Template) -> Map<String, Value> {
+    let has_field = |name: &str| template.fields.iter().any(|field| field.name == name);
+    let values = earlier.prefilled().into_iter().flatten();
+    let kept = values.filter(|(name, _)| has_field(name));
+    kept.map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// Voids the earlier envelope and writes the corrected one in one transaction.
+async fn replace(
+    core: &Core,
+    caller: &Caller,
+    earlier: &Envelope,
+    mut plan: CreationPlan,
+    warnings: Vec<Warning>,
+    answer: &ResponseRecorder<CreatedEnvelope>,
+) -> Result<CreatedEnvelope, ServiceError> {
+    let cause = VoidCause {
+        reason: plan.envelope.sending.message.clone(),
+        corrected_by: Some(plan.envelope.id.clone()),
+        ..VoidCause::default()
+    };
+    let (mut tx, voided) = voiding(core, caller, earlier.id.as_str(), cause).await?;
+    let sign_url = creation::write(core, &mut tx, caller, &mut plan, voided.updated_at).await?;
+    fingerprints::copy_collateral(&mut tx, earlier, &plan.envelope.id).await?;
+    let created = CreatedEnvelope {
+        envelope: plan.envelope,
+        sign_url,
+        warnings,
+    };
+    answer.commit(tx, &created).await?;
+
+    Ok(created)
+}
+
 /// Records of the envelope that a new one is made from.
 struct SourceRecords {
     envelope: Envelope,
@@ -137,8 +360,9 @@ fn successor(
     now: Timestamp,
 ) -> Envelope {
     let mut metadata = earlier.metadata.clone();
-    // The batch and the relations are those of the earlier envelope.
+    // The batch, the relations and the version are those of the earlier envelope.
     metadata.remove("bulk_send");
+    metadata.remove(VERSION);
     for link in EnvelopeLink::ALL {
         metadata.remove(link.as_str());
     }

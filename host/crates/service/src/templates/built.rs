@@ -4,7 +4,7 @@ use std::slice;
 use std::sync::Arc;
 
 use crate::templates::check_fixed;
-use crate::templates::composition::{self, NewComposition, made_before};
+use crate::templates::composition::{self, NewComposition, ReplacedFields, made_before};
 use crate::templates::pages::PageCache;
 use crate::templates::selection::SelectedTemplates;
 use holdfast_domain::envelope::{Envelope, StoredFile};
@@ -89,7 +89,10 @@ pub async fn document_of(
         made_for: Some(made_for),
     };
     match &envelope.upload {
-        Some(upload) => composition::of_upload(core, caller, upload, new).await,
+        Some(upload) => {
+            let fields = ReplacedFields::default();
+            composition::of_upload(core, caller, upload, fields, new).await
+        }
         None => composition::empty(core, caller, new).await,
     }
 }
@@ -103,6 +106,19 @@ fn own_source(upload: Option<&StoredFile>) -> String {
     )
 }
 
+/// Returns the attributes of a document under which the field builder finds it again.
+fn own_document(envelope: &Envelope, name: String, kba_required: bool) -> NewComposition {
+    NewComposition {
+        name,
+        kba_required,
+        origin: Origin::Document,
+        made_for: Some(MadeFor {
+            owner: envelope.id.to_string(),
+            source: own_source(envelope.upload.as_ref()),
+        }),
+    }
+}
+
 /// Copies the document of another envelope with its fields. From then on it is the envelope's own: the field builder
 /// edits it, and changes of its source do not reach it.
 pub async fn copied(
@@ -112,16 +128,22 @@ pub async fn copied(
     source: &Template,
     envelope: &Envelope,
 ) -> Result<Template, ServiceError> {
-    let composition = NewComposition {
-        name: source.name.clone(),
-        kba_required: source.kba_required,
-        origin: Origin::Document,
-        made_for: Some(MadeFor {
-            owner: envelope.id.to_string(),
-            source: own_source(envelope.upload.as_ref()),
-        }),
-    };
+    let composition = own_document(envelope, source.name.clone(), source.kba_required);
     composition::of_templates(core, pages, caller, slice::from_ref(source), composition).await
+}
+
+/// Returns the document of a corrected envelope, which is the envelope's own: another file, or the same with other
+/// fields.
+pub async fn corrected(
+    core: &Core,
+    caller: &Caller,
+    document: &StoredFile,
+    fields: ReplacedFields<'_>,
+    envelope: &Envelope,
+) -> Result<Template, ServiceError> {
+    let kba_required = envelope.sending.kba_required;
+    let composition = own_document(envelope, envelope.name.clone(), kba_required);
+    composition::of_upload(core, caller, document, fields, composition).await
 }
 
 /// Attaching another file cannot switch off identity verification.

@@ -69,6 +69,15 @@ pub struct EnvelopeView {
     /// The newest copy of this envelope. Present only if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     copied_to: Option<EnvelopeId>,
+    /// The envelope whose document this one corrects. Present only in corrected ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    corrects: Option<EnvelopeId>,
+    /// The envelope with the corrected document. Present only if this one was corrected, and so voided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    corrected_by: Option<EnvelopeId>,
+    /// Number of the version, from 2. Present only in corrected envelopes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
     /// Link for the first signer. Present only in the answer to a create that also sent the
     /// envelope.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,6 +116,9 @@ impl From<&Envelope> for EnvelopeView {
             reminders: envelope.reminders(),
             copied_from: envelope.link(EnvelopeLink::CopiedFrom),
             copied_to: envelope.link(EnvelopeLink::CopiedTo),
+            corrects: envelope.link(EnvelopeLink::Corrects),
+            corrected_by: envelope.link(EnvelopeLink::CorrectedBy),
+            version: Some(envelope.version()).filter(|version| *version > 1),
             sign_url: None,
         }
     }
