@@ -14,6 +14,7 @@ const ASKS: &[&str] = &[
     "/changes/{id}/{act}",
     "/control/{act}/{id}",
     "/envelopes/act",
+    "/envelopes/{id}/correct",
     "/envelopes/{id}/void",
     "/keys/{id}/deactivate",
     "/keys/{id}/rotate",

@@ -39,6 +39,7 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("POST", "/envelopes/{id}/send", Some(Send)),
         ("POST", "/envelopes/{id}/extend", Some(Send)),
         ("POST", "/envelopes/{id}/copy", Some(Send)),
+        ("POST", "/envelopes/{id}/correct", Some(Send)),
         ("POST", "/envelopes/{id}/vault", Some(Send)),
         ("GET", "/envelopes/{id}/pages/{page}", Some(ReadEnvelopes)),
         ("POST", "/envelopes/{id}/verify", Some(ReadEvidence)),

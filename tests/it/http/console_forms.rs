@@ -64,6 +64,21 @@ async fn a_refused_form_keeps_its_entries() {
             field: Some("email-0"),
         },
         RefusedEntries {
+            path: known.path("/envelopes/{id}/extend"),
+            entries: &[("until", "2020-01-01")],
+            field: Some("until"),
+        },
+        RefusedEntries {
+            path: known.path("/envelopes/{id}/void"),
+            entries: &[("reason", "")],
+            field: Some("reason"),
+        },
+        RefusedEntries {
+            path: known.path("/envelopes/{id}/signers/0"),
+            entries: &[("name", "Kim Seven"), ("email", "nowhere-at-all")],
+            field: Some("email-0"),
+        },
+        RefusedEntries {
             path: "/console/users".to_owned(),
             entries: &[("email", "nowhere-at-all"), ("role", "auditor")],
             field: Some("email"),
@@ -157,6 +172,10 @@ async fn a_refused_upload_keeps_its_other_entries() {
             &[("name", "oak-seven"), ("version", "7.0.0")],
         ),
         (known.path("/bulk/{id}/table"), &[]),
+        (
+            known.path("/envelopes/{id}/correct"),
+            &[("message", "The price was seven"), ("sure", "yes")],
+        ),
     ] {
         let refused = ada.upload(&app, &path, b"\xff no such file", entries).await;
         keeps(&refused, &path, entries, None);

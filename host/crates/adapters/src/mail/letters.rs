@@ -532,7 +532,7 @@ mod tests {
     use super::*;
     use holdfast_domain::clock::Timestamp;
     use holdfast_domain::envelope::EnvelopeKind;
-    use holdfast_domain::id::{CustomerId, EndpointId, OrgId};
+    use holdfast_domain::id::{CustomerId, EndpointId, EnvelopeId, OrgId};
     use holdfast_domain::locale::Locale;
     use holdfast_domain::webhook::EndpointHealth;
 
@@ -673,6 +673,52 @@ mod tests {
         let why = "You get this e-mail because Maple named your address for this document.";
         let texts = Texts::default();
         assert_eq!(texts.with("mail-why", [("sender", "Maple")]), why);
+    }
+
+    #[test]
+    fn letters_about_a_correction_state_what_counts() {
+        let mut corrected = contract();
+        corrected.set_link(EnvelopeLink::CorrectedBy, &EnvelopeId::new());
+        let notice = OutcomeNotice {
+            texts: Texts::default(),
+            sender: "Maple",
+            envelope: &corrected,
+            to: Some("Ann"),
+        };
+        assert_eq!(
+            lines(notice.withdrawn()),
+            [
+                "Corrected: Loan",
+                "Maple has corrected “Loan” and sends it again.",
+                "Earlier links no longer open it, and signatures on the earlier document do not count.",
+                "Signers get another message with a link to the corrected document when it is their turn. \
+                 Please sign that one, even if you have signed before.",
+            ]
+        );
+
+        let mut new = contract();
+        new.set_link(EnvelopeLink::Corrects, &corrected.id);
+        new.sending.message = Some("The price was wrong".into());
+        let ann = [signer(0, "Ann", SignerKind::Signer)];
+        let invited = invitation(LinkFacts {
+            texts: Texts::default(),
+            sender: "Maple",
+            envelope: &new,
+            signer: &ann[0],
+            signers: &ann,
+            dates: &DateSettings::default(),
+            url: String::new(),
+        });
+        assert_eq!(
+            lines(invited),
+            [
+                "Maple asks you to sign: Loan",
+                "Maple asks you to sign “Loan”.",
+                "It takes the place of an earlier document that Maple has corrected. \
+                 Signatures on the earlier one do not count.",
+                "The price was wrong",
+            ]
+        );
     }
 
     #[test]
