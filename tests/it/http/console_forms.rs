@@ -79,6 +79,16 @@ async fn a_refused_form_keeps_its_entries() {
             field: Some("email-0"),
         },
         RefusedEntries {
+            path: "/console/receivers".to_owned(),
+            entries: &[("url", "nowhere at all"), ("description", "Seven hooks")],
+            field: Some("url"),
+        },
+        RefusedEntries {
+            path: known.path("/receivers/{id}/edit"),
+            entries: &[("url", "nowhere at all"), ("description", "Seven more")],
+            field: Some("url"),
+        },
+        RefusedEntries {
             path: "/console/users".to_owned(),
             entries: &[("email", "nowhere-at-all"), ("role", "auditor")],
             field: Some("email"),
