@@ -451,6 +451,21 @@ const PAPER_ORIGINAL: &str = "paper_original";
 const CONTRACT_DATES: &str = "contract_dates";
 /// Member with the plan of reminders.
 const REMINDERS: &str = "reminders";
+/// Member with the number of the version, from the first correction.
+pub const VERSION: &str = "version";
+/// Member with the values that the sender gave for fields.
+const PREFILLED: &str = "prefilled_data";
+
+words! {
+    /// How an envelope is related to another one of its organization. The text is also the name of the member of the
+    /// metadata with the other's id.
+    EnvelopeLink {
+        CopiedFrom = "copied_from",
+        CopiedTo = "copied_to",
+        Corrects = "corrects",
+        CorrectedBy = "corrected_by",
+    }
+}
 
 words! {
     /// What became of the paper that an upload was made from, by the uploader's statement.
@@ -505,6 +520,39 @@ impl Envelope {
     pub fn set_paper_original(&mut self, stated: &PaperOriginal) {
         let stated = serde_json::to_value(stated).unwrap_or_default();
         self.metadata.insert(PAPER_ORIGINAL.into(), stated);
+    }
+
+    /// Returns the id of the envelope that is related to this one. Of several copies it is the newest.
+    pub fn link(&self, link: EnvelopeLink) -> Option<EnvelopeId> {
+        EnvelopeId::parse(self.metadata.get(link.as_str())?.as_str()?)
+    }
+
+    /// Relates the envelope to another one.
+    pub fn set_link(&mut self, link: EnvelopeLink, other: &EnvelopeId) {
+        let id = other.as_str().into();
+        self.metadata.insert(link.as_str().into(), id);
+    }
+
+    /// Returns the number of the version: 1, and one more for each correction of the document.
+    pub fn version(&self) -> u64 {
+        let version = self.metadata.get(VERSION);
+        version.and_then(Value::as_u64).unwrap_or(1)
+    }
+
+    /// Sets the number of the version.
+    pub fn set_version(&mut self, version: u64) {
+        self.metadata.insert(VERSION.into(), version.into());
+    }
+
+    /// Returns the values that the sender gave for fields, by their names.
+    pub fn prefilled(&self) -> Option<&Map<String, Value>> {
+        self.metadata.get(PREFILLED)?.as_object()
+    }
+
+    /// Records the values that the sender gave for fields.
+    pub fn set_prefilled(&mut self, values: &Map<String, Value>) {
+        let values = Value::Object(values.clone());
+        self.metadata.insert(PREFILLED.into(), values);
     }
 
     /// Returns the plan of reminders.

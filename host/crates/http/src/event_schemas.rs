@@ -144,6 +144,8 @@ pub fn body(event: EventType) -> Schema {
 fn sometimes(event: EventType) -> &'static [&'static str] {
     match event {
         EventType::VaultReleased | EventType::ControlReleased => &["medium"],
+        // Of an envelope that was voided because its document was corrected.
+        EventType::EnvelopeVoided => &["corrected_by", "void_signatures"],
         EventType::VaultTamperDetected => &["problems"],
         // Of a claim that was outranked.
         EventType::ControlDisputed => &["kind", "since"],
@@ -236,7 +238,7 @@ fn schema_of(event: EventType, member: &str) -> Schema {
         (_, "originator" | "controller" | "party") => inlined::<PartyView>(),
         (_, "designee" | "buyer" | "pledgee") => or_null(inlined::<PartyView>()),
         (_, "signer" | "previous") => signer(),
-        (_, "signers") => list(signer()),
+        (_, "signers" | "void_signatures") => list(signer()),
         // Values are those that signers entered, so their type depends on the field.
         (_, "fields") => list(json_schema!({
             "type": "object",

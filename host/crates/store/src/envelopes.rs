@@ -34,9 +34,9 @@ pub async fn insert(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<()
              provider_submission, preserve_signing_order, created_by, created_at, updated_at,
              expires_at, payment_status, looked_at, auto_vault, vault_in_terms_accepted_at,
              vault_in_terms_accepted_by, bulk_batch, kba_required, send_email, message, return_url,
-             allow_delegation, subject)
+             allow_delegation, upload, existing_signatures, subject)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-             $20, $17, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)",
+             $20, $17, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -67,6 +67,8 @@ pub async fn insert(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<()
     .bind(envelope.sending.message.as_deref())
     .bind(envelope.sending.return_url.as_deref())
     .bind(i64::from(envelope.sending.allow_delegation))
+    .bind(file_json(envelope.upload.as_ref()))
+    .bind(signatures_json(&envelope.existing_signatures))
     .bind(envelope.sending.subject.as_deref())
     .execute(&mut **tx)
     .await?;

@@ -4,5 +4,6 @@ mod contract_dates;
 mod durability;
 mod lifecycle;
 mod sending;
+mod successors;
 pub mod truth;
 mod verdicts;

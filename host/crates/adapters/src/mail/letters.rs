@@ -3,7 +3,7 @@
 use super::line::one_line;
 use crate::texts::Texts;
 use holdfast_domain::dates::DateSettings;
-use holdfast_domain::envelope::{Envelope, Signer, SignerKind, SignerStatus};
+use holdfast_domain::envelope::{Envelope, EnvelopeLink, Signer, SignerKind, SignerStatus};
 use holdfast_domain::webhook::{DisableReason, Endpoint};
 
 /// Content of a mail, independent of its layout.
@@ -132,8 +132,10 @@ pub fn invitation(facts: LinkFacts<'_>) -> MailContent {
         SignerKind::Witness => ("mail-witness-subject", "mail-witness"),
     };
     let subject = facts.own_subject().unwrap_or_else(|| facts.about(subject));
-    let asked = facts.about(asked);
-    let paragraphs = [asked].into_iter().chain(message(facts.envelope)).collect();
+    let corrects = facts.envelope.link(EnvelopeLink::Corrects);
+    let corrects = corrects.map(|_| facts.about("mail-corrects"));
+    let paragraphs = [facts.about(asked)].into_iter().chain(corrects);
+    let paragraphs = paragraphs.chain(message(facts.envelope)).collect();
     facts.letter(subject, paragraphs)
 }
 
@@ -331,8 +333,17 @@ impl OutcomeNotice<'_> {
         self.letter("mail-undelivered-subject", paragraphs)
     }
 
-    /// Builds the notification that the sender withdrew the document.
+    /// Builds the notification that the sender withdrew the document, or corrected it and sent it again.
     pub fn withdrawn(&self) -> MailContent {
+        if self.envelope.link(EnvelopeLink::CorrectedBy).is_some() {
+            let paragraphs = vec![
+                self.about("mail-corrected"),
+                self.texts.text("mail-corrected-void"),
+                self.texts.text("mail-corrected-link"),
+            ];
+            return self.letter("mail-corrected-subject", paragraphs);
+        }
+
         let paragraphs = vec![
             self.about("mail-withdrawn"),
             self.texts.text("mail-withdrawn-closed"),
@@ -598,7 +609,7 @@ mod tests {
     use super::*;
     use holdfast_domain::clock::Timestamp;
     use holdfast_domain::envelope::EnvelopeKind;
-    use holdfast_domain::id::{CustomerId, EndpointId, OrgId};
+    use holdfast_domain::id::{CustomerId, EndpointId, EnvelopeId, OrgId};
     use holdfast_domain::locale::Locale;
     use holdfast_domain::webhook::EndpointHealth;
 
@@ -776,6 +787,52 @@ mod tests {
                 "Dear Ann,",
                 "please sign.",
                 "You can open it with this new link. Older links may have expired.",
+            ]
+        );
+    }
+
+    #[test]
+    fn letters_about_a_correction_state_what_counts() {
+        let mut corrected = contract();
+        corrected.set_link(EnvelopeLink::CorrectedBy, &EnvelopeId::new());
+        let notice = OutcomeNotice {
+            texts: Texts::default(),
+            sender: "Maple",
+            envelope: &corrected,
+            to: Some("Ann"),
+        };
+        assert_eq!(
+            lines(notice.withdrawn()),
+            [
+                "Corrected: Loan",
+                "Maple has corrected “Loan” and sends it again.",
+                "Earlier links no longer open it, and signatures on the earlier document do not count.",
+                "Signers get another message with a link to the corrected document when it is their turn. \
+                 Please sign that one, even if you have signed before.",
+            ]
+        );
+
+        let mut new = contract();
+        new.set_link(EnvelopeLink::Corrects, &corrected.id);
+        new.sending.message = Some("The price was wrong".into());
+        let ann = [signer(0, "Ann", SignerKind::Signer)];
+        let invited = invitation(LinkFacts {
+            texts: Texts::default(),
+            sender: "Maple",
+            envelope: &new,
+            signer: &ann[0],
+            signers: &ann,
+            dates: &DateSettings::default(),
+            url: String::new(),
+        });
+        assert_eq!(
+            lines(invited),
+            [
+                "Maple asks you to sign: Loan",
+                "Maple asks you to sign “Loan”.",
+                "It takes the place of an earlier document that Maple has corrected. \
+                 Signatures on the earlier one do not count.",
+                "The price was wrong",
             ]
         );
     }

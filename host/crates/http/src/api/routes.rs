@@ -76,6 +76,11 @@ areas! {
             "Plan reminders of signers who do not sign";
         put "/partner/envelopes/{id}/contract-dates", envelopes::set_contract_dates::<Key<EnvelopesWrite>> => setContractDates [409]
             "Set dates of the contract and the notices before them";
+        post "/partner/envelopes/{id}/copy", envelopes::copy::<Key<EnvelopesWrite>> => copyEnvelope [409]
+            "Create a draft from an envelope";
+        post "/partner/envelopes/{id}/correct", envelopes::correct::<Key<EnvelopesWrite>>
+            => correctEnvelope [409, 502, 503]
+            "Correct the document or fields, and send again";
         get "/partner/envelopes/{id}/document", envelopes::document::<Key<EnvelopesRead>> => getUnsignedDocument [409]
             "Download the document without signatures";
         get "/partner/envelopes/{id}/attachments", envelopes::attachments::<Key<EnvelopesRead>> => listAttachments []
@@ -267,6 +272,10 @@ areas! {
             "Plan reminders of signers who do not sign";
         put "/envelopes/{id}/contract-dates", envelopes::set_contract_dates::<Web<may::Send>> => putContractDates [409]
             "Set dates of the contract and the notices before them";
+        post "/envelopes/{id}/copy", envelopes::copy::<Web<may::Send>> => duplicateEnvelope [409]
+            "Create a draft from an envelope";
+        post "/envelopes/{id}/correct", envelopes::correct::<Web<may::Send>> => replaceDocument [409, 502, 503]
+            "Correct the document or fields, and send again";
         get "/envelopes/{id}/signers", envelopes::signers::<Web<may::ReadEnvelopes>> => readSigners []
             "List the signers and the other recipients";
         patch "/envelopes/{id}/signers/{role}", envelopes::correct_signer::<Web<may::Send>> => changeSigner [409]

@@ -767,13 +767,17 @@ impl<T: JsonSchema> MultipartForm<T> {
 
     /// Returns the part named `file`, with the password that opens it.
     pub fn file(&mut self) -> Result<DocumentUpload, HttpError> {
-        let file = self.file.take();
-        let file = file.ok_or_else(|| HttpError::bad_request("file is required"))?;
+        let file = self.optional_file();
+        file.ok_or_else(|| HttpError::bad_request("file is required"))
+    }
+
+    /// Like [`Self::file`], for a form that may have none.
+    pub fn optional_file(&mut self) -> Option<DocumentUpload> {
         // Taken out of the texts, because nothing but the reader of the file may see it.
         let password = self.texts.remove("password");
-        Ok(DocumentUpload {
+        Some(DocumentUpload {
             password: password.filter(|password| !password.is_empty()),
-            ..file
+            ..self.file.take()?
         })
     }
 

@@ -22,7 +22,7 @@ use holdfast_domain::id::CustomerId;
 use holdfast_domain::jurisdiction::Jurisdiction;
 use holdfast_domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
 use holdfast_domain::reminders::{PlannedReminders, ReminderPlan};
-use holdfast_domain::template::{DocumentRepair, Template};
+use holdfast_domain::template::Template;
 use holdfast_domain::warning::Warning;
 use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
@@ -32,7 +32,7 @@ use holdfast_platform::providers::links;
 use holdfast_platform::providers::{SigningProvider, provider};
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, kba, messaging};
 use holdfast_store::fingerprints::{self, Fingerprint};
-use holdfast_store::{customers, envelopes, payments, signers};
+use holdfast_store::{WriteTransaction, customers, envelopes, payments, signers};
 
 /// Limits of a partner's own metadata.
 const METADATA_MEMBERS: usize = 50;
@@ -222,14 +222,17 @@ pub async fn create(
         envelope.sending.provider_instance.clone(),
         envelope.sending.submission.clone(),
     );
+    let repair = template.as_ref().and_then(Template::repair);
+    let origin = repair.map(|repair| ("rewritten".to_owned(), json!(repair)));
     let plan = CreationPlan {
         envelope,
-        repair: template.as_ref().and_then(Template::repair).cloned(),
-        begun,
+        origin: origin.into_iter().collect(),
+        decided: vec![begun],
         signers,
         recipients,
         signing,
         payment,
+        has_own_payment: request.payment.is_some(),
         collateral,
     };
 
@@ -250,17 +253,20 @@ pub async fn create(
 }
 
 /// Everything that creating an envelope writes.
-struct CreationPlan {
-    envelope: Envelope,
-    /// What took the place of the upload that the template was made of.
-    repair: Option<DocumentRepair>,
-    begun: LifecycleDecision,
-    signers: Vec<Signer>,
-    recipients: Vec<Recipient>,
+pub(super) struct CreationPlan {
+    pub envelope: Envelope,
+    /// Facts about the origin of the envelope and its document, for the first entry of the ledger.
+    pub origin: Map<String, Value>,
+    /// The decisions that led to the envelope's status.
+    pub decided: Vec<LifecycleDecision>,
+    pub signers: Vec<Signer>,
+    pub recipients: Vec<Recipient>,
     /// Holds the signing room's records, which the same transaction writes.
-    signing: Option<SigningProvider>,
-    payment: Option<PaymentSettings>,
-    collateral: Vec<Fingerprint>,
+    pub signing: Option<SigningProvider>,
+    pub payment: Option<PaymentSettings>,
+    /// Whether the envelope itself requests the payment, and not its organization's settings.
+    pub has_own_payment: bool,
+    pub collateral: Vec<Fingerprint>,
 }
 
 /// Checks that people may be sent to `url` afterwards.
@@ -398,9 +404,6 @@ fn draft(
         metadata.insert("source_template_id".into(), template.id.as_str().into());
     } else if kind == EnvelopeKind::Paper {
         metadata.insert("document_source".into(), "upload".into());
-    } else if let Some(values) = &request.prefilled_data {
-        // Used when the envelope is sent. Partners do not see it.
-        metadata.insert("prefilled_data".into(), Value::Object(values.clone()));
     }
 
     if let Some(own) = &request.metadata {
@@ -439,6 +442,13 @@ fn draft(
         ..new
     };
 
+    // Used when the envelope is sent, or when a new one is made from it. Partners do not see it.
+    if let Some(values) = &request.prefilled_data
+        && kind == EnvelopeKind::Esign
+    {
+        envelope.set_prefilled(values);
+    }
+
     envelope.set_jurisdiction(request.chattel_paper_jurisdiction.as_ref().or(own));
     // The plan of the organization at this moment: a later change does not remind signers who were promised none.
     let plan = request.reminders.or(organization.settings.reminders);
@@ -454,76 +464,27 @@ fn draft(
     envelope
 }
 
-/// Writes the envelope and everything that belongs to it in one transaction.
+/// Writes the envelope of a request and everything that belongs to it in one transaction.
 async fn save(
     core: &Core,
     caller: &Caller,
-    plan: CreationPlan,
+    mut plan: CreationPlan,
     request: &CreateEnvelope,
     unsigned: Vec<Warning>,
     now: Timestamp,
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
-    let CreationPlan {
-        mut envelope,
-        repair,
-        begun,
-        mut signers,
-        recipients,
-        signing,
-        payment,
-        collateral,
-    } = plan;
-
     let mut tx = core.store.begin().await?;
-    // The room's submission commits with the envelope that names it.
-    if let Some(signing) = &signing {
-        signing.write(&mut tx).await?;
-        parties::arrange(core, &mut tx, &envelope, &mut signers).await?;
-    }
-
     let email = &request.customer_email;
     let name = &request.customer_name;
     let customer = customers::upsert_by_email(&mut tx, &caller.org, email, name, now).await?;
-    envelope.customer = customer.id;
-    envelopes::insert(&mut tx, &envelope).await?;
+    plan.envelope.customer = customer.id;
+    let sign_url = write(core, &mut tx, caller, &mut plan, now).await?;
 
-    if let Some(payment) = &payment {
-        let own = request.payment.is_some();
-        payments::insert(&mut tx, &envelope, payment, own, now).await?;
-    }
-
-    // Any organization can upload a document and declare collateral, and its claim holds up the records
-    // of others.
-    if envelope.is_upload() {
-        let (org, declared) = (&envelope.org, collateral.len());
-        double_pledge::permit_claims(core, &mut tx, org, declared, now).await?;
-    }
-
-    fingerprints::insert(&mut tx, &envelope.org, &envelope.id, &collateral).await?;
-    begun.record(&mut tx, &envelope, now).await?;
-    let actor = caller.actor.as_str();
-    let more = repair.map(|repair| ("rewritten".to_owned(), json!(repair)));
-    events::record_created(&mut tx, &envelope, actor, more.into_iter().collect(), now).await?;
-    kba::mark_challenged(&mut tx, &envelope, caller.email.as_deref(), &mut signers).await?;
-    for signer in &signers {
-        signers::insert(&mut tx, &envelope, signer).await?;
-    }
-
-    for recipient in &recipients {
-        signers::insert_recipient(&mut tx, &envelope, recipient).await?;
-    }
-
-    let mut sign_url = None;
-    if let (Some(first), Some(_)) = (signers.first(), &envelope.sending.submission) {
-        dispatch::announce(&mut tx, &envelope, &signers, &recipients, actor, now).await?;
-        sign_url = Some(links::make(core, &mut tx, &envelope, first, links::EMBED_LIFE).await?);
-    }
-
-    let mut warnings = warnings_about(request, envelope.kind, customer.is_new);
+    let mut warnings = warnings_about(request, plan.envelope.kind, customer.is_new);
     warnings.extend(unsigned);
     let created = CreatedEnvelope {
-        envelope,
+        envelope: plan.envelope,
         sign_url,
         warnings,
     };
@@ -532,6 +493,61 @@ async fn save(
     answer.commit(tx, &created).await?;
 
     Ok(created)
+}
+
+/// Writes a new envelope and everything that belongs to it in the caller's transaction. Returns the first signer's
+/// signing link, if the envelope is sent.
+pub(super) async fn write(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    caller: &Caller,
+    plan: &mut CreationPlan,
+    now: Timestamp,
+) -> Result<Option<String>, ServiceError> {
+    let envelope = &plan.envelope;
+    let signers = &mut plan.signers;
+    // The room's submission commits with the envelope that names it.
+    if let Some(signing) = &plan.signing {
+        signing.write(tx).await?;
+        parties::arrange(core, tx, envelope, signers).await?;
+    }
+
+    envelopes::insert(tx, envelope).await?;
+    if let Some(payment) = &plan.payment {
+        payments::insert(tx, envelope, payment, plan.has_own_payment, now).await?;
+    }
+
+    // Any organization can upload a document and declare collateral, and its claim holds up the records
+    // of others.
+    if envelope.is_upload() {
+        let (org, declared) = (&envelope.org, plan.collateral.len());
+        double_pledge::permit_claims(core, tx, org, declared, now).await?;
+    }
+
+    fingerprints::insert(tx, &envelope.org, &envelope.id, &plan.collateral).await?;
+    for decision in &plan.decided {
+        decision.record(tx, envelope, now).await?;
+    }
+
+    let actor = caller.actor.as_str();
+    events::record_created(tx, envelope, actor, plan.origin.clone(), now).await?;
+    kba::mark_challenged(tx, envelope, caller.email.as_deref(), signers).await?;
+    let signers = &plan.signers;
+    for signer in signers {
+        signers::insert(tx, envelope, signer).await?;
+    }
+
+    for recipient in &plan.recipients {
+        signers::insert_recipient(tx, envelope, recipient).await?;
+    }
+
+    let mut sign_url = None;
+    if let (Some(first), Some(_)) = (signers.first(), &envelope.sending.submission) {
+        dispatch::announce(tx, envelope, signers, &plan.recipients, actor, now).await?;
+        sign_url = Some(links::make(core, tx, envelope, first, links::EMBED_LIFE).await?);
+    }
+
+    Ok(sign_url)
 }
 
 /// Warns about facts a new envelope lacks for compliance, and about members without effect.

@@ -32,7 +32,7 @@ use holdfast_platform::{Caller, Core, ServiceError, kba};
 use holdfast_store::{customers, envelopes, payments, signers, templates};
 
 /// Body of `POST /envelopes/{id}/send`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "package_id": "pkg_01jdk7m3e8f4x9s2w5v6b0c1dg",
     "package_template_ids": ["tmpl_01jdk7m3e8f4x9s2w5v6b0c1da"],
@@ -103,7 +103,7 @@ pub async fn send(
     let prefilled = request
         .prefilled_data
         .clone()
-        .or_else(|| kept_values(&envelope));
+        .or_else(|| envelope.prefilled().cloned());
 
     let mut sent = Envelope {
         template: Some(template.id.clone()),
@@ -150,6 +150,10 @@ pub async fn send(
 
     kba::check_step(core, &caller.org, sent.sending.kba_required).await?;
     note_source(&mut sent, selected.as_ref());
+    if let Some(values) = &prefilled {
+        sent.set_prefilled(values);
+    }
+
     let named: Vec<Value> = signers.iter().map(signer_view).collect();
     let what = json!([
         template.provider_template,
@@ -203,8 +207,8 @@ async fn document(
     document_of(core, pages, caller, envelope, None, None, None).await
 }
 
-/// Plans the people: those in the request, else those named on creation, else the customer.
-async fn planned(
+/// Plans the people: those in the request, else those of the envelope, else the customer.
+pub(super) async fn planned(
     core: &Core,
     envelope: &Envelope,
     template: &Template,
@@ -270,15 +274,6 @@ async fn planned(
     };
 
     dispatch::plan(core, template, &wanted)
-}
-
-/// Returns the values given on creation.
-fn kept_values(envelope: &Envelope) -> Option<Map<String, Value>> {
-    envelope
-        .metadata
-        .get("prefilled_data")?
-        .as_object()
-        .cloned()
 }
 
 /// Records in the metadata where the document came from.

@@ -62,6 +62,17 @@ pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
         }
         EventType::EnvelopeCompleted => "history-completed",
         EventType::EnvelopeDeclined => "history-declined",
+        EventType::EnvelopeVoided if details["corrected_by"].is_string() => {
+            let void = details["void_signatures"].as_array();
+            let names = void.into_iter().flatten();
+            let names: Vec<&str> = names.filter_map(|one| one["name"].as_str()).collect();
+            if names.is_empty() {
+                "history-corrected"
+            } else {
+                let names = names.join(&texts.text("list-separator"));
+                return Some(texts.with("history-corrected-signed", [("names", names)]));
+            }
+        }
         EventType::EnvelopeVoided => "history-voided",
         EventType::EnvelopeExpired => "history-expired",
         EventType::VaultStored => "history-stored",
@@ -181,6 +192,16 @@ mod tests {
             ),
             ("envelope.declined", plain(), "A signer declined"),
             ("envelope.voided", plain(), "The sender withdrew it"),
+            (
+                "envelope.voided",
+                json!({ "corrected_by": "env_1", "void_signatures": [] }),
+                "The sender corrected it and sent it again",
+            ),
+            (
+                "envelope.voided",
+                json!({ "corrected_by": "env_1", "void_signatures": [{ "name": "Ann" }] }),
+                "The sender corrected it and sent it again; the signatures on it no longer count: Ann",
+            ),
             ("envelope.expired", plain(), "The time for signing ended"),
             (
                 "vault.stored",

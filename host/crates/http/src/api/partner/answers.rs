@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::contract_dates::PlannedDate;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeKind, EnvelopeStatus, PUBLIC_METADATA, PaperOriginal, Recipient,
-    RecipientKind, SignatureExecution, Signer, SignerAccess, SignerChannel, SignerKind,
+    Envelope, EnvelopeKind, EnvelopeLink, EnvelopeStatus, PUBLIC_METADATA, PaperOriginal,
+    Recipient, RecipientKind, SignatureExecution, Signer, SignerAccess, SignerChannel, SignerKind,
     SignerNotice, SignerStatus,
 };
 use holdfast_domain::id::{CustomerId, EnvelopeId, SignerId, TemplateId};
@@ -67,6 +67,21 @@ pub struct EnvelopeView {
     /// Dates of the contract, and the notices of each that are left.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     contract_dates: Vec<PlannedDate>,
+    /// The envelope that this one was copied from. Present only in copies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copied_from: Option<EnvelopeId>,
+    /// The newest copy of this envelope. Present only if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copied_to: Option<EnvelopeId>,
+    /// The envelope whose document this one corrects. Present only in corrected ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    corrects: Option<EnvelopeId>,
+    /// The envelope with the corrected document. Present only if this one was corrected, and so voided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    corrected_by: Option<EnvelopeId>,
+    /// Number of the version, from 2. Present only in corrected envelopes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
     /// Link for the first signer. Present only in the answer to a create that also sent the
     /// envelope.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,6 +119,11 @@ impl From<&Envelope> for EnvelopeView {
             paper_original: envelope.is_upload().then(|| envelope.paper_original()),
             reminders: envelope.reminders(),
             contract_dates: envelope.contract_dates(),
+            copied_from: envelope.link(EnvelopeLink::CopiedFrom),
+            copied_to: envelope.link(EnvelopeLink::CopiedTo),
+            corrects: envelope.link(EnvelopeLink::Corrects),
+            corrected_by: envelope.link(EnvelopeLink::CorrectedBy),
+            version: Some(envelope.version()).filter(|version| *version > 1),
             sign_url: None,
         }
     }

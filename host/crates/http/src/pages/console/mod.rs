@@ -142,6 +142,8 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/envelopes/{id}/edit"), post(envelope::edit))
         .route(&below("/envelopes/{id}/send"), post(envelope::send))
         .route(&below("/envelopes/{id}/extend"), post(envelope::extend))
+        .route(&below("/envelopes/{id}/copy"), post(envelope::copy))
+        .route(&below("/envelopes/{id}/correct"), post(envelope::replace))
         .route(&below("/envelopes/{id}/vault"), post(envelope::vault))
         .route(
             &below("/envelopes/{id}/pages/{page}"),

@@ -22,10 +22,10 @@ use holdfast_domain::change::FieldPatch;
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::{Permission, Role, SingleSignOn};
 use holdfast_domain::reminders::{DayTime, QuietHours, ReminderPlan};
+use holdfast_platform::ServiceError;
 use holdfast_platform::access::single_sign_on::redirect_uri;
 use holdfast_platform::components::changes::ProposedChange;
 use holdfast_platform::organizations::{self, ChangeOrganization, OrganizationView};
-use holdfast_platform::ServiceError;
 use holdfast_service::App;
 
 /// Parts of the settings with their titles, each on a page of its own.
