@@ -23,9 +23,10 @@ use holdfast_domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CompareRecords, DeleteObject,
     ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode,
     MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
-    MailPartyInvitation, MailReleaseRequest, MailReminder, MailSignIn, MailUndelivered, MailView,
-    MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch,
-    TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
+    MailOpenLink, MailPartyInvitation, MailReleaseRequest, MailReminder, MailSignIn,
+    MailUndelivered, MailView, MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord,
+    RemindByPlan, RetryPolicy, SendBatch, TextAccessCode, TextInvitation, TextReminder,
+    VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
@@ -408,6 +409,13 @@ impl RunnableJob for MailPartyInvitation {
     }
 }
 
+impl RunnableJob for MailOpenLink {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        mails::about_open_link(app, job, &self).await?;
+        Ok(NextStep::Done)
+    }
+}
+
 impl RunnableJob for MailSignIn {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         mails::with_sign_in(app, job, &self.link).await?;
@@ -513,7 +521,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
 
     by_name! {
         VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan WithdrawSubmission ArchiveTemplate DeleteObject
-        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailSignIn AdvanceTransfer CompareRecords
+        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailSignIn AdvanceTransfer CompareRecords
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered
         TextInvitation TextReminder TextAccessCode
         MailEndpointFailing MailEndpointDisabled

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::envelopes::dispatch::{self, SendingOptions};
 use crate::envelopes::lifecycle::{self, LifecycleDecision};
+use crate::envelopes::open_links;
 use crate::envelopes::paper_original::PaperStatement;
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
 use crate::envelopes::reminders;
@@ -15,11 +16,13 @@ use crate::templates::warnings;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::collateral::Collateral;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeKind, OWN_METADATA, PUBLIC_METADATA, PaymentStatus, Recipient, SecuredParty,
-    SentDocument, Signer,
+    Envelope, EnvelopeKind, OPEN_LINK, OWN_METADATA, PUBLIC_METADATA, PaymentStatus, Recipient,
+    SecuredParty, SentDocument, Signer,
 };
 use holdfast_domain::id::CustomerId;
+use holdfast_domain::job::MailOpenLink;
 use holdfast_domain::jurisdiction::Jurisdiction;
+use holdfast_domain::open_link::OpenLink;
 use holdfast_domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
 use holdfast_domain::reminders::{PlannedReminders, ReminderPlan};
 use holdfast_domain::template::{DocumentRepair, Template};
@@ -32,7 +35,8 @@ use holdfast_platform::providers::links;
 use holdfast_platform::providers::{SigningProvider, provider};
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, kba, messaging};
 use holdfast_store::fingerprints::{self, Fingerprint};
-use holdfast_store::{customers, envelopes, payments, signers};
+use holdfast_store::open_links as open_link_rows;
+use holdfast_store::{WriteTransaction, customers, envelopes, jobs, payments, signers};
 
 /// Limits of a partner's own metadata.
 const METADATA_MEMBERS: usize = 50;
@@ -148,6 +152,21 @@ pub async fn create(
     request: CreateEnvelope,
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
+    create_by(core, caller, request, None, answer).await
+}
+
+/// Like [`create`], for the visitor of an open link if there is one.
+///
+/// # Errors
+///
+/// `Conflict` if the link takes no further records.
+pub async fn create_by(
+    core: &Core,
+    caller: &Caller,
+    request: CreateEnvelope,
+    open_link: Option<&OpenLink>,
+    answer: &ResponseRecorder<CreatedEnvelope>,
+) -> Result<CreatedEnvelope, ServiceError> {
     let kind = request.envelope_kind.unwrap_or(EnvelopeKind::Esign);
     // A template has no effect on a paper envelope. The answer has a warning about it.
     let template = match (&request.template_id, kind) {
@@ -164,6 +183,11 @@ pub async fn create(
         &organization,
         now,
     );
+
+    if let Some(link) = open_link {
+        let about = open_links::metadata(link);
+        envelope.metadata.insert(OPEN_LINK.into(), about);
+    }
 
     // Everything that can refuse the request runs before the provider is called. A submission would have
     // to be withdrawn.
@@ -223,6 +247,7 @@ pub async fn create(
         signing,
         payment,
         collateral,
+        open_link: open_link.cloned(),
     };
 
     let unsigned = template
@@ -253,6 +278,8 @@ struct CreationPlan {
     signing: Option<SigningProvider>,
     payment: Option<PaymentSettings>,
     collateral: Vec<Fingerprint>,
+    /// The open link whose visitor makes it.
+    open_link: Option<OpenLink>,
 }
 
 /// Checks that people may be sent to `url` afterwards.
@@ -446,9 +473,18 @@ async fn save(
         signing,
         payment,
         collateral,
+        open_link,
     } = plan;
 
     let mut tx = core.store.begin().await?;
+    // In the transaction of the record, so that the limit of the link holds.
+    if let Some(link) = &open_link
+        && !open_link_rows::take(&mut tx, link, now).await?
+    {
+        let why = "The open link takes no further records";
+        return Err(ServiceError::Conflict(why.into()));
+    }
+
     // The room's submission commits with the envelope that names it.
     if let Some(signing) = &signing {
         signing.write(&mut tx).await?;
@@ -456,7 +492,13 @@ async fn save(
     }
 
     let email = &request.customer_email;
-    let name = &request.customer_name;
+    // A stranger who enters the address of a customer must not rename that customer.
+    let known = match &open_link {
+        Some(_) => customers::by_email(&mut tx, &caller.org, email).await?,
+        None => None,
+    };
+    let name = known.map_or_else(|| request.customer_name.clone(), |known| known.name);
+    let name = &name;
     let customer = customers::upsert_by_email(&mut tx, &caller.org, email, name, now).await?;
     envelope.customer = customer.id;
     envelopes::insert(&mut tx, &envelope).await?;
@@ -476,9 +518,16 @@ async fn save(
     fingerprints::insert(&mut tx, &envelope.org, &envelope.id, &collateral).await?;
     begun.record(&mut tx, &envelope, now).await?;
     let actor = caller.actor.as_str();
-    let more = repair.map(|repair| ("rewritten".to_owned(), json!(repair)));
-    events::record_created(&mut tx, &envelope, actor, more.into_iter().collect(), now).await?;
+    let rewritten = repair.map(|repair| ("rewritten".to_owned(), json!(repair)));
+    let origin = open_link.as_ref();
+    let origin = origin.map(|link| (OPEN_LINK.to_owned(), open_links::origin(link, &signers)));
+    let more = rewritten.into_iter().chain(origin).collect();
+    events::record_created(&mut tx, &envelope, actor, more, now).await?;
     kba::mark_challenged(&mut tx, &envelope, caller.email.as_deref(), &mut signers).await?;
+    if let Some(link) = &open_link {
+        follow_link(&mut tx, &envelope, link, &mut signers, now).await?;
+    }
+
     for signer in &signers {
         signers::insert(&mut tx, &envelope, signer).await?;
     }
@@ -505,6 +554,33 @@ async fn save(
     answer.commit(tx, &created).await?;
 
     Ok(created)
+}
+
+/// Tells the people whom an open link names of its new record, and lets its visitor answer identity questions
+/// where the template asks them.
+async fn follow_link(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    link: &OpenLink,
+    signers: &mut [Signer],
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    // The sender's own people are not asked, and a visitor can enter the address of one of them.
+    for visitor in signers.iter_mut().filter(|signer| signer.role == link.role) {
+        visitor.challenged = envelope.sending.kba_required;
+    }
+
+    for place in 0..link.notify.len() {
+        let job = MailOpenLink {
+            link: link.id.clone(),
+            envelope: envelope.id.clone(),
+            place,
+        };
+        let key = format!("{}:{place}", envelope.id);
+        jobs::insert(tx, &envelope.org, &job, Some(&key), now).await?;
+    }
+
+    Ok(())
 }
 
 /// Warns about facts a new envelope lacks for compliance, and about members without effect.

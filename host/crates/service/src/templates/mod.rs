@@ -37,7 +37,7 @@ use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::providers::provider;
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::decisions::{self, PlacementDecision};
-use holdfast_store::{StoreError, WriteTransaction, jobs, templates};
+use holdfast_store::{StoreError, WriteTransaction, jobs, open_links, templates};
 
 /// Maximum number of distinct anchors in a dry run: each one is a search of the document.
 const SEARCHED_ANCHORS: usize = 50;
@@ -539,6 +539,7 @@ pub(crate) async fn remove(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     templates::delete(tx, template, now).await?;
+    open_links::close_all(tx, &template.org, &template.id, now).await?;
     // The provider never got this template, so there is nothing to archive.
     if template.provider_template.is_none() {
         return Ok(());
