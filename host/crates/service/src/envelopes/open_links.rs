@@ -25,7 +25,7 @@ use holdfast_platform::idempotency::{self, IdempotencyClaim, ResponseRecorder};
 use holdfast_platform::passcodes::{open_passcode, seal_passcode};
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::open_links::{self as rows, CodeFailures};
-use holdfast_store::{WriteTransaction, organizations, templates as template_rows};
+use holdfast_store::{WriteTransaction, organizations};
 
 /// Latest expiry from now: five years.
 const LONGEST: Duration = Duration::from_secs(5 * 366 * 86_400);
@@ -117,7 +117,6 @@ pub struct VisitorEntries {
 pub struct ShownOpenLink {
     pub organization: Organization,
     pub link: OpenLink,
-    pub template: Template,
     pub status: OpenLinkStatus,
 }
 
@@ -390,7 +389,7 @@ pub async fn close(
     Ok(view)
 }
 
-/// Returns the open link behind a token; none for an unknown one, and after its template was deleted.
+/// Returns the open link behind a token; none for an unknown one.
 pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<ShownOpenLink>, ServiceError> {
     let mut connection = core.store.read().await?;
     let Some(link) = rows::by_token(&mut connection, token).await? else {
@@ -398,14 +397,10 @@ pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<ShownOpenLink
     };
 
     let organization = organizations::get(&mut connection, &link.org).await?;
-    // A deleted template has closed its links, and their page still says so.
-    let template = template_rows::find(&mut connection, &link.org, &link.template).await?;
-    let shown = organization.zip(template);
-    Ok(shown.map(|(organization, template)| ShownOpenLink {
+    Ok(organization.map(|organization| ShownOpenLink {
         status: link.status(core.clock.now()),
         organization,
         link,
-        template,
     }))
 }
 

@@ -56,6 +56,7 @@ mod insight;
 mod keys;
 mod live;
 mod navigation;
+mod open_links;
 mod packages;
 mod passkeys;
 mod receivers;
@@ -75,6 +76,7 @@ use axum::Router;
 use axum::routing::{get, post};
 
 use self::live::LiveList;
+pub use self::signed_in::read_form;
 use holdfast_service::App;
 
 /// Path below which the pages are.
@@ -191,6 +193,12 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/templates/{id}/edit"), post(templates::edit))
         .route(&below("/templates/{id}/rename"), post(templates::rename))
         .route(&below("/templates/{id}/delete"), post(templates::delete))
+        .route(
+            &below("/templates/{id}/open-links"),
+            get(open_links::list).post(open_links::create),
+        )
+        .route(&below("/open-links/{id}/qr.svg"), get(open_links::qr))
+        .route(&below("/open-links/{id}/close"), post(open_links::close))
         .route(&below("/usage"), get(insight::usage))
         .route(&below("/requests"), get(insight::requests))
         .route(&below("/requests/{id}"), get(insight::request))
