@@ -7,6 +7,7 @@ mod console_cells;
 mod console_forms;
 mod console_journeys;
 mod console_lists;
+mod console_open_links;
 mod console_records;
 mod console_sending;
 mod console_words;

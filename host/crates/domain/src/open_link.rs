@@ -20,8 +20,10 @@ words! {
 /// Person who signs every record of an open link after its visitor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenLinkSigner {
+    /// Gets the invitation when the turn comes.
     #[schemars(email)]
     pub email: String,
+    /// Name of the person.
     #[schemars(length(min = 1, max = 500))]
     pub name: String,
     /// Role of the template.

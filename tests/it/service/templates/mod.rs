@@ -2,4 +2,5 @@
 
 mod field_builder;
 mod library;
+mod open_links;
 mod packages;

@@ -82,23 +82,35 @@ pub struct CreateOpenLink {
     "created_at": "2026-11-21T09:45:00.000Z", "closed_at": null,
 }]))]
 pub struct OpenLinkView {
+    /// Id of the link.
     pub open_link_id: OpenLinkId,
+    /// Id of the template.
     pub template_id: TemplateId,
+    /// Name of the link and of its records.
     pub name: String,
     /// Address to publish.
     pub url: String,
+    /// Whether the link takes further records.
     pub status: OpenLinkStatus,
+    /// Role of the visitor.
     pub role: String,
+    /// People of the other roles.
     pub signers: Vec<OpenLinkSigner>,
+    /// When the link ends.
     pub expires_at: Timestamp,
+    /// Maximum number of records.
     pub limit: i64,
     /// Records so far.
     pub used: i64,
     /// Whether visitors have to enter the passcode.
     pub has_code: bool,
+    /// E-mail addresses that are told of each new record.
     pub notify: Vec<String>,
+    /// Whether the visitor gets the signing link by mail only.
     pub verify_email: bool,
+    /// Time of creation.
     pub created_at: Timestamp,
+    /// When it was closed; null before.
     pub closed_at: Option<Timestamp>,
 }
 
