@@ -32,10 +32,10 @@ create index open_link_by_template on open_link (bucket, org_id, template_id, op
 -- Wrong passcodes of open links, by network.
 create table open_link_failure (
     bucket bigint not null,
+    org_id text not null,
     open_link_id text not null,
     network text not null,
-    org_id text not null,
     failures bigint not null,
     began_at text not null,
-    primary key (bucket, open_link_id, network)
+    primary key (bucket, org_id, open_link_id, network)
 );

@@ -246,7 +246,7 @@ pub async fn put_failures(
     sqlx::query(
         "insert into open_link_failure (bucket, open_link_id, network, org_id, failures, began_at)
          values ($1, $2, $3, $4, $5, $6)
-         on conflict (bucket, open_link_id, network) do update set failures = $5, began_at = $6",
+         on conflict (bucket, org_id, open_link_id, network) do update set failures = $5, began_at = $6",
     )
     .bind(link.org.bucket())
     .bind(link.id.as_str())
