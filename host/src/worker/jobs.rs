@@ -23,8 +23,8 @@ use holdfast_domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CompareRecords, DeleteObject,
     ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode,
     MailCompletion, MailContractDate, MailDecline, MailEndpointDisabled, MailEndpointFailing,
-    MailInvitation, MailPartyInvitation, MailReleaseRequest, MailReminder, MailSignIn,
-    MailUndelivered, MailView, MailWithdrawal, NextStep, NoticeOfDate, PaidInSandbox,
+    MailInvitation, MailOpenLink, MailPartyInvitation, MailReleaseRequest, MailReminder,
+    MailSignIn, MailUndelivered, MailView, MailWithdrawal, NextStep, NoticeOfDate, PaidInSandbox,
     ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch, TextAccessCode, TextInvitation,
     TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
@@ -422,6 +422,13 @@ impl RunnableJob for MailPartyInvitation {
     }
 }
 
+impl RunnableJob for MailOpenLink {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        mails::about_open_link(app, job, &self).await?;
+        Ok(NextStep::Done)
+    }
+}
+
 impl RunnableJob for MailSignIn {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         mails::with_sign_in(app, job, &self.link).await?;
@@ -528,7 +535,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     by_name! {
         VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan WithdrawSubmission ArchiveTemplate DeleteObject
         NoticeOfDate MailContractDate
-        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailSignIn AdvanceTransfer CompareRecords
+        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailSignIn AdvanceTransfer CompareRecords
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered
         TextInvitation TextReminder TextAccessCode
         MailEndpointFailing MailEndpointDisabled

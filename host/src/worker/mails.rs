@@ -21,7 +21,7 @@ use holdfast_domain::id::{
 };
 use holdfast_domain::job::{
     JobPayload as _, MailAccessCode, MailAddressee, MailCompletion, MailContractDate, MailDecline,
-    MailInvitation, MailReleaseRequest, MailReminder, MailWithdrawal,
+    MailInvitation, MailOpenLink, MailReleaseRequest, MailReminder, MailWithdrawal,
 };
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::Organization;
@@ -37,8 +37,8 @@ use holdfast_service::vault::{completion, copies};
 use holdfast_service::{App, test_mode};
 use holdfast_store::jobs::ClaimedJob;
 use holdfast_store::{
-    StoreError, control, envelopes, ledger, organizations, party_invitations, signers, users,
-    views, webhooks,
+    StoreError, control, envelopes, ledger, open_links, organizations, party_invitations, signers,
+    users, views, webhooks,
 };
 
 /// Size limit of an attached copy in bytes. Many servers take mails of 10 MB, and base64 adds a
@@ -426,6 +426,33 @@ pub(super) async fn about_invitation(
     let (from, name) = (sender.display_name(), &invitation.name);
     let letter = letters::party_invitation(texts, from, name, url, id.as_str());
     notify(app, job, &sender, &invitation.email, &letter).await
+}
+
+/// Tells a person of a record that a visitor of an open link has made.
+pub(super) async fn about_open_link(
+    app: &App,
+    job: &ClaimedJob,
+    about: &MailOpenLink,
+) -> Result<(), DeliveryError> {
+    let mut connection = app.store.read().await?;
+    let link = open_links::get(&mut connection, &job.org, &about.link).await?;
+    let organization = organizations::get(&mut connection, &job.org).await?;
+    let people = signers::list(&mut connection, &job.org, &about.envelope).await?;
+    drop(connection);
+
+    let (Some(link), Some(organization)) = (link, organization) else {
+        return Ok(());
+    };
+    let visitor = people.iter().find(|signer| signer.role == link.role);
+    let (Some(to), Some(visitor)) = (link.notify.get(about.place), visitor) else {
+        return Ok(());
+    };
+
+    let id = about.envelope.as_str();
+    let page = app.config.console_page(&format!("envelopes/{id}"));
+    let texts = Texts::of(organization.settings.language);
+    let letter = letters::open_link_used(texts, &link.name, visitor, page, id);
+    notify(app, job, &organization, to, &letter).await
 }
 
 /// Sends a user the link to sign in, unless it is over.

@@ -10,6 +10,7 @@ mod console_filters;
 mod console_forms;
 mod console_journeys;
 mod console_lists;
+mod console_open_links;
 mod console_records;
 mod console_sending;
 mod console_templates;

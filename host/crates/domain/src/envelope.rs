@@ -440,7 +440,14 @@ pub struct VaultTerms {
 }
 
 /// Members of an envelope's metadata that partners may see.
-pub const PUBLIC_METADATA: [&str; 3] = ["document_source", "source_template_id", "bulk_send"];
+pub const PUBLIC_METADATA: [&str; 4] = [
+    "document_source",
+    "source_template_id",
+    "bulk_send",
+    OPEN_LINK,
+];
+/// Member with the open link that the envelope was made by.
+pub const OPEN_LINK: &str = "open_link";
 /// Member with the partner's own metadata.
 pub const OWN_METADATA: &str = "own";
 /// Member with the jurisdiction of the chattel paper.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::clock::Timestamp;
 use super::envelope::KeptFile;
 use super::id::{
-    BatchId, EndpointId, EnvelopeId, IntentId, InvitationId, ReleaseId, SignInId, TemplateId,
-    TransferId, ViewId,
+    BatchId, EndpointId, EnvelopeId, IntentId, InvitationId, OpenLinkId, ReleaseId, SignInId,
+    TemplateId, TransferId, ViewId,
 };
 
 /// Queue with its own number of slots.
@@ -250,6 +250,22 @@ pub struct MailPartyInvitation {
 
 impl JobPayload for MailPartyInvitation {
     const NAME: &'static str = "mail.party_invitation";
+    const QUEUE: JobQueue = JobQueue::Mail;
+}
+
+/// Tells a person of a record that a visitor of an open link has made.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MailOpenLink {
+    /// The link.
+    pub link: OpenLinkId,
+    /// The record.
+    pub envelope: EnvelopeId,
+    /// Place of the person among those whom the link names, from 0.
+    pub place: usize,
+}
+
+impl JobPayload for MailOpenLink {
+    const NAME: &'static str = "mail.open_link";
     const QUEUE: JobQueue = JobQueue::Mail;
 }
 
@@ -505,6 +521,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<MailReleaseRequest>(),
     JobKind::of::<MailView>(),
     JobKind::of::<MailPartyInvitation>(),
+    JobKind::of::<MailOpenLink>(),
     JobKind::of::<MailSignIn>(),
     JobKind::of::<SendBatch>(),
     JobKind::of::<VoidBatch>(),

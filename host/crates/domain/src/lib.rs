@@ -187,6 +187,7 @@ pub mod jurisdiction;
 pub mod ledger;
 pub mod locale;
 pub mod merkle;
+pub mod open_link;
 pub mod organization;
 pub mod package;
 pub mod party_name;

@@ -85,6 +85,7 @@ pub mod kba;
 pub mod ledger;
 pub mod log;
 pub mod objects;
+pub mod open_links;
 pub mod organizations;
 pub mod packages;
 pub mod page_facts;

@@ -536,6 +536,34 @@ pub fn party_invitation(
     }
 }
 
+/// Builds the mail about a record that a visitor of an open link has made. `reference_id` is the id of the record.
+pub fn open_link_used(
+    texts: Texts,
+    link: &str,
+    visitor: &Signer,
+    page: Option<String>,
+    reference_id: &str,
+) -> MailContent {
+    // A stranger entered name and address, so they must not add lines to the mail.
+    let values = [
+        ("link", one_line(link)),
+        ("name", one_line(&visitor.name)),
+        ("email", one_line(&visitor.email)),
+    ];
+
+    MailContent {
+        texts,
+        subject: texts.with("mail-open-link-subject", values.clone()),
+        to: None,
+        paragraphs: vec![texts.with("mail-open-link", values)],
+        button: page.map(|url| MailButton {
+            label: texts.text("mail-open-link-button"),
+            url,
+        }),
+        notes: vec![reference(texts, reference_id)],
+    }
+}
+
 /// Builds the mail with which a user signs in.
 pub fn sign_in(
     texts: Texts,

@@ -5,7 +5,9 @@ use aide::axum::routing::{
     delete_with as delete, get_with as get, patch_with as patch, post_with as post, put_with as put,
 };
 
-use super::partner::{control, customers, envelopes, events, templates, test_mode, vault};
+use super::partner::{
+    control, customers, envelopes, events, open_links, templates, test_mode, vault,
+};
 use super::web::{administration, bulk, insight, packages, users};
 use super::{
     callbacks, component_changes, component_state, components, decisions, downloads, embed, kba,
@@ -200,6 +202,16 @@ areas! {
             "Create a template from a PDF";
         post "/partner/templates/{id}/fields", templates::add_fields => addTemplateFields [409, 502, 503]
             "Add fields to a template";
+        get "/partner/templates/{id}/open-links", open_links::list => listOpenLinks []
+            "List the open links of a template, newest first";
+        post "/partner/templates/{id}/open-links", open_links::create => createOpenLink [409, 502, 503]
+            "Create an open link of a template: whoever opens it signs a record of their own";
+        get "/partner/open-links/{id}", open_links::read => getOpenLink []
+            "Read an open link with its address and its count of records";
+        get "/partner/open-links/{id}/qr", open_links::qr => getOpenLinkQr []
+            "Get the address of an open link as a QR code";
+        post "/partner/open-links/{id}/close", open_links::close => closeOpenLink []
+            "Close an open link; its records stay";
     }
 
     partner_customers {

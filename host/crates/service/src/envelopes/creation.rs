@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::envelopes::dispatch::{self, SendingOptions};
 use crate::envelopes::lifecycle::{self, LifecycleDecision};
+use crate::envelopes::open_links;
 use crate::envelopes::paper_original::PaperStatement;
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
 use crate::envelopes::reminders;
@@ -15,11 +16,13 @@ use crate::templates::warnings;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::collateral::Collateral;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeKind, OWN_METADATA, PUBLIC_METADATA, PaymentStatus, Recipient, SecuredParty,
-    SentDocument, Signer,
+    Envelope, EnvelopeKind, OPEN_LINK, OWN_METADATA, PUBLIC_METADATA, PaymentStatus, Recipient,
+    SecuredParty, SentDocument, Signer,
 };
 use holdfast_domain::id::CustomerId;
+use holdfast_domain::job::MailOpenLink;
 use holdfast_domain::jurisdiction::Jurisdiction;
+use holdfast_domain::open_link::OpenLink;
 use holdfast_domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
 use holdfast_domain::reminders::{PlannedReminders, ReminderPlan};
 use holdfast_domain::template::Template;
@@ -32,7 +35,8 @@ use holdfast_platform::providers::links;
 use holdfast_platform::providers::{SigningProvider, provider};
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, kba, messaging};
 use holdfast_store::fingerprints::{self, Fingerprint};
-use holdfast_store::{WriteTransaction, customers, envelopes, payments, signers};
+use holdfast_store::open_links as open_link_rows;
+use holdfast_store::{WriteTransaction, customers, envelopes, jobs, payments, signers};
 
 /// Limits of a partner's own metadata.
 const METADATA_MEMBERS: usize = 50;
@@ -155,6 +159,21 @@ pub async fn create(
     request: CreateEnvelope,
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
+    create_by(core, caller, request, None, answer).await
+}
+
+/// Like [`create`], for the visitor of an open link if there is one.
+///
+/// # Errors
+///
+/// `Conflict` if the link takes no further records.
+pub async fn create_by(
+    core: &Core,
+    caller: &Caller,
+    request: CreateEnvelope,
+    open_link: Option<&OpenLink>,
+    answer: &ResponseRecorder<CreatedEnvelope>,
+) -> Result<CreatedEnvelope, ServiceError> {
     let kind = request.envelope_kind.unwrap_or(EnvelopeKind::Esign);
     // A template has no effect on a paper envelope. The answer has a warning about it.
     let template = match (&request.template_id, kind) {
@@ -171,6 +190,11 @@ pub async fn create(
         &organization,
         now,
     );
+
+    if let Some(link) = open_link {
+        let about = open_links::metadata(link);
+        envelope.metadata.insert(OPEN_LINK.into(), about);
+    }
 
     // Everything that can refuse the request runs before the provider is called. A submission would have
     // to be withdrawn.
@@ -234,6 +258,7 @@ pub async fn create(
         payment,
         has_own_payment: request.payment.is_some(),
         collateral,
+        open_link: open_link.cloned(),
     };
 
     let unsigned = template
@@ -267,6 +292,8 @@ pub(super) struct CreationPlan {
     /// Whether the envelope itself requests the payment, and not its organization's settings.
     pub has_own_payment: bool,
     pub collateral: Vec<Fingerprint>,
+    /// The open link whose visitor makes it.
+    pub open_link: Option<OpenLink>,
 }
 
 /// Checks that people may be sent to `url` afterwards.
@@ -475,8 +502,23 @@ async fn save(
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
     let mut tx = core.store.begin().await?;
+    // In the transaction of the record, so that the limit of the link holds.
+    let open_link = plan.open_link.clone();
+    if let Some(link) = &open_link
+        && !open_link_rows::take(&mut tx, link, now).await?
+    {
+        let why = "The open link takes no further records";
+        return Err(ServiceError::Conflict(why.into()));
+    }
+
     let email = &request.customer_email;
-    let name = &request.customer_name;
+    // A stranger who enters the address of a customer must not rename that customer.
+    let known = match &open_link {
+        Some(_) => customers::by_email(&mut tx, &caller.org, email).await?,
+        None => None,
+    };
+    let name = known.map_or_else(|| request.customer_name.clone(), |known| known.name);
+    let name = &name;
     let customer = customers::upsert_by_email(&mut tx, &caller.org, email, name, now).await?;
     plan.envelope.customer = customer.id;
     let sign_url = write(core, &mut tx, caller, &mut plan, now).await?;
@@ -530,8 +572,15 @@ pub(super) async fn write(
     }
 
     let actor = caller.actor.as_str();
-    events::record_created(tx, envelope, actor, plan.origin.clone(), now).await?;
+    let mut origin = plan.origin.clone();
+    if let Some(link) = &plan.open_link {
+        origin.insert(OPEN_LINK.to_owned(), open_links::origin(link, signers));
+    }
+    events::record_created(tx, envelope, actor, origin, now).await?;
     kba::mark_challenged(tx, envelope, caller.email.as_deref(), signers).await?;
+    if let Some(link) = &plan.open_link {
+        follow_link(tx, envelope, link, signers, now).await?;
+    }
     let signers = &plan.signers;
     for signer in signers {
         signers::insert(tx, envelope, signer).await?;
@@ -548,6 +597,33 @@ pub(super) async fn write(
     }
 
     Ok(sign_url)
+}
+
+/// Tells the people whom an open link names of its new record, and lets its visitor answer identity questions
+/// where the template asks them.
+async fn follow_link(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    link: &OpenLink,
+    signers: &mut [Signer],
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    // The sender's own people are not asked, and a visitor can enter the address of one of them.
+    for visitor in signers.iter_mut().filter(|signer| signer.role == link.role) {
+        visitor.challenged = envelope.sending.kba_required;
+    }
+
+    for place in 0..link.notify.len() {
+        let job = MailOpenLink {
+            link: link.id.clone(),
+            envelope: envelope.id.clone(),
+            place,
+        };
+        let key = format!("{}:{place}", envelope.id);
+        jobs::insert(tx, &envelope.org, &job, Some(&key), now).await?;
+    }
+
+    Ok(())
 }
 
 /// Warns about facts a new envelope lacks for compliance, and about members without effect.

@@ -10,6 +10,7 @@ pub mod dispatch;
 pub mod documents;
 pub mod facts;
 pub mod lifecycle;
+pub mod open_links;
 pub mod paper_original;
 pub mod parties;
 pub mod people_notes;

@@ -78,6 +78,7 @@ pub async fn copy(
         payment,
         has_own_payment,
         collateral: Vec::new(),
+        open_link: None,
     };
 
     let mut tx = core.store.begin().await?;
@@ -224,6 +225,7 @@ pub async fn correct(
         payment,
         has_own_payment,
         collateral: Vec::new(),
+        open_link: None,
     };
 
     let saved = replace(core, caller, earlier, plan, notes, answer).await;

@@ -10,7 +10,7 @@ use holdfast_domain::job::{ArchiveTemplate, NextStep};
 use holdfast_domain::template::Template;
 use holdfast_platform::providers::provider;
 use holdfast_platform::{Caller, Core, ServiceError};
-use holdfast_store::{StoreError, WriteTransaction, jobs, templates};
+use holdfast_store::{StoreError, WriteTransaction, jobs, open_links, templates};
 
 /// Deletes a template: nothing more is sent from it. Sent envelopes are unaffected.
 pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
@@ -34,6 +34,7 @@ pub(crate) async fn remove(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     templates::delete(tx, template, now).await?;
+    open_links::close_all(tx, &template.org, &template.id, now).await?;
     // The provider never got this template, so there is nothing to archive.
     if template.provider_template.is_none() {
         return Ok(());

@@ -2,6 +2,7 @@
 
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::clock::Timestamp;
+use holdfast_domain::envelope::OPEN_LINK;
 use holdfast_domain::event::EventType;
 use holdfast_domain::ledger::LedgerEntry;
 
@@ -31,7 +32,10 @@ pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
     };
     // Actions that are no events, such as an issued link, concern auditors only.
     let key = match EventType::parse(&entry.action)? {
-        EventType::EnvelopeCreated => "history-created",
+        EventType::EnvelopeCreated => match details[OPEN_LINK]["name"].as_str() {
+            Some(link) => return Some(texts.with("history-open-link", [("link", link)])),
+            None => "history-created",
+        },
         EventType::EnvelopeSent => "history-sent",
         EventType::SignerViewed => {
             return Some(texts.with("history-viewed", [("name", name("signer"))]));
@@ -156,6 +160,11 @@ mod tests {
         let plain = || json!({});
         for (action, details, words) in [
             ("envelope.created", plain(), "The document was prepared"),
+            (
+                "envelope.created",
+                json!({ "open_link": { "name": "Membership" } }),
+                "A visitor of the open link Membership made the document",
+            ),
             ("envelope.sent", plain(), "It was sent to the signers"),
             ("signer.viewed", ann.clone(), "Ann opened it"),
             ("signer.viewed", plain(), "A signer opened it"),

@@ -50,7 +50,7 @@ pub struct EnvelopeView {
     /// The score in the certificate: only 100 is compliant. Null before there is a certificate, and
     /// for records vaulted by a release that did not record the score.
     compliance_score: Option<i64>,
-    /// `document_source`, `source_template_id` and `bulk_send`, where known, and your own members.
+    /// `document_source`, `source_template_id`, `bulk_send` and `open_link`, where known, and your own members.
     metadata: Map<String, Value>,
     /// Jurisdiction of the chattel paper. Present only if one is stated.
     #[serde(skip_serializing_if = "Option::is_none")]

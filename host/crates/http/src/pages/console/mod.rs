@@ -61,6 +61,7 @@ mod insight;
 mod keys;
 mod live;
 mod navigation;
+mod open_links;
 mod packages;
 mod passkeys;
 mod receivers;
@@ -81,6 +82,7 @@ use axum::Router;
 use axum::routing::{get, post};
 
 use self::live::LiveList;
+pub use self::signed_in::read_form;
 use holdfast_service::App;
 
 /// Path below which the pages are.
@@ -220,6 +222,12 @@ pub fn routes(enabled: bool) -> Router<App> {
             &below("/templates/{id}/versions/restore"),
             post(template_versions::restore),
         )
+        .route(
+            &below("/templates/{id}/open-links"),
+            get(open_links::list).post(open_links::create),
+        )
+        .route(&below("/open-links/{id}/qr.svg"), get(open_links::qr))
+        .route(&below("/open-links/{id}/close"), post(open_links::close))
         .route(&below("/usage"), get(insight::usage))
         .route(&below("/requests"), get(insight::requests))
         .route(&below("/requests/{id}"), get(insight::request))

@@ -325,6 +325,7 @@ fn shown(
             div.actions {
                 @if !template.fields.is_empty() {
                     a.button href={ (PATH) "/send/" (template.id) } { (texts.text("console-send")) }
+                    a.button.quiet href=(act("open-links")) { (texts.text("open-links")) }
                 }
                 form method="post" action=(act("edit")) {
                     (visitor.token())
