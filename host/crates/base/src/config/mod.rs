@@ -34,6 +34,7 @@ use url::Url;
 
 use holdfast_domain::component::Slot;
 use holdfast_domain::id::OrgId;
+use holdfast_domain::organization::OrgSettings;
 
 /// Variables with the `HOLDFAST_` prefix that belong to the clients of an installation, to the build or to the tests.
 const NOT_SETTINGS: &[&str] = &[
@@ -736,6 +737,27 @@ impl Config {
         match &self.signing_url {
             Some(url) => url.as_str().trim_end_matches('/').to_owned(),
             None => format!("{}/sign", self.public_url()),
+        }
+    }
+
+    /// Returns the address below which an organization's new signing links are, without a trailing slash: on its own
+    /// host while that is in use, or else `{signing_host}`.
+    pub fn link_url(&self, organization: &OrgSettings) -> String {
+        let own = organization.link_host.as_ref();
+        match own.filter(|host| host.is_in_use()) {
+            Some(host) => format!("{}{}", host.origin(), self.signing_path()),
+            None => self.signing_url(),
+        }
+    }
+
+    /// Returns the address below which a signer's pages are who asked for `host`, as in the header. Cookies are bound
+    /// to the host, and a widget's page accepts the installation's only.
+    pub fn signing_url_at(&self, organization: &OrgSettings, host: Option<&str>) -> String {
+        let own = organization.link_host.as_ref();
+        if own.is_some_and(|own| Some(own.host.as_str()) == host) {
+            self.link_url(organization)
+        } else {
+            self.signing_url()
         }
     }
 
