@@ -888,6 +888,8 @@ fn not_a_duration<E: serde::de::Error>(text: &str) -> E {
 )]
 mod tests {
     use figment::Jail;
+    use holdfast_domain::clock::Timestamp;
+    use holdfast_domain::organization::{LinkHost, LinkHostProblem};
 
     use super::*;
 
@@ -915,6 +917,38 @@ mod tests {
             assert_eq!(config.signing_path(), "");
             Ok(())
         });
+    }
+
+    #[test]
+    fn pages_stay_on_the_host_of_their_organization_that_was_asked_for() {
+        let host = LinkHost {
+            host: "contracts.oak.example".into(),
+            verified_at: Timestamp::from_millis(0),
+            problem: None,
+        };
+        let settings = |host: LinkHost| OrgSettings {
+            link_host: Some(host),
+            ..OrgSettings::default()
+        };
+        let config = Config::default();
+        let of_installation = config.signing_url();
+        let own = "https://contracts.oak.example/sign";
+
+        let in_use = settings(host.clone());
+        assert_eq!(config.link_url(&in_use), own);
+        let at = |host| config.signing_url_at(&in_use, host);
+        assert_eq!(at(Some("contracts.oak.example")), own);
+        for other in [None, Some("127.0.0.1:8080"), Some("evil.example")] {
+            assert_eq!(at(other), of_installation);
+        }
+
+        let ended = settings(LinkHost {
+            problem: Some(LinkHostProblem::NotNamed),
+            ..host
+        });
+        assert_eq!(config.link_url(&ended), of_installation);
+        let asked = Some("contracts.oak.example");
+        assert_eq!(config.signing_url_at(&ended, asked), of_installation);
     }
 
     #[test]
