@@ -55,7 +55,7 @@ enum HostFinding {
 }
 
 impl HostFinding {
-    /// Returns what it means for links that are in use.
+    /// Returns the problem for a host that is in use.
     fn problem(&self) -> LinkHostProblem {
         match self {
             Self::Address(_) | Self::Unreachable(_) => LinkHostProblem::Unreachable,
@@ -84,8 +84,8 @@ fn cause(error: &reqwest::Error) -> String {
 /// Leads the links of the caller's organization to a host from now on.
 ///
 /// # Errors
-/// `Invalid` for what is no name of a host, and for a host whose file does not name the organization, with what was
-/// found there.
+/// `Invalid` if the text is not the name of a host, or if the host's file does not name the organization. The message
+/// states the finding.
 pub async fn set(
     core: &Core,
     caller: &Caller,
