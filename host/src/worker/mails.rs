@@ -93,6 +93,8 @@ pub(super) struct MailSubject {
     dates: DateSettings,
     /// The organization's address for replies.
     reply_to: Option<String>,
+    /// Address below which the organization's signing links are.
+    pub(super) link_url: String,
     /// The organization's language.
     language: Locale,
     /// Position of the addressed signer or recipient; none addresses the creator.
@@ -504,6 +506,7 @@ impl MailSubject {
             signers,
             recipients,
             look: MailBranding::of(&organization),
+            link_url: app.config.link_url(&organization.settings),
             dates: organization.settings.dates,
             reply_to: organization.settings.reply_to,
             language: organization.settings.language,

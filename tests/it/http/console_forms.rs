@@ -130,6 +130,11 @@ async fn a_refused_form_keeps_its_entries() {
             field: Some("embed_origins"),
         },
         RefusedEntries {
+            path: settings("link-host"),
+            entries: &[("host", "no host at all")],
+            field: Some("host"),
+        },
+        RefusedEntries {
             path: settings("disclosure"),
             entries: &[
                 ("contact_email", "nowhere-at-all"),

@@ -20,7 +20,8 @@ use holdfast_domain::id::OrgId;
 use holdfast_domain::jurisdiction::Jurisdiction;
 use holdfast_domain::locale::{ConsentText, Locale};
 use holdfast_domain::organization::{
-    ActiveContent, OrgSettings, Organization, PageOrigin, PaymentSettings, Role, SingleSignOn,
+    ActiveContent, LinkHost, LinkHostProblem, OrgSettings, Organization, PageOrigin,
+    PaymentSettings, Role, SingleSignOn,
 };
 use holdfast_domain::party_name;
 use holdfast_domain::reminders::{QuietHours, ReminderPlan};
@@ -59,6 +60,9 @@ pub struct BrandView {
     "active_content": "warn",
     "reminders": { "first_after_days": 3, "every_days": 3, "at_most": 5 },
     "quiet_hours": { "from": "20:00", "until": "08:00" }, "reply_to": "documents@crescent.example",
+    "link_host": {
+        "host": "contracts.crescent.example", "verified_at": "2026-11-21T09:41:07.250Z", "in_use": true, "problem": null,
+    },
 }]))]
 pub struct OrganizationView {
     pub org_id: OrgId,
@@ -103,6 +107,31 @@ pub struct OrganizationView {
     /// Address for replies to mails about envelopes. Without it, replies go to the user who created the envelope,
     /// or who owns the API key that did.
     pub reply_to: Option<String>,
+    /// Host of the organization's own for its signing links.
+    pub link_host: Option<LinkHostView>,
+}
+
+/// Host of an organization's own for its signing links.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LinkHostView {
+    pub host: String,
+    /// When the host named the organization last.
+    pub verified_at: Timestamp,
+    /// Whether new links lead there. If not, they lead to the installation's address.
+    pub in_use: bool,
+    /// Why not: `unreachable` for three days, until it answers again; or `not_named`, until it is set again.
+    pub problem: Option<LinkHostProblem>,
+}
+
+impl From<LinkHost> for LinkHostView {
+    fn from(host: LinkHost) -> Self {
+        Self {
+            in_use: host.is_in_use(),
+            host: host.host,
+            verified_at: host.verified_at,
+            problem: host.problem,
+        }
+    }
 }
 
 impl From<Organization> for OrganizationView {
@@ -141,6 +170,7 @@ impl From<Organization> for OrganizationView {
             reminders: settings.reminders,
             quiet_hours: settings.quiet_hours,
             reply_to: settings.reply_to,
+            link_host: settings.link_host.map(LinkHostView::from),
         }
     }
 }

@@ -567,6 +567,10 @@ areas! {
             "Read the settings of the organization";
         patch "/organization", administration::change_organization => changeOrganization [422]
             "Change settings of the organization";
+        put "/organization/link-host", administration::set_link_host => setLinkHost [422]
+            "Lead new signing links to a host of your own";
+        delete "/organization/link-host", administration::remove_link_host => removeLinkHost []
+            "Lead new signing links to the installation's address";
         get "/users", users::list => listUsers []
             "List the users of the organization";
         post "/users", users::invite => inviteUser [409, 422]

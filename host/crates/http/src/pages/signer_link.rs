@@ -59,6 +59,8 @@ pub struct SignerVisit {
     pub network: String,
     /// Path of this signer's pages.
     path: String,
+    /// Address of this signer's pages, on the host that the request was for.
+    url: String,
     /// The sender's page to go back to, if its origin is registered still.
     back: Option<String>,
 }
@@ -98,7 +100,12 @@ impl FromRequestParts<App> for SignerVisit {
                 let organization = visitor.organization.settings.language;
                 let browser = languages(&parts.headers);
                 let locale = Locale::chosen(visitor.signer.locale, browser, organization);
+                let host = parts.headers.get(header::HOST);
+                let host = host.and_then(|host| host.to_str().ok());
+                let settings = &visitor.organization.settings;
+                let base = app.config.signing_url_at(settings, host);
                 Ok(Self {
+                    url: format!("{base}/{}", token.reveal()),
                     browser: cookie(parts, BROWSER),
                     is_seen: is_seen(parts),
                     origin: origin(app, parts),
@@ -124,7 +131,7 @@ impl SignerVisit {
 
         Self {
             token: token.clone(),
-            // The next four belong to a request. The extractor and `again` fill them in.
+            // The next four and the URL belong to a request. The extractor and `again` fill them in.
             browser: None,
             is_seen: true,
             origin: RequestOrigin::default(),
@@ -139,6 +146,7 @@ impl SignerVisit {
             owes: owes.map(|asked| texts.amount(asked.amount_cents, &asked.currency)),
             look: PageLook::of(visitor.organization, texts),
             path,
+            url: String::new(),
             back,
             envelope: visitor.envelope,
             signer: visitor.signer,
@@ -154,6 +162,11 @@ impl SignerVisit {
         &self.path
     }
 
+    /// Returns the address of this signer's pages.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// Reads envelope and signer again after a change.
     pub async fn again(self, app: &App) -> Self {
         match visits::find(app, &self.token).await {
@@ -162,6 +175,7 @@ impl SignerVisit {
                 is_seen: self.is_seen,
                 origin: self.origin,
                 network: self.network,
+                url: self.url,
                 locked: self.locked,
                 ..Self::of(app, &self.token, visitor, self.texts.locale())
             },
