@@ -40,6 +40,8 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("POST", "/envelopes/{id}/void", Some(Send)),
         ("POST", "/envelopes/{id}/edit", Some(Send)),
         ("POST", "/envelopes/{id}/send", Some(Send)),
+        ("POST", "/envelopes/{id}/dates", Some(Send)),
+        ("POST", "/envelopes/{id}/dates/remove", Some(Send)),
         ("POST", "/envelopes/{id}/extend", Some(Send)),
         ("POST", "/envelopes/{id}/copy", Some(Send)),
         ("POST", "/envelopes/{id}/correct", Some(Send)),

@@ -172,8 +172,8 @@ async fn zone(core: &Core, org: &OrgId) -> Result<ZoneName, ServiceError> {
     Ok(organization.settings.dates.time_zone.clone())
 }
 
-/// Returns whether an envelope ended before it became a contract.
-fn has_no_contract(envelope: &Envelope) -> bool {
+/// Returns whether an envelope ended before it became a contract, and so has no dates.
+pub fn has_no_contract(envelope: &Envelope) -> bool {
     matches!(
         envelope.status,
         EnvelopeStatus::Voided | EnvelopeStatus::Declined | EnvelopeStatus::Expired

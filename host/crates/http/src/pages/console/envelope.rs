@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::PATH;
+use super::contract_dates;
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
@@ -330,6 +331,7 @@ pub async fn show(
         Some("corrected") => Some(visitor.texts.text("console-corrected")),
         Some("voided") => Some(visitor.texts.text("console-voided")),
         Some("extended") => Some(visitor.texts.text("envelopes-extended")),
+        Some("dated") => Some(visitor.texts.text("envelopes-dated")),
         Some("copied") => Some(visitor.texts.text("envelopes-copied")),
         Some("replaced") => Some(visitor.texts.text("envelopes-replaced")),
         Some("vaulted") => Some(visitor.texts.text("envelopes-vaulted")),
@@ -340,7 +342,7 @@ pub async fn show(
 }
 
 /// Shows the page again with the entries and problems of a form.
-async fn again(
+pub async fn again(
     app: &App,
     visitor: &Visitor,
     id: &str,
@@ -402,6 +404,7 @@ fn page(
                 }
             }
         }
+        (contract_dates::card(visitor, envelope, refused))
         (pictures(texts, shown))
         section.card {
             h2 { (texts.text("vault-what-happened")) }
@@ -850,7 +853,7 @@ pub async fn decisions(
     visitor.page(Place::Envelopes, &texts.text("console-why"), body)
 }
 
-fn back(id: &str, done: &str) -> Response {
+pub fn back(id: &str, done: &str) -> Response {
     Redirect::to(&format!("{PATH}/envelopes/{id}?done={done}")).into_response()
 }
 

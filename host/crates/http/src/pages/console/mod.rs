@@ -46,6 +46,7 @@ mod audit;
 mod bulk;
 mod changes;
 mod comparison;
+mod contract_dates;
 mod control;
 mod control_acts;
 mod customers;
@@ -143,6 +144,11 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/envelopes/{id}/void"), post(envelope::void))
         .route(&below("/envelopes/{id}/edit"), post(envelope::edit))
         .route(&below("/envelopes/{id}/send"), post(envelope::send))
+        .route(&below("/envelopes/{id}/dates"), post(contract_dates::add))
+        .route(
+            &below("/envelopes/{id}/dates/remove"),
+            post(contract_dates::remove),
+        )
         .route(&below("/envelopes/{id}/extend"), post(envelope::extend))
         .route(&below("/envelopes/{id}/copy"), post(envelope::copy))
         .route(&below("/envelopes/{id}/correct"), post(envelope::replace))
