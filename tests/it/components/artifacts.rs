@@ -44,7 +44,8 @@ fn rules_import_only_types_and_providers_only_their_world() {
             "provider.signing",
             "provider.payment",
             "provider.kba",
-            "provider.messaging"
+            "provider.messaging",
+            "provider.conversion"
         ]
     );
 
