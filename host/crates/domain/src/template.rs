@@ -21,7 +21,7 @@ words! {
 
 words! {
     /// Format that a template was authored in. holdfast stores PDFs only: a `word` template was
-    /// converted from a word document by another program.
+    /// converted from a word document by another program or service.
     SourceFormat {
         Pdf = "pdf",
         Word = "word",

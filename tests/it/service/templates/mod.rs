@@ -3,3 +3,4 @@
 mod field_builder;
 mod library;
 mod packages;
+mod word_documents;
