@@ -9,13 +9,15 @@ use crate::bindings::holdfast::host::http::{
     self, BodyPart, HeaderValue, HttpError, Request, Response,
 };
 use crate::bindings::holdfast::host::secrets::{self, Secret};
-use crate::bindings::holdfast::host::settings;
+use crate::bindings::holdfast::host::{random, settings};
 use crate::form::FileForm;
 
 holdfast_plugin_sdk::http_failures!();
 
 /// Bytes within which the header of a PDF must begin (ISO 32000-1, implementation note 13).
 const PDF_HEADER_WITHIN: u32 = 1024;
+/// Random bytes of a boundary.
+const BOUNDARY: u32 = 16;
 
 struct ConversionGotenbergComponent;
 
@@ -45,7 +47,7 @@ impl Guest for ConversionGotenbergComponent {
         file_name: String,
         media_type: String,
     ) -> Result<Blob, ProviderError> {
-        let form = FileForm::of(&document.sha256());
+        let form = FileForm::with_boundary(&random::bytes(BOUNDARY));
         let login = login()?;
         let content_type = HeaderValue::Plain(form.content_type());
         let mut headers = vec![("Content-Type".to_owned(), content_type)];

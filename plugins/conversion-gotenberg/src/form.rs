@@ -6,11 +6,15 @@ pub(crate) struct FileForm {
 }
 
 impl FileForm {
-    /// Makes the form of a file by its SHA-256, which no file contains: the boundary must not occur in it.
-    pub(crate) fn of(sha256: &str) -> Self {
-        Self {
-            boundary: format!("holdfast-{sha256}"),
+    /// Makes a form with a boundary of random bytes: a file that contained it could add parts of its own,
+    /// which are instructions for the service.
+    pub(crate) fn with_boundary(random: &[u8]) -> Self {
+        let mut boundary = "holdfast-".to_owned();
+        for byte in random {
+            boundary.push_str(&format!("{byte:02x}"));
         }
+
+        Self { boundary }
     }
 
     /// Returns the content type of the request.
@@ -39,16 +43,16 @@ mod tests {
 
     #[test]
     fn a_form_has_one_part_between_its_boundaries() {
-        let form = FileForm::of("ab12");
+        let form = FileForm::with_boundary(&[0xab, 0x01]);
         assert_eq!(
             form.content_type(),
-            "multipart/form-data; boundary=holdfast-ab12"
+            "multipart/form-data; boundary=holdfast-ab01"
         );
         assert_eq!(
             form.head("document.odt", "application/vnd.oasis.opendocument.text"),
-            "--holdfast-ab12\r\nContent-Disposition: form-data; name=\"files\"; filename=\"document.odt\"\r\n\
+            "--holdfast-ab01\r\nContent-Disposition: form-data; name=\"files\"; filename=\"document.odt\"\r\n\
              Content-Type: application/vnd.oasis.opendocument.text\r\n\r\n"
         );
-        assert_eq!(form.tail(), "\r\n--holdfast-ab12--\r\n");
+        assert_eq!(form.tail(), "\r\n--holdfast-ab01--\r\n");
     }
 }
