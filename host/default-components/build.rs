@@ -59,6 +59,11 @@ const GUESTS: &[GuestCrate] = &[
         slot: "provider.messaging",
         memory: GuestMemory::Plugin,
     },
+    GuestCrate {
+        package: "holdfast-conversion-gotenberg",
+        slot: "provider.conversion",
+        memory: GuestMemory::Plugin,
+    },
 ];
 
 /// Further guests, which are used only once activated.

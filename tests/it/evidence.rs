@@ -716,7 +716,13 @@ async fn ledger_certificate_and_bundle_name_every_component() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_uploaded_component_serves_the_built_in_instance() {
     let app = TestApp::start().await;
-    for slot in [Slot::Signing, Slot::Payment, Slot::Kba, Slot::Messaging] {
+    for slot in [
+        Slot::Signing,
+        Slot::Payment,
+        Slot::Kba,
+        Slot::Messaging,
+        Slot::Conversion,
+    ] {
         let name = format!("acme-{}", slot.as_str().rsplit('.').next().unwrap());
         let bytes = variant(slot, &name);
         let upload = app

@@ -272,7 +272,7 @@ fn doctor_names_missing_provider_settings() {
     let secrets = "secrets = { secret_key = \"sk\", webhook_secret = \"whsec\" }\n";
     assert_eq!(
         doctor(""),
-        "signing: embedded; payment: embedded; kba: embedded; messaging: embedded"
+        "signing: embedded; payment: embedded; kba: embedded; messaging: embedded; conversion: none"
     );
     assert_eq!(
         doctor(payment),
@@ -291,7 +291,7 @@ fn doctor_names_missing_provider_settings() {
     let all = format!("{insecure}{payment}publishable_key = \"pk\"\n{secrets}{kba}{secrets}");
     assert_eq!(
         doctor(&all),
-        "signing: embedded; payment: embedded, main; kba: embedded, main; messaging: embedded"
+        "signing: embedded; payment: embedded, main; kba: embedded, main; messaging: embedded; conversion: none"
     );
 }
 

@@ -472,6 +472,12 @@ async fn the_twilio_plugin_follows_its_test_script() {
     follows_its_test_script(Slot::Messaging, text).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_gotenberg_plugin_follows_its_test_script() {
+    let text = include_str!("../../../plugins/conversion-gotenberg/far-end.json");
+    follows_its_test_script(Slot::Conversion, text).await;
+}
+
 async fn follows_its_test_script(slot: Slot, text: &str) {
     let artifact = embedded().find(|artifact| artifact.slot == slot);
     let artifact = artifact.unwrap();

@@ -44,7 +44,8 @@ fn rules_import_only_types_and_providers_only_their_world() {
             "provider.signing",
             "provider.payment",
             "provider.kba",
-            "provider.messaging"
+            "provider.messaging",
+            "provider.conversion"
         ]
     );
 
@@ -53,8 +54,10 @@ fn rules_import_only_types_and_providers_only_their_world() {
         // Types carry no capability: an empty linker satisfies this import.
         let types = format!("holdfast:{package}/types@1.0.0");
         let faces = "holdfast:documents/faces@1.0.0";
-        let granted = ["blobs", "settings", "secrets", "http", "log", "clock"]
-            .map(|interface| format!("holdfast:host/{interface}@1.0.0"));
+        let granted = [
+            "blobs", "settings", "secrets", "http", "log", "clock", "random",
+        ]
+        .map(|interface| format!("holdfast:host/{interface}@1.0.0"));
 
         let provider = artifact.slot.is_provider();
         for import in imports(&artifact.bytes()) {

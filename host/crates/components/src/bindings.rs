@@ -62,3 +62,8 @@ provider!(
     "../../../wit/messaging",
     "holdfast:messaging/messaging-provider"
 );
+provider!(
+    conversion,
+    "../../../wit/conversion",
+    "holdfast:conversion/conversion-provider"
+);

@@ -129,6 +129,7 @@ impl super::bindings::signing::holdfast::signing::types::Host for LentResources 
 impl super::bindings::payment::holdfast::payment::types::Host for LentResources {}
 impl super::bindings::kba::holdfast::kba::types::Host for LentResources {}
 impl super::bindings::messaging::holdfast::messaging::types::Host for LentResources {}
+impl super::bindings::conversion::holdfast::conversion::types::Host for LentResources {}
 
 impl wit::blobs::HostBlob for LentResources {
     async fn size(&mut self, blob: Resource<LentBlob>) -> wasmtime::Result<u64> {

@@ -22,8 +22,8 @@ use super::gate::{CallGate, MemoryShare, PLUGINS, RULES, TimeSlice};
 use super::inspection::AdmissionReason;
 use super::program::RulesProgram;
 use super::providers::{
-    KbaPlugin, KbaPre, MessagingPlugin, MessagingPre, PaymentPlugin, PaymentPre, PluginRuntime,
-    ProviderCalls,
+    ConversionPlugin, ConversionPre, KbaPlugin, KbaPre, MessagingPlugin, MessagingPre,
+    PaymentPlugin, PaymentPre, PluginRuntime, ProviderCalls,
 };
 use super::providers::{SigningPlugin, SigningPre};
 use super::rules::{
@@ -69,6 +69,7 @@ pub struct ComponentRegistry {
     payment: Arc<LoadedComponent<PaymentPre>>,
     kba: Arc<LoadedComponent<KbaPre>>,
     messaging: Arc<LoadedComponent<MessagingPre>>,
+    conversion: Arc<LoadedComponent<ConversionPre>>,
     /// Queue for document work, shared by the slots for reading and writing.
     document_turns: FairQueue,
     /// Concurrent calls of all providers, which share one engine.
@@ -239,6 +240,7 @@ impl ComponentRegistry {
             payment: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
             kba: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
             messaging: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
+            conversion: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
             loader,
             document_turns: FairQueue::new(turns_of(&documents)),
             provider_permits: permits(providers.instances),
@@ -275,6 +277,7 @@ impl ComponentRegistry {
         components.payment.force()?;
         components.kba.force()?;
         components.messaging.force()?;
+        components.conversion.force()?;
 
         Ok(components)
     }
@@ -433,6 +436,11 @@ impl ComponentRegistry {
         self.provider(&self.messaging, org, instance)
     }
 
+    /// Returns the plugin of an instance of a service that converts documents.
+    pub fn conversion(&self, org: Option<&OrgId>, instance: &str) -> ConversionPlugin {
+        self.provider(&self.conversion, org, instance)
+    }
+
     /// Returns a signing plugin for reading callbacks, which can come from anyone.
     pub fn signing_callbacks(&self, instance: &str) -> SigningPlugin {
         self.callbacks(self.signing(None, instance), instance)
@@ -554,6 +562,7 @@ impl ComponentRegistry {
             Slot::Payment => self.payment.has(identity),
             Slot::Kba => self.kba.has(identity),
             Slot::Messaging => self.messaging.has(identity),
+            Slot::Conversion => self.conversion.has(identity),
         }
     }
 
@@ -571,6 +580,7 @@ impl ComponentRegistry {
             Slot::Payment => self.payment.put(slot::load(engines, cache, artifact)?),
             Slot::Kba => self.kba.put(slot::load(engines, cache, artifact)?),
             Slot::Messaging => self.messaging.put(slot::load(engines, cache, artifact)?),
+            Slot::Conversion => self.conversion.put(slot::load(engines, cache, artifact)?),
         }
 
         Ok(())
@@ -600,6 +610,7 @@ impl ComponentRegistry {
             Slot::Payment => put!(self.payment),
             Slot::Kba => put!(self.kba),
             Slot::Messaging => put!(self.messaging),
+            Slot::Conversion => put!(self.conversion),
         })
     }
 
@@ -698,6 +709,11 @@ impl ComponentRegistry {
                 let active = conformance::loaded::<MessagingPre>(engines, cache, &artifact).await?;
                 script::rehearse(&active, script).await
             }
+            Slot::Conversion => {
+                let active =
+                    conformance::loaded::<ConversionPre>(engines, cache, &artifact).await?;
+                script::rehearse(&active, script).await
+            }
             _ => {
                 let active = conformance::loaded::<SigningPre>(engines, cache, &artifact).await?;
                 script::rehearse(&active, script).await
@@ -732,6 +748,7 @@ impl ComponentRegistry {
         self.kba.keep(wanted);
 
         self.messaging.keep(wanted);
+        self.conversion.keep(wanted);
     }
 
     /// Loads a particular component of slot `rules.compliance` to repeat earlier calls.

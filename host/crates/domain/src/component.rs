@@ -41,11 +41,14 @@ pub enum Slot {
     /// A service that delivers text messages.
     #[serde(rename = "provider.messaging")]
     Messaging,
+    /// A service that makes PDFs of word processor documents.
+    #[serde(rename = "provider.conversion")]
+    Conversion,
 }
 
 impl Slot {
     /// All slots, in the order of the contract.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Compliance,
         Self::Lifecycle,
         Self::Placement,
@@ -55,6 +58,7 @@ impl Slot {
         Self::Payment,
         Self::Kba,
         Self::Messaging,
+        Self::Conversion,
     ];
 
     /// Text form, as used in the API.
@@ -69,6 +73,7 @@ impl Slot {
             Self::Payment => "provider.payment",
             Self::Kba => "provider.kba",
             Self::Messaging => "provider.messaging",
+            Self::Conversion => "provider.conversion",
         }
     }
 
@@ -89,6 +94,7 @@ impl Slot {
             Self::Payment => "payment-provider",
             Self::Kba => "kba-provider",
             Self::Messaging => "messaging-provider",
+            Self::Conversion => "conversion-provider",
         }
     }
 
@@ -105,6 +111,7 @@ impl Slot {
             Self::Payment => "holdfast:payment/payment",
             Self::Kba => "holdfast:kba/kba",
             Self::Messaging => "holdfast:messaging/messaging",
+            Self::Conversion => "holdfast:conversion/conversion",
         }
     }
 
@@ -112,7 +119,7 @@ impl Slot {
     pub fn is_provider(self) -> bool {
         matches!(
             self,
-            Self::Signing | Self::Payment | Self::Kba | Self::Messaging
+            Self::Signing | Self::Payment | Self::Kba | Self::Messaging | Self::Conversion
         )
     }
 }

@@ -23,10 +23,62 @@ words! {
 
 words! {
     /// Format that a template was authored in. holdfast stores PDFs only: a `word` template was
-    /// converted from a word document by another program.
+    /// converted from a word document by another program or service.
     SourceFormat {
         Pdf = "pdf",
         Word = "word",
+    }
+}
+
+words! {
+    /// File type of a word processor, of which a service can make a PDF. The text is its media type.
+    WordDocument {
+        Docx = "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        Odt = "application/vnd.oasis.opendocument.text",
+    }
+}
+
+impl WordDocument {
+    /// Whether a file with this beginning can be one: both types are ZIP archives.
+    pub fn is_archive(head: &[u8]) -> bool {
+        head.starts_with(b"PK\x03\x04")
+    }
+
+    /// Detects the type by names in the archive, which are not compressed; `None` for any other archive.
+    /// Nothing is unpacked.
+    pub fn detect(archive: &[u8]) -> Option<Self> {
+        /// Name and content of the first entry, without a gap, and the beginning of the next record
+        /// (OpenDocument 1.3, part 2, section 3.3).
+        const ODT: &[u8] = b"mimetypeapplication/vnd.oasis.opendocument.textPK";
+        /// Bytes of an entry before its name.
+        const ENTRY: usize = 30;
+        /// Main part of the document, in all programs that write the type.
+        const DOCX: &[u8] = b"word/document.xml";
+        /// Bytes at the end of the archive that hold the directory of its entries.
+        const DIRECTORY: usize = 1024 * 1024;
+
+        if !Self::is_archive(archive) {
+            return None;
+        }
+        if archive
+            .get(ENTRY..)
+            .is_some_and(|rest| rest.starts_with(ODT))
+        {
+            return Some(Self::Odt);
+        }
+
+        let end = &archive[archive.len().saturating_sub(DIRECTORY)..];
+        end.windows(DOCX.len())
+            .any(|bytes| bytes == DOCX)
+            .then_some(Self::Docx)
+    }
+
+    /// Returns a file name with the type's extension.
+    pub fn file_name(self) -> &'static str {
+        match self {
+            Self::Docx => "document.docx",
+            Self::Odt => "document.odt",
+        }
     }
 }
 
@@ -179,5 +231,33 @@ impl Template {
             }
         }
         roles
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_of_word_processors_are_detected_by_names_in_their_archive() {
+        let entry = |name: &str, content: &str| {
+            let gap = "\0".repeat(26);
+            format!("PK\x03\x04{gap}{name}{content}PK\x01\x02{name}").into_bytes()
+        };
+        let detect = |name: &str, content: &str| WordDocument::detect(&entry(name, content));
+        let odt = WordDocument::Odt.as_str();
+        assert_eq!(detect("mimetype", odt), Some(WordDocument::Odt));
+        assert_eq!(
+            detect("word/document.xml", "<w:document/>"),
+            Some(WordDocument::Docx)
+        );
+
+        // A spreadsheet, a template of documents, and a text that is no archive.
+        let sheet = "application/vnd.oasis.opendocument.spreadsheet";
+        assert_eq!(detect("mimetype", sheet), None);
+        assert_eq!(detect("mimetype", &format!("{odt}-template")), None);
+        assert_eq!(detect("xl/workbook.xml", ""), None);
+        assert_eq!(WordDocument::detect(b"word/document.xml"), None);
+        assert_eq!(WordDocument::detect(b"PK\x03\x04"), None);
     }
 }

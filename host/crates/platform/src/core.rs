@@ -309,6 +309,7 @@ pub fn kind_of(slot: Slot) -> &'static str {
         Slot::Payment => "Payment",
         Slot::Kba => "Identity",
         Slot::Messaging => "Text message",
+        Slot::Conversion => "Conversion",
         _ => "Signing",
     }
 }

@@ -7,7 +7,7 @@
 //! | `components`, `component_owner` | admission, activation, changes and replay of components |
 //! | `events`, `log` | a change's ledger entry and event, written together; the log over all ledgers |
 //! | `permits`, `lookup`, `envelope_locks` | checks before an act; objects of the caller; locks of this process |
-//! | `providers`, `payments`, `kba`, `messaging` | signing, payment, identity and text message providers |
+//! | `providers`, `payments`, `kba`, `messaging`, `conversion` | signing, payment, identity, text message and conversion providers |
 //! | `documents`, `fields`, `signers`, `passcodes`, `vaulting` | parts of envelopes that several areas need |
 //! | `mails`, `webhooks` | queued mails and messages; receivers, deliveries and the feed of events |
 //! | `idempotency`, `request_log`, `pace` | repeated requests; the log of requests; batches yield to them |
@@ -31,6 +31,7 @@
 pub mod access;
 pub mod component_owner;
 pub mod components;
+pub mod conversion;
 mod core;
 pub mod documents;
 pub mod envelope_locks;

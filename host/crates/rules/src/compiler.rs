@@ -251,7 +251,9 @@ fn compiled(
     let mut config = match inspected.slot {
         Slot::Compliance | Slot::Lifecycle | Slot::Control => settings::rules(),
         Slot::Placement | Slot::Documents => settings::documents(),
-        Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => settings::providers_for(1),
+        Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging | Slot::Conversion => {
+            settings::providers_for(1)
+        }
     };
 
     // One thread, so that request threads have processors with undisturbed caches.

@@ -68,7 +68,9 @@ impl EngineSet {
         match slot {
             Slot::Compliance | Slot::Lifecycle | Slot::Control => &self.rules,
             Slot::Placement | Slot::Documents => &self.documents,
-            Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => &self.providers,
+            Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging | Slot::Conversion => {
+                &self.providers
+            }
         }
     }
 }

@@ -130,19 +130,21 @@ fn defaults(slot: Slot) -> CallLimits {
             instances_of_organization: 1,
             ..rules
         },
-        Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => CallLimits {
-            memory: 96 * MIB,
-            // Providers wait for a network, so processor time limits them and not fuel.
-            fuel: 0,
-            deadline: Duration::from_secs(60),
-            cpu: Duration::from_millis(200),
-            output: 128 * MIB,
-            host_calls: 2_000,
-            requests: 16,
-            instances: 240,
-            instances_of_organization: 48,
-            memory_of_organization: 256 * MIB,
-        },
+        Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging | Slot::Conversion => {
+            CallLimits {
+                memory: 96 * MIB,
+                // Providers wait for a network, so processor time limits them and not fuel.
+                fuel: 0,
+                deadline: Duration::from_secs(60),
+                cpu: Duration::from_millis(200),
+                output: 128 * MIB,
+                host_calls: 2_000,
+                requests: 16,
+                instances: 240,
+                instances_of_organization: 48,
+                memory_of_organization: 256 * MIB,
+            }
+        }
     }
 }
 
@@ -161,11 +163,13 @@ fn most(slot: Slot) -> CallLimits {
             instances: 64,
             ..most
         },
-        Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => CallLimits {
-            memory: 128 * MIB,
-            instances: 250,
-            ..most
-        },
+        Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging | Slot::Conversion => {
+            CallLimits {
+                memory: 128 * MIB,
+                instances: 250,
+                ..most
+            }
+        }
     }
 }
 

@@ -102,6 +102,10 @@ pub fn sources(slot: Slot) -> Vec<(&'static str, &'static str)> {
             "messaging.wit",
             include_str!("../../../../wit/messaging/messaging.wit"),
         ),
+        Slot::Conversion => (
+            "conversion.wit",
+            include_str!("../../../../wit/conversion/conversion.wit"),
+        ),
     };
 
     // The slot's own package stands last, because it has the world.

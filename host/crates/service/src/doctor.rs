@@ -198,10 +198,12 @@ fn settings_of_providers(core: &Core) -> Result<String, String> {
         (Slot::Payment, "payment", &["secret_key", "webhook_secret"]),
         (Slot::Kba, "kba", &["secret_key"]),
         (Slot::Messaging, "messaging", &["auth_token"]),
+        (Slot::Conversion, "conversion", &[]),
     ] {
         let mut names = Vec::new();
-        // The sandboxes of the other kinds exist in development only.
-        if slot == Slot::Signing || !core.config.is_production() {
+        // The sandboxes of the other kinds exist in development only, and none converts documents.
+        let has_sandbox = !core.config.is_production() && slot != Slot::Conversion;
+        if slot == Slot::Signing || has_sandbox {
             names.push(EMBEDDED.to_owned());
         }
 

@@ -5,3 +5,4 @@ mod library;
 mod open_links;
 mod packages;
 mod versions;
+mod word_documents;

@@ -29,6 +29,7 @@ impl Config {
             .chain(&mut self.providers.payment.instances)
             .chain(&mut self.providers.kba.instances)
             .chain(&mut self.providers.messaging.instances)
+            .chain(&mut self.providers.conversion.instances)
         {
             // First, because all later checks see the final values.
             instance.read_secret_files(name)?;
@@ -232,6 +233,7 @@ impl Config {
             Slot::Payment => self.providers.payment.default.is_none(),
             Slot::Kba => self.providers.kba.default.is_none(),
             Slot::Messaging => self.providers.messaging.default.is_none(),
+            Slot::Conversion => self.providers.conversion.default.is_none(),
             _ => false,
         };
         if unnamed && instances.len() > 1 {

@@ -359,6 +359,8 @@ pub struct ProviderSettings {
     pub kba: OtherProviders,
     /// Text message services.
     pub messaging: OtherProviders,
+    /// Services that make PDFs of word processor documents.
+    pub conversion: OtherProviders,
     /// Callbacks per minute that one node accepts for one instance; default 3,000.
     pub callbacks_per_minute: Option<u32>,
 }
@@ -376,6 +378,7 @@ impl ProviderSettings {
             Slot::Payment => Some(&self.payment.instances),
             Slot::Kba => Some(&self.kba.instances),
             Slot::Messaging => Some(&self.messaging.instances),
+            Slot::Conversion => Some(&self.conversion.instances),
             Slot::Compliance
             | Slot::Lifecycle
             | Slot::Placement
@@ -390,12 +393,14 @@ impl ProviderSettings {
             Slot::Payment => self.payment.chosen(),
             Slot::Kba => self.kba.chosen(),
             Slot::Messaging => self.messaging.chosen(),
+            Slot::Conversion => self.conversion.chosen(),
             _ => &self.signing.default,
         }
     }
 }
 
-/// `[providers.payment]`, `[providers.kba]` and `[providers.messaging]`: the instances, and the default among them.
+/// `[providers.payment]`, `[providers.kba]`, `[providers.messaging]` and `[providers.conversion]`: the instances, and
+/// the default among them.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct OtherProviders {

@@ -223,7 +223,7 @@ fn slot_vectors(
                 slot::load_candidate::<DocumentsPre>(engines, cache, artifact).map_err(unfit)?;
             documents_vectors(&active)
         }
-        Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => {
+        Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging | Slot::Conversion => {
             Err(vec![AdmissionReason::new(
                 "unknown_world",
                 "providers are asked with a far end",

@@ -19,8 +19,9 @@ use crate::gate::CallGate;
 use crate::inspection::AdmissionReason;
 use crate::lent::LentHost;
 use crate::providers::{
-    KbaPlugin, KbaPre, MessagingPlugin, MessagingPre, PaymentPlugin, PaymentPre, PluginRuntime,
-    ProviderCalls, ProviderError, SigningPlugin, SigningPre, messaging, payment, signing,
+    ConversionPlugin, ConversionPre, KbaPlugin, KbaPre, MessagingPlugin, MessagingPre,
+    PaymentPlugin, PaymentPre, PluginRuntime, ProviderCalls, ProviderError, SigningPlugin,
+    SigningPre, messaging, payment, signing,
 };
 use crate::slot::{self, ActiveComponent, ComponentHandle, ComponentWorld};
 use holdfast_base::config::SecretText;
@@ -42,6 +43,7 @@ pub async fn examine_provider(
         Slot::Payment => examine_kind::<PaymentPre>(engines, cache, artifact).await,
         Slot::Kba => examine_kind::<KbaPre>(engines, cache, artifact).await,
         Slot::Messaging => examine_kind::<MessagingPre>(engines, cache, artifact).await,
+        Slot::Conversion => examine_kind::<ConversionPre>(engines, cache, artifact).await,
         _ => examine_kind::<SigningPre>(engines, cache, artifact).await,
     }
 }
@@ -361,5 +363,27 @@ impl ProviderKind for MessagingPre {
         let began = Instant::now();
         let ended = plugin.send(far_end.lease(), message).await;
         note(examination, far_end, "send", began, ended.map(drop), false);
+    }
+}
+
+impl ProviderKind for ConversionPre {
+    async fn ask_all(
+        examination: &mut ConformanceRun,
+        plugin: &ConversionPlugin,
+        far_end: &FarEnd,
+    ) {
+        // The service is simulated, so any bytes can stand for the document.
+        let document = Bytes::from_static(CONTRACT);
+        let (name, kind) = ("document.odt", "application/vnd.oasis.opendocument.text");
+        let began = Instant::now();
+        let ended = plugin.convert(far_end.lease(), document, name, kind).await;
+        note(
+            examination,
+            far_end,
+            "convert",
+            began,
+            ended.map(drop),
+            false,
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! Calls of provider plugins: asynchronous, each in a fresh instance, with
 //! exactly the imports that their world grants.
 
+mod conversion_plugin;
 mod kba_plugin;
 mod messaging_plugin;
 mod payment_plugin;
@@ -25,6 +26,7 @@ use holdfast_base::traces;
 use holdfast_domain::component::{ComponentIdentity, InstanceLogLevel, Slot};
 
 pub use super::lent::LentHost as ProviderLease;
+pub use conversion_plugin::{ConversionPlugin, conversion};
 pub use kba_plugin::{KbaPlugin, KbaProvider, kba};
 pub use messaging_plugin::{MessagingPlugin, MessagingProvider, messaging};
 pub use payment_plugin::{PaymentPlugin, PaymentProvider, payment};
@@ -79,6 +81,7 @@ provider_errors! {
     bindings::payment::holdfast::payment::types => { NotFound };
     bindings::kba::holdfast::kba::types => {};
     bindings::messaging::holdfast::messaging::types => {};
+    bindings::conversion::holdfast::conversion::types => {};
 }
 
 /// Optional function of a provider that checks its settings; see [`probing`].
@@ -153,6 +156,7 @@ provider_worlds! {
     Payment: PaymentPre = payment::PaymentProviderPre of PaymentProvider;
     Kba: KbaPre = kba::KbaProviderPre of KbaProvider;
     Messaging: MessagingPre = messaging::MessagingProviderPre of MessagingProvider;
+    Conversion: ConversionPre = conversion::ConversionProviderPre of ConversionProvider;
 }
 
 /// Plugin with the lease for its calls.

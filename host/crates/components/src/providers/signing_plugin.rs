@@ -219,6 +219,6 @@ impl SigningPlugin {
 }
 
 /// Returns the table handle of a resource that the component passed to the host.
-fn owned(blob: &Resource<LentBlob>) -> Resource<LentBlob> {
+pub(super) fn owned(blob: &Resource<LentBlob>) -> Resource<LentBlob> {
     Resource::new_own(blob.rep())
 }

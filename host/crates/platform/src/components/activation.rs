@@ -62,12 +62,13 @@ fn shown(core: &Core, activation: ComponentActivation) -> ActivationView {
         Some(back) => (Some(back.at), Some(back.by), back.reason),
         None => (None, None, None),
     };
-    // Identity questions and text messages are answered within the call, so these slots have no callbacks.
+    // Identity questions, text messages and conversions are answered within the call, so these slots have no callbacks.
     let calls_back = match activation.slot {
         Slot::Signing => Some("signing"),
         Slot::Payment => Some("payment"),
         Slot::Kba
         | Slot::Messaging
+        | Slot::Conversion
         | Slot::Compliance
         | Slot::Lifecycle
         | Slot::Placement

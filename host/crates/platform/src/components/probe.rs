@@ -8,7 +8,8 @@ use super::{ComponentManager, ComponentOwner, following};
 use crate::providers::instance::InstanceConfig;
 use crate::{Core, ServiceError};
 use holdfast_components::providers::{
-    KbaPre, MessagingPre, PaymentPre, ProviderError, SigningPre, kba, messaging,
+    ConversionPre, KbaPre, MessagingPre, PaymentPre, ProviderError, SigningPre, conversion, kba,
+    messaging,
 };
 use holdfast_domain::component::{InstanceReference, Slot};
 use holdfast_domain::component_change::ProviderProbe;
@@ -21,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) const REASON: usize = 500;
 
 /// Asks an organization's provider for an object that it cannot know, with the settings that are to be
-/// activated; providers of identity and messages have a function for it. `None` for rules, and for
+/// activated; providers of identity, messages and conversions have a function for it. `None` for rules, and for
 /// components without that function.
 ///
 /// # Errors
@@ -59,6 +60,10 @@ pub(super) async fn probe(
             Slot::Messaging => {
                 let plugin = components.provider_from::<MessagingPre>(&artifact, org)?;
                 return plugin.probe::<messaging::ProviderError>(lease).await;
+            }
+            Slot::Conversion => {
+                let plugin = components.provider_from::<ConversionPre>(&artifact, org)?;
+                return plugin.probe::<conversion::ProviderError>(lease).await;
             }
             _ => {
                 let plugin = components.provider_from::<SigningPre>(&artifact, org)?;

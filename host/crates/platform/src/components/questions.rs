@@ -153,7 +153,9 @@ impl AskedRules {
             Slot::Control => Self::Control(components.control(org)),
             Slot::Placement => Self::Placement(core.placement(org)),
             Slot::Documents => Self::Documents(core.documents(org)),
-            Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => return None,
+            Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging | Slot::Conversion => {
+                return None;
+            }
         })
     }
 
@@ -170,7 +172,9 @@ impl AskedRules {
             Slot::Control => Self::Control(components.control_from(artifact)?),
             Slot::Placement => Self::Placement(components.placement_from(artifact)?),
             Slot::Documents => Self::Documents(components.documents_from(artifact)?),
-            Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => return Ok(None),
+            Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging | Slot::Conversion => {
+                return Ok(None);
+            }
         }))
     }
 

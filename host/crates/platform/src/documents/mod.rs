@@ -17,7 +17,7 @@ use holdfast_domain::hash::sha256;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::organization::ActiveContent;
 use holdfast_domain::signature::ExistingSignature;
-use holdfast_domain::template::DocumentRepair;
+use holdfast_domain::template::{DocumentRepair, WordDocument};
 use holdfast_domain::warning::Warning;
 
 /// Maximum size of an upload: 50 MiB.
@@ -90,14 +90,20 @@ fn checked_type(
             unsupported(format!("File must be one of: {}", names.join(", ")))
         })?;
 
+    check_declared(declared, detected.as_str())?;
+    Ok(detected)
+}
+
+/// Checks that the type declared by the client is the detected one.
+fn check_declared(declared: Option<&str>, detected: &str) -> Result<(), ServiceError> {
     // Parameters such as a charset say nothing about the type.
     let declared = declared.and_then(|declared| declared.split(';').next());
     match declared.map(str::trim) {
         // Clients send these when they do not know the type.
-        None | Some("" | "application/octet-stream" | "binary/octet-stream") => Ok(detected),
-        Some(declared) if declared.eq_ignore_ascii_case(detected.as_str()) => Ok(detected),
+        None | Some("" | "application/octet-stream" | "binary/octet-stream") => Ok(()),
+        Some(declared) if declared.eq_ignore_ascii_case(detected) => Ok(()),
         // The name of the type before it was registered.
-        Some("application/x-pdf") if detected == FileType::Pdf => Ok(detected),
+        Some("application/x-pdf") if detected == FileType::Pdf.as_str() => Ok(()),
         Some(declared) => Err(unsupported(format!(
             "File is {detected}, not {declared} as declared"
         ))),
@@ -353,6 +359,23 @@ pub async fn read_whole(
     let declared = upload.content_type.as_deref();
     checked_type(upload.file.head(), declared, &[FileType::Pdf])?;
     admitted(core, owner, upload).await
+}
+
+/// Reads a document of a word processor into memory, as [`read_whole`] does a PDF.
+pub async fn read_word(
+    core: &Core,
+    owner: &WorkOwner,
+    upload: &DocumentUpload,
+) -> Result<(WordDocument, Bytes, QueueTurn), ServiceError> {
+    let (bytes, room) = admitted(core, owner, upload).await?;
+    let detected = WordDocument::detect(&bytes).ok_or_else(|| {
+        let words = WordDocument::ALL.iter().map(|kind| kind.as_str());
+        let names: Vec<&str> = [FileType::Pdf.as_str()].into_iter().chain(words).collect();
+        unsupported(format!("File must be one of: {}", names.join(", ")))
+    })?;
+
+    check_declared(upload.content_type.as_deref(), detected.as_str())?;
+    Ok((detected, bytes, room))
 }
 
 async fn admitted(

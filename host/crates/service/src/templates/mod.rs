@@ -31,7 +31,8 @@ use holdfast_domain::id::{DecisionId, OrgId, TemplateId};
 use holdfast_domain::template::{RESTORABLE, SourceFormat, Template};
 use holdfast_domain::warning::Warning;
 use holdfast_platform::components::questions::{self, RulesQuestion};
-use holdfast_platform::documents::{DocumentUpload, admit, check_signable, read_whole, settled};
+use holdfast_platform::conversion::{self, SourceDocument};
+use holdfast_platform::documents::{DocumentUpload, admit, check_signable, settled};
 use holdfast_platform::fields::{area, placement_area, provider_fields, resolved};
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::providers::provider;
@@ -162,7 +163,7 @@ pub struct DryRun {
     pub occurrences: Vec<AnchorOccurrences>,
 }
 
-/// Creates a template from a PDF.
+/// Creates a template from a PDF, or from a document that the organization's provider converts to one.
 pub async fn create(
     core: &Core,
     caller: &Caller,
@@ -172,7 +173,8 @@ pub async fn create(
     // Made first: the id names the place of the document and is the idempotency key at the provider.
     let id = TemplateId::new();
     let owner = WorkOwner::new(&caller.org, id.as_str());
-    let (pdf, room) = read_whole(core, &owner, &request.file).await?;
+    let SourceDocument { pdf, format, room } =
+        conversion::read_as_pdf(core, &caller.org, &owner, &request.file).await?;
     let options = (
         request.file.password.as_deref(),
         request.accept_certification_loss,
@@ -226,7 +228,11 @@ pub async fn create(
         id,
         external_id: request.external_id,
         kba_required: request.kba_required,
-        source_format: request.source_format,
+        source_format: match format {
+            SourceFormat::Word => SourceFormat::Word,
+            // The author's program may have made the PDF of a word document.
+            SourceFormat::Pdf => request.source_format,
+        },
         pricing_table: request.pricing_table,
         provider_template: Some(at_provider.template_id),
         document: Some(document),

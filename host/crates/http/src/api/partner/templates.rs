@@ -27,7 +27,8 @@ use holdfast_service::templates::{
 #[schemars(extend("examples" = [{ "file": "contract.pdf", "name": "Retail instalment contract" }]))]
 #[expect(dead_code, reason = "documents the form")]
 pub struct PartnerTemplateForm {
-    /// PDF, at most 50 MiB.
+    /// PDF, at most 50 MiB. Also `.docx` or `.odt` where a service converts them (slot
+    /// `provider.conversion`).
     #[schemars(extend("format" = "binary"))]
     file: String,
     name: String,

@@ -35,6 +35,8 @@ use holdfast_service::templates::{
 
 /// Templates of a page.
 const PAGE: i64 = 50;
+/// Types of files that the form offers.
+const ACCEPTED: &str = ".pdf,.docx,.odt,application/pdf";
 /// Most pages that are shown as pictures.
 const PICTURES: usize = 20;
 
@@ -181,7 +183,7 @@ pub fn upload_form(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
                 (visitor.token())
                 (form.summary())
                 (form.field("file", &html! { (texts.text("template-file")) }, html! {
-                    input id="file" name="file" type="file" accept=".pdf,application/pdf" required
+                    input id="file" name="file" type="file" accept=(ACCEPTED) required
                         aria-invalid=[form.invalid("file")] aria-describedby=[form.described("file")];
                 }))
                 (form.text(&TextField::required("name", &texts.text("rules-name"))))

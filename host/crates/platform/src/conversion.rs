@@ -1,0 +1,106 @@
+//! PDFs of word processor documents, through the organization's provider (slot `provider.conversion`).
+
+use bytes::Bytes;
+
+use crate::documents::{DocumentUpload, UPLOAD_LIMIT, admit, read_whole, read_word};
+use crate::{Core, ServiceError, ValidationIssue};
+use holdfast_base::config::EMBEDDED;
+use holdfast_base::fair_queue::{QueueTurn, WorkOwner};
+use holdfast_components::providers::ProviderError;
+use holdfast_domain::component::Slot;
+use holdfast_domain::envelope::FileType;
+use holdfast_domain::id::OrgId;
+use holdfast_domain::template::{SourceFormat, WordDocument};
+
+/// Characters of a provider's reason that the sender gets.
+const REASON: usize = 500;
+
+/// Document of a template in memory.
+pub struct SourceDocument {
+    /// The upload, or the PDF that the provider made of it. Nothing but its type is checked.
+    pub pdf: Bytes,
+    /// Format of the upload.
+    pub format: SourceFormat,
+    /// Reserves the memory, and must live as long.
+    pub room: QueueTurn,
+}
+
+/// Reads the upload of a template as a PDF. The organization's provider converts a document of a word
+/// processor.
+///
+/// # Errors
+/// `Problem` for any other type of file; `Invalid` without a provider, and for a document that it cannot
+/// convert; `OtherProvider` for a failure that a later attempt may not have.
+pub async fn read_as_pdf(
+    core: &Core,
+    org: &OrgId,
+    owner: &WorkOwner,
+    upload: &DocumentUpload,
+) -> Result<SourceDocument, ServiceError> {
+    let head = upload.file.head();
+    if FileType::detect(head).is_some() || !WordDocument::is_archive(head) {
+        let (pdf, room) = read_whole(core, owner, upload).await?;
+        let format = SourceFormat::Pdf;
+        return Ok(SourceDocument { pdf, format, room });
+    }
+
+    let (kind, document, room) = read_word(core, owner, upload).await?;
+    // Release the memory reservation before the provider call, which may be slow.
+    drop(room);
+    let pdf = convert(core, org, kind, document).await?;
+
+    let room = admit(core, owner, pdf.len() as u64).await?;
+    let format = SourceFormat::Word;
+    Ok(SourceDocument { pdf, format, room })
+}
+
+/// Has a document converted by the organization's provider.
+async fn convert(
+    core: &Core,
+    org: &OrgId,
+    kind: WordDocument,
+    document: Bytes,
+) -> Result<Bytes, ServiceError> {
+    let instance = core.instance(Slot::Conversion, org);
+    // No provider is built in.
+    if instance == EMBEDDED {
+        let why = if org.is_test() {
+            "Test data reaches no service that converts documents: send a PDF"
+        } else {
+            "No service converts documents for this organization: send a PDF, have an administrator \
+             activate a component for provider.conversion, or the operator set [providers.conversion.main]"
+        };
+        return Err(refused("no_conversion", kind.as_str(), why));
+    }
+
+    let lease = core.lease(Slot::Conversion, &instance)?;
+    let plugin = core.components.conversion(Some(org), &instance);
+    let (name, media_type) = (kind.file_name(), kind.as_str());
+    let answered = plugin.convert(lease, document, name, media_type).await;
+    let pdf = answered.map_err(|error| match error {
+        ProviderError::Rejected(why) => {
+            let why: String = why.chars().take(REASON).collect();
+            let message = format!("The document could not be converted: {why}");
+            refused("conversion_refused", media_type, message)
+        }
+        error => ServiceError::OtherProvider(Slot::Conversion, error),
+    })?;
+
+    // The same limit as of an upload: the PDF takes its place.
+    if pdf.len() as u64 > UPLOAD_LIMIT {
+        let message = "The PDF that the document became is larger than 50 MiB";
+        return Err(refused("too_big", &pdf.len().to_string(), message));
+    }
+
+    Ok(pdf)
+}
+
+fn refused(code: &str, received: &str, message: impl Into<String>) -> ServiceError {
+    ServiceError::Invalid(vec![ValidationIssue::new(
+        code,
+        &["file"],
+        "a PDF, or a document that a service converts to one",
+        received,
+        message,
+    )])
+}
