@@ -10,7 +10,7 @@ use super::clock::Timestamp;
 use super::id::{BatchId, CustomerId, EnvelopeId, OrgId, SignerId, TemplateId};
 use super::jurisdiction::Jurisdiction;
 use super::locale::Locale;
-use super::reminders::PlannedReminders;
+use super::reminders::{PlannedReminders, ReminderPlan};
 use crate::signature::ExistingSignature;
 
 /// Defines an enum with one text form for each value, used in the API and in the database.
@@ -439,6 +439,8 @@ pub struct VaultTerms {
 pub const PUBLIC_METADATA: [&str; 3] = ["document_source", "source_template_id", "bulk_send"];
 /// Member with the partner's own metadata.
 pub const OWN_METADATA: &str = "own";
+/// Member with the values for the fields of a draft, by name.
+pub const PREFILLED: &str = "prefilled_data";
 /// Member with the jurisdiction of the chattel paper.
 pub const JURISDICTION: &str = "chattel_paper_jurisdiction";
 /// Member with the statement about the paper original.
@@ -488,6 +490,21 @@ impl Envelope {
         self.metadata.get(OWN_METADATA)?.as_object()
     }
 
+    /// Returns the values that were given for the fields of a draft.
+    pub fn prefilled(&self) -> Option<&Map<String, Value>> {
+        self.metadata.get(PREFILLED)?.as_object()
+    }
+
+    /// Returns whether a sender can still prepare the envelope.
+    pub fn is_draft(&self) -> bool {
+        use EnvelopeStatus::{Pending, Preparing, Uploaded};
+
+        // The envelopes of a batch are prepared in the batch.
+        let is_own = self.kind == EnvelopeKind::Esign && self.batch.is_none();
+        let is_unsent = matches!(self.status, Pending | Uploaded | Preparing);
+        is_own && is_unsent && self.sending.submission.is_none()
+    }
+
     /// Returns the statement about the paper original.
     pub fn paper_original(&self) -> PaperOriginal {
         let stated = self.metadata.get(PAPER_ORIGINAL).cloned();
@@ -511,6 +528,16 @@ impl Envelope {
     pub fn set_reminders(&mut self, planned: PlannedReminders) {
         let planned = serde_json::to_value(planned).unwrap_or_default();
         self.metadata.insert(REMINDERS.into(), planned);
+    }
+
+    /// Replaces the plan of reminders of a draft; without one nobody is reminded.
+    pub fn plan_reminders(&mut self, plan: Option<ReminderPlan>) {
+        match plan {
+            Some(plan) => self.set_reminders(PlannedReminders::new(plan)),
+            None => {
+                self.metadata.remove(REMINDERS);
+            }
+        }
     }
 
     /// States the jurisdiction of the chattel paper, if there is one.

@@ -15,8 +15,8 @@ use crate::templates::warnings;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::collateral::Collateral;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeKind, OWN_METADATA, PUBLIC_METADATA, PaymentStatus, Recipient, SecuredParty,
-    SentDocument, Signer,
+    Envelope, EnvelopeKind, OWN_METADATA, PREFILLED, PUBLIC_METADATA, PaymentStatus, Recipient,
+    SecuredParty, SentDocument, Signer,
 };
 use holdfast_domain::id::CustomerId;
 use holdfast_domain::jurisdiction::Jurisdiction;
@@ -167,7 +167,7 @@ pub async fn create(
 
     // Everything that can refuse the request runs before the provider is called. A submission would have
     // to be withdrawn.
-    let payment = payment(&request, &organization)?;
+    let payment = payment(request.payment.as_ref(), &organization)?;
     let collateral = request.collateral.as_deref().unwrap_or_default();
     let collateral = double_pledge::of_collateral(core, &caller.org, collateral)?;
     check_return_url(request.return_url.as_deref(), &organization)?;
@@ -324,12 +324,12 @@ fn check_metadata(metadata: Option<&Map<String, Value>>) -> Result<(), ServiceEr
 
 /// Returns the payment required before vault-in: the request's, or else the organization's
 /// default.
-fn payment(
-    request: &CreateEnvelope,
+pub fn payment(
+    requested: Option<&RequestedPayment>,
     organization: &Organization,
 ) -> Result<Option<PaymentSettings>, ServiceError> {
     let standing = organization.settings.payment.as_ref();
-    let Some(requested) = &request.payment else {
+    let Some(requested) = requested else {
         return Ok(standing.cloned());
     };
     let Some(currency) = known_currency(&requested.currency) else {
@@ -375,7 +375,7 @@ fn draft(
         metadata.insert("document_source".into(), "upload".into());
     } else if let Some(values) = &request.prefilled_data {
         // Used when the envelope is sent. Partners do not see it.
-        metadata.insert("prefilled_data".into(), Value::Object(values.clone()));
+        metadata.insert(PREFILLED.into(), Value::Object(values.clone()));
     }
 
     if let Some(own) = &request.metadata {

@@ -6,6 +6,7 @@ pub mod consumer;
 pub mod creation;
 pub mod dispatch;
 pub mod documents;
+pub mod drafts;
 pub mod facts;
 pub mod lifecycle;
 pub mod paper_original;

@@ -32,7 +32,7 @@ use holdfast_platform::{Caller, Core, ServiceError, kba};
 use holdfast_store::{customers, envelopes, payments, signers, templates};
 
 /// Body of `POST /envelopes/{id}/send`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "package_id": "pkg_01jdk7m3e8f4x9s2w5v6b0c1dg",
     "package_template_ids": ["tmpl_01jdk7m3e8f4x9s2w5v6b0c1da"],
@@ -57,7 +57,7 @@ pub struct SendEnvelope {
     pub allow_delegation: Option<bool>,
     /// Values by field name.
     pub prefilled_data: Option<Map<String, Value>>,
-    /// Message to the signers, included in their invitation.
+    /// Message to the signers, included in their invitation. Defaults to that of the draft.
     #[schemars(length(max = 2000))]
     pub message: Option<String>,
     /// False: no mails are sent, because the signers sign in person.
@@ -97,7 +97,7 @@ pub async fn send(
     let prefilled = request
         .prefilled_data
         .clone()
-        .or_else(|| kept_values(&envelope));
+        .or_else(|| envelope.prefilled().cloned());
 
     let mut sent = Envelope {
         template: Some(template.id.clone()),
@@ -107,8 +107,11 @@ pub async fn send(
                 .preserve_signing_order
                 .unwrap_or(envelope.sending.preserve_signing_order),
             kba_required: template.kba_required,
-            message: request.message.clone(),
-            send_email: request.send_email.unwrap_or(true),
+            message: request
+                .message
+                .clone()
+                .or_else(|| envelope.sending.message.clone()),
+            send_email: request.send_email.unwrap_or(envelope.sending.send_email),
             allow_delegation: request
                 .allow_delegation
                 .unwrap_or(envelope.sending.allow_delegation),
@@ -191,7 +194,7 @@ async fn document(
 }
 
 /// Plans the people: those in the request, else those named on creation, else the customer.
-async fn planned(
+pub async fn planned(
     core: &Core,
     envelope: &Envelope,
     template: &Template,
@@ -257,15 +260,6 @@ async fn planned(
     };
 
     dispatch::plan(core, template, &wanted)
-}
-
-/// Returns the values given on creation.
-fn kept_values(envelope: &Envelope) -> Option<Map<String, Value>> {
-    envelope
-        .metadata
-        .get("prefilled_data")?
-        .as_object()
-        .cloned()
 }
 
 /// Records in the metadata where the document came from.

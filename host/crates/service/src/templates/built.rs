@@ -9,6 +9,7 @@ use crate::templates::selection::SelectedTemplates;
 use holdfast_domain::envelope::Envelope;
 use holdfast_domain::template::{MadeFor, Origin, Template};
 use holdfast_platform::{Caller, Core, ServiceError};
+use holdfast_store::templates;
 
 /// Returns the template that was built for an envelope from this source, if any.
 async fn built(
@@ -61,6 +62,14 @@ pub async fn document_of(
     name: Option<String>,
     kba_required: Option<bool>,
 ) -> Result<Template, ServiceError> {
+    if selected.is_none()
+        && envelope.upload.is_none()
+        && let Some(own) = own_document(core, envelope).await?
+    {
+        check_fixed(own.kba_required, kba_required)?;
+        return Ok(own);
+    }
+
     let source = match (selected, &envelope.upload) {
         (Some(selected), _) => selected.source(),
         // The hash is part of the name: another file gets another document.
@@ -93,6 +102,21 @@ pub async fn document_of(
         Some(upload) => composition::of_upload(core, caller, upload, new).await,
         None => composition::empty(core, caller, new).await,
     }
+}
+
+/// Returns the present document of an envelope, if it was made for the envelope of templates.
+async fn own_document(core: &Core, envelope: &Envelope) -> Result<Option<Template>, ServiceError> {
+    let Some(id) = &envelope.template else {
+        return Ok(None);
+    };
+    let mut connection = core.store.read().await?;
+    let template = templates::get(&mut connection, &envelope.org, id).await?;
+    // A template of the library is not the envelope's to edit.
+    let is_own = |template: &Template| {
+        let made_for = template.made_for.as_ref();
+        made_for.is_some_and(|made_for| made_for.owner == envelope.id.as_str())
+    };
+    Ok(template.filter(is_own))
 }
 
 /// Attaching another file cannot switch off identity verification.
