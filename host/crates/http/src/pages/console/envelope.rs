@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::PATH;
+use super::drafts::send_now;
 use super::envelopes::unrecorded;
 use super::live::LiveList;
 use super::navigation::{Place, failed, status};
@@ -31,7 +32,6 @@ use holdfast_platform::ServiceError;
 use holdfast_platform::components::shadow;
 use holdfast_platform::kba::{self, KbaResult};
 use holdfast_service::envelopes::compliance::{self, ComplianceView};
-use holdfast_service::envelopes::sending::{self, SendEnvelope};
 use holdfast_service::envelopes::standing::{self, EnvelopeStanding};
 use holdfast_service::envelopes::{documents, people_notes};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
@@ -266,7 +266,7 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
 }
 
 /// Returns the number of pages of an envelope's document that can be drawn.
-async fn pages_of(app: &App, envelope: &Envelope) -> usize {
+pub async fn pages_of(app: &App, envelope: &Envelope) -> usize {
     let read = async {
         let Some(document) = documents::shown(app, envelope).await? else {
             return Ok(0);
@@ -324,6 +324,10 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
     let action = |name: &str| format!("{PATH}/envelopes/{}/{name}", envelope.id);
     let compliance = &shown.compliance;
     let is_open = envelope.status.is_out_for_signing();
+    let signed = shown.signers.iter();
+    let signed = signed
+        .filter(|signer| signer.completed_at.is_some())
+        .count();
     // Evidence exists from the certificate on. The bundle waits for the release, because until then
     // the live copy leaves the vault by single-use links only.
     let body = html! {
@@ -355,7 +359,7 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
                 }
             }
         }
-        (pictures(texts, shown))
+        (pictures(texts, envelope, signed, shown.pages))
         section.card {
             h2 { (texts.text("vault-what-happened")) }
             ol.ledger {
@@ -538,6 +542,9 @@ fn acts(visitor: &Visitor, envelope: &Envelope) -> Markup {
         @if is_draft && !envelope.is_upload() {
             @if !has_document { p { (texts.text("envelopes-no-document")) } }
             div.actions {
+                @if envelope.is_draft() {
+                    a.button href={ (PATH) "/drafts/" (envelope.id) } { (texts.text("send-draft")) }
+                }
                 form method="post" action=(action("edit")) {
                     (visitor.token())
                     button.quiet type="submit" { (texts.text("template-edit")) }
@@ -588,26 +595,17 @@ fn acts(visitor: &Visitor, envelope: &Envelope) -> Markup {
     }
 }
 
-/// Renders pictures of the pages.
-fn pictures(texts: Texts, shown: &ShownEnvelope) -> Markup {
-    let count = shown.pages;
-    let signed = shown
-        .signers
-        .iter()
-        .filter(|signer| signer.completed_at.is_some());
+/// Renders pictures of the pages of an envelope that so many people have signed.
+pub fn pictures(texts: Texts, envelope: &Envelope, signed: usize, count: usize) -> Markup {
     // Another document or another signature makes another address, because browsers keep pictures.
-    let version = format!(
-        "{}-{}",
-        shown.envelope.updated_at.as_millis(),
-        signed.count()
-    );
+    let version = format!("{}-{signed}", envelope.updated_at.as_millis());
     html! {
         @if count > 0 {
             section.card {
                 h2 { (texts.text("template-pages")) }
                 div.sheets {
                     @for number in 1..=count.min(PICTURES) {
-                        img src={ (PATH) "/envelopes/" (shown.envelope.id) "/pages/" (number) ".png?v=" (version) }
+                        img src={ (PATH) "/envelopes/" (envelope.id) "/pages/" (number) ".png?v=" (version) }
                             loading="lazy" width="200" height="259"
                             alt=(texts.with("signing-page", [("number", number), ("count", count)]));
                     }
@@ -831,21 +829,9 @@ pub async fn send(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
         return refused;
     }
 
-    let request = match valid::<SendEnvelope>(json!({})) {
-        Ok(request) => request,
-        Err(error) => return error.into_response(),
-    };
-    let (caller, path) = (form.visitor.caller.clone(), id.clone());
-
-    // Completes even if the browser goes away: the provider is called first.
-    let sent = tokio::spawn(async move {
-        let (locks, pages) = (&app.vault.locks, &app.pages);
-        sending::send(&app, locks, pages, &caller, &path, request, &unrecorded()).await
-    });
-    match sent.await {
-        Ok(Ok(_)) => back(&id, "sent"),
-        Ok(Err(error)) => failed(error),
-        Err(error) => failed(ServiceError::Internal(error.to_string())),
+    match send_now(app, form.visitor.caller, id.clone()).await {
+        Ok(()) => back(&id, "sent"),
+        Err(error) => failed(error),
     }
 }
 

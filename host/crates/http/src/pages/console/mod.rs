@@ -17,7 +17,8 @@
 //! | `customers` | customers with their envelopes and files |
 //! | `keys` | API keys: making, replacing and ending them |
 //! | `templates` | templates, their preview, and the way to the builder |
-//! | `sending` | people and values of an envelope |
+//! | `drafts` | the steps from a document to its sending |
+//! | `sending` | the choice of a document, and one form to send a template |
 //! | `bulk` | bulk send |
 //! | `packages` | packages of templates |
 //! | `vault` | records in the vault |
@@ -45,6 +46,7 @@ mod control;
 mod control_acts;
 mod customers;
 mod developers;
+mod drafts;
 mod effective;
 mod envelope;
 mod envelopes;
@@ -144,6 +146,25 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/users/{id}/invite"), post(users::invite_again))
         .route(&below("/users/{id}/end"), post(users::end))
         .route(&below("/send"), get(sending::choose))
+        .route(&below("/drafts"), post(drafts::upload))
+        .route(&below("/drafts/template"), post(drafts::of_template))
+        .route(&below("/drafts/{id}"), get(drafts::open))
+        .route(
+            &below("/drafts/{id}/people"),
+            get(drafts::people).post(drafts::save_people),
+        )
+        .route(
+            &below("/drafts/{id}/fields"),
+            get(drafts::fields).post(drafts::place_fields),
+        )
+        .route(
+            &below("/drafts/{id}/details"),
+            get(drafts::details).post(drafts::save_details),
+        )
+        .route(
+            &below("/drafts/{id}/review"),
+            get(drafts::review).post(drafts::send),
+        )
         .route(
             &below("/send/{template}"),
             get(sending::compose).post(sending::send),

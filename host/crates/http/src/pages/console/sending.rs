@@ -6,22 +6,23 @@ use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
 use super::PATH;
+use super::drafts::{DraftStep, languages, step_line};
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::navigation::{Place, encoded, failed};
 use super::signed_in::{ConsoleForm, Visitor};
-use super::templates::upload_form;
 use crate::error::HttpError;
 use crate::middleware::extract::valid;
 use holdfast_adapters::texts::Texts;
+use holdfast_domain::envelope::{EnvelopeKind, EnvelopeStatus};
 use holdfast_domain::field::Field;
-use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::Permission;
 use holdfast_domain::template::Template;
 use holdfast_platform::ServiceError;
-use holdfast_service::App;
 use holdfast_service::envelopes::creation::{self, CreateEnvelope};
 use holdfast_service::templates;
+use holdfast_service::{App, envelopes};
+use holdfast_store::search::EnvelopeSearch;
 
 /// Templates to choose from.
 const CHOICE: i64 = 50;
@@ -30,8 +31,11 @@ const FILLED: [&str; 7] = [
     "text", "number", "date", "select", "radio", "checkbox", "phone",
 ];
 
+/// Drafts that are listed.
+const DRAFTS: i64 = 10;
+
 /// Fields of the secured party, with their labels.
-const PARTY_FIELDS: [(&str, &str); 3] = [
+pub const PARTY_FIELDS: [(&str, &str); 3] = [
     ("party_name", "rules-name"),
     ("party_role", "send-party-role"),
     ("party_identifier", "send-party-identifier"),
@@ -43,30 +47,96 @@ pub async fn choose(State(app): State<App>, visitor: Visitor) -> Response {
         return refused;
     }
 
-    let (found, _) = match templates::list(&app, &visitor.caller, 1, CHOICE).await {
-        Ok(found) => found,
+    choice_page(&app, &visitor, None).await
+}
+
+/// Shows the first step: a document, a template, or a draft to go on with.
+pub async fn choice_page(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> Response {
+    let search = EnvelopeSearch {
+        statuses: vec![EnvelopeStatus::Pending, EnvelopeStatus::Uploaded],
+        ..EnvelopeSearch::default()
+    };
+    let read = async {
+        let (found, _) = templates::list(app, &visitor.caller, 1, CHOICE).await?;
+        let drafts = envelopes::search(app, &visitor.caller, &search, DRAFTS).await?;
+        Ok((found, drafts))
+    };
+    let (found, mut drafts) = match read.await {
+        Ok(read) => read,
         Err(error) => return failed(error),
     };
+    // A paper is signed already.
+    drafts.retain(|draft| draft.kind == EnvelopeKind::Esign);
+
     let texts = visitor.texts;
-    // A template without fields has nothing to sign, so it is not offered.
     let body = html! {
+        (step_line(texts, DraftStep::Document, None))
+        (document_form(visitor, refused))
         section.card {
             h2 { (texts.text("send-template")) }
             @if found.is_empty() { p.soft { (texts.text("empty-send")) } }
-            ul.rows {
-                @for template in found.iter().filter(|one| !one.fields.is_empty()) {
-                    li {
-                        a href={ (PATH) "/send/" (template.id) } { (template.name) }
-                        p.soft { (template.roles().join(", ")) }
+            form method="post" action={ (PATH) "/drafts/template" } {
+                (visitor.token())
+                ul.rows {
+                    // A template without fields has nothing to sign, so it is not offered.
+                    @for template in found.iter().filter(|one| !one.fields.is_empty()) {
+                        li {
+                            a href={ (PATH) "/templates/" (template.id) } { (template.name) }
+                            p.soft { (template.roles().join(", ")) }
+                            button.quiet type="submit" name="template" value=(template.id) {
+                                (texts.text("send-continue"))
+                                span.soft { " " (template.name) }
+                            }
+                        }
                     }
                 }
             }
         }
-        (upload_form(&visitor, None))
+        @if !drafts.is_empty() {
+            section.card {
+                h2 { (texts.text("send-drafts")) }
+                ul.rows {
+                    @for draft in &drafts {
+                        li {
+                            a href={ (PATH) "/drafts/" (draft.id) } { (draft.name) }
+                            p.soft { (visitor.ago(draft.updated_at)) }
+                        }
+                    }
+                }
+            }
+        }
         p { a href={ (PATH) "/bulk" } { (texts.text("send-bulk")) } }
     };
 
-    visitor.page(Place::Send, &texts.text("console-send"), body)
+    visitor.form_page(
+        Place::Send,
+        None,
+        &texts.text("console-send"),
+        body,
+        refused,
+    )
+}
+
+/// Renders the form that takes a document. Browsers let people drop a file on its control.
+fn document_form(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
+    let texts = visitor.texts;
+    let action = format!("{PATH}/drafts");
+    let form = FormView::new(texts, &action, refused);
+    html! {
+        section.card {
+            h2 { (texts.text("template-new")) }
+            form method="post" action=(action) enctype="multipart/form-data" {
+                (visitor.token())
+                (form.summary())
+                (form.field("file", &html! { (texts.text("send-drop")) }, html! {
+                    input.drop id="file" name="file" type="file" required
+                        accept=".pdf,application/pdf,image/png,image/jpeg"
+                        aria-invalid=[form.invalid("file")] aria-describedby=[form.described("file")];
+                }))
+                button type="submit" { (texts.text("send-continue")) }
+            }
+        }
+    }
 }
 
 /// Shows the form for one envelope.
@@ -118,7 +188,7 @@ fn form_page(visitor: &Visitor, template: &Template, refused: Option<&RefusedFor
             @if !filled.is_empty() {
                 details.card open[form.is_refused()] {
                     summary { (texts.text("send-values")) }
-                    @for (at, field) in &filled { (value_field(&form, *at, field)) }
+                    @for (at, field) in &filled { (value_field(&form, *at, field, "")) }
                 }
             }
             details.card open[form.is_refused()] {
@@ -138,10 +208,7 @@ fn form_page(visitor: &Visitor, template: &Template, refused: Option<&RefusedFor
 
 fn person(texts: Texts, form: &FormView<'_>, at: usize) -> Markup {
     let name = |name: &str| format!("{name}-{at}");
-    let languages = Locale::ALL.iter();
-    let languages = languages.map(|one| (one.as_str().to_owned(), one.own_name().to_owned()));
-    let of_browser = (String::new(), texts.text("send-browser-language"));
-    let languages: Vec<_> = std::iter::once(of_browser).chain(languages).collect();
+    let languages = languages(texts);
     html! {
         (form.text(&TextField::required(&name("name"), &texts.text("rules-name"))))
         (form.text(&TextField {
@@ -155,7 +222,7 @@ fn person(texts: Texts, form: &FormView<'_>, at: usize) -> Markup {
 }
 
 /// Returns the fields that a sender can fill in, with their places.
-fn filled(template: &Template) -> impl Iterator<Item = (usize, &Field)> {
+pub fn filled(template: &Template) -> impl Iterator<Item = (usize, &Field)> {
     // Signatures, initials and files come from the signer alone, and a formula computes its own value.
     let fields = template.fields.iter().enumerate();
     fields.filter(|(_, field)| {
@@ -163,7 +230,8 @@ fn filled(template: &Template) -> impl Iterator<Item = (usize, &Field)> {
     })
 }
 
-fn value_field(form: &FormView<'_>, at: usize, field: &Field) -> Markup {
+/// Renders the control for a field's value.
+pub fn value_field(form: &FormView<'_>, at: usize, field: &Field, present: &str) -> Markup {
     let name = value_name(at);
     let kind = match field.field_type.as_str() {
         "date" => "date",
@@ -176,6 +244,7 @@ fn value_field(form: &FormView<'_>, at: usize, field: &Field) -> Markup {
             label: html! { (field.name) " " span.soft { "(" (field.role) ")" } },
             kind,
             limit: 4000,
+            present,
             ..TextField::new(&name, "")
         });
     }
@@ -184,11 +253,11 @@ fn value_field(form: &FormView<'_>, at: usize, field: &Field) -> Markup {
     let none = std::iter::once((String::new(), String::new()));
     let options: Vec<_> = none.chain(options).collect();
     let label = format!("{} ({})", field.name, field.role);
-    form.select(&name, &label, &options, "")
+    form.select(&name, &label, &options, present)
 }
 
 /// Returns the name of the control for a field, which may itself have the name of another control.
-fn value_name(at: usize) -> String {
+pub fn value_name(at: usize) -> String {
     format!("value-{at}")
 }
 

@@ -105,7 +105,7 @@ async fn list_page(
 }
 
 /// Renders the form that takes a document.
-pub fn upload_form(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
+fn upload_form(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
     let texts = visitor.texts;
     let action = format!("{PATH}/templates");
     let form = FormView::new(texts, &action, refused);
