@@ -47,22 +47,10 @@ async fn a_first_document_is_sent_from_a_pdf() {
     let phone = signed_in(&app, EmulatedScreen::Phone, "sender").await;
     phone.click("nav a[href='/console/send']").await;
     phone.type_into("#file", path.to_str().unwrap()).await;
-    phone.type_into("#name", "Sale agreement").await;
     phone.picture("console-send-phone").await;
     phone.is_accessible("the choice of a document").await;
-    phone
-        .click("form[action='/console/templates'] button")
-        .await;
+    phone.click("form[action='/console/drafts'] button").await;
 
-    phone.see("#envelope_name").await;
-    phone.click("a[href*='/preview?role=Buyer']").await;
-    phone.read("Sample Signer").await;
-    phone
-        .until("return document.querySelector('figure img').naturalWidth > 0")
-        .await;
-    phone.picture("console-preview-phone").await;
-
-    phone.run("history.back()").await;
     for (field, value) in [
         ("#name-0", "Jordan Lee"),
         ("#email-0", "jordan.lee@example.com"),
@@ -72,13 +60,31 @@ async fn a_first_document_is_sent_from_a_pdf() {
         phone.type_into(field, value).await;
     }
 
+    phone.picture("console-compose-phone").await;
+    phone.is_accessible("the people of an envelope").await;
+    phone.click(".actions button").await;
+
+    phone.click("a[href*='/preview?role=Buyer']").await;
+    phone.read("Sample Signer").await;
+    phone
+        .until("return document.querySelector('figure img').naturalWidth > 0")
+        .await;
+    phone.picture("console-preview-phone").await;
+    phone.run("history.back()").await;
+    phone.is_accessible("the fields of a draft").await;
+    phone.click("a[href$='/details'].button").await;
+
     phone.click("details:has([id^=value-]) summary").await;
     phone.type_into("[id^=value-]", "18500").await;
     phone.click("details:has(#party_name) summary").await;
     phone.type_into("#party_name", "First Example Bank").await;
-    phone.picture("console-compose-phone").await;
-    phone.is_accessible("the people of an envelope").await;
-    phone.click("main form > button").await;
+    phone.is_accessible("the details of a draft").await;
+    phone.click(".actions button").await;
+
+    phone.read("agreement").await;
+    phone.picture("console-review-phone").await;
+    phone.is_accessible("the review of a draft").await;
+    phone.click(".actions button").await;
 
     phone
         .read("Sent. The first signer has an invitation.")

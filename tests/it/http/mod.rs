@@ -4,6 +4,7 @@ mod connections;
 pub mod console;
 mod console_acts;
 mod console_cells;
+mod console_drafts;
 mod console_forms;
 mod console_journeys;
 mod console_lists;
