@@ -25,7 +25,8 @@ use holdfast_domain::job::{
     MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
     MailPartyInvitation, MailReleaseRequest, MailReminder, MailSignIn, MailUndelivered, MailView,
     MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch,
-    TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
+    SendPlanned, TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch,
+    WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
@@ -34,7 +35,7 @@ use holdfast_platform::problems::ControlProblem;
 use holdfast_platform::room;
 use holdfast_platform::{Caller, ServiceError, payments};
 use holdfast_service::control::{similar, transfers};
-use holdfast_service::envelopes::{dispatch, lifecycle};
+use holdfast_service::envelopes::{dispatch, lifecycle, planned_sending};
 use holdfast_service::inspection;
 use holdfast_service::signing::{expiry, reminders};
 use holdfast_service::vault::certify_anew;
@@ -336,6 +337,13 @@ impl RunnableJob for RemindByPlan {
     }
 }
 
+impl RunnableJob for SendPlanned {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        let (locks, pages) = (&app.vault.locks, &app.pages);
+        Ok(planned_sending::send(app, locks, pages, &job.org, &self).await?)
+    }
+}
+
 impl RunnableJob for WithdrawSubmission {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         Ok(dispatch::withdraw_stray(app, &job.org, &self).await?)
@@ -512,7 +520,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     }
 
     by_name! {
-        VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan WithdrawSubmission ArchiveTemplate DeleteObject
+        VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan SendPlanned WithdrawSubmission ArchiveTemplate DeleteObject
         SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailSignIn AdvanceTransfer CompareRecords
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered
         TextInvitation TextReminder TextAccessCode

@@ -79,6 +79,11 @@ impl EnvelopeStatus {
         matches!(self, Self::Sent | Self::Viewed)
     }
 
+    /// Whether the envelope was not sent yet.
+    pub fn is_unsent(self) -> bool {
+        matches!(self, Self::Pending | Self::Uploaded | Self::Preparing)
+    }
+
     /// Whether the envelope can still be sent or signed.
     pub fn is_unfinished(self) -> bool {
         matches!(
@@ -447,6 +452,10 @@ pub const JURISDICTION: &str = "chattel_paper_jurisdiction";
 const PAPER_ORIGINAL: &str = "paper_original";
 /// Member with the plan of reminders.
 const REMINDERS: &str = "reminders";
+/// Member with the sending at a later time.
+const PLANNED_SENDING: &str = "planned_sending";
+/// Member with the reason why a planned sending failed.
+const SENDING_FAILURE: &str = "sending_failure";
 
 words! {
     /// What became of the paper that an upload was made from, by the uploader's statement.
@@ -484,7 +493,66 @@ impl Default for PaperOriginal {
     }
 }
 
+/// Sending of a draft at a later time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedSending {
+    /// When the draft is sent.
+    pub at: Timestamp,
+    /// Actor who planned it.
+    pub actor: String,
+    /// E-mail address of the actor, if there is one.
+    pub email: Option<String>,
+}
+
+/// Reason why a draft was not sent at its planned time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SendingFailure {
+    /// The planned time.
+    pub planned_for: Timestamp,
+    /// The refusal in words.
+    pub reason: String,
+}
+
+/// Returns when the draft with this metadata is sent.
+pub fn planned_time(metadata: &Map<String, Value>) -> Option<Timestamp> {
+    Timestamp::parse(metadata.get(PLANNED_SENDING)?["at"].as_str()?)
+}
+
 impl Envelope {
+    /// Returns the sending at a later time, while the envelope waits for it.
+    pub fn planned_sending(&self) -> Option<PlannedSending> {
+        let planned = self.metadata.get(PLANNED_SENDING).cloned();
+        let planned = planned.filter(|_| self.is_draft())?;
+        serde_json::from_value(planned).ok()
+    }
+
+    /// Plans the sending, or ends the plan. Either forgets an earlier failure.
+    pub fn plan_sending(&mut self, planned: Option<&PlannedSending>) {
+        self.metadata.remove(SENDING_FAILURE);
+        match planned {
+            Some(planned) => {
+                let planned = serde_json::to_value(planned).unwrap_or_default();
+                self.metadata.insert(PLANNED_SENDING.into(), planned);
+            }
+            None => {
+                self.metadata.remove(PLANNED_SENDING);
+            }
+        }
+    }
+
+    /// Returns why the envelope was not sent at its planned time.
+    pub fn sending_failure(&self) -> Option<SendingFailure> {
+        let failure = self.metadata.get(SENDING_FAILURE)?.clone();
+        serde_json::from_value(failure).ok()
+    }
+
+    /// Ends the plan of sending with a failure.
+    pub fn fail_sending(&mut self, failure: &SendingFailure) {
+        self.plan_sending(None);
+        let failure = serde_json::to_value(failure).unwrap_or_default();
+        self.metadata.insert(SENDING_FAILURE.into(), failure);
+    }
+
     /// Returns the partner's own metadata.
     pub fn own_metadata(&self) -> Option<&Map<String, Value>> {
         self.metadata.get(OWN_METADATA)?.as_object()
@@ -497,12 +565,9 @@ impl Envelope {
 
     /// Returns whether a sender can still prepare the envelope.
     pub fn is_draft(&self) -> bool {
-        use EnvelopeStatus::{Pending, Preparing, Uploaded};
-
         // The envelopes of a batch are prepared in the batch.
         let is_own = self.kind == EnvelopeKind::Esign && self.batch.is_none();
-        let is_unsent = matches!(self.status, Pending | Uploaded | Preparing);
-        is_own && is_unsent && self.sending.submission.is_none()
+        is_own && self.status.is_unsent() && self.sending.submission.is_none()
     }
 
     /// Returns the statement about the paper original.

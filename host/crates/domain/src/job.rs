@@ -106,6 +106,21 @@ impl JobPayload for RemindByPlan {
     const NAME: &'static str = "envelope.remind";
 }
 
+/// Sends a draft at its planned time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SendPlanned {
+    /// The envelope.
+    pub envelope: EnvelopeId,
+    /// The planned time. A draft with another one is left to the job of that.
+    pub at: Timestamp,
+}
+
+impl JobPayload for SendPlanned {
+    const NAME: &'static str = "envelope.send";
+    /// What the rules refuse is recorded; the rest is a failure of this service or a provider.
+    const RETRIES: RetryPolicy = RetryPolicy::Endless;
+}
+
 /// Archives a submission at its provider that no envelope may name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WithdrawSubmission {
@@ -464,6 +479,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<CertifyAnew>(),
     JobKind::of::<ArchiveSubmission>(),
     JobKind::of::<RemindByPlan>(),
+    JobKind::of::<SendPlanned>(),
     JobKind::of::<WithdrawSubmission>(),
     JobKind::of::<ArchiveTemplate>(),
     JobKind::of::<DeleteObject>(),

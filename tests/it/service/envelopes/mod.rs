@@ -2,6 +2,7 @@
 
 mod durability;
 mod lifecycle;
+mod planned_sending;
 mod sending;
 pub mod truth;
 mod verdicts;

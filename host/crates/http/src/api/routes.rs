@@ -74,6 +74,8 @@ areas! {
             "Move the expiry to a later time";
         put "/partner/envelopes/{id}/reminders", envelopes::plan_reminders::<Key<EnvelopesWrite>> => planReminders [409]
             "Plan reminders of signers who do not sign";
+        put "/partner/envelopes/{id}/send-at", envelopes::plan_sending::<Key<EnvelopesWrite>> => planSending [409]
+            "Plan the sending of a draft";
         get "/partner/envelopes/{id}/document", envelopes::document::<Key<EnvelopesRead>> => getUnsignedDocument [409]
             "Download the document without signatures";
         get "/partner/envelopes/{id}/attachments", envelopes::attachments::<Key<EnvelopesRead>> => listAttachments []
@@ -263,6 +265,8 @@ areas! {
             "Move the expiry to a later time";
         put "/envelopes/{id}/reminders", envelopes::plan_reminders::<Web<may::Send>> => setReminders [409]
             "Plan reminders of signers who do not sign";
+        put "/envelopes/{id}/send-at", envelopes::plan_sending::<Web<may::Send>> => setSendingTime [409]
+            "Plan the sending of a draft";
         get "/envelopes/{id}/signers", envelopes::signers::<Web<may::ReadEnvelopes>> => readSigners []
             "List the signers and the other recipients";
         patch "/envelopes/{id}/signers/{role}", envelopes::correct_signer::<Web<may::Send>> => changeSigner [409]

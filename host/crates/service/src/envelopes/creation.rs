@@ -10,6 +10,7 @@ use crate::envelopes::dispatch::{self, SendingOptions};
 use crate::envelopes::lifecycle::{self, LifecycleDecision};
 use crate::envelopes::paper_original::PaperStatement;
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
+use crate::envelopes::planned_sending::{self, planned_by};
 use crate::envelopes::reminders;
 use crate::templates::warnings;
 use holdfast_domain::clock::Timestamp;
@@ -99,6 +100,9 @@ pub struct CreateEnvelope {
     pub chattel_paper_jurisdiction: Option<Jurisdiction>,
     /// What became of the paper that the upload of a paper envelope is made from.
     pub paper_original: Option<PaperStatement>,
+    /// When the envelope is sent instead of now: in the future, and within a year. Until then it is a draft, and
+    /// its days until the expiry count from then.
+    pub send_at: Option<Timestamp>,
     /// Facts about the contract, such as amounts: up to 50 texts, numbers or booleans, each of at most 500
     /// characters. Every party of the record sees them.
     pub metadata: Option<Map<String, Value>>,
@@ -172,13 +176,21 @@ pub async fn create(
     let collateral = double_pledge::of_collateral(core, &caller.org, collateral)?;
     check_return_url(request.return_url.as_deref(), &organization)?;
     check_metadata(request.metadata.as_ref())?;
+    if let Some(at) = request.send_at {
+        planned_sending::check(at, None, now)?;
+    }
     if let Some(plan) = &request.reminders {
         reminders::check(plan, &["reminders"])?;
     }
     // Set before the rules are asked, because the payment is one of their facts.
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
+    // An envelope with a template counts as sent, so one that is sent later begins without it.
+    let begins_with = envelope.template.take_if(|_| request.send_at.is_some());
     let begun = lifecycle::first_status(core, &envelope).await?;
+    envelope.template = envelope.template.take().or(begins_with);
     envelope.status = begun.status;
+    let planned = request.send_at.map(|at| planned_by(caller, at));
+    envelope.plan_sending(planned.as_ref().filter(|_| kind == EnvelopeKind::Esign));
 
     let (mut signers, recipients) = match &template {
         Some(template) => {
@@ -202,6 +214,8 @@ pub async fn create(
     let mut signing = None;
     if let Some(template) = &template {
         kba::check_step(core, &caller.org, template.kba_required).await?;
+    }
+    if let Some(template) = template.as_ref().filter(|_| planned.is_none()) {
         let prefilled = request.prefilled_data.as_ref();
         let asked = dispatch::DispatchRequest::of(template, envelope.id.to_string(), prefilled);
         let at = signing.insert(provider(core, &caller.org, &template.provider_instance)?);
@@ -373,7 +387,13 @@ fn draft(
         metadata.insert("source_template_id".into(), template.id.as_str().into());
     } else if kind == EnvelopeKind::Paper {
         metadata.insert("document_source".into(), "upload".into());
-    } else if let Some(values) = &request.prefilled_data {
+    }
+
+    let is_unsent = template.is_none() || request.send_at.is_some();
+    if let Some(values) = &request.prefilled_data
+        && kind == EnvelopeKind::Esign
+        && is_unsent
+    {
         // Used when the envelope is sent. Partners do not see it.
         metadata.insert(PREFILLED.into(), Value::Object(values.clone()));
     }
@@ -408,7 +428,8 @@ fn draft(
             ..SentDocument::default()
         },
         // An upload was signed elsewhere, so no signer can miss a deadline.
-        expires_at: (kind == EnvelopeKind::Esign).then(|| now + Duration::from_secs(days * 86_400)),
+        expires_at: (kind == EnvelopeKind::Esign)
+            .then(|| request.send_at.unwrap_or(now) + Duration::from_secs(days * 86_400)),
         ..new
     };
 
@@ -477,7 +498,10 @@ async fn save(
     begun.record(&mut tx, &envelope, now).await?;
     let actor = caller.actor.as_str();
     let more = repair.map(|repair| ("rewritten".to_owned(), json!(repair)));
-    events::record_created(&mut tx, &envelope, actor, more.into_iter().collect(), now).await?;
+    let planned = envelope.planned_sending();
+    let planned = planned.map(|planned| ("send_at".to_owned(), json!(planned.at)));
+    let more = more.into_iter().chain(planned).collect();
+    events::record_created(&mut tx, &envelope, actor, more, now).await?;
     kba::mark_challenged(&mut tx, &envelope, caller.email.as_deref(), &mut signers).await?;
     for signer in &signers {
         signers::insert(&mut tx, &envelope, signer).await?;
@@ -487,6 +511,7 @@ async fn save(
         signers::insert_recipient(&mut tx, &envelope, recipient).await?;
     }
 
+    planned_sending::schedule(&mut tx, &envelope).await?;
     let mut sign_url = None;
     if let (Some(first), Some(_)) = (signers.first(), &envelope.sending.submission) {
         dispatch::announce(&mut tx, &envelope, &signers, &recipients, actor, now).await?;
@@ -539,6 +564,7 @@ fn warnings_about(request: &CreateEnvelope, kind: EnvelopeKind, new: bool) -> Ve
             ("signers", request.signers.is_some()),
             ("recipients", request.recipients.is_some()),
             ("allow_delegation", request.allow_delegation.is_some()),
+            ("send_at", request.send_at.is_some()),
         ];
 
         for (member, _) in unused.into_iter().filter(|(_, given)| *given) {

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::envelopes::creation::{self, RequestedPayment};
 use crate::envelopes::lifecycle::{self, LifecycleDecision};
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
+use crate::envelopes::planned_sending;
 use crate::envelopes::reminders;
 use crate::envelopes::sending::{self, SendEnvelope};
 use crate::envelopes::uploads::{self, AttachedFile};
@@ -479,6 +480,9 @@ pub async fn set_details(
         },
         ..envelope
     };
+    if let Some(planned) = changed.planned_sending() {
+        planned_sending::check(planned.at, changed.expires_at, now)?;
+    }
     changed.plan_reminders(details.reminders);
     if details.prefilled_data.is_empty() {
         changed.metadata.remove(PREFILLED);

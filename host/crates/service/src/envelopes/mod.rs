@@ -12,6 +12,7 @@ pub mod lifecycle;
 pub mod paper_original;
 pub mod parties;
 pub mod people_notes;
+pub mod planned_sending;
 pub mod reminders;
 pub mod sending;
 pub mod standing;

@@ -28,6 +28,7 @@ use holdfast_platform::Caller;
 use holdfast_service::App;
 use holdfast_service::control::transfers::metadata_filter;
 use holdfast_service::envelopes::paper_original::{self, PaperStatement};
+use holdfast_service::envelopes::planned_sending::{self, PlanSending};
 use holdfast_service::envelopes::{self, creation, documents, uploads};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::expiry;
@@ -344,6 +345,13 @@ pub async fn plan_reminders<C: Authorized>(
     act: ActOn<C, ReminderPlan>,
 ) -> Result<Found<EnvelopeView>, HttpError> {
     act.answer(reminders::plan).await
+}
+
+/// Plans the sending of a draft at a later time, or ends the plan.
+pub async fn plan_sending<C: Authorized>(
+    act: ActOn<C, PlanSending>,
+) -> Result<Found<EnvelopeView>, HttpError> {
+    act.answer(planned_sending::plan).await
 }
 
 /// Returns the document as it was sent, before the first signature.
