@@ -28,6 +28,7 @@ use holdfast_service::App;
 use holdfast_service::envelopes::drafts::{
     self, Draft, DraftDetails, DraftPart, DraftPeople, DraftProblem,
 };
+use holdfast_service::envelopes::planned_sending::{self, PlanSending};
 use holdfast_service::envelopes::sending::{self, SendEnvelope};
 
 /// Most people of each kind, as in the API.
@@ -857,6 +858,10 @@ async fn review_page(
     let pages = pages_of(app, envelope).await;
     let address = |step: DraftStep| step.address(envelope.id.as_str());
     let form = FormView::new(texts, &address(DraftStep::Review), refused);
+    let zone = &visitor.organization.settings.dates.time_zone;
+    let planned = envelope.planned_sending().map(|planned| planned.at);
+    let send_at = planned.map(|at| zone.local(at).strftime("%Y-%m-%dT%H:%M").to_string());
+    let send_at = send_at.unwrap_or_default();
     let body = html! {
         (form.summary())
         (missing(texts, envelope, &problems))
@@ -888,6 +893,21 @@ async fn review_page(
         (pictures(texts, envelope, 0, pages))
         form method="post" action=(address(DraftStep::Review)) {
             (visitor.token())
+            @if problems.is_empty() {
+                // The Enter key presses the first button of a form.
+                button type="submit" hidden { (texts.text("console-send")) }
+                details.card open[form.is_refused() || planned.is_some()] {
+                    summary { (texts.text("send-later")) }
+                    (form.text(&TextField {
+                        kind: "datetime-local",
+                        present: &send_at,
+                        ..TextField::new("send_at", &texts.with("send-at", [("zone", zone.as_str())]))
+                    }))
+                    @if planned.is_some() {
+                        button.quiet type="submit" name="end" value="yes" { (texts.text("send-end-plan")) }
+                    }
+                }
+            }
             div.actions {
                 a.button.quiet href=(address(DraftStep::Details)) { (texts.text("console-back")) }
                 @if problems.is_empty() { button type="submit" { (texts.text("console-send")) } }
@@ -963,20 +983,53 @@ pub async fn send(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
         Ok(draft) => draft,
         Err(answer) => return answer,
     };
-    let sent = send_now(app.clone(), form.visitor.caller.clone(), id.clone()).await;
-    match sent.map_err(|error| form.refused(error)) {
-        Ok(()) => Redirect::to(&format!("{PATH}/envelopes/{id}?done=sent")).into_response(),
+    let (caller, later) = (form.visitor.caller.clone(), form.value("send_at"));
+    let acted = if form.value("end") == "yes" {
+        let none = PlanSending { send_at: None };
+        let ended = planned_sending::plan(&app, &caller, &id, none, &unrecorded()).await;
+        ended.map(|_| "planned").map_err(HttpError::from)
+    } else {
+        match valid::<SendEnvelope>(sending_of(&form.visitor, later)) {
+            Ok(request) => send_draft(app.clone(), caller, id.clone(), request)
+                .await
+                .map(|()| if later.is_empty() { "sent" } else { "planned" })
+                .map_err(HttpError::from),
+            Err(error) => Err(error),
+        }
+    };
+    match acted.map_err(|error| form.refused(error)) {
+        Ok(done) => Redirect::to(&format!("{PATH}/envelopes/{id}?done={done}")).into_response(),
         Err(Ok(refused)) => review_page(&app, &form.visitor, &draft, Some(&refused)).await,
         Err(Err(answer)) => answer,
     }
 }
 
-/// Sends a draft to the people who were named for it. Completes even if the browser goes away: the provider is called
-/// first.
-pub async fn send_now(app: App, caller: Caller, id: String) -> Result<(), ServiceError> {
+/// Returns the body of a sending, at a local time if there is one.
+fn sending_of(visitor: &Visitor, later: &str) -> Value {
+    if later.is_empty() {
+        return json!({});
+    }
+
+    // The API refuses a text that is no time, at its field.
+    let at = visitor
+        .organization
+        .settings
+        .dates
+        .time_zone
+        .moment_of(later);
+    json!({ "send_at": at.map_or_else(|| later.to_owned(), |at| at.to_string()) })
+}
+
+/// Sends a draft to the people who were named for it, now or later. Completes even if the browser goes away: the
+/// provider is called first.
+pub async fn send_draft(
+    app: App,
+    caller: Caller,
+    id: String,
+    request: SendEnvelope,
+) -> Result<(), ServiceError> {
     let sent = tokio::spawn(async move {
         let (locks, pages) = (&app.vault.locks, &app.pages);
-        let request = SendEnvelope::default();
         sending::send(&app, locks, pages, &caller, &id, request, &unrecorded())
             .await
             .map(drop)

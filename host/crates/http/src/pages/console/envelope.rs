@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::PATH;
-use super::drafts::send_now;
+use super::drafts::send_draft;
 use super::envelopes::unrecorded;
 use super::live::LiveList;
 use super::navigation::{Place, failed, status};
@@ -32,6 +32,7 @@ use holdfast_platform::ServiceError;
 use holdfast_platform::components::shadow;
 use holdfast_platform::kba::{self, KbaResult};
 use holdfast_service::envelopes::compliance::{self, ComplianceView};
+use holdfast_service::envelopes::sending::SendEnvelope;
 use holdfast_service::envelopes::standing::{self, EnvelopeStanding};
 use holdfast_service::envelopes::{documents, people_notes};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
@@ -309,6 +310,7 @@ pub async fn show(
     let note = match query.done.as_deref() {
         Some("reminded") => Some(visitor.texts.text("console-reminded")),
         Some("sent") => Some(visitor.texts.text("console-sent")),
+        Some("planned") => Some(visitor.texts.text("send-plan-kept")),
         Some("corrected") => Some(visitor.texts.text("console-corrected")),
         Some("voided") => Some(visitor.texts.text("console-voided")),
         Some("extended") => Some(visitor.texts.text("envelopes-extended")),
@@ -338,6 +340,11 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
         }
         @if let Some(failure) = &shown.failure {
             p.alarm role="alert" { (texts.text("console-stuck")) " " (failure) }
+        }
+        @if let Some(failure) = envelope.sending_failure() {
+            p.alarm role="alert" {
+                (texts.text("send-not-sent")) " " span lang="en" dir="ltr" { (failure.reason) }
+            }
         }
         (progress(visitor, shown))
         section.card {
@@ -516,8 +523,10 @@ fn facts(visitor: &Visitor, shown: &ShownEnvelope) -> Vec<(&'static str, Markup)
     let reminded = shown.times.reminded.as_ref();
     let reminded = reminded.map(|(at, actor)| html! { (visitor.ago(*at)) " · " (actor) });
     let amount = standing.and_then(|standing| standing.amount.as_ref());
+    let send_at = envelope.planned_sending().map(|planned| planned.at);
 
     let facts = [
+        ("send-planned", send_at.map(|at| visitor.moment(at))),
         ("envelopes-waits-for", waits_for),
         ("envelopes-expires", expires.map(|at| visitor.moment(at))),
         ("envelopes-reminded", reminded),
@@ -829,7 +838,8 @@ pub async fn send(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
         return refused;
     }
 
-    match send_now(app, form.visitor.caller, id.clone()).await {
+    let request = SendEnvelope::default();
+    match send_draft(app, form.visitor.caller, id.clone(), request).await {
         Ok(()) => back(&id, "sent"),
         Err(error) => failed(error),
     }
