@@ -23,10 +23,10 @@ use holdfast_domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CompareRecords, DeleteObject,
     ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode,
     MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
-    MailPartyInvitation, MailReleaseRequest, MailReminder, MailSignIn, MailUndelivered, MailView,
-    MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch,
-    SendPlanned, TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch,
-    WithdrawSubmission,
+    MailNotSent, MailPartyInvitation, MailReleaseRequest, MailReminder, MailSignIn,
+    MailUndelivered, MailView, MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord,
+    RemindByPlan, RetryPolicy, SendBatch, SendPlanned, TextAccessCode, TextInvitation,
+    TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
@@ -454,6 +454,7 @@ envelope_mails! {
     MailDecline: mails::deliver, EnvelopeMailKind::Decline;
     MailWithdrawal: mails::deliver, EnvelopeMailKind::Withdrawal;
     MailUndelivered: mails::deliver, EnvelopeMailKind::Undelivered;
+    MailNotSent: mails::deliver, EnvelopeMailKind::NotSent;
     TextInvitation: text_messages::deliver, TextMessageKind::Invitation;
     TextReminder: text_messages::deliver, TextMessageKind::Reminder;
     TextAccessCode: text_messages::deliver, TextMessageKind::AccessCode;
@@ -522,7 +523,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     by_name! {
         VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan SendPlanned WithdrawSubmission ArchiveTemplate DeleteObject
         SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailSignIn AdvanceTransfer CompareRecords
-        MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered
+        MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered MailNotSent
         TextInvitation TextReminder TextAccessCode
         MailEndpointFailing MailEndpointDisabled
         ExecuteSubmission FollowSubmission PaidInSandbox

@@ -328,6 +328,8 @@ mails! {
     MailWithdrawal = "mail.withdrawn" in Mail;
     /// Reports that a mail to a signer could not be delivered.
     MailUndelivered = "mail.undelivered" in Mail;
+    /// Reports to the creator that a draft was not sent at its planned time.
+    MailNotSent = "mail.not_sent" in Mail;
     /// Asks a signer to sign.
     TextInvitation = "text.invite" in Message;
     /// Gives a signer the code that opens the document.
@@ -499,6 +501,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<MailDecline>(),
     JobKind::of::<MailWithdrawal>(),
     JobKind::of::<MailUndelivered>(),
+    JobKind::of::<MailNotSent>(),
     JobKind::of::<TextInvitation>(),
     JobKind::of::<TextAccessCode>(),
     JobKind::of::<TextReminder>(),

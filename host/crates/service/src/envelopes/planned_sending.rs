@@ -18,7 +18,7 @@ use holdfast_platform::envelope_locks::EnvelopeLocks;
 use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::lookup;
-use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, mails};
 use holdfast_store::{StoreError, WriteTransaction, envelopes, jobs};
 
 /// Latest planned time from now: a year.
@@ -207,6 +207,7 @@ async fn refused(
     let data = json!(failure);
     let not_sent = EventType::EnvelopeNotSent;
     events::record_and_emit(&mut tx, &envelope, "system", not_sent, data, now).await?;
+    mails::not_sent(&mut tx, &envelope, now).await?;
     tx.commit().await?;
 
     Ok(NextStep::Done)

@@ -290,6 +290,11 @@ fn people_page(
         .clamp(1, PEOPLE);
     let copies = copies.max(draft.recipients.len()).clamp(1, PEOPLE);
     let ordered = draft.envelope.sending.preserve_signing_order;
+    // Turns that only repeat the positions are no choice of the sender.
+    let is_grouped = draft
+        .signers
+        .iter()
+        .any(|signer| signer.turn != signer.position + 1);
     let body = html! {
         form method="post" action=(action) {
             (visitor.token())
@@ -297,7 +302,9 @@ fn people_page(
             // The Enter key presses the first button of a form.
             button type="submit" hidden { (texts.text("send-continue")) }
             @for at in 0..signers {
-                (signer_row(&form, at, draft.signers.get(at), roles.get(at).copied()))
+                @let signer = draft.signers.get(at);
+                @let turn = signer.filter(|_| is_grouped).map(|signer| signer.turn.to_string());
+                (signer_row(&form, at, signer, roles.get(at).copied(), &turn.unwrap_or_default()))
             }
             button.quiet type="submit" name="more" value="signers" formnovalidate { (texts.text("send-more-signers")) }
             (form.tick("ordered", &texts.text("send-ordered"), ordered))
@@ -318,16 +325,12 @@ fn signer_row(
     at: usize,
     signer: Option<&Signer>,
     role: Option<&str>,
+    turn: &str,
 ) -> Markup {
     let texts = form.texts;
     let name = |name: &str| format!("{name}-{at}");
     let present = |read: fn(&Signer) -> &str| signer.map_or("", read);
     let role = signer.map_or(role.unwrap_or_default(), |signer| signer.role.as_str());
-    // Turns that only repeat the positions are no choice of the sender.
-    let turn = signer.filter(|signer| signer.turn != signer.position + 1);
-    let turn = turn
-        .map(|signer| signer.turn.to_string())
-        .unwrap_or_default();
     let access = signer.map_or(SignerAccess::None, |signer| signer.access);
     let asked = ACCESS.map(|(access, text)| (access.as_str().to_owned(), texts.text(text)));
     let locale = signer.and_then(|signer| signer.locale);
@@ -378,7 +381,7 @@ fn signer_row(
                 summary { (texts.text("send-more")) }
                 (form.text(&TextField {
                     kind: "number",
-                    present: &turn,
+                    present: turn,
                     ..TextField::new(&name("order"), &texts.text("send-order"))
                 }))
                 (form.select(&name("locale"), &texts.text("settings-language"), &languages(texts),
