@@ -65,7 +65,6 @@ const ACTS_AT_ONCE: &[&str] = &[
     "/receivers/{id}/rotate",
     "/receivers/{id}/test",
     "/rules/{slot}/activate/{id}",
-    "/send/{template}",
     "/sign-in",
     "/sign-in/passkey",
     "/sign-out",

@@ -53,17 +53,6 @@ async fn a_refused_form_keeps_its_entries() {
     let component = component.rsplit('/').next().unwrap();
     let forms = [
         RefusedEntries {
-            path: known.path("/send/{template}"),
-            entries: &[
-                ("envelope_name", "Loan seven"),
-                ("external_id", "reference-seven"),
-                ("name-0", "Kim Park"),
-                ("email-0", "nowhere-at-all"),
-                ("party_role", "Assignee seven"),
-            ],
-            field: Some("email-0"),
-        },
-        RefusedEntries {
             path: "/console/users".to_owned(),
             entries: &[("email", "nowhere-at-all"), ("role", "auditor")],
             field: Some("email"),

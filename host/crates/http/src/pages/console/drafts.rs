@@ -404,7 +404,7 @@ fn signer_row(
 }
 
 /// Returns the languages of signers, and the choice of none.
-pub fn languages(texts: Texts) -> Vec<(String, String)> {
+fn languages(texts: Texts) -> Vec<(String, String)> {
     let languages = Locale::ALL.iter();
     let languages = languages.map(|one| (one.as_str().to_owned(), one.own_name().to_owned()));
     let of_browser = (String::new(), texts.text("send-browser-language"));

@@ -18,7 +18,7 @@
 //! | `keys` | API keys: making, replacing and ending them |
 //! | `templates` | templates, their preview, and the way to the builder |
 //! | `drafts` | the steps from a document to its sending |
-//! | `sending` | the choice of a document, and one form to send a template |
+//! | `sending` | the choice of a document, a template or a draft |
 //! | `bulk` | bulk send |
 //! | `packages` | packages of templates |
 //! | `vault` | records in the vault |
@@ -164,10 +164,6 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(
             &below("/drafts/{id}/review"),
             get(drafts::review).post(drafts::send),
-        )
-        .route(
-            &below("/send/{template}"),
-            get(sending::compose).post(sending::send),
         )
         .route(
             &below("/templates"),

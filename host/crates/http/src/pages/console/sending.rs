@@ -1,25 +1,19 @@
-//! Sending: choosing a template or a document, the people and values of an envelope, and the act itself.
+//! The first step of sending: a document, a template, or a draft to go on with; and controls for values of fields.
 
-use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::extract::State;
+use axum::response::Response;
 use maud::{Markup, html};
-use serde_json::{Map, Value, json};
 
 use super::PATH;
-use super::drafts::{DraftStep, languages, step_line};
-use super::envelopes::unrecorded;
+use super::drafts::{DraftStep, step_line};
 use super::forms::{FormView, RefusedForm, TextField};
-use super::navigation::{Place, encoded, failed};
-use super::signed_in::{ConsoleForm, Visitor};
-use crate::error::HttpError;
-use crate::middleware::extract::valid;
-use holdfast_adapters::texts::Texts;
+use super::navigation::{Place, failed};
+use super::signed_in::Visitor;
 use holdfast_domain::envelope::{EnvelopeKind, EnvelopeStatus};
 use holdfast_domain::field::Field;
 use holdfast_domain::organization::Permission;
 use holdfast_domain::template::Template;
 use holdfast_platform::ServiceError;
-use holdfast_service::envelopes::creation::{self, CreateEnvelope};
 use holdfast_service::templates;
 use holdfast_service::{App, envelopes};
 use holdfast_store::search::EnvelopeSearch;
@@ -59,7 +53,7 @@ pub async fn choice_page(app: &App, visitor: &Visitor, refused: Option<&RefusedF
     let read = async {
         let (found, _) = templates::list(app, &visitor.caller, 1, CHOICE).await?;
         let drafts = envelopes::search(app, &visitor.caller, &search, DRAFTS).await?;
-        Ok((found, drafts))
+        Ok::<_, ServiceError>((found, drafts))
     };
     let (found, mut drafts) = match read.await {
         Ok(read) => read,
@@ -139,88 +133,6 @@ fn document_form(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
     }
 }
 
-/// Shows the form for one envelope.
-pub async fn compose(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Send) {
-        return refused;
-    }
-    match templates::get(&app, &visitor.caller, &id).await {
-        Ok(template) => form_page(&visitor, &template, None),
-        Err(error) => failed(error),
-    }
-}
-
-fn form_page(visitor: &Visitor, template: &Template, refused: Option<&RefusedForm>) -> Response {
-    let texts = visitor.texts;
-    let action = format!("{PATH}/send/{}", template.id);
-    let form = FormView::new(texts, &action, refused);
-    let roles = template.roles();
-    let filled: Vec<(usize, &Field)> = filled(template).collect();
-    let body = html! {
-        p.soft {
-            a href={ (PATH) "/templates/" (template.id) } { (template.name) }
-            @for role in &roles {
-                " · "
-                a href={ (PATH) "/templates/" (template.id) "/preview?role=" (encoded(role)) } {
-                    (texts.with("send-preview", [("role", *role)]))
-                }
-            }
-        }
-        form method="post" action=(action) {
-            (visitor.token())
-            (form.summary())
-            section.card {
-                (form.text(&TextField {
-                    present: &template.name,
-                    ..TextField::required("envelope_name", &texts.text("send-name"))
-                }))
-                (form.text(&TextField::new("external_id", &texts.text("send-reference"))))
-            }
-            @for (at, role) in roles.iter().enumerate() {
-                fieldset.card {
-                    legend { h2 { (role) } }
-                    (person(texts, &form, at))
-                }
-            }
-            @if roles.len() > 1 {
-                (form.tick("ordered", &texts.text("send-ordered"), true))
-            }
-            @if !filled.is_empty() {
-                details.card open[form.is_refused()] {
-                    summary { (texts.text("send-values")) }
-                    @for (at, field) in &filled { (value_field(&form, *at, field, "")) }
-                }
-            }
-            details.card open[form.is_refused()] {
-                summary { (texts.text("send-party")) }
-                p.soft { (texts.text("send-party-hint")) }
-                @for (name, label) in PARTY_FIELDS {
-                    (form.text(&TextField::new(name, &texts.text(label))))
-                }
-            }
-            button type="submit" { (texts.text("console-send")) }
-        }
-    };
-
-    let title = texts.text("console-send");
-    visitor.form_page(Place::Send, None, &title, body, refused)
-}
-
-fn person(texts: Texts, form: &FormView<'_>, at: usize) -> Markup {
-    let name = |name: &str| format!("{name}-{at}");
-    let languages = languages(texts);
-    html! {
-        (form.text(&TextField::required(&name("name"), &texts.text("rules-name"))))
-        (form.text(&TextField {
-            kind: "email",
-            limit: 200,
-            ..TextField::required(&name("email"), &texts.text("sign-in-email"))
-        }))
-        (form.select(&name("locale"), &texts.text("settings-language"), &languages, ""))
-        (form.tick(&name("code"), &texts.text("send-code"), false))
-    }
-}
-
 /// Returns the fields that a sender can fill in, with their places.
 pub fn filled(template: &Template) -> impl Iterator<Item = (usize, &Field)> {
     // Signatures, initials and files come from the signer alone, and a formula computes its own value.
@@ -259,108 +171,4 @@ pub fn value_field(form: &FormView<'_>, at: usize, field: &Field, present: &str)
 /// Returns the name of the control for a field, which may itself have the name of another control.
 pub fn value_name(at: usize) -> String {
     format!("value-{at}")
-}
-
-/// Returns the fields of the form for members of the request with other names.
-fn renamed(template: &Template) -> Vec<(String, String)> {
-    let values = filled(template).map(|(at, field)| (field.name.clone(), value_name(at)));
-    let others = [
-        ("secured_party", "party_name"),
-        ("customer_email", "email-0"),
-        ("customer_name", "name-0"),
-    ];
-    let others = others.map(|(member, field)| (member.to_owned(), field.to_owned()));
-
-    others.into_iter().chain(values).collect()
-}
-
-/// Returns the body of `POST /partner/envelopes` for a form.
-fn request(template: &Template, form: &ConsoleForm) -> Value {
-    let value = |name: &str| form.value(name);
-    let some = |text: &str| (!text.is_empty()).then(|| Value::from(text));
-    let signers: Vec<Value> = template
-        .roles()
-        .iter()
-        .enumerate()
-        .map(|(at, role)| {
-            let of = |name: &str| value(&format!("{name}-{at}"));
-            let mut signer = json!({ "role": role, "name": of("name"), "email": of("email") });
-            // Without a choice, the browser of the signer decides.
-            if let Some(locale) = some(of("locale")) {
-                signer["locale"] = locale;
-            }
-
-            // A text message or a passcode needs further values, which programs give.
-            if of("code") == "yes" {
-                signer["access"] = "email_code".into();
-            }
-
-            signer
-        })
-        .collect();
-
-    let mut values = Map::new();
-    for (at, field) in filled(template) {
-        if let Some(given) = some(value(&value_name(at))) {
-            values.insert(field.name.clone(), given);
-        }
-    }
-
-    // The form asks for signers only, so the first of them is the customer. The box for the order
-    // appears with a second role, so a single signer counts as ordered.
-    let mut body = json!({
-        "envelope_name": value("envelope_name"), "template_id": template.id,
-        "customer_email": signers.first().map(|one| one["email"].clone()),
-        "customer_name": signers.first().map(|one| one["name"].clone()),
-        "signers": signers,
-        "preserve_signing_order": template.roles().len() < 2 || value("ordered") == "yes",
-    });
-    if let Some(reference) = some(value("external_id")) {
-        body["external_id"] = reference;
-    }
-
-    if !values.is_empty() {
-        body["prefilled_data"] = Value::Object(values);
-    }
-
-    if let Some(name) = some(value("party_name")) {
-        body["secured_party"] = json!({
-            "name": name, "role": some(value("party_role")), "identifier": some(value("party_identifier")),
-        });
-    }
-
-    body
-}
-
-/// Sends an envelope.
-pub async fn send(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
-
-    let caller = form.visitor.caller.clone();
-    let template = match templates::get(&app, &caller, &id).await {
-        Ok(template) => template,
-        Err(error) => return failed(error),
-    };
-    let again = |error: HttpError| match form.refused_with(error, &renamed(&template)) {
-        Ok(refused) => form_page(&form.visitor, &template, Some(&refused)),
-        Err(answer) => answer,
-    };
-    let new = match valid::<CreateEnvelope>(request(&template, &form)) {
-        Ok(new) => new,
-        Err(error) => return again(error),
-    };
-
-    // Completes even if the browser goes away.
-    let sent =
-        tokio::spawn(async move { creation::create(&app, &caller, new, &unrecorded()).await });
-    match sent.await {
-        Ok(Ok(created)) => {
-            let page = format!("{PATH}/envelopes/{}?done=sent", created.envelope.id);
-            Redirect::to(&page).into_response()
-        }
-        Ok(Err(error)) => again(error.into()),
-        Err(error) => failed(ServiceError::Internal(error.to_string())),
-    }
 }

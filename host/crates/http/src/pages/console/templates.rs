@@ -20,6 +20,7 @@ use super::sure::SensitiveAct;
 use crate::error::HttpError;
 use crate::middleware::extract::{MultipartForm, valid};
 use crate::pages::builder::{preview_look, preview_page};
+use holdfast_domain::id::TemplateId;
 use holdfast_domain::organization::Permission;
 use holdfast_domain::template::{SourceFormat, Template};
 use holdfast_platform::ServiceError;
@@ -83,7 +84,7 @@ async fn list_page(
                         " · " (visitor.moment(template.updated_at))
                     }
                     @if visitor.may(Permission::Send) && !template.fields.is_empty() {
-                        p { a href={ (PATH) "/send/" (template.id) } { (texts.text("console-send")) } }
+                        (send_form(visitor, &template.id, true))
                     }
                 }
             }
@@ -102,6 +103,18 @@ async fn list_page(
         body,
         refused,
     )
+}
+
+/// Renders the button that begins a draft of a template.
+fn send_form(visitor: &Visitor, template: &TemplateId, is_quiet: bool) -> Markup {
+    html! {
+        form method="post" action={ (PATH) "/drafts/template" } {
+            (visitor.token())
+            button.quiet[is_quiet] type="submit" name="template" value=(template) {
+                (visitor.texts.text("console-send"))
+            }
+        }
+    }
 }
 
 /// Renders the form that takes a document.
@@ -139,7 +152,7 @@ struct TemplateFields {
     accept_certification_loss: String,
 }
 
-/// Takes a document. Fields come from its tags; a document without them goes to the builder.
+/// Takes a document, and leads to its template. Fields come from its tags.
 pub async fn upload(State(app): State<App>, request: Request) -> Response {
     received(&app, request)
         .await
@@ -167,13 +180,8 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
             return Ok(list_page(app, &visitor, 1, Some(&refused)).await);
         }
     };
-    let to = if made.template.fields.is_empty() {
-        address(&made.template.id)
-    } else {
-        format!("{PATH}/send/{}", made.template.id)
-    };
 
-    Ok(Redirect::to(&to).into_response())
+    Ok(Redirect::to(&address(&made.template.id)).into_response())
 }
 
 async fn make(
@@ -254,7 +262,7 @@ fn shown(
         @if sends {
             div.actions {
                 @if !template.fields.is_empty() {
-                    a.button href={ (PATH) "/send/" (template.id) } { (texts.text("console-send")) }
+                    (send_form(visitor, &template.id, false))
                 }
                 form method="post" action=(act("edit")) {
                     (visitor.token())
