@@ -38,7 +38,7 @@ pub enum OrganizationCommand {
     },
     /// List organizations.
     List,
-    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…], return_origins=[…], dates={…}, language=es, consent={…}, consumer_disclosure={…}, signature_wording={…}, require_access_demonstration=true, chattel_paper_jurisdiction=US-DE, component_changes={…}, refuse_unsigned_roles=true, active_content=remove, reminders={…}, quiet_hours={…}.
+    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…], return_origins=[…], dates={…}, language=es, consent={…}, consumer_disclosure={…}, signature_wording={…}, require_access_demonstration=true, chattel_paper_jurisdiction=US-DE, component_changes={…}, refuse_unsigned_roles=true, active_content=remove, reminders={…}, quiet_hours={…}, reply_to=documents@example.com.
     Set {
         #[arg(value_parser = org_id)]
         org: OrgId,
@@ -400,6 +400,14 @@ mod tests {
         let consent = set(&format!("consent={consent}")).unwrap().consent;
         assert_eq!(consent[&Locale::De].version, "7");
 
+        let reply_to = set("reply_to=documents@maple.example").unwrap().reply_to;
+        assert_eq!(reply_to.as_deref(), Some("documents@maple.example"));
+        assert!(
+            set("reply_to=Maple")
+                .unwrap_err()
+                .contains("no e-mail address")
+        );
+
         let empty = r#"consent={"de":{"version":"","statement":"Ja.","disclosure":"-"}}"#;
         assert!(set(empty).unwrap_err().contains("needs version"));
     }
@@ -409,7 +417,7 @@ mod tests {
         let error = set("auto_vualt=true").unwrap_err();
         assert!(
             error.contains(
-                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins, language, consent, consumer_disclosure, signature_wording, require_access_demonstration, chattel_paper_jurisdiction, component_changes, single_sign_on, refuse_unsigned_roles, active_content, reminders, quiet_hours"
+                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins, language, consent, consumer_disclosure, signature_wording, require_access_demonstration, chattel_paper_jurisdiction, component_changes, single_sign_on, refuse_unsigned_roles, active_content, reminders, quiet_hours, reply_to"
             ),
             "{error}"
         );

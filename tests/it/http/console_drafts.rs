@@ -59,7 +59,7 @@ async fn a_document_is_sent_in_five_steps() {
     let page = sam.get(&app, &step("fields")).await.text();
     assert!(page.contains("Price, Sign"), "{page}");
 
-    let details = "envelope_name=Lease+2041&message=Before+Friday&value-0=18500&party_name=First+Bank\
+    let details = "envelope_name=Lease+2041&subject=Your+lease&message=Before+Friday&value-0=18500&party_name=First+Bank\
         &first_after_days=2&every_days=3&at_most=4&amount=12.50&currency=USD";
     let saved = sam.post(&app, &step("details"), details).await;
     assert_eq!(location(&saved), step("review"));
@@ -68,6 +68,7 @@ async fn a_document_is_sent_in_five_steps() {
         "Lease 2041",
         "Jordan Lee",
         "kim@example.com",
+        "Your lease",
         "Before Friday",
         "First Bank",
         "/pages/1.png?v=",
@@ -147,6 +148,11 @@ async fn a_wrong_entry_stays_with_its_problem_at_the_field() {
             "people",
             "name-0=Jordan+Lee&email-0=jordan%40example.com&access-0=passcode&passcode-0=",
             "passcode-0",
+        ),
+        (
+            "details",
+            "envelope_name=Jordan+Lee&subject=Two%0Alines",
+            "subject",
         ),
         (
             "details",

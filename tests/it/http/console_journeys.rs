@@ -229,6 +229,7 @@ async fn pages_of_the_console_are_light() {
         "/audit".into(),
         "/usage".into(),
         "/users".into(),
+        "/activity".into(),
         "/customers".into(),
         "/settings".into(),
         "/settings/brand".into(),

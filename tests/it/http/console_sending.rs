@@ -74,6 +74,8 @@ async fn a_first_document_is_sent_from_a_pdf() {
     phone.is_accessible("the fields of a draft").await;
     phone.click("a[href$='/details'].button").await;
 
+    phone.type_into("#subject", "Your sale agreement").await;
+    phone.type_into("#message", "Please call me first.").await;
     phone.click("details:has([id^=value-]) summary").await;
     phone.type_into("[id^=value-]", "18500").await;
     phone.click("details:has(#party_name) summary").await;
@@ -95,6 +97,13 @@ async fn a_first_document_is_sent_from_a_pdf() {
     let id = url.rsplit('/').next().unwrap().split('?').next().unwrap();
     let sent = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
     assert_eq!(sent["status"], "sent");
+
+    app.wait_until_idle().await;
+    let mails = app.wait_for_mails(1).await;
+    let subject = "Subject: Your sale agreement\r\n";
+    let invitation = mails.iter().find(|mail| mail.contains(subject));
+    let invitation = invitation.unwrap_or_else(|| panic!("{mails:?}"));
+    assert!(invitation.contains("Please call me first."), "{invitation}");
 
     let found = app
         .get_with_bearer(app.web_admin(), "/envelopes?secured_party=first%20example")

@@ -20,6 +20,8 @@ words! {
         EnvelopeDeclined = "envelope.declined",
         EnvelopeExpired = "envelope.expired",
         EnvelopeReminderSent = "envelope.reminder_sent",
+        // An addition: a date of the contract is near.
+        EnvelopeDateNear = "envelope.date_near",
         // An addition: another name, address or person for a signer who has not signed.
         SignerChanged = "signer.changed",
         // An addition: too many wrong codes before a document.
@@ -134,6 +136,7 @@ impl EventType {
                 "An envelope could not be sent at its planned time",
                 &["planned_for", "reason"],
             ),
+            Self::EnvelopeDateNear => ("A date of the contract is near", &["name", "date", "days"]),
             Self::SignerChanged => (
                 "A signer has another name or address, or another person signs",
                 &["signer", "previous", "reason", "at"],

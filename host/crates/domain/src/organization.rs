@@ -104,6 +104,8 @@ pub struct OrgSettings {
     pub reminders: Option<ReminderPlan>,
     /// Hours in which nobody is reminded by a plan.
     pub quiet_hours: Option<QuietHours>,
+    /// Address for replies to mails about envelopes, instead of their creators'.
+    pub reply_to: Option<String>,
 }
 
 /// Sign-in at an OpenID Connect issuer. The client's secret is stored apart, sealed.
@@ -253,6 +255,14 @@ impl OrgSettings {
             return Some(("reminders", format!("reminders.{member} must be {range}")));
         }
 
+        // No full check of addresses, which the API makes: it catches a name or a second line in place of one.
+        let is_visible = |one: char| !one.is_whitespace() && !one.is_control();
+        let is_address = |text: &str| text.contains('@') && text.chars().all(is_visible);
+        let reply_to = self.reply_to.as_deref();
+        if reply_to.is_some_and(|text| !is_address(text)) {
+            return Some(("reply_to", "reply_to is no e-mail address".into()));
+        }
+
         let (member, why) = self.component_changes.problem()?;
         Some((
             "component_changes",
@@ -301,6 +311,7 @@ impl Default for OrgSettings {
             active_content: ActiveContent::Warn,
             reminders: None,
             quiet_hours: None,
+            reply_to: None,
         }
     }
 }

@@ -58,7 +58,7 @@ pub struct BrandView {
     "chattel_paper_jurisdiction": "US-DE", "single_sign_on": null, "refuse_unsigned_roles": false,
     "active_content": "warn",
     "reminders": { "first_after_days": 3, "every_days": 3, "at_most": 5 },
-    "quiet_hours": { "from": "20:00", "until": "08:00" },
+    "quiet_hours": { "from": "20:00", "until": "08:00" }, "reply_to": "documents@crescent.example",
 }]))]
 pub struct OrganizationView {
     pub org_id: OrgId,
@@ -100,6 +100,9 @@ pub struct OrganizationView {
     pub reminders: Option<ReminderPlan>,
     /// Hours in which nobody is reminded by a plan, in the time zone of `dates`.
     pub quiet_hours: Option<QuietHours>,
+    /// Address for replies to mails about envelopes. Without it, replies go to the user who created the envelope,
+    /// or who owns the API key that did.
+    pub reply_to: Option<String>,
 }
 
 impl From<Organization> for OrganizationView {
@@ -137,6 +140,7 @@ impl From<Organization> for OrganizationView {
             active_content: settings.active_content,
             reminders: settings.reminders,
             quiet_hours: settings.quiet_hours,
+            reply_to: settings.reply_to,
         }
     }
 }
@@ -200,6 +204,10 @@ pub struct ChangeOrganization {
     #[serde(default)]
     #[schemars(with = "Option<QuietHours>")]
     pub quiet_hours: FieldPatch<QuietHours>,
+    /// Address for replies to mails about envelopes.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", email)]
+    pub reply_to: FieldPatch<String>,
     /// Only owners change it: who names the issuer decides who signs in.
     #[serde(default)]
     #[schemars(with = "Option<ChangeSingleSignOn>")]
@@ -300,6 +308,7 @@ impl ChangeOrganization {
             .apply(&mut settings.chattel_paper_jurisdiction);
         self.reminders.apply(&mut settings.reminders);
         self.quiet_hours.apply(&mut settings.quiet_hours);
+        self.reply_to.apply(&mut settings.reply_to);
         match settings.problem() {
             Some((setting, why)) => Err(refused(&[setting], "a value that can be used", &why)),
             None => Ok(()),

@@ -1,8 +1,10 @@
 //! Envelopes until they are signed.
 
+mod contract_dates;
 mod durability;
 mod lifecycle;
 mod planned_sending;
 mod sending;
+mod successors;
 pub mod truth;
 mod verdicts;

@@ -122,6 +122,21 @@ async fn the_reason_of_a_refused_sending_is_on_the_envelope() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_copy_has_no_plan() {
+    let app = TestApp::without_auto_vault().await;
+    let id = planned(&app).await;
+    let path = format!("/partner/envelopes/{id}/copy");
+    let copy = app.post(&path, json!({})).await.data(201);
+    assert!(copy["send_at"].is_null(), "{copy}");
+    assert!(read(&app, &id).await["send_at"].is_string());
+
+    let copied = copy["envelope_id"].as_str().unwrap();
+    let later = app.as_of(DAY * 3).await;
+    until(&later, &id, |envelope| envelope["status"] == "sent").await;
+    assert_eq!(read(&later, copied).await["status"], "pending");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_time_out_of_range_is_refused() {
     let app = TestApp::without_auto_vault().await;
     let template = app.contract_template().await;

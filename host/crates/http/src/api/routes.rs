@@ -5,7 +5,9 @@ use aide::axum::routing::{
     delete_with as delete, get_with as get, patch_with as patch, post_with as post, put_with as put,
 };
 
-use super::partner::{control, customers, envelopes, events, templates, test_mode, vault};
+use super::partner::{
+    control, customers, envelopes, events, open_links, templates, test_mode, vault,
+};
 use super::web::{administration, bulk, insight, packages, users};
 use super::{
     callbacks, component_changes, component_state, components, decisions, downloads, embed, kba,
@@ -76,6 +78,13 @@ areas! {
             "Plan reminders of signers who do not sign";
         put "/partner/envelopes/{id}/send-at", envelopes::plan_sending::<Key<EnvelopesWrite>> => planSending [409]
             "Plan the sending of a draft";
+        put "/partner/envelopes/{id}/contract-dates", envelopes::set_contract_dates::<Key<EnvelopesWrite>> => setContractDates [409]
+            "Set dates of the contract and the notices before them";
+        post "/partner/envelopes/{id}/copy", envelopes::copy::<Key<EnvelopesWrite>> => copyEnvelope [409]
+            "Create a draft from an envelope";
+        post "/partner/envelopes/{id}/correct", envelopes::correct::<Key<EnvelopesWrite>>
+            => correctEnvelope [409, 502, 503]
+            "Correct the document or fields, and send again";
         get "/partner/envelopes/{id}/document", envelopes::document::<Key<EnvelopesRead>> => getUnsignedDocument [409]
             "Download the document without signatures";
         get "/partner/envelopes/{id}/attachments", envelopes::attachments::<Key<EnvelopesRead>> => listAttachments []
@@ -195,6 +204,16 @@ areas! {
             "Create a template from a PDF";
         post "/partner/templates/{id}/fields", templates::add_fields => addTemplateFields [409, 502, 503]
             "Add fields to a template";
+        get "/partner/templates/{id}/open-links", open_links::list => listOpenLinks []
+            "List the open links of a template, newest first";
+        post "/partner/templates/{id}/open-links", open_links::create => createOpenLink [409, 502, 503]
+            "Create an open link of a template: whoever opens it signs a record of their own";
+        get "/partner/open-links/{id}", open_links::read => getOpenLink []
+            "Read an open link with its address and its count of records";
+        get "/partner/open-links/{id}/qr", open_links::qr => getOpenLinkQr []
+            "Get the address of an open link as a QR code";
+        post "/partner/open-links/{id}/close", open_links::close => closeOpenLink []
+            "Close an open link; its records stay";
     }
 
     partner_customers {
@@ -267,6 +286,12 @@ areas! {
             "Plan reminders of signers who do not sign";
         put "/envelopes/{id}/send-at", envelopes::plan_sending::<Web<may::Send>> => setSendingTime [409]
             "Plan the sending of a draft";
+        put "/envelopes/{id}/contract-dates", envelopes::set_contract_dates::<Web<may::Send>> => putContractDates [409]
+            "Set dates of the contract and the notices before them";
+        post "/envelopes/{id}/copy", envelopes::copy::<Web<may::Send>> => duplicateEnvelope [409]
+            "Create a draft from an envelope";
+        post "/envelopes/{id}/correct", envelopes::correct::<Web<may::Send>> => replaceDocument [409, 502, 503]
+            "Correct the document or fields, and send again";
         get "/envelopes/{id}/signers", envelopes::signers::<Web<may::ReadEnvelopes>> => readSigners []
             "List the signers and the other recipients";
         patch "/envelopes/{id}/signers/{role}", envelopes::correct_signer::<Web<may::Send>> => changeSigner [409]
@@ -405,9 +430,19 @@ areas! {
         get "/templates/{id}", web::templates::read => getTemplate []
             "Read a template";
         patch "/templates/{id}", web::templates::change => changeTemplate [409]
-            "Change the name or external id of a template";
+            "Change the name, external id or tags of a template";
         delete "/templates/{id}", web::templates::delete => deleteTemplate []
-            "Delete a template; envelopes already sent stay";
+            "Delete a template, which can be restored for 30 days; envelopes already sent stay";
+        post "/templates/{id}/restore", web::templates::restore => restoreTemplate [409]
+            "Restore a template that was deleted in the last 30 days";
+        post "/templates/{id}/duplicate", web::templates::duplicate => duplicateTemplate [503]
+            "Create a template with the document and fields of another one";
+        get "/templates/{id}/document", web::templates::document => getTemplateDocument [503]
+            "Download the document of a template";
+        get "/templates/{id}/versions", web::templates::list_versions => listTemplateVersions []
+            "List the newest 100 versions of a template, newest first";
+        post "/templates/{id}/versions", web::templates::add_version => createTemplateVersion [409, 503]
+            "Replace the document of a template and keep its fields, or go back to an earlier version";
         get "/document-packages", packages::list => listPackages []
             "List packages, newest first";
         post "/document-packages", packages::create => createPackage [404, 409, 502, 503]

@@ -16,7 +16,7 @@ use crate::middleware::origin::origin;
 use holdfast_adapters::texts::{ShownConsent, Texts};
 use holdfast_base::config::EMBEDDED;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeStatus, SignatureExecution, Signer, SignerKind, SignerStatus,
+    Envelope, EnvelopeLink, EnvelopeStatus, SignatureExecution, Signer, SignerKind, SignerStatus,
 };
 use holdfast_domain::locale::Locale;
 use holdfast_domain::token::LinkToken;
@@ -239,7 +239,7 @@ impl SignerVisit {
         }
 
         let is_open = self.envelope.status.is_out_for_signing();
-        let (title, text) = match end_of(self.envelope.status) {
+        let (title, text) = match end_of(&self.envelope) {
             // The reason why the document ended is more useful than the age of the link.
             Some(end) => end,
             None if is_open && self.expired => return Some(self.expired_page()),
@@ -293,7 +293,7 @@ impl SignerVisit {
             @if let Some(amount) = self.owes.as_ref().filter(|_| !self.expired) {
                 (payment(texts, &self.path, amount))
             }
-            @if let Some((_, end)) = end_of(self.envelope.status) {
+            @if let Some((_, end)) = end_of(&self.envelope) {
                 p { (texts.text(end)) }
             } @else if !self.has_copy() {
                 @if !self.still_to_sign.is_empty() {
@@ -374,8 +374,11 @@ impl SignerVisit {
 }
 
 /// Returns the keys of title and sentence about a document that ended before all parties did their part.
-pub fn end_of(status: EnvelopeStatus) -> Option<(&'static str, &'static str)> {
-    match status {
+pub fn end_of(envelope: &Envelope) -> Option<(&'static str, &'static str)> {
+    match envelope.status {
+        EnvelopeStatus::Voided if envelope.link(EnvelopeLink::CorrectedBy).is_some() => {
+            Some(("corrected-title", "corrected"))
+        }
         EnvelopeStatus::Voided => Some(("withdrawn-title", "withdrawn")),
         EnvelopeStatus::Expired => Some(("expired-title", "expired")),
         EnvelopeStatus::Declined => Some(("declined-by-other-title", "declined-by-other")),
@@ -447,6 +450,28 @@ pub fn unknown_link(texts: Texts) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdfast_domain::clock::Timestamp;
+    use holdfast_domain::envelope::EnvelopeKind;
+    use holdfast_domain::id::{CustomerId, EnvelopeId, OrgId};
+
+    fn envelope(status: EnvelopeStatus) -> Envelope {
+        let new = Envelope::new(
+            OrgId::new(),
+            CustomerId::new(),
+            "Contract".into(),
+            EnvelopeKind::Esign,
+            "key:key_1".into(),
+            Timestamp::from_millis(0),
+        );
+        Envelope { status, ..new }
+    }
+
+    #[test]
+    fn a_corrected_document_is_not_called_withdrawn() {
+        let mut corrected = envelope(EnvelopeStatus::Voided);
+        corrected.set_link(EnvelopeLink::CorrectedBy, &EnvelopeId::new());
+        assert_eq!(end_of(&corrected), Some(("corrected-title", "corrected")));
+    }
 
     #[test]
     fn a_document_that_ended_is_called_by_its_status() {
@@ -468,7 +493,7 @@ mod tests {
                 "Another signer has declined this document.",
             ),
         ] {
-            let (key, text) = end_of(status).unwrap();
+            let (key, text) = end_of(&envelope(status)).unwrap();
             assert_eq!(
                 (texts.text(key), texts.text(text)),
                 (title.into(), sentence.into())
@@ -482,7 +507,7 @@ mod tests {
             EnvelopeStatus::Vaulted,
             EnvelopeStatus::VaultedOut,
         ] {
-            assert_eq!(end_of(going_on), None);
+            assert_eq!(end_of(&envelope(going_on)), None);
         }
     }
 }

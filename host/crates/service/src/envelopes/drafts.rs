@@ -65,7 +65,11 @@ pub struct DraftDetails {
     /// The sender's own reference.
     #[schemars(length(max = 500))]
     pub external_id: Option<String>,
-    /// Message to the signers.
+    /// Subject of the mails that invite and remind signers, in one line. Without it, the subject names the
+    /// sender and the document.
+    #[schemars(length(min = 1, max = 200))]
+    pub subject: Option<String>,
+    /// Message to the signers, in plain text, in the mails that invite and remind them.
     #[schemars(length(max = 2000))]
     pub message: Option<String>,
     /// Time at which the envelope expires, in the future and at most five years from now; absent keeps the present one.
@@ -118,7 +122,8 @@ pub async fn of_upload(
     let mut new = blank(core, caller, name).await?;
     let decided = lifecycle::decide(core, &new.envelope, EnvelopeTrigger::Upload).await?;
     let envelope = &mut new.envelope;
-    let (file, checked) = uploads::check_and_store(core, envelope, file_type, &upload).await?;
+    let received = uploads::receive(core, &caller.org, &envelope.id, file_type, &upload);
+    let (file, checked) = received.await?;
 
     // Made before the draft is stored: a document that cannot be prepared leaves no draft behind.
     envelope.upload = Some(file.clone());
@@ -450,7 +455,7 @@ async fn customer(
 ///
 /// # Errors
 ///
-/// `Conflict` for an envelope that is no draft, `Invalid` for a time, a plan or a payment out of range.
+/// `Conflict` for an envelope that is no draft, `Invalid` for a subject, a time, a plan or a payment out of range.
 pub async fn set_details(
     core: &Core,
     caller: &Caller,
@@ -459,6 +464,7 @@ pub async fn set_details(
 ) -> Result<(), ServiceError> {
     let now = core.clock.now();
     check_expiry(details.expires_at, now)?;
+    creation::check_subject(details.subject.as_deref())?;
     if let Some(plan) = &details.reminders {
         reminders::check(plan, &["reminders"])?;
     }
@@ -475,6 +481,7 @@ pub async fn set_details(
         payment: payment.as_ref().map(|_| PaymentStatus::RequiresPayment),
         updated_at: now,
         sending: SentDocument {
+            subject: details.subject,
             message: details.message,
             ..envelope.sending.clone()
         },
@@ -487,8 +494,7 @@ pub async fn set_details(
     if details.prefilled_data.is_empty() {
         changed.metadata.remove(PREFILLED);
     } else {
-        let values = Value::Object(details.prefilled_data);
-        changed.metadata.insert(PREFILLED.into(), values);
+        changed.set_prefilled(&details.prefilled_data);
     }
 
     envelopes::set_draft(&mut tx, &changed).await?;

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::envelopes::creation::CreatedEnvelope;
+use crate::envelopes::creation::{CreatedEnvelope, check_subject};
 use crate::envelopes::dispatch::{self, SendingOptions};
 use crate::envelopes::lifecycle;
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
@@ -19,7 +19,7 @@ use crate::templates::warnings;
 use holdfast_base::config::SecretText;
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::{Envelope, PREFILLED, Recipient, SentDocument, Signer};
+use holdfast_domain::envelope::{Envelope, Recipient, SentDocument, Signer};
 use holdfast_domain::template::Template;
 use holdfast_domain::warning::Warning;
 use holdfast_platform::envelope_locks::EnvelopeLocks;
@@ -40,7 +40,7 @@ use holdfast_store::{customers, envelopes, payments, signers, templates};
     "package_id": "pkg_01jdk7m3e8f4x9s2w5v6b0c1dg",
     "package_template_ids": ["tmpl_01jdk7m3e8f4x9s2w5v6b0c1da"],
     "signers": [{ "email": "jordan.lee@example.com", "name": "Jordan Lee", "role": "Buyer" }],
-    "message": "Please sign before Friday.",
+    "subject": "Your instalment contract", "message": "Please sign before Friday.",
 }]))]
 pub struct SendEnvelope {
     /// Document to send; defaults to the one that is attached or was built.
@@ -60,7 +60,12 @@ pub struct SendEnvelope {
     pub allow_delegation: Option<bool>,
     /// Values by field name.
     pub prefilled_data: Option<Map<String, Value>>,
-    /// Message to the signers, included in their invitation. Defaults to that of the draft.
+    /// Subject of the mails that invite and remind signers, in one line. Defaults to that given on creation;
+    /// without one, the subject names the sender and the document.
+    #[schemars(length(min = 1, max = 200))]
+    pub subject: Option<String>,
+    /// Message to the signers, in plain text, in the mails that invite and remind them. Defaults to that
+    /// given on creation.
     #[schemars(length(max = 2000))]
     pub message: Option<String>,
     /// False: no mails are sent, because the signers sign in person.
@@ -80,6 +85,7 @@ pub async fn send(
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
     request.selection.check()?;
+    check_subject(request.subject.as_deref())?;
     let id = lookup::envelope(core, caller, id).await?.id;
     let later = request.send_at.map(|at| planned_by(caller, at));
     let selected = request.selection.read(core, caller).await?;
@@ -113,6 +119,10 @@ pub async fn send(
                 .preserve_signing_order
                 .unwrap_or(envelope.sending.preserve_signing_order),
             kba_required: template.kba_required,
+            subject: request
+                .subject
+                .clone()
+                .or_else(|| envelope.sending.subject.clone()),
             message: request
                 .message
                 .clone()
@@ -146,13 +156,13 @@ pub async fn send(
 
     kba::check_step(core, &caller.org, sent.sending.kba_required).await?;
     note_source(&mut sent, selected.as_ref());
+    if let Some(values) = &prefilled {
+        sent.set_prefilled(values);
+    }
+
     sent.plan_sending(later.as_ref());
     if let Some(later) = later {
         planned_sending::check(later.at, sent.expires_at, core.clock.now())?;
-        if let Some(values) = prefilled {
-            sent.metadata.insert(PREFILLED.into(), values.into());
-        }
-
         let people = PlannedPeople {
             warnings: warnings::of_unsigned_roles(&template, &signers),
             signers,
@@ -214,8 +224,8 @@ async fn document(
     document_of(core, pages, caller, envelope, None, None, None).await
 }
 
-/// Plans the people: those in the request, else those named on creation, else the customer.
-pub async fn planned(
+/// Plans the people: those in the request, else those of the envelope, else the customer.
+pub(super) async fn planned(
     core: &Core,
     envelope: &Envelope,
     template: &Template,

@@ -43,8 +43,7 @@ pub async fn upload(
     let envelope = lookup::envelope(core, caller, id).await?;
     // Refused before the document is read. Decided again under the lock below.
     lifecycle::next_status(core, &envelope, EnvelopeTrigger::Upload).await?;
-    let (file, checked) = check_and_store(core, &envelope, file_type, &upload).await?;
-
+    let (file, checked) = receive(core, &caller.org, &envelope.id, file_type, &upload).await?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let replace = EnvelopeTrigger::Upload;
@@ -82,23 +81,24 @@ pub async fn upload(
     Ok(stored)
 }
 
-/// Checks an upload, and stores it or what takes its place.
-pub async fn check_and_store(
+/// Checks an upload for an envelope, and stores it until vault-in.
+pub async fn receive(
     core: &Core,
-    envelope: &Envelope,
+    org: &OrgId,
+    envelope: &EnvelopeId,
     file_type: FileType,
     upload: &DocumentUpload,
 ) -> Result<(StoredFile, CheckedUpload), ServiceError> {
-    let (org, id) = (&envelope.org, &envelope.id);
-    let owner = WorkOwner::new(org, id.as_str());
+    let owner = WorkOwner::new(org, envelope.as_str());
     let mut checked = check_readable(core, org, &owner, file_type, upload).await?;
     // A reduced document takes the place of the upload: removed scripts must not reach a signer.
     let file = match checked.reduced.take() {
         Some(pdf) => {
             let (area, kind) = (StorageArea::Uploads, file_type.as_str());
-            core.files.put(area, org, id.as_str(), pdf, kind).await?
+            let put = core.files.put(area, org, envelope.as_str(), pdf, kind);
+            put.await?
         }
-        None => store(core, org, id, file_type, upload).await?,
+        None => store(core, org, envelope, file_type, upload).await?,
     };
 
     Ok((file, checked))

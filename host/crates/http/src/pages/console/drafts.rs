@@ -617,6 +617,11 @@ fn details_page(visitor: &Visitor, draft: &Draft, refused: Option<&RefusedForm>)
                     present: envelope.external_id.as_deref().unwrap_or_default(),
                     ..TextField::new("external_id", &texts.text("send-reference"))
                 }))
+                (form.text(&TextField {
+                    limit: 200,
+                    present: envelope.sending.subject.as_deref().unwrap_or_default(),
+                    ..TextField::new("subject", &texts.text("send-subject"))
+                }))
                 (form.lines("message", &texts.text("send-message"), 4,
                     envelope.sending.message.as_deref().unwrap_or_default()))
                 (form.text(&TextField {
@@ -752,7 +757,7 @@ fn details_of(draft: &Draft, form: &ConsoleForm) -> Value {
     };
     let envelope = &draft.envelope;
     let mut details = json!({ "envelope_name": form.value("envelope_name") });
-    for name in ["external_id", "message"] {
+    for name in ["external_id", "subject", "message"] {
         if let Some(value) = some(name) {
             details[name] = value;
         }
@@ -962,6 +967,10 @@ fn facts(visitor: &Visitor, draft: &Draft) -> Vec<(String, Markup)> {
     let facts = [
         ("send-name", Some(text(&envelope.name))),
         ("send-reference", envelope.external_id.as_deref().map(text)),
+        (
+            "send-subject",
+            envelope.sending.subject.as_deref().map(text),
+        ),
         (
             "send-message",
             envelope.sending.message.as_deref().map(text),

@@ -14,7 +14,7 @@ use holdfast_domain::field::Field;
 use holdfast_domain::organization::Permission;
 use holdfast_domain::template::Template;
 use holdfast_platform::ServiceError;
-use holdfast_service::templates;
+use holdfast_service::templates::{self, TemplateFilter};
 use holdfast_service::{App, envelopes};
 use holdfast_store::search::EnvelopeSearch;
 
@@ -51,7 +51,8 @@ pub async fn choice_page(app: &App, visitor: &Visitor, refused: Option<&RefusedF
         ..EnvelopeSearch::default()
     };
     let read = async {
-        let (found, _) = templates::list(app, &visitor.caller, 1, CHOICE).await?;
+        let filter = TemplateFilter::default();
+        let (found, _) = templates::list(app, &visitor.caller, &filter, 1, CHOICE).await?;
         let drafts = envelopes::search(app, &visitor.caller, &search, DRAFTS).await?;
         Ok::<_, ServiceError>((found, drafts))
     };

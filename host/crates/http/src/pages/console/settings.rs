@@ -20,12 +20,12 @@ use holdfast_adapters::texts::Texts;
 use holdfast_domain::brand::BrandColor;
 use holdfast_domain::change::FieldPatch;
 use holdfast_domain::locale::Locale;
-use holdfast_domain::organization::{PageOrigin, Permission, Role, SingleSignOn};
+use holdfast_domain::organization::{Permission, Role, SingleSignOn};
 use holdfast_domain::reminders::{DayTime, QuietHours, ReminderPlan};
+use holdfast_platform::ServiceError;
 use holdfast_platform::access::single_sign_on::redirect_uri;
 use holdfast_platform::components::changes::ProposedChange;
 use holdfast_platform::organizations::{self, ChangeOrganization, OrganizationView};
-use holdfast_platform::{ServiceError, ValidationIssue};
 use holdfast_service::App;
 
 /// Parts of the settings with their titles, each on a page of its own.
@@ -236,6 +236,11 @@ fn general(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
         (form.select("format", &texts.text("settings-dates"), &formats, format.as_str().unwrap_or_default()))
         (text_field(form, "time_zone", "settings-zone", dates.time_zone.as_str()))
         (text_field(form, "jurisdiction", "settings-jurisdiction", jurisdiction.map_or("", |one| one.as_str())))
+        (form.text(&TextField {
+            kind: "email",
+            present: organization.reply_to.as_deref().unwrap_or_default(),
+            ..TextField::new("reply_to", &texts.text("settings-reply-to"))
+        }))
     }
 }
 
@@ -507,6 +512,7 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
             "language": value("language"),
             "dates": { "format": value("format"), "time_zone": value("time_zone") },
             "chattel_paper_jurisdiction": or_null(value("jurisdiction")),
+            "reply_to": or_null(value("reply_to")),
         }),
         "reminders" => reminders_of(form),
         "brand" => {
@@ -695,16 +701,6 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
         };
         if let Err(asks) = form.meant(&act) {
             return asks;
-        }
-    }
-
-    for name in ["embed_origins", "return_origins"] {
-        let mut wrong = lines(form.value(name)).into_iter();
-        let wrong =
-            wrong.find_map(|line| Some((line, PageOrigin::try_from(line.to_owned()).err()?)));
-        if let Some((line, why)) = wrong {
-            let issue = ValidationIssue::new("invalid", &[name], "an origin", line, why);
-            return again(&app, &form, &part, ServiceError::Invalid(vec![issue])).await;
         }
     }
 
