@@ -23,10 +23,10 @@ use holdfast_domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CompareRecords, DeleteObject,
     ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode,
     MailCompletion, MailContractDate, MailDecline, MailEndpointDisabled, MailEndpointFailing,
-    MailInvitation, MailOpenLink, MailPartyInvitation, MailReleaseRequest, MailReminder,
-    MailSignIn, MailUndelivered, MailView, MailWithdrawal, NextStep, NoticeOfDate, PaidInSandbox,
-    ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch, TextAccessCode, TextInvitation,
-    TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
+    MailInvitation, MailNotSent, MailOpenLink, MailPartyInvitation, MailReleaseRequest,
+    MailReminder, MailSignIn, MailUndelivered, MailView, MailWithdrawal, NextStep, NoticeOfDate,
+    PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch, SendPlanned,
+    TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
@@ -35,7 +35,7 @@ use holdfast_platform::problems::ControlProblem;
 use holdfast_platform::room;
 use holdfast_platform::{Caller, ServiceError, payments};
 use holdfast_service::control::{similar, transfers};
-use holdfast_service::envelopes::{contract_dates, dispatch, lifecycle};
+use holdfast_service::envelopes::{contract_dates, dispatch, lifecycle, planned_sending};
 use holdfast_service::inspection;
 use holdfast_service::signing::{expiry, reminders};
 use holdfast_service::vault::certify_anew;
@@ -337,6 +337,13 @@ impl RunnableJob for RemindByPlan {
     }
 }
 
+impl RunnableJob for SendPlanned {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        let (locks, pages) = (&app.vault.locks, &app.pages);
+        Ok(planned_sending::send(app, locks, pages, &job.org, &self).await?)
+    }
+}
+
 impl RunnableJob for NoticeOfDate {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         Ok(contract_dates::give_notice(app, &job.org, &self.envelope).await?)
@@ -467,6 +474,7 @@ envelope_mails! {
     MailDecline: mails::deliver, EnvelopeMailKind::Decline;
     MailWithdrawal: mails::deliver, EnvelopeMailKind::Withdrawal;
     MailUndelivered: mails::deliver, EnvelopeMailKind::Undelivered;
+    MailNotSent: mails::deliver, EnvelopeMailKind::NotSent;
     TextInvitation: text_messages::deliver, TextMessageKind::Invitation;
     TextReminder: text_messages::deliver, TextMessageKind::Reminder;
     TextAccessCode: text_messages::deliver, TextMessageKind::AccessCode;
@@ -533,10 +541,10 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     }
 
     by_name! {
-        VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan WithdrawSubmission ArchiveTemplate DeleteObject
+        VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan SendPlanned WithdrawSubmission ArchiveTemplate DeleteObject
         NoticeOfDate MailContractDate
         SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailSignIn AdvanceTransfer CompareRecords
-        MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered
+        MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered MailNotSent
         TextInvitation TextReminder TextAccessCode
         MailEndpointFailing MailEndpointDisabled
         ExecuteSubmission FollowSubmission PaidInSandbox

@@ -133,6 +133,7 @@ pub(super) async fn deliver(
         EnvelopeMailKind::Decline => matter.declined(app),
         EnvelopeMailKind::Withdrawal => matter.withdrawn(),
         EnvelopeMailKind::Undelivered => matter.undelivered(app).await?,
+        EnvelopeMailKind::NotSent => matter.not_sent(),
     };
 
     let Some(written) = written else {
@@ -757,6 +758,13 @@ impl MailSubject {
         let reason = details["reason"].as_str().unwrap_or_default();
         let letter = self.notice().undelivered(name, reason);
         Ok(Some(PreparedMail::plain(letter)))
+    }
+
+    /// Writes to the sender why a draft was not sent; none if it was planned again or sent since.
+    fn not_sent(&self) -> Option<PreparedMail> {
+        let failure = self.envelope.sending_failure()?;
+        let letter = self.notice().not_sent(&failure.reason);
+        Some(PreparedMail::plain(letter))
     }
 
     fn withdrawn(&self) -> Option<PreparedMail> {

@@ -63,8 +63,17 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("GET", "/live/sessions", None),
         ("GET", "/receivers/{id}/live", Some(Integrate)),
         ("GET", "/send", Some(Send)),
-        ("GET", "/send/{template}", Some(Send)),
-        ("POST", "/send/{template}", Some(Send)),
+        ("POST", "/drafts", Some(Send)),
+        ("POST", "/drafts/template", Some(Send)),
+        ("GET", "/drafts/{id}", Some(Send)),
+        ("GET", "/drafts/{id}/people", Some(Send)),
+        ("POST", "/drafts/{id}/people", Some(Send)),
+        ("GET", "/drafts/{id}/fields", Some(Send)),
+        ("POST", "/drafts/{id}/fields", Some(Send)),
+        ("GET", "/drafts/{id}/details", Some(Send)),
+        ("POST", "/drafts/{id}/details", Some(Send)),
+        ("GET", "/drafts/{id}/review", Some(Send)),
+        ("POST", "/drafts/{id}/review", Some(Send)),
         ("GET", "/templates", Some(ReadEnvelopes)),
         ("POST", "/templates", Some(Send)),
         ("GET", "/templates/{id}", Some(ReadEnvelopes)),
@@ -284,7 +293,6 @@ impl KnownIds {
             .map_or("x_01h455vb4pex5vsknk084sn02q", |(_, id)| id);
         let path = path
             .replace("{id}", id)
-            .replace("{template}", &self.template)
             .replace("{slot}", "rules.compliance")
             .replace("{page}", "1.png")
             .replace("{part}", "general")
@@ -479,7 +487,6 @@ async fn another_organizations_ids_are_unknown_everywhere() {
             "/envelopes/{id}/signers/{position}",
             "name=Kim&email=kim@elm.example",
         ),
-        ("/send/{template}", ""),
         ("/templates/{id}/edit", ""),
         ("/templates/{id}/rename", "name=Ours"),
         ("/templates/{id}/delete", ""),
@@ -512,6 +519,10 @@ async fn another_organizations_ids_are_unknown_everywhere() {
         let answer = kim.post(&app, &path, form).await;
         assert_eq!(answer.status, 404, "{path}: {}", answer.text());
     }
+
+    let template = format!("template={}", known.template);
+    let answer = kim.post(&app, "/console/drafts/template", &template).await;
+    assert_eq!(answer.status, 404, "{}", answer.text());
 
     let several = format!("act=void&reason=Ours&sure=yes&id-{}=yes", known.envelope);
     let answer = kim.post(&app, "/console/envelopes/act", &several).await;

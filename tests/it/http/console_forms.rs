@@ -56,19 +56,6 @@ async fn a_refused_form_keeps_its_entries() {
     let component = component.rsplit('/').next().unwrap();
     let forms = [
         RefusedEntries {
-            path: known.path("/send/{template}"),
-            entries: &[
-                ("envelope_name", "Loan seven"),
-                ("external_id", "reference-seven"),
-                ("subject", "Subject seven"),
-                ("message", "Message seven"),
-                ("name-0", "Kim Park"),
-                ("email-0", "nowhere-at-all"),
-                ("party_role", "Assignee seven"),
-            ],
-            field: Some("email-0"),
-        },
-        RefusedEntries {
             path: "/console/filters".to_owned(),
             entries: &[("name", LONG_NAME), ("q", "elm seven")],
             field: Some("name"),

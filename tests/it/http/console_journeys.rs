@@ -213,7 +213,6 @@ async fn pages_of_the_console_are_light() {
         format!("/envelopes/{id}"),
         format!("/envelopes/{id}/decisions"),
         "/send".into(),
-        format!("/send/{template}"),
         "/templates".into(),
         format!("/templates/{template}"),
         "/packages".into(),

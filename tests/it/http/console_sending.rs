@@ -47,40 +47,46 @@ async fn a_first_document_is_sent_from_a_pdf() {
     let phone = signed_in(&app, EmulatedScreen::Phone, "sender").await;
     phone.click("nav a[href='/console/send']").await;
     phone.type_into("#file", path.to_str().unwrap()).await;
-    phone.type_into("#name", "Sale agreement").await;
     phone.picture("console-send-phone").await;
     phone.is_accessible("the choice of a document").await;
-    phone
-        .click("form[action='/console/templates'] button")
-        .await;
+    phone.click("form[action='/console/drafts'] button").await;
 
-    phone.see("#envelope_name").await;
+    for (field, value) in [
+        ("#name-0", "Jordan Lee"),
+        ("#email-0", "jordan.lee@example.com"),
+        ("#name-1", "Sam Dealer"),
+        ("#email-1", "sam@oak.example"),
+    ] {
+        phone.type_into(field, value).await;
+    }
+
+    phone.picture("console-compose-phone").await;
+    phone.is_accessible("the people of an envelope").await;
+    phone.click(".actions button").await;
+
     phone.click("a[href*='/preview?role=Buyer']").await;
     phone.read("Sample Signer").await;
     phone
         .until("return document.querySelector('figure img').naturalWidth > 0")
         .await;
     phone.picture("console-preview-phone").await;
-
     phone.run("history.back()").await;
-    for (field, value) in [
-        ("#name-0", "Jordan Lee"),
-        ("#email-0", "jordan.lee@example.com"),
-        ("#name-1", "Sam Dealer"),
-        ("#email-1", "sam@oak.example"),
-        ("#subject", "Your sale agreement"),
-        ("#message", "Please call me first."),
-    ] {
-        phone.type_into(field, value).await;
-    }
+    phone.is_accessible("the fields of a draft").await;
+    phone.click("a[href$='/details'].button").await;
 
+    phone.type_into("#subject", "Your sale agreement").await;
+    phone.type_into("#message", "Please call me first.").await;
     phone.click("details:has([id^=value-]) summary").await;
     phone.type_into("[id^=value-]", "18500").await;
     phone.click("details:has(#party_name) summary").await;
     phone.type_into("#party_name", "First Example Bank").await;
-    phone.picture("console-compose-phone").await;
-    phone.is_accessible("the people of an envelope").await;
-    phone.click("main form > button").await;
+    phone.is_accessible("the details of a draft").await;
+    phone.click(".actions button").await;
+
+    phone.read("agreement").await;
+    phone.picture("console-review-phone").await;
+    phone.is_accessible("the review of a draft").await;
+    phone.click(".actions button").await;
 
     phone
         .read("Sent. The first signer has an invitation.")
@@ -140,14 +146,16 @@ async fn a_document_without_fields_gets_them_in_the_builder() {
     desk.read("Preview as this signer").await;
     desk.picture("console-template").await;
     desk.is_accessible("a template").await;
-    desk.click("a.button[href*='/send/']").await;
+    let template = desk.url().await;
+    desk.click("form[action='/console/drafts/template'] button")
+        .await;
 
     desk.see("#name-0").await;
     desk.dark().await;
     desk.is_accessible("the people of an envelope, dark").await;
 
     // Renamed, and deleted: nothing more is sent from it.
-    desk.click("p.soft a[href*='/templates/']").await;
+    desk.goto(&template).await;
     desk.click("details.card summary").await;
     desk.run("document.getElementById('name').value = 'Short agreement'; return true")
         .await;

@@ -6,6 +6,7 @@ mod console_activity;
 mod console_acts;
 mod console_cells;
 mod console_comparison;
+mod console_drafts;
 mod console_filters;
 mod console_forms;
 mod console_journeys;

@@ -72,6 +72,13 @@ impl ZoneName {
     }
 }
 
+impl ZoneName {
+    /// Returns the moment of a local time as forms have it, such as `2026-11-05T09:30`; none for another text.
+    pub fn moment_of(&self, local: &str) -> Option<Timestamp> {
+        self.moment(local.parse().ok()?)
+    }
+}
+
 impl TryFrom<String> for ZoneName {
     type Error = String;
 

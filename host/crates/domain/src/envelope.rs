@@ -11,7 +11,7 @@ use super::contract_dates::PlannedDate;
 use super::id::{BatchId, CustomerId, EnvelopeId, OrgId, SignerId, TemplateId};
 use super::jurisdiction::Jurisdiction;
 use super::locale::Locale;
-use super::reminders::PlannedReminders;
+use super::reminders::{PlannedReminders, ReminderPlan};
 use crate::signature::ExistingSignature;
 
 /// Defines an enum with one text form for each value, used in the API and in the database.
@@ -78,6 +78,11 @@ impl EnvelopeStatus {
     /// Whether the envelope waits for its signers.
     pub fn is_out_for_signing(self) -> bool {
         matches!(self, Self::Sent | Self::Viewed)
+    }
+
+    /// Whether the envelope was not sent yet.
+    pub fn is_unsent(self) -> bool {
+        matches!(self, Self::Pending | Self::Uploaded | Self::Preparing)
     }
 
     /// Whether the envelope can still be sent or signed.
@@ -458,10 +463,14 @@ const PAPER_ORIGINAL: &str = "paper_original";
 const CONTRACT_DATES: &str = "contract_dates";
 /// Member with the plan of reminders.
 const REMINDERS: &str = "reminders";
+/// Member with the sending at a later time.
+const PLANNED_SENDING: &str = "planned_sending";
+/// Member with the reason why a planned sending failed.
+const SENDING_FAILURE: &str = "sending_failure";
 /// Member with the number of the version, from the first correction.
 pub const VERSION: &str = "version";
 /// Member with the values that the sender gave for fields.
-const PREFILLED: &str = "prefilled_data";
+pub const PREFILLED: &str = "prefilled_data";
 
 words! {
     /// How an envelope is related to another one of its organization. The text is also the name of the member of the
@@ -510,10 +519,76 @@ impl Default for PaperOriginal {
     }
 }
 
+/// Sending of a draft at a later time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedSending {
+    /// When the draft is sent.
+    pub at: Timestamp,
+    /// Actor who planned it.
+    pub actor: String,
+    /// E-mail address of the actor, if there is one.
+    pub email: Option<String>,
+}
+
+/// Reason why a draft was not sent at its planned time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SendingFailure {
+    /// The planned time.
+    pub planned_for: Timestamp,
+    /// The refusal in words.
+    pub reason: String,
+}
+
+/// Returns when the draft with this metadata is sent.
+pub fn planned_time(metadata: &Map<String, Value>) -> Option<Timestamp> {
+    Timestamp::parse(metadata.get(PLANNED_SENDING)?["at"].as_str()?)
+}
+
 impl Envelope {
+    /// Returns the sending at a later time, while the envelope waits for it.
+    pub fn planned_sending(&self) -> Option<PlannedSending> {
+        let planned = self.metadata.get(PLANNED_SENDING).cloned();
+        let planned = planned.filter(|_| self.is_draft())?;
+        serde_json::from_value(planned).ok()
+    }
+
+    /// Plans the sending, or ends the plan. Either forgets an earlier failure.
+    pub fn plan_sending(&mut self, planned: Option<&PlannedSending>) {
+        self.metadata.remove(SENDING_FAILURE);
+        match planned {
+            Some(planned) => {
+                let planned = serde_json::to_value(planned).unwrap_or_default();
+                self.metadata.insert(PLANNED_SENDING.into(), planned);
+            }
+            None => {
+                self.metadata.remove(PLANNED_SENDING);
+            }
+        }
+    }
+
+    /// Returns why the envelope was not sent at its planned time.
+    pub fn sending_failure(&self) -> Option<SendingFailure> {
+        let failure = self.metadata.get(SENDING_FAILURE)?.clone();
+        serde_json::from_value(failure).ok()
+    }
+
+    /// Ends the plan of sending with a failure.
+    pub fn fail_sending(&mut self, failure: &SendingFailure) {
+        self.plan_sending(None);
+        let failure = serde_json::to_value(failure).unwrap_or_default();
+        self.metadata.insert(SENDING_FAILURE.into(), failure);
+    }
+
     /// Returns the partner's own metadata.
     pub fn own_metadata(&self) -> Option<&Map<String, Value>> {
         self.metadata.get(OWN_METADATA)?.as_object()
+    }
+
+    /// Returns whether a sender can still prepare the envelope.
+    pub fn is_draft(&self) -> bool {
+        // The envelopes of a batch are prepared in the batch.
+        let is_own = self.kind == EnvelopeKind::Esign && self.batch.is_none();
+        is_own && self.status.is_unsent() && self.sending.submission.is_none()
     }
 
     /// Returns the statement about the paper original.
@@ -572,6 +647,16 @@ impl Envelope {
     pub fn set_reminders(&mut self, planned: PlannedReminders) {
         let planned = serde_json::to_value(planned).unwrap_or_default();
         self.metadata.insert(REMINDERS.into(), planned);
+    }
+
+    /// Replaces the plan of reminders of a draft; without one nobody is reminded.
+    pub fn plan_reminders(&mut self, plan: Option<ReminderPlan>) {
+        match plan {
+            Some(plan) => self.set_reminders(PlannedReminders::new(plan)),
+            None => {
+                self.metadata.remove(REMINDERS);
+            }
+        }
     }
 
     /// Returns the dates of the contract.

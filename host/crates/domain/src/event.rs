@@ -69,6 +69,8 @@ words! {
         ControlPartyJoined = "control.party.joined",
         WebhookTest = "webhook.test",
         ControlDisputed = "control.disputed",
+        // An addition: the rules or a check refuse a sending at its planned time.
+        EnvelopeNotSent = "envelope.not_sent",
     }
 }
 
@@ -130,6 +132,10 @@ impl EventType {
             Self::EnvelopeDeclined => ("A signer has declined", &["signer", "reason"]),
             Self::EnvelopeExpired => ("Nobody finished an envelope in time", &["expired_at"]),
             Self::EnvelopeReminderSent => ("Signers were reminded", &["reminded"]),
+            Self::EnvelopeNotSent => (
+                "An envelope could not be sent at its planned time",
+                &["planned_for", "reason"],
+            ),
             Self::EnvelopeDateNear => ("A date of the contract is near", &["name", "date", "days"]),
             Self::SignerChanged => (
                 "A signer has another name or address, or another person signs",

@@ -106,6 +106,21 @@ impl JobPayload for RemindByPlan {
     const NAME: &'static str = "envelope.remind";
 }
 
+/// Sends a draft at its planned time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SendPlanned {
+    /// The envelope.
+    pub envelope: EnvelopeId,
+    /// The planned time. A draft with another one is left to the job of that.
+    pub at: Timestamp,
+}
+
+impl JobPayload for SendPlanned {
+    const NAME: &'static str = "envelope.send";
+    /// What the rules refuse is recorded; the rest is a failure of this service or a provider.
+    const RETRIES: RetryPolicy = RetryPolicy::Endless;
+}
+
 /// Tells people of the dates of a contract that are near.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NoticeOfDate {
@@ -359,6 +374,8 @@ mails! {
     MailWithdrawal = "mail.withdrawn" in Mail;
     /// Reports that a mail to a signer could not be delivered.
     MailUndelivered = "mail.undelivered" in Mail;
+    /// Reports to the creator that a draft was not sent at its planned time.
+    MailNotSent = "mail.not_sent" in Mail;
     /// Asks a signer to sign.
     TextInvitation = "text.invite" in Message;
     /// Gives a signer the code that opens the document.
@@ -510,6 +527,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<CertifyAnew>(),
     JobKind::of::<ArchiveSubmission>(),
     JobKind::of::<RemindByPlan>(),
+    JobKind::of::<SendPlanned>(),
     JobKind::of::<NoticeOfDate>(),
     JobKind::of::<MailContractDate>(),
     JobKind::of::<WithdrawSubmission>(),
@@ -532,6 +550,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<MailDecline>(),
     JobKind::of::<MailWithdrawal>(),
     JobKind::of::<MailUndelivered>(),
+    JobKind::of::<MailNotSent>(),
     JobKind::of::<TextInvitation>(),
     JobKind::of::<TextAccessCode>(),
     JobKind::of::<TextReminder>(),

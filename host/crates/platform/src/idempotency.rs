@@ -201,6 +201,12 @@ impl<T> ResponseRecorder<T> {
         }
     }
 
+    /// Returns a recorder for work that no idempotency key belongs to.
+    pub fn unrecorded() -> Self {
+        // With an empty receipt the change commits without a stored answer.
+        Self::new(IdempotencyReceipt::default(), 200, |_| Value::Null)
+    }
+
     /// Commits the transaction that produced `result`, with the response.
     pub async fn commit(&self, tx: WriteTransaction, result: &T) -> Result<(), StoreError> {
         let body = || self.body(result).to_string();

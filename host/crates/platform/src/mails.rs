@@ -18,8 +18,8 @@ use holdfast_domain::event::EventType;
 use holdfast_domain::id::{EndpointId, EnvelopeId, OrgId, SignerId};
 use holdfast_domain::job::{
     EndpointMail, EnvelopeMail, JobQueue, MailAccessCode, MailAddressee, MailCompletion,
-    MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailReminder,
-    MailUndelivered, MailWithdrawal, TextAccessCode, TextInvitation, TextReminder,
+    MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailNotSent,
+    MailReminder, MailUndelivered, MailWithdrawal, TextAccessCode, TextInvitation, TextReminder,
 };
 
 use crate::signers::{invited_now, signer_view};
@@ -206,6 +206,18 @@ async fn record_undelivered(
     }
 
     Ok(())
+}
+
+/// Queues the mail to the creator of a draft that was not sent at its planned time.
+pub async fn not_sent(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    match envelope.creator_email() {
+        Some(_) => queue::<MailNotSent>(tx, envelope, None, now).await,
+        None => Ok(()),
+    }
 }
 
 /// Queues the mail or text message with the code that opens the document.

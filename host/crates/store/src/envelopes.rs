@@ -348,6 +348,32 @@ pub async fn set_metadata(
     .await
 }
 
+/// Writes what a sender prepares of a draft, expecting the status that was read.
+pub async fn set_draft(connection: &mut SqlConnection, draft: &Envelope) -> Result<(), StoreError> {
+    sqlx::query(
+        "update envelope set name = $4, external_id = $5, customer_id = $6, metadata = $7,
+             secured_party = $8, preserve_signing_order = $9, subject = $10, message = $11,
+             expires_at = $12, payment_status = $13, updated_at = $14
+         where bucket = $1 and envelope_id = $2 and status = $3",
+    )
+    .bind(draft.org.bucket())
+    .bind(draft.id.as_str())
+    .bind(draft.status.as_str())
+    .bind(&draft.name)
+    .bind(draft.external_id.as_deref())
+    .bind(draft.customer.as_str())
+    .bind(json_text(&draft.metadata))
+    .bind(draft.secured_party.as_ref().map(json_text))
+    .bind(i64::from(draft.sending.preserve_signing_order))
+    .bind(draft.sending.subject.as_deref())
+    .bind(draft.sending.message.as_deref())
+    .bind(draft.expires_at.map(|at| at.to_string()))
+    .bind(draft.payment.map(PaymentStatus::as_str))
+    .bind(draft.updated_at.to_string())
+    .run_guarded(connection)
+    .await
+}
+
 /// Records another time at which an unfinished envelope expires.
 pub async fn set_expiry(
     connection: &mut SqlConnection,

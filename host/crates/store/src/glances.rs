@@ -10,7 +10,7 @@ use super::row::{RowColumns, numbered};
 use super::{StoreError, signers};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
-    EnvelopeKind, EnvelopeStatus, OWN_METADATA, PaymentStatus, Signer,
+    EnvelopeKind, EnvelopeStatus, OWN_METADATA, PaymentStatus, Signer, planned_time,
 };
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::{EnvelopeId, OrgId};
@@ -29,6 +29,8 @@ pub struct EnvelopeGlance {
     pub payment: Option<PaymentStatus>,
     /// The partner's own metadata.
     pub own_metadata: Map<String, Value>,
+    /// Time at which the draft is sent.
+    pub send_at: Option<Timestamp>,
     /// Time at which the vault-in stopped with an error.
     pub stopped_at: Option<Timestamp>,
     pub sent_at: Option<Timestamp>,
@@ -104,11 +106,13 @@ async fn own_columns(
             let id = columns.parsed("envelope_id", EnvelopeId::parse)?;
             let mut metadata: Map<String, Value> = columns.json("metadata")?;
             let own = metadata.remove(OWN_METADATA);
+            let status = columns.parsed("status", EnvelopeStatus::parse)?;
+            let send_at = planned_time(&metadata).filter(|_| status.is_unsent());
             let glance = EnvelopeGlance {
                 id: id.clone(),
                 name: columns.text("name")?,
                 kind: columns.parsed("kind", EnvelopeKind::parse)?,
-                status: columns.parsed("status", EnvelopeStatus::parse)?,
+                status,
                 created_at: columns.time("created_at")?,
                 updated_at: columns.time("updated_at")?,
                 signed_at: columns.optional_time("signed_at")?,
@@ -118,6 +122,7 @@ async fn own_columns(
                     Some(Value::Object(own)) => own,
                     _ => Map::new(),
                 },
+                send_at,
                 stopped_at: columns.optional_time("stopped_at")?,
                 sent_at: None,
                 reminded_at: None,

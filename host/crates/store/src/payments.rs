@@ -54,6 +54,15 @@ pub async fn insert(
     .await
 }
 
+/// Removes the payment of an envelope that was not sent.
+pub async fn remove(connection: &mut SqlConnection, envelope: &Envelope) -> Result<(), StoreError> {
+    sqlx::query("delete from payment where bucket = $1 and envelope_id = $2")
+        .bind(envelope.org.bucket())
+        .bind(envelope.id.as_str())
+        .run(connection)
+        .await
+}
+
 fn cents(amount: u64) -> i64 {
     i64::try_from(amount).unwrap_or(i64::MAX)
 }

@@ -3,6 +3,7 @@
 mod contract_dates;
 mod durability;
 mod lifecycle;
+mod planned_sending;
 mod sending;
 mod successors;
 pub mod truth;

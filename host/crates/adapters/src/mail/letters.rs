@@ -318,6 +318,20 @@ impl OutcomeNotice<'_> {
         }
     }
 
+    /// Builds the notification that a draft was not sent at its planned time, for the sender.
+    pub fn not_sent(&self, reason: &str) -> MailContent {
+        let values = [
+            ("document", one_line(&self.envelope.name)),
+            ("reason", one_line(reason)),
+        ];
+        let paragraphs = vec![
+            self.texts.with("mail-not-sent", values),
+            self.texts.text("mail-not-sent-act"),
+        ];
+
+        self.letter("mail-not-sent-subject", paragraphs)
+    }
+
     /// Builds the notification that a mail to a signer was returned, for the sender.
     pub fn undelivered(&self, name: &str, reason: &str) -> MailContent {
         let values = [

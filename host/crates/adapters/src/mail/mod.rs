@@ -42,10 +42,11 @@ pub enum EnvelopeMailKind {
     Decline,
     Withdrawal,
     Undelivered,
+    NotSent,
 }
 
 impl EnvelopeMailKind {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Invitation,
         Self::Reminder,
         Self::AccessCode,
@@ -53,6 +54,7 @@ impl EnvelopeMailKind {
         Self::Decline,
         Self::Withdrawal,
         Self::Undelivered,
+        Self::NotSent,
     ];
 
     /// Returns the name in events.
@@ -65,6 +67,7 @@ impl EnvelopeMailKind {
             Self::Decline => "decline",
             Self::Withdrawal => "withdrawal",
             Self::Undelivered => "undelivered",
+            Self::NotSent => "not_sent",
         }
     }
 }

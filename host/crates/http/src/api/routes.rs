@@ -76,6 +76,8 @@ areas! {
             "Move the expiry to a later time";
         put "/partner/envelopes/{id}/reminders", envelopes::plan_reminders::<Key<EnvelopesWrite>> => planReminders [409]
             "Plan reminders of signers who do not sign";
+        put "/partner/envelopes/{id}/send-at", envelopes::plan_sending::<Key<EnvelopesWrite>> => planSending [409]
+            "Plan the sending of a draft";
         put "/partner/envelopes/{id}/contract-dates", envelopes::set_contract_dates::<Key<EnvelopesWrite>> => setContractDates [409]
             "Set dates of the contract and the notices before them";
         post "/partner/envelopes/{id}/copy", envelopes::copy::<Key<EnvelopesWrite>> => copyEnvelope [409]
@@ -282,6 +284,8 @@ areas! {
             "Move the expiry to a later time";
         put "/envelopes/{id}/reminders", envelopes::plan_reminders::<Web<may::Send>> => setReminders [409]
             "Plan reminders of signers who do not sign";
+        put "/envelopes/{id}/send-at", envelopes::plan_sending::<Web<may::Send>> => setSendingTime [409]
+            "Plan the sending of a draft";
         put "/envelopes/{id}/contract-dates", envelopes::set_contract_dates::<Web<may::Send>> => putContractDates [409]
             "Set dates of the contract and the notices before them";
         post "/envelopes/{id}/copy", envelopes::copy::<Web<may::Send>> => duplicateEnvelope [409]

@@ -20,7 +20,7 @@ use holdfast_adapters::files::StorageArea as FileArea;
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::rules::placement::PageFacts;
 use holdfast_domain::field::{Area, Field, FieldType, is_signature};
-use holdfast_domain::id::{OrgId, RequestId, TemplateId};
+use holdfast_domain::id::{EnvelopeId, OrgId, RequestId, TemplateId};
 use holdfast_domain::organization::Organization;
 use holdfast_domain::template::Template;
 use holdfast_domain::warning::Warning;
@@ -32,7 +32,7 @@ use holdfast_platform::documents::{
 use holdfast_platform::organizations as organization_service;
 use holdfast_platform::room::form::{SavedForm, SigningForm};
 use holdfast_platform::{Core, ServiceError, ValidationIssue};
-use holdfast_store::{organizations, templates};
+use holdfast_store::{organizations, signers, templates};
 
 /// `aud` of session tokens, so that no token of another purpose is accepted as one.
 const AUDIENCE: &str = "holdfast field builder";
@@ -79,7 +79,8 @@ pub struct FieldBuilderSession {
 pub struct BuilderTemplate {
     pub template_id: TemplateId,
     pub name: String,
-    /// In the order of their first appearance in the fields.
+    /// In the order of their first appearance in the fields; then those of the signers of the draft that the document was
+    /// made for.
     pub roles: Vec<String>,
     pub fields: Vec<Field>,
     /// Page sizes in points, as displayed. Empty while there is no document.
@@ -183,7 +184,7 @@ pub async fn show(
     Ok(BuilderTemplate {
         template_id: template.id.clone(),
         name: template.name.clone(),
-        roles: template.roles().into_iter().map(str::to_owned).collect(),
+        roles: roles(core, template).await?,
         revision: revision(template),
         fields: template.fields.clone(),
         pages: pages
@@ -194,6 +195,24 @@ pub async fn show(
             })
             .collect(),
     })
+}
+
+/// Returns the roles that fields can be given to.
+async fn roles(core: &Core, template: &Template) -> Result<Vec<String>, ServiceError> {
+    let mut roles: Vec<String> = template.roles().into_iter().map(str::to_owned).collect();
+    let made_for = template.made_for.as_ref();
+    let Some(envelope) = made_for.and_then(|made_for| EnvelopeId::parse(&made_for.owner)) else {
+        return Ok(roles);
+    };
+
+    let mut connection = core.store.read().await?;
+    for signer in signers::list(&mut connection, &template.org, &envelope).await? {
+        if !roles.contains(&signer.role) {
+            roles.push(signer.role);
+        }
+    }
+
+    Ok(roles)
 }
 
 async fn page_sizes(

@@ -11,6 +11,7 @@ use crate::envelopes::lifecycle::{self, LifecycleDecision};
 use crate::envelopes::open_links;
 use crate::envelopes::paper_original::PaperStatement;
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
+use crate::envelopes::planned_sending::{self, planned_by};
 use crate::envelopes::reminders;
 use crate::templates::warnings;
 use holdfast_domain::clock::Timestamp;
@@ -110,6 +111,9 @@ pub struct CreateEnvelope {
     pub chattel_paper_jurisdiction: Option<Jurisdiction>,
     /// What became of the paper that the upload of a paper envelope is made from.
     pub paper_original: Option<PaperStatement>,
+    /// When the envelope is sent instead of now: in the future, and within a year. Until then it is a draft, and
+    /// its days until the expiry count from then.
+    pub send_at: Option<Timestamp>,
     /// Facts about the contract, such as amounts: up to 50 texts, numbers or booleans, each of at most 500
     /// characters. Every party of the record sees them.
     pub metadata: Option<Map<String, Value>>,
@@ -198,19 +202,27 @@ pub async fn create_by(
 
     // Everything that can refuse the request runs before the provider is called. A submission would have
     // to be withdrawn.
-    let payment = payment(&request, &organization)?;
+    let payment = payment(request.payment.as_ref(), &organization)?;
     let collateral = request.collateral.as_deref().unwrap_or_default();
     let collateral = double_pledge::of_collateral(core, &caller.org, collateral)?;
     check_return_url(request.return_url.as_deref(), &organization)?;
     check_metadata(request.metadata.as_ref())?;
     check_subject(request.subject.as_deref())?;
+    if let Some(at) = request.send_at {
+        planned_sending::check(at, None, now)?;
+    }
     if let Some(plan) = &request.reminders {
         reminders::check(plan, &["reminders"])?;
     }
     // Set before the rules are asked, because the payment is one of their facts.
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
+    // An envelope with a template counts as sent, so one that is sent later begins without it.
+    let begins_with = envelope.template.take_if(|_| request.send_at.is_some());
     let begun = lifecycle::first_status(core, &envelope).await?;
+    envelope.template = envelope.template.take().or(begins_with);
     envelope.status = begun.status;
+    let planned = request.send_at.map(|at| planned_by(caller, at));
+    envelope.plan_sending(planned.as_ref().filter(|_| kind == EnvelopeKind::Esign));
 
     let (mut signers, recipients) = match &template {
         Some(template) => {
@@ -234,6 +246,8 @@ pub async fn create_by(
     let mut signing = None;
     if let Some(template) = &template {
         kba::check_step(core, &caller.org, template.kba_required).await?;
+    }
+    if let Some(template) = template.as_ref().filter(|_| planned.is_none()) {
         let prefilled = request.prefilled_data.as_ref();
         let asked = dispatch::DispatchRequest::of(template, envelope.id.to_string(), prefilled);
         let at = signing.insert(provider(core, &caller.org, &template.provider_instance)?);
@@ -247,10 +261,12 @@ pub async fn create_by(
         envelope.sending.submission.clone(),
     );
     let repair = template.as_ref().and_then(Template::repair);
-    let origin = repair.map(|repair| ("rewritten".to_owned(), json!(repair)));
+    let repair = repair.map(|repair| ("rewritten".to_owned(), json!(repair)));
+    let send_at = envelope.planned_sending();
+    let send_at = send_at.map(|planned| ("send_at".to_owned(), json!(planned.at)));
     let plan = CreationPlan {
         envelope,
-        origin: origin.into_iter().collect(),
+        origin: repair.into_iter().chain(send_at).collect(),
         decided: vec![begun],
         signers,
         recipients,
@@ -382,12 +398,12 @@ fn check_metadata(metadata: Option<&Map<String, Value>>) -> Result<(), ServiceEr
 
 /// Returns the payment required before vault-in: the request's, or else the organization's
 /// default.
-fn payment(
-    request: &CreateEnvelope,
+pub fn payment(
+    requested: Option<&RequestedPayment>,
     organization: &Organization,
 ) -> Result<Option<PaymentSettings>, ServiceError> {
     let standing = organization.settings.payment.as_ref();
-    let Some(requested) = &request.payment else {
+    let Some(requested) = requested else {
         return Ok(standing.cloned());
     };
     let Some(currency) = known_currency(&requested.currency) else {
@@ -465,7 +481,8 @@ fn draft(
             ..SentDocument::default()
         },
         // An upload was signed elsewhere, so no signer can miss a deadline.
-        expires_at: (kind == EnvelopeKind::Esign).then(|| now + Duration::from_secs(days * 86_400)),
+        expires_at: (kind == EnvelopeKind::Esign)
+            .then(|| request.send_at.unwrap_or(now) + Duration::from_secs(days * 86_400)),
         ..new
     };
 
@@ -590,6 +607,7 @@ pub(super) async fn write(
         signers::insert_recipient(tx, envelope, recipient).await?;
     }
 
+    planned_sending::schedule(tx, envelope).await?;
     let mut sign_url = None;
     if let (Some(first), Some(_)) = (signers.first(), &envelope.sending.submission) {
         dispatch::announce(tx, envelope, signers, &plan.recipients, actor, now).await?;
@@ -658,6 +676,7 @@ fn warnings_about(request: &CreateEnvelope, kind: EnvelopeKind, new: bool) -> Ve
             ("signers", request.signers.is_some()),
             ("recipients", request.recipients.is_some()),
             ("allow_delegation", request.allow_delegation.is_some()),
+            ("send_at", request.send_at.is_some()),
             ("subject", request.subject.is_some()),
             ("message", request.message.is_some()),
         ];

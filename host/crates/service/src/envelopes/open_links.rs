@@ -514,10 +514,13 @@ pub async fn open(
         allow_delegation: None,
         payment: None,
         return_url: None,
+        subject: None,
+        message: None,
         reminders: None,
         collateral: None,
         chattel_paper_jurisdiction: None,
         paper_original: None,
+        send_at: None,
         metadata: None,
     };
     let answer = ResponseRecorder::new(

@@ -11,16 +11,19 @@ use crate::envelopes::creation::{CreatedEnvelope, check_subject};
 use crate::envelopes::dispatch::{self, SendingOptions};
 use crate::envelopes::lifecycle;
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
+use crate::envelopes::planned_sending::{self, planned_by};
 use crate::templates::built::{document_of, document_to_send};
 use crate::templates::pages::PageCache;
 use crate::templates::selection::{SelectedTemplates, TemplateSelection};
 use crate::templates::warnings;
 use holdfast_base::config::SecretText;
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
+use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, Recipient, SentDocument, Signer};
 use holdfast_domain::template::Template;
 use holdfast_domain::warning::Warning;
 use holdfast_platform::envelope_locks::EnvelopeLocks;
+use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::lookup;
 use holdfast_platform::organizations;
@@ -67,9 +70,11 @@ pub struct SendEnvelope {
     pub message: Option<String>,
     /// False: no mails are sent, because the signers sign in person.
     pub send_email: Option<bool>,
+    /// When the envelope is sent instead of now: in the future, within a year, and before it expires.
+    pub send_at: Option<Timestamp>,
 }
 
-/// Sends an envelope.
+/// Sends an envelope, or prepares it for its sending at a later time.
 pub async fn send(
     core: &Core,
     locks: &EnvelopeLocks,
@@ -82,6 +87,7 @@ pub async fn send(
     request.selection.check()?;
     check_subject(request.subject.as_deref())?;
     let id = lookup::envelope(core, caller, id).await?.id;
+    let later = request.send_at.map(|at| planned_by(caller, at));
     let selected = request.selection.read(core, caller).await?;
 
     // Serializes sends in this process, so that two of them do not create two submissions.
@@ -121,7 +127,7 @@ pub async fn send(
                 .message
                 .clone()
                 .or_else(|| envelope.sending.message.clone()),
-            send_email: request.send_email.unwrap_or(true),
+            send_email: request.send_email.unwrap_or(envelope.sending.send_email),
             allow_delegation: request
                 .allow_delegation
                 .unwrap_or(envelope.sending.allow_delegation),
@@ -152,6 +158,17 @@ pub async fn send(
     note_source(&mut sent, selected.as_ref());
     if let Some(values) = &prefilled {
         sent.set_prefilled(values);
+    }
+
+    sent.plan_sending(later.as_ref());
+    if let Some(later) = later {
+        planned_sending::check(later.at, sent.expires_at, core.clock.now())?;
+        let people = PlannedPeople {
+            warnings: warnings::of_unsigned_roles(&template, &signers),
+            signers,
+            recipients,
+        };
+        return prepare(core, caller, &envelope, sent, people, answer).await;
     }
 
     let named: Vec<Value> = signers.iter().map(signer_view).collect();
@@ -302,6 +319,52 @@ struct PlannedPeople {
     warnings: Vec<Warning>,
 }
 
+/// Commits a draft that is sent later, unless it changed since `before`. Its provider is called then.
+async fn prepare(
+    core: &Core,
+    caller: &Caller,
+    before: &Envelope,
+    mut draft: Envelope,
+    people: PlannedPeople,
+    answer: &ResponseRecorder<CreatedEnvelope>,
+) -> Result<CreatedEnvelope, ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    let locked = envelopes::lock(&mut tx, &before.org, &before.id).await?;
+    let locked = locked.ok_or(ServiceError::NotFound("Envelope"))?;
+    if locked.updated_at != before.updated_at {
+        return Err(changed_meanwhile());
+    }
+
+    draft.updated_at = now;
+    envelopes::set_sent(&mut tx, locked.status, &draft).await?;
+    signers::forget(&mut tx, &draft).await?;
+    for signer in &people.signers {
+        signers::insert(&mut tx, &draft, signer).await?;
+    }
+    for recipient in &people.recipients {
+        signers::insert_recipient(&mut tx, &draft, recipient).await?;
+    }
+
+    planned_sending::schedule(&mut tx, &draft).await?;
+    let send_at = draft.planned_sending().map(|planned| planned.at);
+    let details = json!({ "to": send_at, "signers": people.signers.len() });
+    let action = "envelope.sending_planned";
+    events::record(&mut tx, &draft, &caller.actor, action, details, now).await?;
+    let created = CreatedEnvelope {
+        envelope: draft,
+        sign_url: None,
+        warnings: people.warnings,
+    };
+    answer.commit(tx, &created).await?;
+
+    Ok(created)
+}
+
+fn changed_meanwhile() -> ServiceError {
+    ServiceError::Conflict("The envelope was changed meanwhile; send it again".into())
+}
+
 /// Commits the sent envelope, unless it changed since `before`.
 async fn save(
     core: &Core,
@@ -337,9 +400,7 @@ async fn save(
     let decided = lifecycle::decide(core, &asked, EnvelopeTrigger::Send).await?;
 
     if !same(&locked) {
-        return Err(ServiceError::Conflict(
-            "The envelope was changed meanwhile; send it again".into(),
-        ));
+        return Err(changed_meanwhile());
     }
 
     sent.status = decided.status;

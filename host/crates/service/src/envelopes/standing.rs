@@ -85,9 +85,10 @@ fn judge(glance: EnvelopeGlance) -> EnvelopeStanding {
 
 fn next(glance: &EnvelopeGlance) -> (NextActor, Timestamp) {
     match glance.status {
-        EnvelopeStatus::Pending | EnvelopeStatus::Uploaded => {
-            (NextActor::Sender, glance.created_at)
-        }
+        EnvelopeStatus::Pending | EnvelopeStatus::Uploaded => match glance.send_at {
+            Some(_) => (NextActor::Service, glance.updated_at),
+            None => (NextActor::Sender, glance.created_at),
+        },
         EnvelopeStatus::Preparing => (NextActor::Service, glance.created_at),
         EnvelopeStatus::Sent | EnvelopeStatus::Viewed => {
             let turn = in_turn(glance.preserve_signing_order, &glance.signers);
@@ -212,6 +213,7 @@ mod tests {
             preserve_signing_order: true,
             payment: None,
             own_metadata: Map::new(),
+            send_at: None,
             stopped_at: None,
             sent_at: Some(at(2)),
             reminded_at: None,

@@ -57,6 +57,8 @@ pub async fn copy(
     let organization = organizations::read(core, &caller.org).await?;
     let mut envelope = successor(caller, earlier, &organization, now);
     envelope.set_link(EnvelopeLink::CopiedFrom, &earlier.id);
+    // That people signed in person belongs to the earlier sending; each send of a draft may state it again.
+    envelope.sending.send_email = true;
     let (payment, has_own_payment) = source.payment(&organization);
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
 
@@ -392,6 +394,8 @@ fn successor(
         ..new
     };
 
+    // The plan of the sending and its failure are those of the earlier envelope.
+    envelope.plan_sending(None);
     // The reminders of the earlier envelope do not count.
     if let Some(planned) = earlier.reminders() {
         envelope.set_reminders(PlannedReminders::new(planned.plan));

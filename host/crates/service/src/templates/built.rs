@@ -10,6 +10,7 @@ use crate::templates::selection::SelectedTemplates;
 use holdfast_domain::envelope::{Envelope, StoredFile};
 use holdfast_domain::template::{MadeFor, Origin, Template};
 use holdfast_platform::{Caller, Core, ServiceError};
+use holdfast_store::templates;
 
 /// Returns the template that was built for an envelope from this source, if any.
 async fn built(
@@ -62,6 +63,14 @@ pub async fn document_of(
     name: Option<String>,
     kba_required: Option<bool>,
 ) -> Result<Template, ServiceError> {
+    if selected.is_none()
+        && envelope.upload.is_none()
+        && let Some(own) = present_document(core, envelope).await?
+    {
+        check_fixed(own.kba_required, kba_required)?;
+        return Ok(own);
+    }
+
     let source = match selected {
         Some(selected) => selected.source(),
         None => own_source(envelope.upload.as_ref()),
@@ -95,6 +104,24 @@ pub async fn document_of(
         }
         None => composition::empty(core, caller, new).await,
     }
+}
+
+/// Returns the present document of an envelope, if it was made for the envelope.
+async fn present_document(
+    core: &Core,
+    envelope: &Envelope,
+) -> Result<Option<Template>, ServiceError> {
+    let Some(id) = &envelope.template else {
+        return Ok(None);
+    };
+    let mut connection = core.store.read().await?;
+    let template = templates::get(&mut connection, &envelope.org, id).await?;
+    // A template of the library is not the envelope's to edit.
+    let is_own = |template: &Template| {
+        let made_for = template.made_for.as_ref();
+        made_for.is_some_and(|made_for| made_for.owner == envelope.id.as_str())
+    };
+    Ok(template.filter(is_own))
 }
 
 /// Returns the key of an envelope's own document: that of its upload, or one that was begun without a file.

@@ -8,8 +8,8 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::contract_dates::PlannedDate;
 use holdfast_domain::envelope::{
     Envelope, EnvelopeKind, EnvelopeLink, EnvelopeStatus, PUBLIC_METADATA, PaperOriginal,
-    Recipient, RecipientKind, SignatureExecution, Signer, SignerAccess, SignerChannel, SignerKind,
-    SignerNotice, SignerStatus,
+    Recipient, RecipientKind, SendingFailure, SignatureExecution, Signer, SignerAccess,
+    SignerChannel, SignerKind, SignerNotice, SignerStatus,
 };
 use holdfast_domain::id::{CustomerId, EnvelopeId, SignerId, TemplateId};
 use holdfast_domain::reminders::PlannedReminders;
@@ -64,6 +64,12 @@ pub struct EnvelopeView {
     /// Plan of reminders, and how many were sent by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     reminders: Option<PlannedReminders>,
+    /// When the draft is sent. Present only while its sending is planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    send_at: Option<Timestamp>,
+    /// Why the draft was not sent at its planned time. Present only until it is sent or planned again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sending_failure: Option<SendingFailure>,
     /// Dates of the contract, and the notices of each that are left.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     contract_dates: Vec<PlannedDate>,
@@ -118,6 +124,8 @@ impl From<&Envelope> for EnvelopeView {
             // Only an upload can have an original on paper.
             paper_original: envelope.is_upload().then(|| envelope.paper_original()),
             reminders: envelope.reminders(),
+            send_at: envelope.planned_sending().map(|planned| planned.at),
+            sending_failure: envelope.sending_failure(),
             contract_dates: envelope.contract_dates(),
             copied_from: envelope.link(EnvelopeLink::CopiedFrom),
             copied_to: envelope.link(EnvelopeLink::CopiedTo),

@@ -31,6 +31,7 @@ use holdfast_service::App;
 use holdfast_service::control::transfers::metadata_filter;
 use holdfast_service::envelopes::contract_dates::{self, ContractDates};
 use holdfast_service::envelopes::paper_original::{self, PaperStatement};
+use holdfast_service::envelopes::planned_sending::{self, PlanSending};
 use holdfast_service::envelopes::successors::CorrectEnvelope;
 use holdfast_service::envelopes::{self, creation, documents, successors, uploads};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
@@ -426,6 +427,13 @@ pub async fn plan_reminders<C: Authorized>(
     act: ActOn<C, ReminderPlan>,
 ) -> Result<Found<EnvelopeView>, HttpError> {
     act.answer(reminders::plan).await
+}
+
+/// Plans the sending of a draft at a later time, or ends the plan.
+pub async fn plan_sending<C: Authorized>(
+    act: ActOn<C, PlanSending>,
+) -> Result<Found<EnvelopeView>, HttpError> {
+    act.answer(planned_sending::plan).await
 }
 
 /// Sets the dates of a contract, such as the end of its term. People are told before them.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::PATH;
 use super::contract_dates;
+use super::drafts::send_draft;
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
@@ -36,7 +37,7 @@ use holdfast_platform::ServiceError;
 use holdfast_platform::components::shadow;
 use holdfast_platform::kba::{self, KbaResult};
 use holdfast_service::envelopes::compliance::{self, ComplianceView};
-use holdfast_service::envelopes::sending::{self, SendEnvelope};
+use holdfast_service::envelopes::sending::SendEnvelope;
 use holdfast_service::envelopes::standing::{self, EnvelopeStanding};
 use holdfast_service::envelopes::successors::{self, CorrectEnvelope};
 use holdfast_service::envelopes::{documents, people_notes};
@@ -285,7 +286,7 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
 }
 
 /// Returns the number of pages of an envelope's document that can be drawn.
-async fn pages_of(app: &App, envelope: &Envelope) -> usize {
+pub async fn pages_of(app: &App, envelope: &Envelope) -> usize {
     let read = async {
         let Some(document) = documents::shown(app, envelope).await? else {
             return Ok(0);
@@ -328,6 +329,7 @@ pub async fn show(
     let note = match query.done.as_deref() {
         Some("reminded") => Some(visitor.texts.text("console-reminded")),
         Some("sent") => Some(visitor.texts.text("console-sent")),
+        Some("planned") => Some(visitor.texts.text("send-plan-kept")),
         Some("corrected") => Some(visitor.texts.text("console-corrected")),
         Some("voided") => Some(visitor.texts.text("console-voided")),
         Some("extended") => Some(visitor.texts.text("envelopes-extended")),
@@ -368,6 +370,10 @@ fn page(
     let action = |name: &str| format!("{PATH}/envelopes/{}/{name}", envelope.id);
     let compliance = &shown.compliance;
     let is_open = envelope.status.is_out_for_signing();
+    let signed = shown.signers.iter();
+    let signed = signed
+        .filter(|signer| signer.completed_at.is_some())
+        .count();
     // Evidence exists from the certificate on. The bundle waits for the release, because until then
     // the live copy leaves the vault by single-use links only.
     let body = html! {
@@ -383,6 +389,11 @@ fn page(
         }
         @if let Some(failure) = &shown.failure {
             p.alarm role="alert" { (texts.text("console-stuck")) " " (failure) }
+        }
+        @if let Some(failure) = envelope.sending_failure() {
+            p.alarm role="alert" {
+                (texts.text("send-not-sent")) " " span lang="en" dir="ltr" { (failure.reason) }
+            }
         }
         (progress(visitor, shown, refused))
         section.card {
@@ -405,7 +416,7 @@ fn page(
             }
         }
         (contract_dates::card(visitor, envelope, refused))
-        (pictures(texts, shown))
+        (pictures(texts, envelope, signed, shown.pages))
         section.card {
             h2 { (texts.text("vault-what-happened")) }
             ol.ledger {
@@ -560,8 +571,10 @@ fn facts(visitor: &Visitor, shown: &ShownEnvelope) -> Vec<(&'static str, Markup)
     let reminded = shown.times.reminded.as_ref();
     let reminded = reminded.map(|(at, actor)| html! { (visitor.ago(*at)) " · " (actor) });
     let amount = standing.and_then(|standing| standing.amount.as_ref());
+    let send_at = envelope.planned_sending().map(|planned| planned.at);
 
     let facts = [
+        ("send-planned", send_at.map(|at| visitor.moment(at))),
         ("envelopes-waits-for", waits_for),
         ("envelopes-expires", expires.map(|at| visitor.moment(at))),
         ("envelopes-reminded", reminded),
@@ -586,6 +599,9 @@ fn acts(visitor: &Visitor, envelope: &Envelope, refused: Option<&RefusedForm>) -
         @if is_draft && !envelope.is_upload() {
             @if !has_document { p { (texts.text("envelopes-no-document")) } }
             div.actions {
+                @if envelope.is_draft() {
+                    a.button href={ (PATH) "/drafts/" (envelope.id) } { (texts.text("send-draft")) }
+                }
                 form method="post" action=(action("edit")) {
                     (visitor.token())
                     button.quiet type="submit" { (texts.text("template-edit")) }
@@ -678,26 +694,17 @@ fn correction(visitor: &Visitor, envelope: &Envelope, refused: Option<&RefusedFo
     }
 }
 
-/// Renders pictures of the pages.
-fn pictures(texts: Texts, shown: &ShownEnvelope) -> Markup {
-    let count = shown.pages;
-    let signed = shown
-        .signers
-        .iter()
-        .filter(|signer| signer.completed_at.is_some());
+/// Renders pictures of the pages of an envelope that so many people have signed.
+pub fn pictures(texts: Texts, envelope: &Envelope, signed: usize, count: usize) -> Markup {
     // Another document or another signature makes another address, because browsers keep pictures.
-    let version = format!(
-        "{}-{}",
-        shown.envelope.updated_at.as_millis(),
-        signed.count()
-    );
+    let version = format!("{}-{signed}", envelope.updated_at.as_millis());
     html! {
         @if count > 0 {
             section.card {
                 h2 { (texts.text("template-pages")) }
                 div.sheets {
                     @for number in 1..=count.min(PICTURES) {
-                        img src={ (PATH) "/envelopes/" (shown.envelope.id) "/pages/" (number) ".png?v=" (version) }
+                        img src={ (PATH) "/envelopes/" (envelope.id) "/pages/" (number) ".png?v=" (version) }
                             loading="lazy" width="200" height="259"
                             alt=(texts.with("signing-page", [("number", number), ("count", count)]));
                     }
@@ -934,21 +941,10 @@ pub async fn send(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
         return refused;
     }
 
-    let request = match valid::<SendEnvelope>(json!({})) {
-        Ok(request) => request,
-        Err(error) => return error.into_response(),
-    };
-    let (caller, path) = (form.visitor.caller.clone(), id.clone());
-
-    // Completes even if the browser goes away: the provider is called first.
-    let sent = tokio::spawn(async move {
-        let (locks, pages) = (&app.vault.locks, &app.pages);
-        sending::send(&app, locks, pages, &caller, &path, request, &unrecorded()).await
-    });
-    match sent.await {
-        Ok(Ok(_)) => back(&id, "sent"),
-        Ok(Err(error)) => failed(error),
-        Err(error) => failed(ServiceError::Internal(error.to_string())),
+    let request = SendEnvelope::default();
+    match send_draft(app, form.visitor.caller, id.clone(), request).await {
+        Ok(()) => back(&id, "sent"),
+        Err(error) => failed(error),
     }
 }
 

@@ -22,7 +22,7 @@ use holdfast_domain::envelope::{EnvelopeStatus, PaymentStatus};
 use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::organization::Permission;
 use holdfast_platform::ServiceError;
-use holdfast_platform::idempotency::{IdempotencyReceipt, ResponseRecorder};
+use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_service::envelopes::saved_filters;
 use holdfast_service::envelopes::standing::{self, EnvelopeStanding, NextActor};
 use holdfast_service::signing::reminders::{self, RemindRequest};
@@ -507,13 +507,22 @@ fn table(visitor: &Visitor, page: &ListPage, has_boxes: bool) -> Markup {
                         }
                         @if let Some(standing) = standing(one) {
                             td data-of=(who_acts) { (who(texts, &standing.next).unwrap_or_else(|| "–".into())) }
-                            td { (state(texts, standing)) }
+                            td { (state(texts, standing)) (planned(visitor, standing)) }
                             @if has_amounts { td.amount data-of=(amount) { (standing.amount.as_deref().unwrap_or("–")) } }
                             td data-of=(since) { (visitor.ago(standing.since)) }
                         }
                     }
                 }
             }
+        }
+    }
+}
+
+/// Renders when a draft is sent, if that is planned.
+fn planned(visitor: &Visitor, standing: &EnvelopeStanding) -> Markup {
+    html! {
+        @if let Some(at) = standing.glance.send_at {
+            " " span.soft { (visitor.texts.text("send-planned")) " " (visitor.moment(at)) }
         }
     }
 }
@@ -527,7 +536,7 @@ pub fn rows(visitor: &Visitor, found: &[FoundEnvelope], standings: &Standings) -
                 li {
                     a href={ (PATH) "/envelopes/" (one.id) } { (one.name) }
                     @if let Some(standing) = standings.get(&one.id) {
-                        p { (state(texts, standing)) }
+                        p { (state(texts, standing)) (planned(visitor, standing)) }
                         p.soft {
                             @if let Some(who) = who(texts, &standing.next) { (who) " · " }
                             (visitor.ago(standing.since))
@@ -545,10 +554,8 @@ pub fn rows(visitor: &Visitor, found: &[FoundEnvelope], standings: &Standings) -
 
 /// Recorder for acts without an idempotency key.
 pub fn unrecorded<T>() -> ResponseRecorder<T> {
-    // Browsers send no idempotency key. With an empty receipt the change commits without a stored answer.
-    ResponseRecorder::new(IdempotencyReceipt::default(), 200, |_| {
-        serde_json::Value::Null
-    })
+    // Browsers send no idempotency key.
+    ResponseRecorder::unrecorded()
 }
 
 /// Shows what an act on several envelopes will do, and then does it. Those that it fails for are named with the reason.

@@ -99,14 +99,16 @@ impl RefusedForm {
     fn listed(&self, texts: Texts, id: impl Fn(&String) -> String) -> Markup {
         self.is_shown.store(true, Ordering::Relaxed);
         html! {
-            div.problems role="alert" tabindex="-1" {
-                p { (texts.text("signing-problems")) }
-                ul {
-                    @for problem in &self.problems {
-                        li {
-                            @match &problem.field {
-                                Some(field) => a href={ "#" (id(field)) } { (shown(problem)) },
-                                None => (shown(problem)),
+            @if !self.problems.is_empty() {
+                div.problems role="alert" tabindex="-1" {
+                    p { (texts.text("signing-problems")) }
+                    ul {
+                        @for problem in &self.problems {
+                            li {
+                                @match &problem.field {
+                                    Some(field) => a href={ "#" (id(field)) } { (shown(problem)) },
+                                    None => (shown(problem)),
+                                }
                             }
                         }
                     }
@@ -168,7 +170,14 @@ fn field_of(
     (0..path.len()).rev().find_map(|at| {
         let step = &path[at];
         let before = at.checked_sub(1).map(|before| path[before].as_str());
+        let list = at.checked_sub(2).map(|list| path[list].as_str());
         let names = [
+            // The list is part of the name where a form has two of them.
+            format!(
+                "{}_{step}-{}",
+                list.unwrap_or_default(),
+                before.unwrap_or_default()
+            ),
             format!("{step}-{}", before.unwrap_or_default()),
             format!("{}_{step}", before.unwrap_or_default()),
             step.clone(),
@@ -208,6 +217,18 @@ impl ConsoleForm {
     /// Like [`RefusedForm::at`], for this form.
     pub fn refused_at(&self, field: &str, message: String) -> RefusedForm {
         RefusedForm::at(&self.path, &self.values, field, message)
+    }
+
+    /// Keeps the entries for a page that shows the form again without a problem, such as with more fields.
+    pub fn kept(&self) -> RefusedForm {
+        RefusedForm {
+            action: self.path.clone(),
+            values: self.values.clone(),
+            problems: Vec::new(),
+            status: StatusCode::OK,
+            extensions: Extensions::new(),
+            is_shown: AtomicBool::new(false),
+        }
     }
 }
 
@@ -427,6 +448,7 @@ mod tests {
             "brand_name",
             "paper_fee",
             "party_name",
+            "recipients_email-1",
             "version",
         ];
         let values = fields.map(|name| (name.to_owned(), String::new())).into();
@@ -441,6 +463,7 @@ mod tests {
             ("secured_party.name", Some("party_name")),
             ("consent.de.version", Some("version")),
             ("signers.2.email", None),
+            ("recipients.1.email", Some("recipients_email-1")),
         ] {
             let found = field_of(&values, &path(member), &renamed);
             assert_eq!(found.as_deref(), field, "{member}");

@@ -19,7 +19,8 @@
 //! | `keys` | API keys: making, replacing and ending them |
 //! | `templates` | templates, their preview, and the way to the builder |
 //! | `template_versions` | another PDF for a template, and its earlier versions |
-//! | `sending` | people and values of an envelope |
+//! | `drafts` | the steps from a document to its sending |
+//! | `sending` | the choice of a document, a template or a draft |
 //! | `bulk` | bulk send |
 //! | `packages` | packages of templates |
 //! | `vault` | records in the vault |
@@ -51,6 +52,7 @@ mod control;
 mod control_acts;
 mod customers;
 mod developers;
+mod drafts;
 mod effective;
 mod envelope;
 mod envelopes;
@@ -163,9 +165,24 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/users/{id}/invite"), post(users::invite_again))
         .route(&below("/users/{id}/end"), post(users::end))
         .route(&below("/send"), get(sending::choose))
+        .route(&below("/drafts"), post(drafts::upload))
+        .route(&below("/drafts/template"), post(drafts::of_template))
+        .route(&below("/drafts/{id}"), get(drafts::open))
         .route(
-            &below("/send/{template}"),
-            get(sending::compose).post(sending::send),
+            &below("/drafts/{id}/people"),
+            get(drafts::people).post(drafts::save_people),
+        )
+        .route(
+            &below("/drafts/{id}/fields"),
+            get(drafts::fields).post(drafts::place_fields),
+        )
+        .route(
+            &below("/drafts/{id}/details"),
+            get(drafts::details).post(drafts::save_details),
+        )
+        .route(
+            &below("/drafts/{id}/review"),
+            get(drafts::review).post(drafts::send),
         )
         .route(
             &below("/templates"),

@@ -22,6 +22,7 @@ use crate::error::HttpError;
 use crate::middleware::extract::{MultipartForm, valid};
 use crate::pages::builder::{preview_look, preview_page};
 use crate::reply::{FileReply, Pdf};
+use holdfast_domain::id::TemplateId;
 use holdfast_domain::organization::Permission;
 use holdfast_domain::template::{SourceFormat, Template, TemplateVersion};
 use holdfast_platform::ServiceError;
@@ -110,7 +111,7 @@ async fn list_page(
                         }
                     }
                     @if visitor.may(Permission::Send) && !template.fields.is_empty() {
-                        p { a href={ (PATH) "/send/" (template.id) } { (texts.text("console-send")) } }
+                        (send_form(visitor, &template.id, true))
                     }
                 }
             }
@@ -128,6 +129,18 @@ async fn list_page(
         body,
         refused,
     )
+}
+
+/// Renders the button that begins a draft of a template.
+fn send_form(visitor: &Visitor, template: &TemplateId, is_quiet: bool) -> Markup {
+    html! {
+        form method="post" action={ (PATH) "/drafts/template" } {
+            (visitor.token())
+            button.quiet[is_quiet] type="submit" name="template" value=(template) {
+                (visitor.texts.text("console-send"))
+            }
+        }
+    }
 }
 
 /// Returns the address of a further page of the list.
@@ -172,7 +185,7 @@ fn deleted_page(visitor: &Visitor, found: &[Template], more: Option<String>) -> 
 }
 
 /// Renders the form that takes a document.
-pub fn upload_form(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
+fn upload_form(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
     let texts = visitor.texts;
     let action = format!("{PATH}/templates");
     let form = FormView::new(texts, &action, refused);
@@ -206,7 +219,7 @@ struct TemplateFields {
     accept_certification_loss: String,
 }
 
-/// Takes a document. Fields come from its tags; a document without them goes to the builder.
+/// Takes a document, and leads to its template. Fields come from its tags.
 pub async fn upload(State(app): State<App>, request: Request) -> Response {
     received(&app, request)
         .await
@@ -234,13 +247,8 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
             return Ok(list_page(app, &visitor, &ListQuery::default(), Some(&refused)).await);
         }
     };
-    let to = if made.template.fields.is_empty() {
-        address(&made.template.id)
-    } else {
-        format!("{PATH}/send/{}", made.template.id)
-    };
 
-    Ok(Redirect::to(&to).into_response())
+    Ok(Redirect::to(&address(&made.template.id)).into_response())
 }
 
 async fn make(
@@ -326,7 +334,7 @@ fn shown(
         @if sends {
             div.actions {
                 @if !template.fields.is_empty() {
-                    a.button href={ (PATH) "/send/" (template.id) } { (texts.text("console-send")) }
+                    (send_form(visitor, &template.id, false))
                     a.button.quiet href=(act("open-links")) { (texts.text("open-links")) }
                 }
                 form method="post" action=(act("edit")) {
