@@ -139,6 +139,25 @@ decline-open = رفض…
 decline-warning = يؤدي الرفض إلى إغلاق هذا المستند أمام جميع الأطراف ولا يمكن التراجع عنه. ويُبلَّغ المُرسِل بالسبب.
 decline-confirm = رفض وإغلاق المستند أمام جميع الأطراف
 
+## Questions to the sender
+
+question-summary = سؤال المُرسِل
+question-explained = اسألوا عن المستند أو اطلبوا تعديلًا. يصل الجواب بالبريد الإلكتروني ويظهر في هذه الصفحة. ويمكنكم التوقيع في أي وقت.
+question-label = سؤالكم
+question-send = إرسال السؤال
+question-missing = اكتبوا سؤالكم
+question-too-many = يمكنكم طرح { $limit } أسئلة كحد أقصى بشأن هذا المستند
+question-yours = أسئلتكم إلى المُرسِل
+question-waits = لم يُجب المُرسِل بعد. يمكنكم التوقيع في أي وقت.
+question-answer = الجواب
+question-was-dismissed = أُغلق دون جواب
+question-title = أسئلة الموقّعين
+question-open = مفتوح: ينتظر المغلف جوابًا
+question-reply = إرسال الجواب
+question-dismiss = إغلاق دون جواب
+question-sent = يصل الجواب إلى الموقّع بالبريد الإلكتروني.
+question-dismissed = أُغلق السؤال.
+
 ## Problems of entries
 
 problem-required = هذا الحقل إلزامي
@@ -409,6 +428,13 @@ mail-declined-closed = المستند مغلق. لا يلزمكم القيام �
 mail-undelivered-subject = لم يُسلَّم: { $document }
 mail-undelivered = تعذّر تسليم رسالة إلى { $name } بشأن «{ $document }»: { $reason }
 mail-undelivered-act = تحقّق من العنوان وصحّحه، أو ذكّر الشخص بطريقة أخرى. يبقى المستند مفتوحًا.
+mail-question-subject = سؤال بشأن: { $document }
+mail-question = لدى { $name } سؤال بشأن «{ $document }»:
+mail-question-answer = ما دام السؤال مفتوحًا لا تُرسَل تذكيرات وفق الخطة، ويمكن للجميع التوقيع. الرد على هذه الرسالة يصل إلى الموقّع ويبقى السؤال مفتوحًا.
+mail-question-open = الإجابة عن السؤال
+mail-answer-subject = جواب سؤالكم: { $document }
+mail-answer = أجاب { $sender } عن سؤالكم بشأن «{ $document }»:
+mail-answer-asked = سألتم:
 mail-withdrawn-subject = تم السحب: { $document }
 mail-withdrawn = سحب { $sender } «{ $document }».
 mail-withdrawn-closed = لم تعد روابطكم تفتحه. لا يلزمكم القيام بأي شيء.
@@ -1006,6 +1032,9 @@ envelopes-checks-later = يُتحقق منه بعد التوقيع
 envelopes-history-reminded = ذكّر { $who } { $people }
 envelopes-history-extended = مدّد { $who } المهلة
 envelopes-history-paid = وصلت الدفعة
+envelopes-history-asked = سأل { $name }: { $question }
+envelopes-history-answered = أجاب { $who }: { $answer }
+envelopes-history-dismissed = أغلق { $who } سؤالًا دون جواب
 package-new = حزمة جديدة
 package-order = رقّم القوالب حسب ترتيبها
 package-deleted = محذوف

@@ -135,6 +135,25 @@ decline-open = Ablehnen…
 decline-warning = Wenn Sie ablehnen, wird dieses Dokument für alle Parteien geschlossen. Das kann nicht rückgängig gemacht werden. Der Absender erfährt Ihren Grund.
 decline-confirm = Für alle Parteien ablehnen
 
+## Questions to the sender
+
+question-summary = Den Absender fragen
+question-explained = Stellen Sie eine Frage zum Dokument, oder bitten Sie um eine Änderung. Die Antwort kommt per E-Mail und auf dieser Seite. Unterschreiben können Sie weiterhin jederzeit.
+question-label = Ihre Frage
+question-send = Frage senden
+question-missing = Schreiben Sie Ihre Frage
+question-too-many = Zu diesem Dokument sind höchstens { $limit } Fragen möglich
+question-yours = Ihre Fragen an den Absender
+question-waits = Der Absender hat noch nicht geantwortet. Sie können jederzeit unterschreiben.
+question-answer = Antwort
+question-was-dismissed = Ohne Antwort geschlossen
+question-title = Fragen der Unterzeichner
+question-open = Offen: Der Umschlag wartet auf eine Antwort
+question-reply = Antwort senden
+question-dismiss = Ohne Antwort schließen
+question-sent = Der Unterzeichner erhält die Antwort per E-Mail.
+question-dismissed = Die Frage ist geschlossen.
+
 ## Problems of entries
 
 problem-required = Dieses Feld muss ausgefüllt werden
@@ -399,6 +418,13 @@ mail-declined-closed = Das Dokument ist geschlossen. Sie müssen nichts tun.
 mail-undelivered-subject = Nicht zugestellt: { $document }
 mail-undelivered = Eine E-Mail an { $name } zu „{ $document }“ konnte nicht zugestellt werden: { $reason }
 mail-undelivered-act = Prüfen und berichtigen Sie die Adresse, oder erinnern Sie die Person auf anderem Weg. Das Dokument bleibt offen.
+mail-question-subject = Frage zu: { $document }
+mail-question = { $name } hat eine Frage zu „{ $document }“:
+mail-question-answer = Solange die Frage offen ist, wird niemand nach Plan erinnert, und alle können unterschreiben. Eine Antwort auf diese E-Mail geht an den Unterzeichner; die Frage bleibt dabei offen.
+mail-question-open = Frage beantworten
+mail-answer-subject = Antwort auf Ihre Frage: { $document }
+mail-answer = { $sender } hat Ihre Frage zu „{ $document }“ beantwortet:
+mail-answer-asked = Ihre Frage:
 mail-withdrawn-subject = Zurückgezogen: { $document }
 mail-withdrawn = { $sender } hat „{ $document }“ zurückgezogen.
 mail-withdrawn-closed = Ihre Links öffnen es nicht mehr. Sie müssen nichts tun.
@@ -977,6 +1003,9 @@ envelopes-checks-later = Wird nach der Unterschrift geprüft
 envelopes-history-reminded = { $who } hat { $people } erinnert
 envelopes-history-extended = { $who } hat den Ablauf verschoben
 envelopes-history-paid = Die Zahlung ist eingegangen
+envelopes-history-asked = { $name } hat gefragt: { $question }
+envelopes-history-answered = { $who } hat geantwortet: { $answer }
+envelopes-history-dismissed = { $who } hat eine Frage ohne Antwort geschlossen
 package-new = Ein neues Paket
 package-order = Nummerieren Sie die Vorlagen in ihrer Reihenfolge
 package-deleted = gelöscht

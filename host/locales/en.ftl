@@ -136,6 +136,25 @@ decline-open = Decline…
 decline-warning = Declining closes this document for all parties, and cannot be undone. The sender is told your reason.
 decline-confirm = Decline for all parties
 
+## Questions to the sender
+
+question-summary = Ask the sender
+question-explained = Ask about the document, or request a change. Your answer comes by e-mail and on this page. You can still sign at any time.
+question-label = Your question
+question-send = Send the question
+question-missing = Write your question
+question-too-many = You can ask at most { $limit } questions about this document
+question-yours = Your questions to the sender
+question-waits = The sender has not answered yet. You can sign at any time.
+question-answer = Answer
+question-was-dismissed = Closed without an answer
+question-title = Questions of signers
+question-open = Open: the envelope waits for an answer
+question-reply = Send the answer
+question-dismiss = Close without an answer
+question-sent = The signer gets the answer by e-mail.
+question-dismissed = The question is closed.
+
 ## Problems of entries
 
 problem-required = This field is required
@@ -400,6 +419,13 @@ mail-declined-closed = The document is closed. You do not need to do anything.
 mail-undelivered-subject = Not delivered: { $document }
 mail-undelivered = A mail to { $name } about “{ $document }” could not be delivered: { $reason }
 mail-undelivered-act = Check the address and correct it, or remind the person in another way. The document stays open.
+mail-question-subject = Question about: { $document }
+mail-question = { $name } has a question about “{ $document }”:
+mail-question-answer = While the question is open, nobody is reminded by plan, and all can sign. A reply to this mail goes to the signer and leaves the question open.
+mail-question-open = Answer the question
+mail-answer-subject = Answer to your question: { $document }
+mail-answer = { $sender } has answered your question about “{ $document }”:
+mail-answer-asked = You asked:
 mail-withdrawn-subject = Withdrawn: { $document }
 mail-withdrawn = { $sender } has withdrawn “{ $document }”.
 mail-withdrawn-closed = Your links no longer open it. You do not need to do anything.
@@ -984,6 +1010,9 @@ envelopes-checks-later = Checked after signing
 envelopes-history-reminded = { $who } reminded { $people }
 envelopes-history-extended = { $who } extended the expiry
 envelopes-history-paid = The payment arrived
+envelopes-history-asked = { $name } asked: { $question }
+envelopes-history-answered = { $who } answered: { $answer }
+envelopes-history-dismissed = { $who } closed a question without an answer
 package-new = A new package
 package-order = Number the templates in their order
 package-deleted = deleted

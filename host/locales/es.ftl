@@ -135,6 +135,25 @@ decline-open = Rechazar…
 decline-warning = Si rechaza, este documento se cierra para todas las partes y no se puede deshacer. Se comunicará su motivo al remitente.
 decline-confirm = Rechazar para todas las partes
 
+## Questions to the sender
+
+question-summary = Preguntar al remitente
+question-explained = Pregunte sobre el documento o pida un cambio. La respuesta llega por correo y a esta página. Puede firmar en cualquier momento.
+question-label = Su pregunta
+question-send = Enviar la pregunta
+question-missing = Escriba su pregunta
+question-too-many = Puede hacer como máximo { $limit } preguntas sobre este documento
+question-yours = Sus preguntas al remitente
+question-waits = El remitente aún no ha respondido. Puede firmar en cualquier momento.
+question-answer = Respuesta
+question-was-dismissed = Cerrada sin respuesta
+question-title = Preguntas de los firmantes
+question-open = Abierta: el sobre espera una respuesta
+question-reply = Enviar la respuesta
+question-dismiss = Cerrar sin respuesta
+question-sent = El firmante recibe la respuesta por correo.
+question-dismissed = La pregunta está cerrada.
+
 ## Problems of entries
 
 problem-required = Este campo es obligatorio
@@ -399,6 +418,13 @@ mail-declined-closed = El documento está cerrado. No tiene que hacer nada.
 mail-undelivered-subject = No entregado: { $document }
 mail-undelivered = No se pudo entregar un correo a { $name } sobre «{ $document }»: { $reason }
 mail-undelivered-act = Compruebe y corrija la dirección, o avise a la persona de otra forma. El documento sigue abierto.
+mail-question-subject = Pregunta sobre: { $document }
+mail-question = { $name } tiene una pregunta sobre «{ $document }»:
+mail-question-answer = Mientras la pregunta esté abierta, no se envían recordatorios planificados y todos pueden firmar. Si responde a este correo, la respuesta llega al firmante y la pregunta sigue abierta.
+mail-question-open = Responder a la pregunta
+mail-answer-subject = Respuesta a su pregunta: { $document }
+mail-answer = { $sender } ha respondido a su pregunta sobre «{ $document }»:
+mail-answer-asked = Usted preguntó:
 mail-withdrawn-subject = Retirado: { $document }
 mail-withdrawn = { $sender } ha retirado «{ $document }».
 mail-withdrawn-closed = Sus enlaces ya no lo abren. No tiene que hacer nada.
@@ -977,6 +1003,9 @@ envelopes-checks-later = Se comprueba después de la firma
 envelopes-history-reminded = { $who } envió un recordatorio a { $people }
 envelopes-history-extended = { $who } amplió el plazo
 envelopes-history-paid = Llegó el pago
+envelopes-history-asked = { $name } preguntó: { $question }
+envelopes-history-answered = { $who } respondió: { $answer }
+envelopes-history-dismissed = { $who } cerró una pregunta sin respuesta
 package-new = Un paquete nuevo
 package-order = Numere las plantillas en su orden
 package-deleted = eliminado

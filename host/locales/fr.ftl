@@ -135,6 +135,25 @@ decline-open = Refuser…
 decline-warning = Un refus clôt ce document pour toutes les parties et ne peut pas être annulé. Votre motif est communiqué à l’expéditeur.
 decline-confirm = Refuser pour toutes les parties
 
+## Questions to the sender
+
+question-summary = Interroger l’expéditeur
+question-explained = Posez une question sur le document, ou demandez une modification. La réponse arrive par e-mail et sur cette page. Vous pouvez toujours signer à tout moment.
+question-label = Votre question
+question-send = Envoyer la question
+question-missing = Écrivez votre question
+question-too-many = Vous pouvez poser au plus { $limit } questions sur ce document
+question-yours = Vos questions à l’expéditeur
+question-waits = L’expéditeur n’a pas encore répondu. Vous pouvez signer à tout moment.
+question-answer = Réponse
+question-was-dismissed = Close sans réponse
+question-title = Questions des signataires
+question-open = Ouverte : l’enveloppe attend une réponse
+question-reply = Envoyer la réponse
+question-dismiss = Clore sans réponse
+question-sent = Le signataire reçoit la réponse par e-mail.
+question-dismissed = La question est close.
+
 ## Problems of entries
 
 problem-required = Ce champ est obligatoire
@@ -399,6 +418,13 @@ mail-declined-closed = Le document est clos. Vous n’avez rien à faire.
 mail-undelivered-subject = Non remis : { $document }
 mail-undelivered = Un e-mail à { $name } au sujet de « { $document } » n’a pas pu être remis : { $reason }
 mail-undelivered-act = Vérifiez et corrigez l’adresse, ou prévenez la personne autrement. Le document reste ouvert.
+mail-question-subject = Question sur : { $document }
+mail-question = { $name } a une question sur « { $document } » :
+mail-question-answer = Tant que la question est ouverte, aucun rappel planifié n’est envoyé, et tous peuvent signer. Une réponse à cet e-mail va au signataire et laisse la question ouverte.
+mail-question-open = Répondre à la question
+mail-answer-subject = Réponse à votre question : { $document }
+mail-answer = { $sender } a répondu à votre question sur « { $document } » :
+mail-answer-asked = Votre question :
 mail-withdrawn-subject = Retiré : { $document }
 mail-withdrawn = { $sender } a retiré « { $document } ».
 mail-withdrawn-closed = Vos liens ne l’ouvrent plus. Vous n’avez rien à faire.
@@ -977,6 +1003,9 @@ envelopes-checks-later = Contrôlé après la signature
 envelopes-history-reminded = { $who } a relancé { $people }
 envelopes-history-extended = { $who } a prolongé le délai
 envelopes-history-paid = Le paiement est arrivé
+envelopes-history-asked = { $name } a demandé : { $question }
+envelopes-history-answered = { $who } a répondu : { $answer }
+envelopes-history-dismissed = { $who } a clos une question sans réponse
 package-new = Un nouvel ensemble
 package-order = Numérotez les modèles dans leur ordre
 package-deleted = supprimé

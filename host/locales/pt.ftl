@@ -135,6 +135,25 @@ decline-open = Recusar…
 decline-warning = A recusa encerra este documento para todas as partes e não pode ser desfeita. O seu motivo é informado ao remetente.
 decline-confirm = Recusar para todas as partes
 
+## Questions to the sender
+
+question-summary = Perguntar ao remetente
+question-explained = Pergunte sobre o documento ou peça uma alteração. A resposta chega por e-mail e a esta página. Você pode assinar a qualquer momento.
+question-label = A sua pergunta
+question-send = Enviar a pergunta
+question-missing = Escreva a sua pergunta
+question-too-many = Você pode fazer no máximo { $limit } perguntas sobre este documento
+question-yours = As suas perguntas ao remetente
+question-waits = O remetente ainda não respondeu. Você pode assinar a qualquer momento.
+question-answer = Resposta
+question-was-dismissed = Encerrada sem resposta
+question-title = Perguntas dos signatários
+question-open = Aberta: o envelope aguarda uma resposta
+question-reply = Enviar a resposta
+question-dismiss = Encerrar sem resposta
+question-sent = O signatário recebe a resposta por e-mail.
+question-dismissed = A pergunta está encerrada.
+
 ## Problems of entries
 
 problem-required = Este campo é obrigatório
@@ -399,6 +418,13 @@ mail-declined-closed = O documento está encerrado. Não é preciso fazer nada.
 mail-undelivered-subject = Não entregue: { $document }
 mail-undelivered = Um e-mail para { $name } sobre “{ $document }” não pôde ser entregue: { $reason }
 mail-undelivered-act = Verifique e corrija o endereço, ou avise a pessoa de outra forma. O documento continua aberto.
+mail-question-subject = Pergunta sobre: { $document }
+mail-question = { $name } tem uma pergunta sobre “{ $document }”:
+mail-question-answer = Enquanto a pergunta está aberta, nenhum lembrete planejado é enviado, e todos podem assinar. Uma resposta a este e-mail vai para o signatário e deixa a pergunta aberta.
+mail-question-open = Responder à pergunta
+mail-answer-subject = Resposta à sua pergunta: { $document }
+mail-answer = { $sender } respondeu à sua pergunta sobre “{ $document }”:
+mail-answer-asked = Você perguntou:
 mail-withdrawn-subject = Retirado: { $document }
 mail-withdrawn = { $sender } retirou “{ $document }”.
 mail-withdrawn-closed = Os seus links não o abrem mais. Não é preciso fazer nada.
@@ -977,6 +1003,9 @@ envelopes-checks-later = Verificado depois da assinatura
 envelopes-history-reminded = { $who } lembrou { $people }
 envelopes-history-extended = { $who } prolongou o prazo
 envelopes-history-paid = O pagamento chegou
+envelopes-history-asked = { $name } perguntou: { $question }
+envelopes-history-answered = { $who } respondeu: { $answer }
+envelopes-history-dismissed = { $who } encerrou uma pergunta sem resposta
 package-new = Um pacote novo
 package-order = Numere os modelos pela ordem
 package-deleted = eliminado

@@ -132,6 +132,25 @@ decline-open = 拒绝…
 decline-warning = 拒绝后，此文件将对所有各方关闭，且无法撤销。您的理由将告知发件人。
 decline-confirm = 拒绝并对所有各方关闭
 
+## Questions to the sender
+
+question-summary = 询问发件人
+question-explained = 您可以就文件提问，或要求修改。答复会通过电子邮件发送，并显示在本页。您仍可随时签署。
+question-label = 您的问题
+question-send = 发送问题
+question-missing = 请写下您的问题
+question-too-many = 对此文件最多可提 { $limit } 个问题
+question-yours = 您向发件人提出的问题
+question-waits = 发件人尚未答复。您可以随时签署。
+question-answer = 答复
+question-was-dismissed = 已关闭，未作答复
+question-title = 签署人的问题
+question-open = 未关闭：信封正在等待答复
+question-reply = 发送答复
+question-dismiss = 关闭而不答复
+question-sent = 签署人将通过电子邮件收到答复。
+question-dismissed = 问题已关闭。
+
 ## Problems of entries
 
 problem-required = 此项为必填
@@ -391,6 +410,13 @@ mail-declined-closed = 此文件已关闭。您无需采取任何行动。
 mail-undelivered-subject = 未送达：{ $document }
 mail-undelivered = 发给 { $name } 的关于“{ $document }”的邮件无法送达：{ $reason }
 mail-undelivered-act = 请检查并更正地址，或以其他方式提醒此人。文件仍处于开放状态。
+mail-question-subject = 有关问题：{ $document }
+mail-question = { $name } 对“{ $document }”有疑问：
+mail-question-answer = 问题未关闭期间，不会按计划发送提醒，所有人仍可签署。回复此邮件会发给签署人，问题仍保持未关闭。
+mail-question-open = 答复问题
+mail-answer-subject = 对您问题的答复：{ $document }
+mail-answer = { $sender } 已答复您关于“{ $document }”的问题：
+mail-answer-asked = 您的问题：
 mail-withdrawn-subject = 已撤回：{ $document }
 mail-withdrawn = { $sender } 已撤回“{ $document }”。
 mail-withdrawn-closed = 您的链接已无法打开该文件。您无需采取任何行动。
@@ -952,6 +978,9 @@ envelopes-checks-later = 签署后检查
 envelopes-history-reminded = { $who } 提醒了 { $people }
 envelopes-history-extended = { $who } 延长了期限
 envelopes-history-paid = 款项已到账
+envelopes-history-asked = { $name } 提问：{ $question }
+envelopes-history-answered = { $who } 答复：{ $answer }
+envelopes-history-dismissed = { $who } 关闭了一个问题，未作答复
 package-new = 新文件包
 package-order = 按顺序为模板编号
 package-deleted = 已删除

@@ -129,6 +129,7 @@ fn mail() -> MailCompletion {
     MailCompletion(MailAddressee {
         envelope: EnvelopeId::new(),
         position: None,
+        question: None,
     })
 }
 

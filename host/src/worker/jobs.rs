@@ -21,11 +21,12 @@ use holdfast_base::traces;
 use holdfast_domain::envelope::KeptFile;
 use holdfast_domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CompareRecords, DeleteObject,
-    ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode,
+    ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode, MailAnswer,
     MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
-    MailPartyInvitation, MailReleaseRequest, MailReminder, MailSignIn, MailUndelivered, MailView,
-    MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch,
-    TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
+    MailPartyInvitation, MailQuestion, MailReleaseRequest, MailReminder, MailSignIn,
+    MailUndelivered, MailView, MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord,
+    RemindByPlan, RetryPolicy, SendBatch, TextAccessCode, TextInvitation, TextReminder,
+    VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
@@ -446,6 +447,8 @@ envelope_mails! {
     MailDecline: mails::deliver, EnvelopeMailKind::Decline;
     MailWithdrawal: mails::deliver, EnvelopeMailKind::Withdrawal;
     MailUndelivered: mails::deliver, EnvelopeMailKind::Undelivered;
+    MailQuestion: mails::deliver, EnvelopeMailKind::Question;
+    MailAnswer: mails::deliver, EnvelopeMailKind::Answer;
     TextInvitation: text_messages::deliver, TextMessageKind::Invitation;
     TextReminder: text_messages::deliver, TextMessageKind::Reminder;
     TextAccessCode: text_messages::deliver, TextMessageKind::AccessCode;
@@ -515,6 +518,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan WithdrawSubmission ArchiveTemplate DeleteObject
         SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailSignIn AdvanceTransfer CompareRecords
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered
+        MailQuestion MailAnswer
         TextInvitation TextReminder TextAccessCode
         MailEndpointFailing MailEndpointDisabled
         ExecuteSubmission FollowSubmission PaidInSandbox

@@ -19,11 +19,12 @@ use holdfast_domain::id::{
     EndpointId, EnvelopeId, InvitationId, MessageId, OrgId, SignInId, ViewId,
 };
 use holdfast_domain::job::{
-    JobPayload as _, MailAccessCode, MailAddressee, MailCompletion, MailDecline, MailInvitation,
-    MailReleaseRequest, MailReminder, MailWithdrawal,
+    JobPayload as _, MailAccessCode, MailAddressee, MailAnswer, MailCompletion, MailDecline,
+    MailInvitation, MailReleaseRequest, MailReminder, MailWithdrawal,
 };
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::Organization;
+use holdfast_domain::question::SignerQuestion;
 use holdfast_domain::test_mode::{MessageChannel, TestMessage};
 use holdfast_domain::user::SignInLink;
 use holdfast_platform::access::sessions;
@@ -36,8 +37,8 @@ use holdfast_service::vault::{completion, copies};
 use holdfast_service::{App, test_mode};
 use holdfast_store::jobs::ClaimedJob;
 use holdfast_store::{
-    StoreError, control, envelopes, ledger, organizations, party_invitations, signers, users,
-    views, webhooks,
+    StoreError, control, envelopes, ledger, organizations, party_invitations, questions, signers,
+    users, views, webhooks,
 };
 
 /// Size limit of an attached copy in bytes. Many servers take mails of 10 MB, and base64 adds a
@@ -94,6 +95,8 @@ pub(super) struct MailSubject {
     language: Locale,
     /// Position of the addressed signer or recipient; none addresses the creator.
     position: Option<i64>,
+    /// Question that the mail is about.
+    question: Option<SignerQuestion>,
 }
 
 /// Letter with its attachment.
@@ -128,6 +131,8 @@ pub(super) async fn deliver(
         EnvelopeMailKind::Decline => matter.declined(),
         EnvelopeMailKind::Withdrawal => matter.withdrawn(),
         EnvelopeMailKind::Undelivered => matter.undelivered(app).await?,
+        EnvelopeMailKind::Question => matter.asked(app),
+        EnvelopeMailKind::Answer => matter.answered(app).await?,
     };
 
     let Some(written) = written else {
@@ -171,6 +176,7 @@ pub(super) async fn given_up(app: &App, job: &ClaimedJob) -> Result<(), Delivery
         MailCompletion::NAME => EnvelopeMailKind::Completion,
         MailDecline::NAME => EnvelopeMailKind::Decline,
         MailWithdrawal::NAME => EnvelopeMailKind::Withdrawal,
+        MailAnswer::NAME => EnvelopeMailKind::Answer,
         _ => return Ok(()),
     };
 
@@ -439,6 +445,14 @@ impl MailSubject {
 
         let signers = signers::list(&mut connection, org, &envelope.id).await?;
         let recipients = signers::recipients(&mut connection, org, &envelope.id).await?;
+        let question = match &to.question {
+            None => None,
+            Some(id) => {
+                let asked = questions::list(&mut connection, org, &envelope.id).await?;
+                asked.into_iter().find(|question| question.id == *id)
+            }
+        };
+
         Ok(Some(Self {
             envelope,
             signers,
@@ -447,6 +461,7 @@ impl MailSubject {
             dates: organization.settings.dates,
             language: organization.settings.language,
             position: to.position,
+            question,
         }))
     }
 
@@ -527,10 +542,12 @@ impl MailSubject {
         signer.or_else(|| Some(self.recipient()?.name.as_str()))
     }
 
-    /// Replies to mails of signers go to the creator.
+    /// Replies to mails of signers go to the creator, and those to a question to the signer who asked.
     fn reply_to(&self) -> Option<&str> {
-        self.position?;
-        self.envelope.creator_email()
+        match self.position {
+            Some(_) => self.envelope.creator_email(),
+            None => Some(self.question.as_ref()?.email.as_str()),
+        }
     }
 
     /// Writes a letter with a signing link; none for a signer who can no longer sign.
@@ -685,6 +702,29 @@ impl MailSubject {
         let name = details["signer"]["name"].as_str().unwrap_or_default();
         let reason = details["reason"].as_str().unwrap_or_default();
         let letter = self.notice().undelivered(name, reason);
+        Ok(Some(PreparedMail::plain(letter)))
+    }
+
+    /// Writes to the sender what a signer asks; none once the question is closed.
+    fn asked(&self, app: &App) -> Option<PreparedMail> {
+        let question = self.question.as_ref();
+        let question = question.filter(|question| question.closing.is_none())?;
+        let page = format!("envelopes/{}#questions", self.envelope.id);
+        let page = app.config.console_page(&page);
+        Some(PreparedMail::plain(self.notice().question(question, page)))
+    }
+
+    /// Writes the sender's answer to the signer who asked; none for another person in the place.
+    async fn answered(&self, app: &App) -> Result<Option<PreparedMail>, DeliveryError> {
+        let (Some(question), Some(signer)) = (&self.question, self.signer()) else {
+            return Ok(None);
+        };
+        let Some(answer) = question.answer().filter(|_| question.signer == signer.id) else {
+            return Ok(None);
+        };
+
+        let url = self.signing_link(app).await?;
+        let letter = self.notice().answer(&question.text, answer, url);
         Ok(Some(PreparedMail::plain(letter)))
     }
 

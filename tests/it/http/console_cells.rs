@@ -34,6 +34,7 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("GET", "/envelopes/{id}/files/{file}", Some(ReadEnvelopes)),
         ("POST", "/envelopes/{id}/signers/{position}", Some(Send)),
         ("POST", "/envelopes/{id}/remind", Some(Send)),
+        ("POST", "/envelopes/{id}/questions/{question}", Some(Send)),
         ("POST", "/envelopes/{id}/void", Some(Send)),
         ("POST", "/envelopes/{id}/edit", Some(Send)),
         ("POST", "/envelopes/{id}/send", Some(Send)),
@@ -447,6 +448,7 @@ async fn another_organizations_ids_are_unknown_everywhere() {
     for (act, form) in [
         ("/envelopes/{id}/remind", ""),
         ("/envelopes/{id}/void", "reason=Ours"),
+        ("/envelopes/{id}/questions/{question}", "answer=Yes"),
         ("/envelopes/{id}/edit", ""),
         ("/envelopes/{id}/send", ""),
         ("/envelopes/{id}/extend", "until=2027-01-31"),

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::clock::Timestamp;
 use super::envelope::KeptFile;
 use super::id::{
-    BatchId, EndpointId, EnvelopeId, IntentId, InvitationId, ReleaseId, SignInId, TemplateId,
-    TransferId, ViewId,
+    BatchId, EndpointId, EnvelopeId, IntentId, InvitationId, QuestionId, ReleaseId, SignInId,
+    TemplateId, TransferId, ViewId,
 };
 
 /// Queue with its own number of slots.
@@ -268,6 +268,9 @@ pub struct MailAddressee {
     pub envelope: EnvelopeId,
     /// Position of the signer; `None` is the creator of the envelope.
     pub position: Option<i64>,
+    /// Question that the mail is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<QuestionId>,
 }
 
 /// A mail or text message about an envelope.
@@ -313,6 +316,10 @@ mails! {
     MailWithdrawal = "mail.withdrawn" in Mail;
     /// Reports that a mail to a signer could not be delivered.
     MailUndelivered = "mail.undelivered" in Mail;
+    /// Tells the creator of the envelope what a signer asks.
+    MailQuestion = "mail.question" in Mail;
+    /// Tells a signer the sender's answer to a question.
+    MailAnswer = "mail.answer" in Mail;
     /// Asks a signer to sign.
     TextInvitation = "text.invite" in Message;
     /// Gives a signer the code that opens the document.
@@ -483,6 +490,8 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<MailDecline>(),
     JobKind::of::<MailWithdrawal>(),
     JobKind::of::<MailUndelivered>(),
+    JobKind::of::<MailQuestion>(),
+    JobKind::of::<MailAnswer>(),
     JobKind::of::<TextInvitation>(),
     JobKind::of::<TextAccessCode>(),
     JobKind::of::<TextReminder>(),

@@ -93,6 +93,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     81 "0081_signer_notices",
     82 "0082_submission_dates",
     83 "0083_troubled_envelopes",
+    87 "0087_signer_questions",
 ];
 
 /// Version of the row that serves as the lock.

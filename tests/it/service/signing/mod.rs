@@ -8,6 +8,7 @@ mod entries;
 mod form;
 mod languages;
 mod people;
+mod questions;
 mod reads;
 pub mod text_messages;
 mod untranslated;

@@ -42,10 +42,14 @@ pub enum EnvelopeMailKind {
     Decline,
     Withdrawal,
     Undelivered,
+    /// A signer's question, to the sender.
+    Question,
+    /// The sender's answer.
+    Answer,
 }
 
 impl EnvelopeMailKind {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Invitation,
         Self::Reminder,
         Self::AccessCode,
@@ -53,6 +57,8 @@ impl EnvelopeMailKind {
         Self::Decline,
         Self::Withdrawal,
         Self::Undelivered,
+        Self::Question,
+        Self::Answer,
     ];
 
     /// Returns the name in events.
@@ -65,6 +71,8 @@ impl EnvelopeMailKind {
             Self::Decline => "decline",
             Self::Withdrawal => "withdrawal",
             Self::Undelivered => "undelivered",
+            Self::Question => "question",
+            Self::Answer => "senders_answer",
         }
     }
 }

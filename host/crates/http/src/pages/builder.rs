@@ -357,6 +357,8 @@ pub fn preview_page(look: PageLook, title: &str, path: &str, made: &FormPreview)
         consent: false,
         require_access: made.organization.settings.require_access_demonstration,
         reason: "",
+        question: "",
+        asked: &[],
         review: false,
         preview: true,
         unseen: false,

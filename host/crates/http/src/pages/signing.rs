@@ -19,7 +19,7 @@ use super::kba;
 use super::page_frame::EmbedMessage;
 use super::signer_link::SignerVisit;
 use super::signing_files;
-use super::signing_page::{DELEGATION, SigningPage};
+use super::signing_page::{DELEGATION, QUESTION, SigningPage};
 use super::viewing;
 use crate::error::HttpError;
 use crate::middleware::origin::origin;
@@ -28,12 +28,14 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::SignerStatus;
 use holdfast_domain::identity;
 use holdfast_domain::locale::Message;
+use holdfast_domain::question::{LONGEST_TEXT, MOST_QUESTIONS};
 use holdfast_platform::ServiceError;
 use holdfast_platform::kba::{IdentitySubmission, is_open};
 use holdfast_platform::room::disclosures::DeliveredToSigner;
 use holdfast_platform::room::form::{DOCUMENT, FormError, Problems, RequestOrigin, SavedForm};
 use holdfast_service::App;
 use holdfast_service::signing::corrections::{self, SignerChange};
+use holdfast_service::signing::questions::{self, AskOutcome};
 use holdfast_service::signing::visits::{self, LinkRenewal};
 use holdfast_service::signing::{LinkDestination, destination, reconcile};
 use holdfast_service::templates::pages;
@@ -134,6 +136,8 @@ struct SubmittedForm {
     /// Value of the consent's control: SHA-256 of the text that the page showed.
     consent: Option<String>,
     reason: String,
+    /// Question to the sender.
+    question: String,
     values: BTreeMap<String, String>,
     /// Version of the document on the page.
     document: Option<String>,
@@ -177,6 +181,7 @@ impl SubmittedForm {
                 .unwrap_or_default()
                 .trim()
                 .to_owned(),
+            question: values.remove(QUESTION).unwrap_or_default(),
             values,
             origin,
             by_script,
@@ -303,6 +308,7 @@ pub(super) struct FormFeedback {
     problems: Problems,
     consent: bool,
     reason: String,
+    question: String,
     review: bool,
 }
 
@@ -370,6 +376,10 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
         return delegated(app, visit, submitter, sent).await;
     }
 
+    if sent.action == "ask" {
+        return asked(app, &visit, submitter, sent).await;
+    }
+
     let (tick, consent) = match given_consent(app, &visit, submitter, &sent).await {
         Ok(read) => read,
         Err(error) => return HttpError::from(error).into_response(),
@@ -401,6 +411,7 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
                 consent: tick.is_valid(),
                 entered: sent.values,
                 reason: sent.reason,
+                question: sent.question,
                 problems,
             };
             render(app, &visit, submitter, outcome).await
@@ -543,6 +554,36 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
     }
 }
 
+/// Asks the sender a question. The entries beside it are saved, because the button sends the whole form.
+async fn asked(app: &App, visit: &SignerVisit, submitter: i64, sent: SubmittedForm) -> Response {
+    let (org, person) = (&visit.envelope.org, &visit.signer.email);
+    let saved = app.room().save(org, submitter, person, &sent.values).await;
+    if let Err(error) = saved {
+        return visit.failed(error);
+    }
+    if visit.signer.status != SignerStatus::Started {
+        follow(app, visit, None).await;
+    }
+
+    let why = match questions::ask(app, &visit.envelope, &visit.signer, &sent.question).await {
+        // A redirect, so that a reload asks nothing twice.
+        Ok(AskOutcome::Asked) => return back(visit),
+        Ok(AskOutcome::Empty) => Message::new("question-missing"),
+        Ok(AskOutcome::TooLong) => Message::with_limit("problem-too-long", LONGEST_TEXT),
+        Ok(AskOutcome::TooMany) => Message::with_limit("question-too-many", MOST_QUESTIONS),
+        Ok(AskOutcome::Closed) => return visit.failed(FormError::Closed),
+        Err(error) => return HttpError::from(error).into_response(),
+    };
+
+    let outcome = FormFeedback {
+        entered: sent.values,
+        question: sent.question,
+        problems: Problems::from([(QUESTION.to_owned(), why)]),
+        ..FormFeedback::default()
+    };
+    render(app, visit, submitter, outcome).await
+}
+
 /// Leads to the page where the file of a field is chosen.
 async fn to_choice(app: &App, visit: &SignerVisit, submitter: i64, field: &str) -> Response {
     match app.room().form(&visit.envelope.org, submitter).await {
@@ -672,6 +713,10 @@ pub(super) async fn render(
     if let Err(error) = note_disclosure(app, visit, submitter).await {
         return HttpError::from(error).into_response();
     }
+    let asked = match questions::of_signer(app, &visit.envelope, &visit.signer).await {
+        Ok(asked) => asked,
+        Err(error) => return HttpError::from(error).into_response(),
+    };
 
     let shown = SigningPage {
         path: visit.path(),
@@ -692,6 +737,8 @@ pub(super) async fn render(
         consent: outcome.consent,
         require_access: visit.require_access,
         reason: &outcome.reason,
+        question: &outcome.question,
+        asked: &asked,
         review: outcome.review,
         preview: false,
         unseen: visit.signer.status == SignerStatus::Pending,

@@ -16,6 +16,7 @@ use holdfast_domain::dates::DAY_OF_SIGNING;
 use holdfast_domain::envelope::SignerKind;
 use holdfast_domain::field::{ATTACHMENT, Area};
 use holdfast_domain::locale::Message;
+use holdfast_domain::question::{LONGEST_TEXT, SignerQuestion};
 use holdfast_platform::room::attachments::FILE_MIB;
 use holdfast_platform::room::form::{DOCUMENT, Problems, STYLE, SigningForm};
 use holdfast_platform::room::signature::is_picture;
@@ -27,6 +28,9 @@ const SIZES: &str = "(max-width: 60rem) 100vw, 60vw";
 
 /// Controls of the person who is to sign in the signer's place: name, e-mail address and telephone.
 pub const DELEGATION: [&str; 3] = ["delegate-name", "delegate-email", "delegate-phone"];
+
+/// Control of the question to the sender.
+pub const QUESTION: &str = "sender-question";
 
 /// Data of the signing form, including unsaved input.
 pub struct SigningPage<'a> {
@@ -58,6 +62,10 @@ pub struct SigningPage<'a> {
     pub require_access: bool,
     /// Submitted reason for declining; may be empty.
     pub reason: &'a str,
+    /// Submitted question to the sender; may be empty.
+    pub question: &'a str,
+    /// Questions that this signer asked, the oldest first.
+    pub asked: &'a [SignerQuestion],
     /// Whether the signer asked to review all answers before finishing.
     pub review: bool,
     /// Whether the form is shown before the document is sent: nothing can be saved or signed. Pictures of
@@ -87,6 +95,7 @@ impl SigningPage<'_> {
             }
             // A preview is about fields and pages, which have to be near for their pictures to load.
             @if !self.preview { (self.disclosure()) }
+            (self.questions())
             main.signing data-hand=(self.style().as_str()) data-dates=(self.form.dates.format.as_str()) {
                 (self.document())
                 section.panel aria-label=(texts.text("signing-your-fields")) {
@@ -114,6 +123,7 @@ impl SigningPage<'_> {
                             @if self.allow_delegation {
                                 (self.delegate())
                             }
+                            (self.ask())
                             (self.decline())
                         }
                     }
@@ -311,6 +321,7 @@ impl SigningPage<'_> {
         let of_form = [
             ("consent", "#consent", "signing-consent-field"),
             ("reason", "#reason", "signing-reason-field"),
+            (QUESTION, "#sender-question", "question-summary"),
             (DELEGATION[0], "#delegate-name", "delegate-name"),
             (DELEGATION[1], "#delegate-email", "delegate-email"),
             (DELEGATION[2], "#delegate-phone", "delegate-phone"),
@@ -584,6 +595,48 @@ impl SigningPage<'_> {
                 (control(DELEGATION[1], "email"))
                 @if self.delegate_phone { (control(DELEGATION[2], "tel")) }
                 button.quiet type="submit" name="action" value="delegate" { (texts.text("delegate-confirm")) }
+            }
+        }
+    }
+
+    /// Shows what the signer asked, with the sender's answers.
+    fn questions(&self) -> Markup {
+        let texts = self.texts;
+        html! {
+            @if !self.asked.is_empty() {
+                section.disclosure aria-labelledby="questions-title" {
+                    h2 #questions-title { (texts.text("question-yours")) }
+                    @for question in self.asked {
+                        @for line in question.text.lines() { p dir="auto" { (line) } }
+                        @if let Some(answer) = question.answer() {
+                            p { strong { (texts.text("question-answer")) } }
+                            @for line in answer.lines() { p dir="auto" { (line) } }
+                        } @else if question.closing.is_some() {
+                            p { strong { (texts.text("question-was-dismissed")) } }
+                        } @else {
+                            p { strong { (texts.text("question-waits")) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Offers a question to the sender, which leaves the document open for signing.
+    fn ask(&self) -> Markup {
+        let wrong = self.problems.get(QUESTION);
+        let texts = self.texts;
+        html! {
+            details.decline open[wrong.is_some()] {
+                summary { (texts.text("question-summary")) }
+                p { (texts.text("question-explained")) }
+                label for=(QUESTION) { (texts.text("question-label")) }
+                // Browsers drop the first line break of a text.
+                textarea id=(QUESTION) name=(QUESTION) dir="auto" rows="3" maxlength=(LONGEST_TEXT)
+                    aria-invalid=[wrong.map(|_| "true")]
+                    aria-describedby=[wrong.map(|_| format!("{QUESTION}-problem"))] { "\n" (self.question) }
+                (self.problem(QUESTION, wrong))
+                button.quiet type="submit" name="action" value="ask" { (texts.text("question-send")) }
             }
         }
     }

@@ -11,6 +11,7 @@ pub mod corrections;
 pub mod embed;
 pub mod expiry;
 pub mod provider_poll;
+pub mod questions;
 pub mod reencryption;
 pub mod reminders;
 pub mod visits;

@@ -5,15 +5,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::answers::{
-    AttachmentsView, EnvelopeItem, EnvelopeView, PeopleView, SignerView, SigningLinks, StatusView,
-    UploadView,
+    AttachmentsView, EnvelopeItem, EnvelopeView, PeopleView, QuestionView, QuestionsView,
+    SignerView, SigningLinks, StatusView, UploadView,
 };
 use crate::api::web::search::statuses;
 use crate::error::HttpError;
 use crate::middleware::act::ActOn;
 use crate::middleware::caller::{Authorized, EnvelopeReader, EnvelopesRead, PartnerCaller};
 use crate::middleware::extract::{
-    FilePath, MultipartForm, ResourceId, RolePath, ValidJson, ValidQuery, page_and_limit,
+    FilePath, MultipartForm, QuestionPath, ResourceId, RolePath, ValidJson, ValidQuery,
+    page_and_limit,
 };
 use crate::middleware::once::IdempotencyKeyHeader;
 use crate::reply::{
@@ -31,6 +32,7 @@ use holdfast_service::envelopes::paper_original::{self, PaperStatement};
 use holdfast_service::envelopes::{self, creation, documents, uploads};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::expiry;
+use holdfast_service::signing::questions::{self, CloseQuestion};
 use holdfast_service::signing::reminders::{self, RemindRequest, RemindedSigners};
 use holdfast_store::envelopes::EnvelopeFilter;
 use holdfast_store::search::{EnvelopeSearch, FoundEnvelope};
@@ -328,6 +330,33 @@ pub async fn correct_signer<C: Authorized>(
 ) -> Result<Found<SignerView>, HttpError> {
     once.answer(&app, partner.caller(), |app, caller, answer| async move {
         corrections::correct(&app, &caller, &id, &role, request, &answer).await
+    })
+    .await
+}
+
+/// Lists the questions that signers asked on the signing page, the oldest first. While one is open, the envelope waits
+/// for the sender: planned reminders pause, and all can sign.
+pub async fn questions<C: Authorized>(
+    State(app): State<App>,
+    partner: C,
+    ResourceId(id): ResourceId,
+) -> Result<Found<QuestionsView>, HttpError> {
+    let asked = questions::list(&app, partner.caller(), &id).await?;
+    Ok(DataReply::new(&QuestionsView::from(asked)))
+}
+
+/// Answers a question, or dismisses it without an answer. The signer gets the answer by mail and sees it on the signing
+/// page. Planned reminders go on when no other question is open.
+pub async fn close_question<C: Authorized>(
+    State(app): State<App>,
+    partner: C,
+    ResourceId(id): ResourceId,
+    QuestionPath(question): QuestionPath,
+    once: IdempotencyKeyHeader,
+    ValidJson(request): ValidJson<CloseQuestion>,
+) -> Result<Found<QuestionView>, HttpError> {
+    once.answer(&app, partner.caller(), |app, caller, answer| async move {
+        questions::close(&app, &caller, &id, &question, request, &answer).await
     })
     .await
 }
