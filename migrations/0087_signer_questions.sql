@@ -19,3 +19,7 @@ create table signer_question (
     primary key (bucket, envelope_id, question_id)
 );
 create index signer_question_open on signer_question (bucket, org_id, envelope_id) where closed_at is null;
+
+-- Whether signers may decline.
+alter table envelope add column may_decline integer not null default 1;
+alter table template add column may_decline integer not null default 1;

@@ -929,6 +929,7 @@ console-packages = الحزم
 template-new = مستند جديد
 template-file = ملف PDF
 template-kba = يجيب الموقّعون عن أسئلة حول هويتهم
+template-may-decline = يجوز للموقّعين الرفض
 template-certification = التخلي عن توثيق المؤلف إذا كان المستند موثقًا ضد أي تغيير
 template-upload = رفع
 template-fields = { $count } من الحقول

@@ -910,6 +910,7 @@ console-packages = Pakete
 template-new = Ein neues Dokument
 template-file = PDF
 template-kba = Unterzeichnende beantworten Fragen zu ihrer Identität
+template-may-decline = Unterzeichnende dürfen ablehnen
 template-certification = Zertifizierung des Verfassers aufgeben, falls das Dokument gegen jede Änderung zertifiziert ist
 template-upload = Hochladen
 template-fields = { $count } Felder

@@ -917,6 +917,7 @@ console-packages = Packages
 template-new = A new document
 template-file = PDF
 template-kba = Signers answer questions about their identity
+template-may-decline = Signers may decline
 template-certification = Give up the author’s certification, if the document has one against any change
 template-upload = Upload
 template-fields = { $count } fields

@@ -910,6 +910,7 @@ console-packages = Paquetes
 template-new = Un documento nuevo
 template-file = PDF
 template-kba = Los firmantes responden preguntas sobre su identidad
+template-may-decline = Los firmantes pueden rechazar
 template-certification = Renunciar a la certificación del autor si el documento está certificado contra todo cambio
 template-upload = Subir
 template-fields = { $count } campos

@@ -910,6 +910,7 @@ console-packages = Ensembles
 template-new = Un nouveau document
 template-file = PDF
 template-kba = Les signataires répondent à des questions d’identité
+template-may-decline = Les signataires peuvent refuser
 template-certification = Renoncer à la certification de l’auteur si le document est certifié contre toute modification
 template-upload = Téléverser
 template-fields = { $count } champs

@@ -910,6 +910,7 @@ console-packages = Pacotes
 template-new = Um documento novo
 template-file = PDF
 template-kba = Os signatários respondem a perguntas sobre a identidade
+template-may-decline = Os signatários podem recusar
 template-certification = Renunciar à certificação do autor se o documento estiver certificado contra qualquer alteração
 template-upload = Carregar
 template-fields = { $count } campos

@@ -900,6 +900,7 @@ console-packages = 文件包
 template-new = 新文件
 template-file = PDF
 template-kba = 签署人须回答身份问题
+template-may-decline = 签署人可以拒绝
 template-certification = 如果作者已认证文档不得更改，则放弃该认证
 template-upload = 上传
 template-fields = { $count } 个字段

@@ -21,9 +21,9 @@ pub async fn insert(connection: &mut SqlConnection, template: &Template) -> Resu
         "insert into template (bucket, template_id, org_id, name, external_id, kba_required,
              provider_instance, provider_template, document_key, document_sha256, document_size,
              fields, created_at, updated_at, provider_stale, origin, owner_id, source_key,
-             source_content, source_format, pricing_table, document_repair)
+             source_content, source_format, pricing_table, document_repair, may_decline)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16, $17,
-             $18, $19, $20, $21)",
+             $18, $19, $20, $21, $22)",
     )
     .bind(template.org.bucket())
     .bind(template.id.as_str())
@@ -46,6 +46,7 @@ pub async fn insert(connection: &mut SqlConnection, template: &Template) -> Resu
     .bind(template.source_format.as_str())
     .bind(i64::from(template.pricing_table))
     .bind(template.repair.as_ref().map(json_text))
+    .bind(i64::from(template.may_decline))
     .run(connection)
     .await
 }
@@ -160,14 +161,14 @@ pub async fn by_ids(
     query.fetch_all(connection).await
 }
 
-/// Writes name and external id.
+/// Writes name, external id, and whether signers may decline.
 pub async fn rename(
     connection: &mut SqlConnection,
     template: &Template,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "update template set name = $3, external_id = $4, updated_at = $5
+        "update template set name = $3, external_id = $4, updated_at = $5, may_decline = $6
          where bucket = $1 and template_id = $2",
     )
     .bind(template.org.bucket())
@@ -175,6 +176,7 @@ pub async fn rename(
     .bind(&template.name)
     .bind(template.external_id.as_deref())
     .bind(now.to_string())
+    .bind(i64::from(template.may_decline))
     .run(connection)
     .await
 }
@@ -345,6 +347,7 @@ table_row! {
         name: text("name"),
         external_id: optional_text("external_id"),
         kba_required: flag("kba_required"),
+        may_decline: flag("may_decline"),
         provider_instance: text("provider_instance"),
         provider_template: optional_text("provider_template"),
         document: |row| match row.optional_text("document_key")? {

@@ -134,6 +134,7 @@ impl SignerVisit {
                 &visitor.organization,
                 visitor.signer.kind,
                 visitor.envelope.jurisdiction(),
+                visitor.envelope.sending.may_decline,
             ),
             require_access: settings.require_access_demonstration,
             owes: owes.map(|asked| texts.amount(asked.amount_cents, &asked.currency)),

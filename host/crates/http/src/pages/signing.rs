@@ -37,7 +37,7 @@ use holdfast_service::App;
 use holdfast_service::signing::corrections::{self, SignerChange};
 use holdfast_service::signing::questions::{self, AskOutcome};
 use holdfast_service::signing::visits::{self, LinkRenewal};
-use holdfast_service::signing::{LinkDestination, destination, reconcile};
+use holdfast_service::signing::{LinkDestination, check_may_decline, destination, reconcile};
 use holdfast_service::templates::pages;
 use holdfast_store::disclosures::{DeliveredItem, KeptDisclosure};
 use holdfast_store::room::GivenConsent;
@@ -376,6 +376,12 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
         return delegated(app, visit, submitter, sent).await;
     }
 
+    // The page only leaves the button away.
+    if sent.action == "decline"
+        && let Err(error) = check_may_decline(&visit.envelope)
+    {
+        return HttpError::from(error).into_response();
+    }
     if sent.action == "ask" {
         return asked(app, &visit, submitter, sent).await;
     }
@@ -729,6 +735,7 @@ pub(super) async fn render(
         kind: visit.signer.kind,
         allow_delegation: visit.envelope.sending.allow_delegation,
         delegate_phone: visit.signer.needs_phone(),
+        may_decline: visit.envelope.sending.may_decline,
         owes: visit.owes.as_deref(),
         pages: &pages,
         form: &form,

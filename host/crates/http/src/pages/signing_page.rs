@@ -49,6 +49,8 @@ pub struct SigningPage<'a> {
     pub allow_delegation: bool,
     /// Whether another person needs a mobile phone.
     pub delegate_phone: bool,
+    /// Whether the signer may decline.
+    pub may_decline: bool,
     /// Amount that this signer has to pay.
     pub owes: Option<&'a str>,
     pub pages: &'a [PageFacts],
@@ -124,7 +126,7 @@ impl SigningPage<'_> {
                                 (self.delegate())
                             }
                             (self.ask())
-                            (self.decline())
+                            @if self.may_decline { (self.decline()) }
                         }
                     }
                     @for (index, field) in self.form.fields.iter().enumerate() {

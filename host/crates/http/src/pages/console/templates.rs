@@ -299,6 +299,7 @@ fn shown(
                         present: &template.name,
                         ..TextField::required("name", &texts.text("rules-name"))
                     }))
+                    (rename.tick("may_decline", &texts.text("template-may-decline"), template.may_decline))
                     button type="submit" { (texts.text("settings-save")) }
                 }
                 form method="post" action=(act("delete")) {
@@ -398,14 +399,17 @@ pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     open_builder(&app, &form.visitor, ("template_id", &id), &address(&id)).await
 }
 
-/// Renames a template.
+/// Renames a template, and sets whether signers may decline.
 pub async fn rename(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
 
     let caller = &form.visitor.caller;
-    let changed = match valid::<ChangeTemplate>(json!({ "name": form.value("name") })) {
+    let change = json!({
+        "name": form.value("name"), "may_decline": form.value("may_decline") == "yes",
+    });
+    let changed = match valid::<ChangeTemplate>(change) {
         Ok(change) => templates::change(&app, caller, &id, change)
             .await
             .map_err(HttpError::from),
