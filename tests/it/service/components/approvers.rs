@@ -38,6 +38,7 @@ const SETTINGS: &[(&str, Guard)] = &[
     ("refuse_unsigned_roles", Guard::Powerless),
     ("reminders", Guard::Powerless),
     ("require_access_demonstration", Guard::Powerless),
+    ("require_all_pages_shown", Guard::Powerless),
     ("return_origins", Guard::Powerless),
     ("signature_wording", Guard::Powerless),
     ("single_sign_on", Guard::Approvals),

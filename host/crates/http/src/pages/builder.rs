@@ -362,6 +362,9 @@ pub fn preview_page(look: PageLook, title: &str, path: &str, made: &FormPreview)
         problems: &Problems::new(),
         consent: false,
         require_access: made.organization.settings.require_access_demonstration,
+        // A preview cannot be finished.
+        require_pages: false,
+        displayed: &[],
         reason: "",
         question: "",
         asked: &[],

@@ -3,7 +3,7 @@
 //! A plain HTML form that works without JavaScript. The token in the URL is the signer's
 //! credential; an invalid one leads to a page that explains the problem.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -19,7 +19,7 @@ use super::kba;
 use super::page_frame::EmbedMessage;
 use super::signer_link::SignerVisit;
 use super::signing_files;
-use super::signing_page::{DELEGATION, QUESTION, SigningPage};
+use super::signing_page::{DELEGATION, DISPLAYED, QUESTION, SigningPage};
 use super::viewing;
 use crate::error::HttpError;
 use crate::middleware::origin::origin;
@@ -32,7 +32,9 @@ use holdfast_domain::question::{LONGEST_TEXT, MOST_QUESTIONS};
 use holdfast_platform::ServiceError;
 use holdfast_platform::kba::{IdentitySubmission, is_open};
 use holdfast_platform::room::disclosures::DeliveredToSigner;
-use holdfast_platform::room::form::{DOCUMENT, FormError, Problems, RequestOrigin, SavedForm};
+use holdfast_platform::room::form::{
+    CONSENT, DOCUMENT, FormError, Problems, RequestOrigin, SavedForm,
+};
 use holdfast_service::App;
 use holdfast_service::signing::corrections::{self, SignerChange};
 use holdfast_service::signing::questions::{self, AskOutcome};
@@ -141,6 +143,8 @@ struct SubmittedForm {
     values: BTreeMap<String, String>,
     /// Version of the document on the page.
     document: Option<String>,
+    /// Numbers of the pages that the script reported as displayed; none without the script.
+    displayed: Option<BTreeSet<u32>>,
     origin: RequestOrigin,
     /// Sent by the script that saves while the signer types and displays the answer itself.
     by_script: bool,
@@ -176,6 +180,7 @@ impl SubmittedForm {
             attaching,
             consent: values.remove("consent"),
             document: values.remove(DOCUMENT),
+            displayed: values.remove(DISPLAYED).as_deref().and_then(page_list),
             reason: values
                 .remove("reason")
                 .unwrap_or_default()
@@ -187,6 +192,13 @@ impl SubmittedForm {
             by_script,
         })
     }
+}
+
+/// Reads page numbers with commas between them. The script begins with a 0, which is no page: so a form without the
+/// script, in which the control is empty, differs from one in which no page was displayed yet.
+fn page_list(text: &str) -> Option<BTreeSet<u32>> {
+    let numbers = text.split(',').map(|number| number.trim().parse());
+    numbers.collect::<Result<BTreeSet<u32>, _>>().ok()
 }
 
 impl SubmittedForm {
@@ -284,21 +296,67 @@ async fn given_consent(
     visit: &SignerVisit,
     submitter: i64,
     sent: &SubmittedForm,
-) -> Result<(ConsentTick, Result<GivenConsent, Message>), ServiceError> {
-    let tick = ConsentTick::of(app, visit, submitter, sent).await?;
+) -> Result<(ConsentTick, Result<GivenConsent, Problems>), ServiceError> {
+    let is_finished = sent.action == "finish";
     let mut page_count = 0;
+    let mut unshown = None;
 
+    // Before the tick is read: the consent states what was displayed until now.
+    if is_finished && visit.require_pages {
+        page_count = count_pages(app, visit, submitter).await?;
+        note_displayed(app, visit, submitter, sent, page_count).await?;
+        let delivered = app.room().delivered_to(visit.reader(submitter)).await?;
+        unshown = delivered.unshown_page(page_count, sent.displayed.is_some());
+    }
+
+    let tick = ConsentTick::of(app, visit, submitter, sent).await?;
     // Only a consent that is recorded needs it.
-    if tick.is_valid() && sent.action == "finish" {
-        let room = app.room();
-        // Rules change fields and never pages, so the cheaper form without them is enough.
-        let form = room.unruled_form(&visit.envelope.org, submitter).await?;
-        let shown = pages::shown_facts(app, &app.pages, &form.document).await?;
-        page_count = shown.len();
+    if is_finished && tick.is_valid() && page_count == 0 {
+        page_count = count_pages(app, visit, submitter).await?;
     }
 
     let consent = tick.consent(visit, page_count);
+    let mut consent = consent.map_err(|why| Problems::from([(CONSENT.to_owned(), why)]));
+    if let Some(page) = unshown {
+        let page = usize::try_from(page).unwrap_or(usize::MAX);
+        let why = Message::with_limit("problem-page-unshown", page);
+        let mut problems = consent.err().unwrap_or_default();
+        problems.insert(DISPLAYED.to_owned(), why);
+        consent = Err(problems);
+    }
+
     Ok((tick, consent))
+}
+
+async fn count_pages(
+    app: &App,
+    visit: &SignerVisit,
+    submitter: i64,
+) -> Result<usize, ServiceError> {
+    // Rules change fields and never pages, so the cheaper form without them is enough.
+    let form = app.room().unruled_form(&visit.envelope.org, submitter);
+    let form = form.await?;
+    let shown = pages::shown_facts(app, &app.pages, &form.document).await?;
+    Ok(shown.len())
+}
+
+/// Records the pages that the script reports as displayed. Numbers that no page has are left out.
+async fn note_displayed(
+    app: &App,
+    visit: &SignerVisit,
+    submitter: i64,
+    sent: &SubmittedForm,
+    page_count: usize,
+) -> Result<(), ServiceError> {
+    let Some(displayed) = &sent.displayed else {
+        return Ok(());
+    };
+    let is_page = |page: &&u32| (1..=page_count).contains(&usize::try_from(**page).unwrap_or(0));
+    let pages = displayed.iter().filter(is_page).copied().collect();
+
+    let reader = visit.reader(submitter);
+    app.room().pages_displayed(reader, &pages).await?;
+    Ok(())
 }
 
 /// Result of a submitted form, for showing the form again.
@@ -369,6 +427,10 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
     }
     if sent.action == "seen" {
         return StatusCode::NO_CONTENT.into_response();
+    }
+
+    if sent.action == "displayed" {
+        return displayed(app, &visit, submitter, &sent).await;
     }
 
     // A signer who names another person signs nothing, so no consent is read.
@@ -461,7 +523,7 @@ async fn act(
     visit: &SignerVisit,
     submitter: i64,
     sent: &SubmittedForm,
-    consent: Result<GivenConsent, Message>,
+    consent: Result<GivenConsent, Problems>,
 ) -> Result<SavedForm, FormError> {
     let (org, room, person) = (
         &visit.envelope.org,
@@ -504,6 +566,28 @@ async fn act(
         }
         // Also for an unknown button: a save signs nothing and loses nothing.
         _ => room.save(org, submitter, person, &sent.values).await,
+    }
+}
+
+/// Records the pages that the script reports while the signer reads.
+async fn displayed(
+    app: &App,
+    visit: &SignerVisit,
+    submitter: i64,
+    sent: &SubmittedForm,
+) -> Response {
+    let noted = async {
+        // Nobody asks for it otherwise, and each report would write.
+        if visit.require_pages {
+            let page_count = count_pages(app, visit, submitter).await?;
+            note_displayed(app, visit, submitter, sent, page_count).await?;
+        }
+        Ok::<_, ServiceError>(())
+    };
+
+    match noted.await {
+        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Err(error) => HttpError::from(error).into_response(),
     }
 }
 
@@ -719,8 +803,18 @@ pub(super) async fn render(
     if let Err(error) = note_disclosure(app, visit, submitter).await {
         return HttpError::from(error).into_response();
     }
-    let asked = match questions::of_signer(app, &visit.envelope, &visit.signer).await {
-        Ok(asked) => asked,
+    let read = async {
+        let asked = questions::of_signer(app, &visit.envelope, &visit.signer).await?;
+        let displayed = if visit.require_pages {
+            let delivered = app.room().delivered_to(visit.reader(submitter)).await?;
+            delivered.displayed_pages()
+        } else {
+            Vec::new()
+        };
+        Ok::<_, ServiceError>((asked, displayed))
+    };
+    let (asked, displayed) = match read.await {
+        Ok(read) => read,
         Err(error) => return HttpError::from(error).into_response(),
     };
 
@@ -743,6 +837,8 @@ pub(super) async fn render(
         problems: &outcome.problems,
         consent: outcome.consent,
         require_access: visit.require_access,
+        require_pages: visit.require_pages,
+        displayed: &displayed,
         reason: &outcome.reason,
         question: &outcome.question,
         asked: &asked,

@@ -32,6 +32,9 @@ pub const DELEGATION: [&str; 3] = ["delegate-name", "delegate-email", "delegate-
 /// Control of the question to the sender.
 pub const QUESTION: &str = "sender-question";
 
+/// Control in which the script lists the pages that it displayed. Its name is that of the problem, too.
+pub const DISPLAYED: &str = "displayed-pages";
+
 /// Data of the signing form, including unsaved input.
 pub struct SigningPage<'a> {
     /// Path of the signer's pages.
@@ -62,6 +65,10 @@ pub struct SigningPage<'a> {
     pub consent: bool,
     /// Whether the document has to be opened as PDF first.
     pub require_access: bool,
+    /// Whether every page has to be shown first.
+    pub require_pages: bool,
+    /// Numbers of the pages that were displayed before.
+    pub displayed: &'a [u32],
     /// Submitted reason for declining; may be empty.
     pub reason: &'a str,
     /// Submitted question to the sender; may be empty.
@@ -107,6 +114,10 @@ impl SigningPage<'_> {
                         // Without the script, Enter presses the first submit button: it must not sign.
                         button type="submit" name="action" value="save" hidden { (self.texts.text("signing-save")) }
                         input type="hidden" name=(DOCUMENT) value=(self.form.document.version());
+                        @if self.require_pages {
+                            @let before: Vec<String> = self.displayed.iter().map(u32::to_string).collect();
+                            input type="hidden" name=(DISPLAYED) value="" data-before=(before.join(","));
+                        }
                         (self.summary_of_problems())
                         @for (index, field) in self.form.fields.iter().enumerate() {
                             (self.control(field, index))
@@ -319,6 +330,11 @@ impl SigningPage<'_> {
             Some((format!("#field-{index}"), field.name.clone(), why))
         };
         let fields = self.form.fields.iter().enumerate().filter_map(problem_of);
+        // The number in the problem is that of the page.
+        let unshown = match self.problems.get(DISPLAYED) {
+            Some(Message::Count(_, page)) => format!("#page-{page}"),
+            _ => "#page-1".to_owned(),
+        };
         // These controls belong to the form and not to a field, so they are found by their own names.
         let of_form = [
             ("consent", "#consent", "signing-consent-field"),
@@ -328,6 +344,7 @@ impl SigningPage<'_> {
             (DELEGATION[1], "#delegate-email", "delegate-email"),
             (DELEGATION[2], "#delegate-phone", "delegate-phone"),
             (DOCUMENT, "#page-1", "signing-document-field"),
+            (DISPLAYED, unshown.as_str(), "signing-document-field"),
         ];
         let others = of_form.into_iter().filter_map(|(name, link, label)| {
             Some((
