@@ -63,6 +63,7 @@ signing-check = مراجعة إجاباتكم
 signing-finish = إنهاء وتوقيع
 signing-check-first = مراجعة أولًا
 signing-save = حفظ للمتابعة لاحقًا
+signing-later = الإكمال لاحقًا
 signing-back = السابق
 signing-next = التالي
 signing-start = ابدأ
@@ -157,6 +158,10 @@ question-reply = إرسال الجواب
 question-dismiss = إغلاق دون جواب
 question-sent = يصل الجواب إلى الموقّع بالبريد الإلكتروني.
 question-dismissed = أُغلق السؤال.
+later-title = حُفظ للمتابعة لاحقًا
+later-mailed = حُفظت مدخلاتكم. رابط للمتابعة في طريقه إلى بريدكم الإلكتروني.
+later-too-often = حُفظت مدخلاتكم. تلقيتم ثلاثًا من هذه الرسائل خلال يوم؛ ويبقى الرابط الذي استخدمتموه صالحًا.
+later-back = العودة إلى المستند
 
 ## Problems of entries
 
@@ -414,6 +419,8 @@ mail-invitation = يطلب منكم { $sender } توقيع «{ $document }».
 mail-reminder-subject = تذكير: { $sender } بانتظاركم: { $document }
 mail-reminder = ينتظر { $sender } أن تكملوا الجزء الخاص بكم من «{ $document }».
 mail-reminder-link = يمكنكم فتح المستند بهذا الرابط الجديد. ربما انتهت صلاحية الروابط السابقة.
+mail-later-subject = للإكمال لاحقًا: { $document }
+mail-later = أردتم إكمال «{ $document }» لاحقًا. مدخلاتكم محفوظة، وهذا الرابط يعيدكم إليها.
 mail-completed-subject = اكتمل: { $document }
 mail-completed = اكتمل «{ $document }»: أتمّت جميع الأطراف ما عليها.
 mail-attached-certificate = المستند المكتمل مرفق، ومؤشَّر عليه كنسخة ليست لها حجية الأصل، مع شهادة إتمامه.
@@ -1039,6 +1046,7 @@ envelopes-history-paid = وصلت الدفعة
 envelopes-history-asked = سأل { $name }: { $question }
 envelopes-history-answered = أجاب { $who }: { $answer }
 envelopes-history-dismissed = أغلق { $who } سؤالًا دون جواب
+envelopes-history-postponed = حفظ { $name } النموذج لإكماله لاحقًا
 package-new = حزمة جديدة
 package-order = رقّم القوالب حسب ترتيبها
 package-deleted = محذوف

@@ -63,6 +63,7 @@ signing-check = Prüfen Sie Ihre Angaben
 signing-finish = Abschließen und unterschreiben
 signing-check-first = Erst prüfen
 signing-save = Für später speichern
+signing-later = Später abschließen
 signing-back = Zurück
 signing-next = Weiter
 signing-start = Beginnen
@@ -153,6 +154,10 @@ question-reply = Antwort senden
 question-dismiss = Ohne Antwort schließen
 question-sent = Der Unterzeichner erhält die Antwort per E-Mail.
 question-dismissed = Die Frage ist geschlossen.
+later-title = Für später gespeichert
+later-mailed = Ihre Eingaben sind gespeichert. Ein Link zum Weitermachen ist an Ihre E-Mail-Adresse unterwegs.
+later-too-often = Ihre Eingaben sind gespeichert. Sie haben innerhalb eines Tages drei dieser E-Mails erhalten; der Link, den Sie benutzt haben, gilt weiter.
+later-back = Zurück zum Dokument
 
 ## Problems of entries
 
@@ -404,6 +409,8 @@ mail-invitation = { $sender } bittet Sie, „{ $document }“ zu unterschreiben.
 mail-reminder-subject = Erinnerung: { $sender } wartet auf Sie: { $document }
 mail-reminder = { $sender } wartet auf Ihren Teil von „{ $document }“.
 mail-reminder-link = Sie können das Dokument mit diesem neuen Link öffnen. Ältere Links sind möglicherweise abgelaufen.
+mail-later-subject = Später abschließen: { $document }
+mail-later = Sie wollten „{ $document }“ später abschließen. Ihre Eingaben sind gespeichert; dieser Link führt zu ihnen zurück.
 mail-completed-subject = Abgeschlossen: { $document }
 mail-completed = „{ $document }“ ist abgeschlossen: Alle Parteien haben ihren Teil erledigt.
 mail-attached-certificate = Das abgeschlossene Dokument liegt bei, als nicht maßgebliche Kopie gekennzeichnet, zusammen mit seinem Abschlusszertifikat.
@@ -1010,6 +1017,7 @@ envelopes-history-paid = Die Zahlung ist eingegangen
 envelopes-history-asked = { $name } hat gefragt: { $question }
 envelopes-history-answered = { $who } hat geantwortet: { $answer }
 envelopes-history-dismissed = { $who } hat eine Frage ohne Antwort geschlossen
+envelopes-history-postponed = { $name } hat das Formular gespeichert, um es später abzuschließen
 package-new = Ein neues Paket
 package-order = Nummerieren Sie die Vorlagen in ihrer Reihenfolge
 package-deleted = gelöscht

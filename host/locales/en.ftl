@@ -64,6 +64,7 @@ signing-check = Check your answers
 signing-finish = Finish and sign
 signing-check-first = Check first
 signing-save = Save for later
+signing-later = Finish later
 signing-back = Back
 signing-next = Next
 signing-start = Start
@@ -154,6 +155,10 @@ question-reply = Send the answer
 question-dismiss = Close without an answer
 question-sent = The signer gets the answer by e-mail.
 question-dismissed = The question is closed.
+later-title = Saved for later
+later-mailed = Your entries are saved. A link to go on is on its way to your e-mail address.
+later-too-often = Your entries are saved. You have had three of these e-mails within a day; the link that you used works on.
+later-back = Back to the document
 
 ## Problems of entries
 
@@ -405,6 +410,8 @@ mail-invitation = { $sender } asks you to sign “{ $document }”.
 mail-reminder-subject = Reminder: { $sender } is waiting for you: { $document }
 mail-reminder = { $sender } is waiting for you to do your part of “{ $document }”.
 mail-reminder-link = You can open it with this new link. Older links may have expired.
+mail-later-subject = To finish later: { $document }
+mail-later = You wanted to finish “{ $document }” later. Your entries are kept; this link leads back to them.
 mail-completed-subject = Completed: { $document }
 mail-completed = “{ $document }” is completed: all parties have done their part.
 mail-attached-certificate = The completed document is attached, marked as a non-authoritative copy, with its certificate of completion.
@@ -1017,6 +1024,7 @@ envelopes-history-paid = The payment arrived
 envelopes-history-asked = { $name } asked: { $question }
 envelopes-history-answered = { $who } answered: { $answer }
 envelopes-history-dismissed = { $who } closed a question without an answer
+envelopes-history-postponed = { $name } saved the form to finish later
 package-new = A new package
 package-order = Number the templates in their order
 package-deleted = deleted

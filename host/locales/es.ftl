@@ -63,6 +63,7 @@ signing-check = Revise sus respuestas
 signing-finish = Terminar y firmar
 signing-check-first = Revisar antes
 signing-save = Guardar para más tarde
+signing-later = Terminar más tarde
 signing-back = Atrás
 signing-next = Siguiente
 signing-start = Empezar
@@ -153,6 +154,10 @@ question-reply = Enviar la respuesta
 question-dismiss = Cerrar sin respuesta
 question-sent = El firmante recibe la respuesta por correo.
 question-dismissed = La pregunta está cerrada.
+later-title = Guardado para más tarde
+later-mailed = Sus datos están guardados. Un enlace para continuar va camino de su dirección de correo.
+later-too-often = Sus datos están guardados. Ha recibido tres de estos correos en un día; el enlace que usó sigue funcionando.
+later-back = Volver al documento
 
 ## Problems of entries
 
@@ -404,6 +409,8 @@ mail-invitation = { $sender } le pide que firme «{ $document }».
 mail-reminder-subject = Recordatorio: { $sender } le espera: { $document }
 mail-reminder = { $sender } espera que complete su parte de «{ $document }».
 mail-reminder-link = Puede abrirlo con este enlace nuevo. Los enlaces anteriores pueden haber caducado.
+mail-later-subject = Para terminar más tarde: { $document }
+mail-later = Quería terminar «{ $document }» más tarde. Sus datos están guardados; este enlace lleva de nuevo a ellos.
 mail-completed-subject = Completado: { $document }
 mail-completed = «{ $document }» está completado: todas las partes han hecho lo suyo.
 mail-attached-certificate = Se adjunta el documento completado, marcado como copia sin valor de original, con su certificado de finalización.
@@ -1010,6 +1017,7 @@ envelopes-history-paid = Llegó el pago
 envelopes-history-asked = { $name } preguntó: { $question }
 envelopes-history-answered = { $who } respondió: { $answer }
 envelopes-history-dismissed = { $who } cerró una pregunta sin respuesta
+envelopes-history-postponed = { $name } guardó el formulario para terminarlo más tarde
 package-new = Un paquete nuevo
 package-order = Numere las plantillas en su orden
 package-deleted = eliminado

@@ -63,6 +63,7 @@ signing-check = Vérifiez vos réponses
 signing-finish = Terminer et signer
 signing-check-first = Vérifier d’abord
 signing-save = Enregistrer pour plus tard
+signing-later = Terminer plus tard
 signing-back = Retour
 signing-next = Suivant
 signing-start = Commencer
@@ -153,6 +154,10 @@ question-reply = Envoyer la réponse
 question-dismiss = Clore sans réponse
 question-sent = Le signataire reçoit la réponse par e-mail.
 question-dismissed = La question est close.
+later-title = Enregistré pour plus tard
+later-mailed = Vos saisies sont enregistrées. Un lien pour continuer part vers votre adresse e-mail.
+later-too-often = Vos saisies sont enregistrées. Vous avez reçu trois de ces e-mails en un jour ; le lien que vous avez utilisé reste valable.
+later-back = Retour au document
 
 ## Problems of entries
 
@@ -404,6 +409,8 @@ mail-invitation = { $sender } vous invite à signer « { $document } ».
 mail-reminder-subject = Rappel : { $sender } vous attend : { $document }
 mail-reminder = { $sender } attend que vous complétiez votre partie de « { $document } ».
 mail-reminder-link = Vous pouvez l’ouvrir avec ce nouveau lien. Les anciens liens ont peut-être expiré.
+mail-later-subject = À terminer plus tard : { $document }
+mail-later = Vous vouliez terminer « { $document } » plus tard. Vos saisies sont conservées ; ce lien y ramène.
 mail-completed-subject = Terminé : { $document }
 mail-completed = « { $document } » est terminé : toutes les parties ont fait leur part.
 mail-attached-certificate = Le document finalisé est joint, marqué comme copie ne faisant pas foi, avec son certificat d’achèvement.
@@ -1010,6 +1017,7 @@ envelopes-history-paid = Le paiement est arrivé
 envelopes-history-asked = { $name } a demandé : { $question }
 envelopes-history-answered = { $who } a répondu : { $answer }
 envelopes-history-dismissed = { $who } a clos une question sans réponse
+envelopes-history-postponed = { $name } a enregistré le formulaire pour le terminer plus tard
 package-new = Un nouvel ensemble
 package-order = Numérotez les modèles dans leur ordre
 package-deleted = supprimé

@@ -63,6 +63,7 @@ signing-check = Confira as suas respostas
 signing-finish = Concluir e assinar
 signing-check-first = Conferir antes
 signing-save = Salvar para depois
+signing-later = Concluir depois
 signing-back = Voltar
 signing-next = Avançar
 signing-start = Começar
@@ -153,6 +154,10 @@ question-reply = Enviar a resposta
 question-dismiss = Encerrar sem resposta
 question-sent = O signatário recebe a resposta por e-mail.
 question-dismissed = A pergunta está encerrada.
+later-title = Salvo para depois
+later-mailed = Os seus dados estão salvos. Um link para continuar está a caminho do seu e-mail.
+later-too-often = Os seus dados estão salvos. Você recebeu três destes e-mails num dia; o link que usou continua a funcionar.
+later-back = Voltar ao documento
 
 ## Problems of entries
 
@@ -404,6 +409,8 @@ mail-invitation = { $sender } solicita a sua assinatura em “{ $document }”.
 mail-reminder-subject = Lembrete: { $sender } aguarda por si: { $document }
 mail-reminder = { $sender } aguarda a sua parte de “{ $document }”.
 mail-reminder-link = É possível abrir o documento com este novo link. Os links anteriores podem ter expirado.
+mail-later-subject = Para concluir depois: { $document }
+mail-later = Você queria concluir “{ $document }” depois. Os seus dados estão guardados; este link leva de volta a eles.
 mail-completed-subject = Concluído: { $document }
 mail-completed = “{ $document }” está concluído: todas as partes fizeram a sua parte.
 mail-attached-certificate = O documento concluído está anexo, marcado como cópia sem valor de original, com o seu certificado de conclusão.
@@ -1010,6 +1017,7 @@ envelopes-history-paid = O pagamento chegou
 envelopes-history-asked = { $name } perguntou: { $question }
 envelopes-history-answered = { $who } respondeu: { $answer }
 envelopes-history-dismissed = { $who } encerrou uma pergunta sem resposta
+envelopes-history-postponed = { $name } salvou o formulário para concluir depois
 package-new = Um pacote novo
 package-order = Numere os modelos pela ordem
 package-deleted = eliminado

@@ -63,6 +63,7 @@ signing-check = 检查您的填写内容
 signing-finish = 完成并签名
 signing-check-first = 先检查
 signing-save = 保存，稍后继续
+signing-later = 稍后完成
 signing-back = 上一步
 signing-next = 下一步
 signing-start = 开始
@@ -150,6 +151,10 @@ question-reply = 发送答复
 question-dismiss = 关闭而不答复
 question-sent = 签署人将通过电子邮件收到答复。
 question-dismissed = 问题已关闭。
+later-title = 已保存，稍后继续
+later-mailed = 您填写的内容已保存。继续填写的链接正发往您的电子邮箱。
+later-too-often = 您填写的内容已保存。一天内您已收到三封此类邮件；您使用的链接仍然有效。
+later-back = 返回文件
 
 ## Problems of entries
 
@@ -396,6 +401,8 @@ mail-invitation = { $sender } 请您签署“{ $document }”。
 mail-reminder-subject = 提醒：{ $sender } 正在等待您处理：{ $document }
 mail-reminder = { $sender } 正在等待您完成“{ $document }”中由您负责的部分。
 mail-reminder-link = 您可以使用此新链接打开文件。旧链接可能已过期。
+mail-later-subject = 稍后完成：{ $document }
+mail-later = 您希望稍后完成“{ $document }”。您填写的内容已保存；此链接可返回继续。
 mail-completed-subject = 已完成：{ $document }
 mail-completed = “{ $document }”已完成：所有各方均已完成各自部分。
 mail-attached-certificate = 附件为已完成的文件（标明为非权威副本），以及其签署完成证书。
@@ -985,6 +992,7 @@ envelopes-history-paid = 款项已到账
 envelopes-history-asked = { $name } 提问：{ $question }
 envelopes-history-answered = { $who } 答复：{ $answer }
 envelopes-history-dismissed = { $who } 关闭了一个问题，未作答复
+envelopes-history-postponed = { $name } 保存了表单，以便稍后完成
 package-new = 新文件包
 package-order = 按顺序为模板编号
 package-deleted = 已删除

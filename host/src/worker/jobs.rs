@@ -23,7 +23,7 @@ use holdfast_domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CompareRecords, DeleteObject,
     ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode, MailAnswer,
     MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
-    MailPartyInvitation, MailQuestion, MailReleaseRequest, MailReminder, MailSignIn,
+    MailLater, MailPartyInvitation, MailQuestion, MailReleaseRequest, MailReminder, MailSignIn,
     MailUndelivered, MailView, MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord,
     RemindByPlan, RetryPolicy, SendBatch, TextAccessCode, TextInvitation, TextReminder,
     VaultEnvelope, VoidBatch, WithdrawSubmission,
@@ -449,6 +449,7 @@ envelope_mails! {
     MailUndelivered: mails::deliver, EnvelopeMailKind::Undelivered;
     MailQuestion: mails::deliver, EnvelopeMailKind::Question;
     MailAnswer: mails::deliver, EnvelopeMailKind::Answer;
+    MailLater: mails::deliver, EnvelopeMailKind::Later;
     TextInvitation: text_messages::deliver, TextMessageKind::Invitation;
     TextReminder: text_messages::deliver, TextMessageKind::Reminder;
     TextAccessCode: text_messages::deliver, TextMessageKind::AccessCode;
@@ -518,7 +519,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan WithdrawSubmission ArchiveTemplate DeleteObject
         SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailSignIn AdvanceTransfer CompareRecords
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered
-        MailQuestion MailAnswer
+        MailQuestion MailAnswer MailLater
         TextInvitation TextReminder TextAccessCode
         MailEndpointFailing MailEndpointDisabled
         ExecuteSubmission FollowSubmission PaidInSandbox

@@ -20,7 +20,7 @@ use holdfast_domain::id::{
 };
 use holdfast_domain::job::{
     JobPayload as _, MailAccessCode, MailAddressee, MailAnswer, MailCompletion, MailDecline,
-    MailInvitation, MailReleaseRequest, MailReminder, MailWithdrawal,
+    MailInvitation, MailLater, MailReleaseRequest, MailReminder, MailWithdrawal,
 };
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::Organization;
@@ -133,6 +133,7 @@ pub(super) async fn deliver(
         EnvelopeMailKind::Undelivered => matter.undelivered(app).await?,
         EnvelopeMailKind::Question => matter.asked(app),
         EnvelopeMailKind::Answer => matter.answered(app).await?,
+        EnvelopeMailKind::Later => matter.with_link(app, letters::later).await?,
     };
 
     let Some(written) = written else {
@@ -177,6 +178,7 @@ pub(super) async fn given_up(app: &App, job: &ClaimedJob) -> Result<(), Delivery
         MailDecline::NAME => EnvelopeMailKind::Decline,
         MailWithdrawal::NAME => EnvelopeMailKind::Withdrawal,
         MailAnswer::NAME => EnvelopeMailKind::Answer,
+        MailLater::NAME => EnvelopeMailKind::Later,
         _ => return Ok(()),
     };
 

@@ -320,6 +320,8 @@ mails! {
     MailQuestion = "mail.question" in Mail;
     /// Tells a signer the sender's answer to a question.
     MailAnswer = "mail.answer" in Mail;
+    /// Gives a signer who finishes later the own link.
+    MailLater = "signer.later" in Mail;
     /// Asks a signer to sign.
     TextInvitation = "text.invite" in Message;
     /// Gives a signer the code that opens the document.
@@ -492,6 +494,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<MailUndelivered>(),
     JobKind::of::<MailQuestion>(),
     JobKind::of::<MailAnswer>(),
+    JobKind::of::<MailLater>(),
     JobKind::of::<TextInvitation>(),
     JobKind::of::<TextAccessCode>(),
     JobKind::of::<TextReminder>(),

@@ -19,8 +19,8 @@ use holdfast_domain::id::{EndpointId, EnvelopeId, OrgId, QuestionId, SignerId};
 use holdfast_domain::job::{
     EndpointMail, EnvelopeMail, JobQueue, MailAccessCode, MailAddressee, MailAnswer,
     MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
-    MailQuestion, MailReminder, MailUndelivered, MailWithdrawal, TextAccessCode, TextInvitation,
-    TextReminder,
+    MailLater, MailQuestion, MailReminder, MailUndelivered, MailWithdrawal, TextAccessCode,
+    TextInvitation, TextReminder,
 };
 use holdfast_domain::question::SignerQuestion;
 
@@ -266,6 +266,16 @@ pub async fn answered(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     queue_about::<MailAnswer>(tx, envelope, Some(signer), &question.id, now).await
+}
+
+/// Queues the mail with a fresh link for a signer who finishes later.
+pub async fn later(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    signer: &Signer,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    queue::<MailLater>(tx, envelope, Some(signer), now).await
 }
 
 /// Queues completion mails to signers, recipients and the creator, not to be sent before `at`.

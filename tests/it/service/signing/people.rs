@@ -638,6 +638,45 @@ async fn a_signer_passes_the_document_on_where_the_sender_allows_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_signer_who_finishes_later_gets_a_link_three_times_a_day() {
+    let app = service().await;
+    let (id, envelope) = sent_with_note(&app).await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    let page = form::open(&app, url).await.text();
+    assert!(page.contains(">Finish later</button>"), "{page}");
+
+    for at in 0..4 {
+        let note = [("Note".to_owned(), format!("Note number {at}"))];
+        let answer = form::press(&app, url, "later", &note).await;
+        let expected = if at < 3 { 200 } else { 429 };
+        assert_eq!(answer.status, expected, "{}", answer.text());
+        assert!(answer.text().contains("Your entries are saved."));
+
+        let page = form::open(&app, url).await.text();
+        assert!(page.contains(&format!("Note number {at}")), "{page}");
+        app.wait_until_idle().await;
+    }
+
+    // The invitation, and three mails with a link of their own.
+    let mails = app.wait_for_mails(4).await;
+    assert_eq!(mails.len(), 4);
+    let later = addressees(&mails, "To finish later");
+    assert_eq!(later, ["buyer@example.com"; 3]);
+    let mail = mails
+        .iter()
+        .find(|mail| mail.contains("To finish later"))
+        .unwrap();
+    let page = form::open(&app, &form::link_in(mail)).await.text();
+    assert!(page.contains("Note number 3"), "{page}");
+
+    let entries = ledger(&app, &id).await;
+    let postponed = entries
+        .iter()
+        .filter(|entry| entry["action"] == "signer.postponed");
+    assert_eq!(postponed.count(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_document_without_a_way_to_decline_is_not_declined() {
     let app = service().await;
     let signers = || json!([person("Buyer")]);

@@ -148,6 +148,12 @@ pub fn reminder(facts: LinkFacts<'_>) -> MailContent {
     facts.letter("mail-reminder-subject", paragraphs)
 }
 
+/// Builds the mail with which a signer who asked for it goes on later.
+pub fn later(facts: LinkFacts<'_>) -> MailContent {
+    let paragraphs = vec![facts.about("mail-later")];
+    facts.letter("mail-later-subject", paragraphs)
+}
+
 /// How a recipient gets the copy of the signed document.
 pub enum CopyDelivery {
     /// With the certificate of completion, if there is one.
@@ -736,6 +742,13 @@ mod tests {
             ]
         );
         assert_eq!(to_first(&signers[..1], None, reminder).len(), 3);
+        assert_eq!(
+            to_first(&signers[..1], None, later),
+            [
+                "To finish later: Loan",
+                "You wanted to finish “Loan” later. Your entries are kept; this link leads back to them.",
+            ]
+        );
     }
 
     fn question() -> SignerQuestion {

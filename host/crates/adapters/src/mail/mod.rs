@@ -46,10 +46,12 @@ pub enum EnvelopeMailKind {
     Question,
     /// The sender's answer.
     Answer,
+    /// A link, for a signer who finishes later.
+    Later,
 }
 
 impl EnvelopeMailKind {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Invitation,
         Self::Reminder,
         Self::AccessCode,
@@ -59,6 +61,7 @@ impl EnvelopeMailKind {
         Self::Undelivered,
         Self::Question,
         Self::Answer,
+        Self::Later,
     ];
 
     /// Returns the name in events.
@@ -73,6 +76,7 @@ impl EnvelopeMailKind {
             Self::Undelivered => "undelivered",
             Self::Question => "question",
             Self::Answer => "senders_answer",
+            Self::Later => "later",
         }
     }
 }

@@ -447,6 +447,9 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
     if sent.action == "ask" {
         return asked(app, &visit, submitter, sent).await;
     }
+    if sent.action == "later" {
+        return postponed(app, &visit, submitter, sent).await;
+    }
 
     let (tick, consent) = match given_consent(app, &visit, submitter, &sent).await {
         Ok(read) => read,
@@ -644,15 +647,64 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
     }
 }
 
-/// Asks the sender a question. The entries beside it are saved, because the button sends the whole form.
-async fn asked(app: &App, visit: &SignerVisit, submitter: i64, sent: SubmittedForm) -> Response {
+/// Saves the entries beside a button that is about something else, because it sends the whole form.
+async fn saved(
+    app: &App,
+    visit: &SignerVisit,
+    submitter: i64,
+    sent: &SubmittedForm,
+) -> Result<SavedForm, Response> {
     let (org, person) = (&visit.envelope.org, &visit.signer.email);
     let saved = app.room().save(org, submitter, person, &sent.values).await;
-    if let Err(error) = saved {
-        return visit.failed(error);
-    }
+    let saved = saved.map_err(|error| visit.failed(error))?;
     if visit.signer.status != SignerStatus::Started {
         follow(app, visit, None).await;
+    }
+    Ok(saved)
+}
+
+/// Saves the form, and mails the signer a link to finish it later.
+async fn postponed(
+    app: &App,
+    visit: &SignerVisit,
+    submitter: i64,
+    sent: SubmittedForm,
+) -> Response {
+    let problems = match saved(app, visit, submitter, &sent).await {
+        Ok(saved) => saved.problems,
+        Err(failed) => return failed,
+    };
+    // An entry that is not kept is corrected while the person is there.
+    if !problems.is_empty() {
+        let outcome = FormFeedback {
+            entered: sent.values,
+            problems,
+            ..FormFeedback::default()
+        };
+        return render(app, visit, submitter, outcome).await;
+    }
+
+    let (status, text) = match visits::postpone(app, &visit.envelope, &visit.signer).await {
+        Ok(LinkRenewal::Mailed) => (StatusCode::OK, "later-mailed"),
+        Ok(LinkRenewal::TooSoon) => (StatusCode::TOO_MANY_REQUESTS, "later-too-often"),
+        Ok(LinkRenewal::NotYet | LinkRenewal::Closed) => return visit.failed(FormError::Closed),
+        Err(error) => return HttpError::from(error).into_response(),
+    };
+
+    let texts = visit.texts;
+    let body = html! {
+        p { (texts.text(text)) }
+        p { a.button href=(visit.path()) { (texts.text("later-back")) } }
+    };
+    visit
+        .look
+        .notice(status, &texts.text("later-title"), None, body)
+}
+
+/// Asks the sender a question.
+async fn asked(app: &App, visit: &SignerVisit, submitter: i64, sent: SubmittedForm) -> Response {
+    if let Err(failed) = saved(app, visit, submitter, &sent).await {
+        return failed;
     }
 
     let why = match questions::ask(app, &visit.envelope, &visit.signer, &sent.question).await {

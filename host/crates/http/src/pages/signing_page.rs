@@ -131,7 +131,7 @@ impl SigningPage<'_> {
                             div.actions {
                                 button type="submit" name="action" value="finish" { (texts.text(self.finish())) }
                                 button.quiet.plain type="submit" name="action" value="review" { (texts.text("signing-check-first")) }
-                                button.quiet.plain type="submit" name="action" value="save" { (texts.text("signing-save")) }
+                                button.quiet.plain type="submit" name="action" value="later" { (texts.text("signing-later")) }
                             }
                             @if self.allow_delegation {
                                 (self.delegate())

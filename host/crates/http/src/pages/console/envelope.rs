@@ -41,6 +41,7 @@ use holdfast_service::signing::embed::{self, RequestToken};
 use holdfast_service::signing::expiry::{self, ExtendExpiry};
 use holdfast_service::signing::questions::{self, CloseQuestion};
 use holdfast_service::signing::reminders::{self, RemindRequest};
+use holdfast_service::signing::visits::POSTPONED;
 use holdfast_service::templates::pages::{self, WIDTHS};
 use holdfast_service::vault::history::in_words;
 use holdfast_service::vault::vault_in::VaultInEndpoint;
@@ -85,6 +86,11 @@ fn own_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
     let who = person_of(&entry.actor);
     if entry.action == "envelope.extended" {
         return Some(texts.with("envelopes-history-extended", [("who", who)]));
+    }
+
+    if entry.action == POSTPONED {
+        let name = entry.details["signer"]["name"].as_str()?;
+        return Some(texts.with("envelopes-history-postponed", [("name", name)]));
     }
 
     let of = |member: &str| entry.details[member].as_str().unwrap_or_default();
