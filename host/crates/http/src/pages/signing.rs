@@ -158,8 +158,11 @@ impl SubmittedForm {
         let request = Request::from_parts(parts, body);
         let pairs = FormBody::<Vec<(String, String)>>::from_request(request, app).await;
 
+        // Browsers send CRLF, which would count as two characters and differ from what the script sends.
+        let pairs = pairs.ok()?.0.into_iter();
+        let pairs = pairs.map(|(name, value)| (name, value.replace("\r\n", "\n")));
         // A checkbox sends a hidden `false` before its own `true`: the last wins.
-        let mut values: BTreeMap<String, String> = pairs.ok()?.0.into_iter().collect();
+        let mut values: BTreeMap<String, String> = pairs.collect();
         let mut action = values.remove("action").unwrap_or_default();
         // Without the script, this button removes a drawn signature: an empty value replaces it.
         if let Some(field) = action.strip_prefix("clear:") {

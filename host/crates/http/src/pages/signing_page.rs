@@ -23,6 +23,10 @@ use holdfast_platform::room::signature::is_picture;
 use holdfast_service::templates::pages::WIDTHS;
 use holdfast_store::room::{RoomAttachment, RoomField};
 
+/// Height in points from which a place of a text gets a control of several lines. Text has at most 11 points in the
+/// document, so three lines of it fit.
+const TALL: f64 = 40.0;
+
 /// Widths of the document on a screen, as the style sheet lays it out.
 const SIZES: &str = "(max-width: 60rem) 100vw, 60vw";
 
@@ -417,6 +421,7 @@ impl SigningPage<'_> {
             value,
             described: wrong.map(|_| format!("{id}-problem")),
             index,
+            has_lines: self.has_lines(field, value),
             file: self.form.submitter.attachments.get(&field.name),
             path: self.path,
             label: html! {
@@ -441,6 +446,19 @@ impl SigningPage<'_> {
                 (self.problem(&id, wrong))
             }
         }
+    }
+
+    /// Returns whether a text is entered on several lines: its place in the document has room for them or may go on on
+    /// another page, or the sender's value has them.
+    fn has_lines(&self, field: &RoomField, value: &str) -> bool {
+        let height = |area: &Area| {
+            let page = usize::try_from(area.page).unwrap_or_default();
+            let facts = page.checked_sub(1).and_then(|index| self.pages.get(index));
+            facts.map_or(0.0, |facts| facts.height * area.h)
+        };
+        let is_tall = || field.areas.iter().any(|area| height(area) >= TALL);
+        let is_text = field.field_type == "text";
+        is_text && (value.contains('\n') || field.rules.overflow.is_some() || is_tall())
     }
 
     /// Formats a value for people.
@@ -764,6 +782,8 @@ struct FieldControl<'a> {
     described: Option<String>,
     label: Markup,
     index: usize,
+    /// Whether a text is entered on several lines.
+    has_lines: bool,
     /// File of an attachment field.
     file: Option<&'a RoomAttachment>,
     /// Path of the signer's pages.
@@ -779,6 +799,7 @@ impl FieldControl<'_> {
             "radio" if !self.field.options.is_empty() => self.radio(),
             "signature" | "initials" if is_picture(self.value) => self.drawn(),
             "signature" | "initials" => self.signature(),
+            _ if self.has_lines => self.lines(),
             // Also for a choice without options, which could not be answered otherwise.
             _ => self.text(),
         }
@@ -893,10 +914,26 @@ impl FieldControl<'_> {
         }
     }
 
+    /// Maximum length of a text, in characters.
+    fn most(&self) -> &str {
+        // The signing room refuses longer texts in a field without a limit of its own.
+        self.field.rules.max_length.as_deref().unwrap_or("4000")
+    }
+
+    /// Renders a text of several lines.
+    fn lines(&self) -> Markup {
+        let (field, id) = (self.field, self.id);
+        html! {
+            label for=(id) { (self.label) }
+            // Browsers drop the first line break of a text.
+            textarea id=(id) name=(field.name) dir="auto" rows="4" autocomplete=[autocomplete(&field.name)]
+                required[field.required] readonly[field.is_locked()] maxlength=(self.most())
+                aria-invalid=[self.invalid()] aria-describedby=[self.described.as_deref()] { "\n" (self.value) }
+        }
+    }
+
     fn text(&self) -> Markup {
         let (field, id) = (self.field, self.id);
-        // The signing room refuses longer texts in a field without a limit of its own.
-        let most = field.rules.max_length.as_deref().unwrap_or("4000");
         let kind = field.field_type.as_str();
 
         // A date control drops a value that is not a date, so such a value gets a text control.
@@ -909,7 +946,7 @@ impl FieldControl<'_> {
                 type=(if kind == "date" && is_date { "date" } else { "text" })
                 inputmode=[(kind == "number").then_some("decimal")] enterkeyhint="next"
                 required[field.required] readonly[field.is_locked()]
-                maxlength=[(kind != "date").then_some(most)]
+                maxlength=[(kind != "date").then(|| self.most())]
                 aria-invalid=[self.invalid()] aria-describedby=[self.described.as_deref()];
         }
     }
