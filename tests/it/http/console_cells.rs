@@ -274,6 +274,7 @@ impl KnownIds {
             .replace("{part}", "general")
             .replace("{file}", "copy")
             .replace("{position}", "0")
+            .replace("{question}", "qst_01jdk7m3e8f4x9s2w5v6b0c1dh")
             .replace("{act}", "unknown");
 
         format!("/console{path}")
@@ -312,6 +313,7 @@ async fn every_role_has_exactly_its_pages_and_acts() {
                     let path = path.replace("{id}", "x_01h455vb4pex5vsknk084sn02q");
                     let path = path.replace("{act}", "accept").replace("{part}", "unknown");
                     let path = path.replace("{position}", "0");
+                    let path = path.replace("{question}", "qst_01jdk7m3e8f4x9s2w5v6b0c1dh");
                     session.post(&app, &path, "").await.status.as_u16()
                 }
             };

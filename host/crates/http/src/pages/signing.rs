@@ -355,7 +355,7 @@ async fn note_displayed(
         return Ok(());
     };
     let is_page = |page: &&u32| (1..=page_count).contains(&usize::try_from(**page).unwrap_or(0));
-    let pages = displayed.iter().filter(is_page).copied().collect();
+    let pages: BTreeSet<u32> = displayed.iter().filter(is_page).copied().collect();
 
     let reader = visit.reader(submitter);
     app.room().pages_displayed(reader, &pages).await?;

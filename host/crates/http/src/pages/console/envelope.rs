@@ -628,7 +628,7 @@ fn asked(visitor: &Visitor, shown: &ShownEnvelope, refused: Option<&RefusedForm>
     let texts = visitor.texts;
     html! {
         @if !shown.questions.is_empty() {
-            section.card #questions {
+            section.card id="questions" {
                 h2 { (texts.text("question-title")) }
                 ul.rows {
                     @for question in &shown.questions {
