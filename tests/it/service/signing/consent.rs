@@ -257,16 +257,16 @@ async fn an_organization_can_require_that_the_pdf_was_opened() {
     assert_eq!(finish(&app, &url, &digest).await.status, 200);
 }
 
-/// Sends two pages to one signer of an organization that requires that all pages are shown.
-async fn two_pages(app: &TestApp) -> (String, String) {
-    let document = pdf::with_pages(
-        &[
-            &["The first page"],
-            &["{{Sign;type=signature;role=Buyer;required=true}}"],
-        ],
-        0,
+/// Sends a document of so many pages to one signer, who signs on the last one.
+async fn of_pages(app: &TestApp, count: usize) -> (String, String) {
+    let (text, sign) = (
+        ["A page of terms"],
+        ["{{Sign;type=signature;role=Buyer;required=true}}"],
     );
-    let texts = [("name", "Two pages")];
+    let mut pages: Vec<&[&str]> = vec![&text; count - 1];
+    pages.push(&sign);
+    let document = pdf::with_pages(&pages, 0);
+    let texts = [("name", "Pages")];
     let template = app
         .upload("/partner/templates", "application/pdf", &document, &texts)
         .await
@@ -293,7 +293,7 @@ async fn an_organization_can_require_that_every_page_was_shown() {
     };
 
     // Without the script, the delivered pages count.
-    let (id, url) = two_pages(&app).await;
+    let (id, url) = of_pages(&app, 2).await;
     let values = form::filled(&form::open(&app, &url).await.text());
     unshown(&form::press(&app, &url, "finish", &values).await, 1);
     form::fetch(&app, &format!("{url}/pages/1.png")).await;
@@ -306,7 +306,7 @@ async fn an_organization_can_require_that_every_page_was_shown() {
     assert_eq!(demonstrated["all_pages_displayed_at"], Value::Null);
 
     // The script reports the displayed ones, and a delivery alone does not count.
-    let (id, url) = two_pages(&app).await;
+    let (id, url) = of_pages(&app, 2).await;
     let mut values = form::filled(&form::open(&app, &url).await.text());
     form::fetch(&app, &format!("{url}/document.pdf")).await;
     let displayed = |pages: &str| ("displayed-pages".to_owned(), pages.to_owned());
@@ -328,9 +328,20 @@ async fn an_organization_can_require_that_every_page_was_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_document_of_three_pages_has_a_list_of_them() {
+    let app = TestApp::start().await;
+    for (count, expected) in [(2, 0), (3, 3)] {
+        let (_, url) = of_pages(&app, count).await;
+        let page = form::fetch(&app, &url).await.text();
+        let links = selected(&page, ".thumbs a[href^='#page-']");
+        assert_eq!(links.len(), expected, "{page}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_the_setting_no_page_has_to_be_shown() {
     let app = TestApp::start().await;
-    let (_, url) = two_pages(&app).await;
+    let (_, url) = of_pages(&app, 2).await;
     let page = form::open(&app, &url).await.text();
     assert!(!page.contains("displayed-pages"), "{page}");
     form::sign(&app, &url).await;

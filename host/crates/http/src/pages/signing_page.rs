@@ -27,6 +27,9 @@ use holdfast_store::room::{RoomAttachment, RoomField};
 /// document, so three lines of it fit.
 const TALL: f64 = 40.0;
 
+/// Number of pages from which the form has a list of them.
+const LONG: usize = 3;
+
 /// Widths of the document on a screen, as the style sheet lays it out.
 const SIZES: &str = "(max-width: 60rem) 100vw, 60vw";
 
@@ -170,6 +173,7 @@ impl SigningPage<'_> {
             |number: u32, kind: &str| format!("{}/pages/{number}.{kind}?v={version}", self.path);
         html! {
             section.document aria-label=(texts.text("signing-document")) {
+                (self.ways_to_pages())
                 @for (number, facts) in (1..).zip(self.pages) {
                     figure id={ "page-" (number) } data-page=(number) {
                         div.sheet {
@@ -186,6 +190,24 @@ impl SigningPage<'_> {
                     }
                 }
                 (self.files())
+            }
+        }
+    }
+
+    /// Leads to the pages of a long document. The script adds small pictures when the list is opened: a page that is
+    /// only seen small must not be delivered to a browser without the script, for which a delivered page counts as shown.
+    fn ways_to_pages(&self) -> Markup {
+        let count = u32::try_from(self.pages.len()).unwrap_or(u32::MAX);
+        html! {
+            @if self.pages.len() >= LONG {
+                details.thumbs {
+                    summary { (self.texts.text("template-pages")) }
+                    ol {
+                        @for number in 1..=count {
+                            li { a href={ "#page-" (number) } { span { (self.page_name(number)) } } }
+                        }
+                    }
+                }
             }
         }
     }

@@ -416,6 +416,7 @@ function start(form) {
   if ("preview" in form.dataset) saved = onlyShow(form, fields, valueOf, follow, refresh);
   else saved = keepSaved(form, fields, valueOf, follow, refresh, showStyle);
   showPictures();
+  if (!("preview" in form.dataset)) addThumbnails();
   watched = watchPages(form, () => narrow() && !isCollapsed());
   countPages();
   showText();
@@ -1045,6 +1046,27 @@ function showPictures() {
     }
   }, { rootMargin: "50%" });
   for (const image of document.querySelectorAll("img[data-src]")) near.observe(image);
+}
+
+/** Adds small pictures to the list of the pages when they come near in it. */
+function addThumbnails() {
+  const WIDTH = 96;
+  const near = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      near.unobserve(target);
+      target.src = target.dataset.small;
+    }
+  }, { rootMargin: "100px" });
+  for (const link of document.querySelectorAll(".thumbs a")) {
+    const page = document.querySelector(`${link.getAttribute("href")} img`);
+    const height = Math.round(WIDTH * page.getAttribute("height") / page.getAttribute("width"));
+    // The words beside it name the page.
+    const image = Object.assign(document.createElement("img"), { alt: "", width: WIDTH, height });
+    image.dataset.small = page.dataset.src ?? page.getAttribute("src");
+    link.prepend(image);
+    near.observe(image);
+  }
 }
 
 /** Tells the server which pages were on the screen, if every page has to be. `isCovered` is whether the form hides them. */
