@@ -263,7 +263,7 @@ async fn of_pages(app: &TestApp, count: usize) -> (String, String) {
         ["A page of terms"],
         ["{{Sign;type=signature;role=Buyer;required=true}}"],
     );
-    let mut pages: Vec<&[&str]> = vec![&text; count - 1];
+    let mut pages: Vec<&[&str]> = vec![&text[..]; count - 1];
     pages.push(&sign);
     let document = pdf::with_pages(&pages, 0);
     let texts = [("name", "Pages")];
