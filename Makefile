@@ -67,7 +67,7 @@ verify: ## The program that verifies bundles, for their recipients
 
 deb: ## A Debian package in target/packages
 	@tests/set-up build
-	@cargo build -q --profile dist --locked -p holdfast
+	@cargo build -q --profile dist --locked --manifest-path host/Cargo.toml --no-default-features
 	@target="$(TARGET)"; packaging/build-deb "$$target/dist/holdfast" "$$target/packages"
 
 include drills.mk

@@ -7,12 +7,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use holdfast_guest_builder::{GuestBuilder, GuestCrate, GuestMemory, Result, watch};
+use holdfast_guest_builder::{
+    GuestBuilder, GuestCrate, GuestMemory, Result, compression_level, shared_file, watch,
+};
 use sets::ComponentSet;
 use sha2::{Digest as _, Sha256};
-
-/// Compression of the components: each is unpacked at most a few times.
-const LEVEL: i32 = 12;
 
 const GUESTS: &[GuestCrate] = &[
     GuestCrate {
@@ -141,18 +140,22 @@ fn table(
     for guest in guests {
         let built = set.component(builder, guest)?;
         let file = out.join(format!("{}.wasm.zst", guest.package));
-        fs::write(&file, zstd::bulk::compress(&built.component, LEVEL)?)?;
+        fs::write(
+            &file,
+            zstd::bulk::compress(&built.component, compression_level())?,
+        )?;
 
         // The digest is that of the unpacked component, because ledgers and evidence name components by it.
         writeln!(
             table,
             "    DefaultComponent {{ slot: {:?}, name: {:?}, version: {:?}, sha256: {:?}, size: {},
-                packed: include_bytes!({file:?}) }},",
+                packed: {} }},",
             guest.slot,
             guest.package,
             built.version,
             hex::encode(Sha256::digest(&built.component)),
             built.component.len(),
+            shared_file(&file, out)?,
         )?;
     }
 

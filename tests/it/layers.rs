@@ -326,6 +326,7 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
             "select invitation_id from party_invitation where party_id",
         ],
     ),
+    ("open_links.rs", &["select {columns} from open_link"]),
     (
         "passkeys.rs",
         // Who signs in knows the credential only.

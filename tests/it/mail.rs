@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use holdfast::config::{Config, SecretText};
 use holdfast::domain::brand::{BrandColor, BrandLogo, OrganizationBrand};
 use holdfast::domain::organization::OrgSettings;
 use mail_parser::HeaderValue;
 use serde_json::{Value, json};
 
+use crate::support::browser::{EmulatedScreen, TestBrowser};
 use crate::support::smtp::{MailServer, ReceivedMail};
 use crate::support::{CONTRACT, TestApp, envelope_body, form, operator_output, pdf};
 
@@ -246,6 +247,115 @@ fn looks_right(received: &ReceivedMail) {
     assert_eq!(received.inline(&content_id), logo());
 }
 
+/// Pictures of the layouts, with the plain text, are beside the build.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_fits_wide_and_narrow_readers() {
+    let server = MailServer::start("none", &json!({}));
+    let app = over(&server, branded()).await;
+    send(&app, CONTRACT).await;
+    let page = server.wait_for(1).await[0].write_beside_screenshots("mail");
+
+    for (screen, name, width) in [
+        (EmulatedScreen::Desktop, "mail-wide", 560),
+        (EmulatedScreen::Phone, "mail-narrow", 360),
+    ] {
+        let browser = TestBrowser::open(screen).await;
+        browser.goto(&format!("file://{}", page.display())).await;
+        browser.see("table table table a").await;
+
+        let frame = "return document.querySelector('table table').offsetWidth";
+        assert_eq!(browser.run(frame).await, width, "{name}");
+        let is_wider = "return document.documentElement.scrollWidth > innerWidth";
+        assert_eq!(browser.run(is_wider).await, false, "{name}");
+
+        browser.picture(name).await;
+        browser.dark().await;
+        browser.picture(&format!("{name}-dark")).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_senders_subject_and_message_are_in_invitations_and_reminders() {
+    let server = MailServer::start("none", &json!({}));
+    let app = over(&server, manual()).await;
+    let template = app.contract_template().await;
+    let mut body = envelope_body(&template["template_id"]);
+    body["subject"] = "Your loan for the blue car".into();
+    body["message"] = "Dear Jordan,\nplease sign <b>before</b> Friday.".into();
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    server.wait_for(1).await;
+
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let remind = format!("/partner/envelopes/{id}/remind");
+    app.post(&remind, json!({})).await.data(200);
+
+    let mails = server.wait_for(2).await;
+    assert_eq!(mails[0].subject(), "Your loan for the blue car");
+    assert_eq!(mails[1].subject(), "Reminder: Your loan for the blue car");
+    for mail in &mails {
+        let (text, page) = (mail.text(), mail.html());
+        assert!(text.contains("Maple Street Motors"), "{text}");
+        assert!(text.contains("Dear Jordan,"), "{text}");
+        assert!(text.contains("please sign <b>before</b> Friday."), "{text}");
+        assert!(page.contains("&lt;b&gt;before&lt;/b&gt; Friday."), "{page}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subject_that_is_no_line_creates_nothing() {
+    let app = TestApp::start().await;
+    let template = app.contract_template().await;
+    for subject in ["Loan\r\nBcc: everybody@example.com", " ", "a\u{85}b"] {
+        let mut body = envelope_body(&template["template_id"]);
+        body["subject"] = subject.into();
+        let refused = app.post("/partner/envelopes", body).await;
+        assert_eq!(refused.status, 422, "{subject:?}: {}", refused.text());
+
+        let issue = &refused.json()["details"][0];
+        assert_eq!(issue["code"], "invalid_value", "{issue}");
+        assert_eq!(issue["path"], json!(["subject"]), "{issue}");
+    }
+
+    for (member, length) in [("subject", 201), ("message", 2001)] {
+        let mut body = envelope_body(&template["template_id"]);
+        body[member] = "x".repeat(length).into();
+        let refused = app.post("/partner/envelopes", body).await;
+        assert_eq!(refused.status, 422, "{}", refused.text());
+        assert_eq!(refused.json()["details"][0]["path"], json!([member]));
+    }
+
+    assert_eq!(app.count("envelope").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replies_go_to_the_organizations_own_address() {
+    let server = MailServer::start("none", &json!({}));
+    let app = over(&server, manual()).await;
+    let change = |address: Value| {
+        let body = json!({ "reply_to": address });
+        app.web(Method::PATCH, "/organization", body)
+    };
+    let refused = change("Documents <documents@maple.example>".into()).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    let path = &refused.json()["details"][0]["path"];
+    assert_eq!(*path, json!(["reply_to"]));
+
+    let documents = "documents@maple.example";
+    let changed = change(documents.into()).await.data(200);
+    assert_eq!(changed["reply_to"], documents);
+    send(&app, CONTRACT).await;
+    server.wait_for(1).await;
+
+    change(Value::Null).await.data(200);
+    send(&app, CONTRACT).await;
+    let mails = server.wait_for(2).await;
+    for (mail, expected) in mails.iter().zip([documents, CREATOR]) {
+        let reply_to = mail.mail.reply_to().and_then(|answers| answers.first());
+        let address = reply_to.and_then(|mailbox| mailbox.address());
+        assert_eq!(address, Some(expected));
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn invited_signers_learn_of_a_decline_and_only_the_creator_its_reason() {
     let server = MailServer::start("none", &json!({}));
@@ -274,6 +384,8 @@ async fn invited_signers_learn_of_a_decline_and_only_the_creator_its_reason() {
         "{creator}"
     );
     assert!(creator.contains("The price is wrong"), "{creator}");
+    let page = format!("/console/envelopes/{id}\n");
+    assert!(creator.replace('\r', "").contains(&page), "{creator}");
 
     assert!(told(SELLER).contains("You have declined to sign"));
     assert!(told(BUYER).contains("Another signer has declined to sign"));

@@ -133,6 +133,13 @@ fn ignored_advisories_have_a_reason_and_an_end_date() {
     }
 }
 
+/// `cargo build` alone makes a program of one file; a build for packages lists the files beside it.
+#[test]
+fn a_default_build_lists_no_files_beside_it() {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+    assert_eq!(run(program.arg("shared-files")), "");
+}
+
 /// The program depends on the C library only.
 #[test]
 fn the_debian_package_contains_all_files_of_a_server() {
@@ -158,6 +165,7 @@ fn the_debian_package_contains_all_files_of_a_server() {
         "./usr/bin/holdfast",
         "./usr/lib/systemd/system/holdfast.service",
         "./etc/holdfast/holdfast.toml",
+        "./usr/share/doc/holdfast/OFL.txt",
         "./usr/share/doc/holdfast/operations.md",
         "./usr/share/holdfast/monitoring/alerts.yaml",
     ] {

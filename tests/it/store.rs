@@ -17,11 +17,11 @@ use holdfast::domain::token::ApiKey;
 use holdfast::store::envelopes::KeyedEnvelope;
 use holdfast::store::idempotency::RequestKey;
 use holdfast::store::jobs::LeaseRenewal;
-use holdfast::store::search::{self, EnvelopeSearch, EnvelopeTab};
+use holdfast::store::search::{self, EnvelopeSearch, EnvelopeTab, TroubleCounts};
 use holdfast::store::{
-    ACQUIRE_TIMEOUT, STRANGERS, Store, StoreError, api_keys, counts, customers, envelopes, glances,
-    idempotency, jobs, ledger, organizations, page_facts, provider_poll, questions, rate_windows,
-    signers,
+    ACQUIRE_TIMEOUT, STRANGERS, Store, StoreError, activity, api_keys, counts, customers,
+    envelopes, glances, idempotency, jobs, ledger, organizations, page_facts, provider_poll,
+    questions, rate_windows, signers,
 };
 use serde_json::json;
 use sqlx::Row as _;
@@ -70,6 +70,7 @@ on_both_databases!(
     open_envelopes_are_polled_in_turn,
     the_number_of_envelopes_follows_every_change,
     each_envelope_is_in_one_tab,
+    times_to_sign_are_ranked_by_the_database,
     writers_fail_and_give_up_alone,
     kept_pages_are_those_of_one_component_and_are_forgotten,
     strangers_and_known_callers_read_with_different_connections,
@@ -584,6 +585,62 @@ async fn envelopes_expire_in_order(store: Store) {
     tx.commit().await.unwrap();
 }
 
+/// Percentiles are by nearest rank, and of one organization only.
+async fn times_to_sign_are_ranked_by_the_database(store: Store) {
+    let (org, other) = (OrgId::new(), OrgId::new());
+    let begin = Timestamp::parse("2026-11-01T09:00:00.000Z").unwrap();
+    let minute = Duration::from_secs(60);
+    let mut tx = store.begin().await.unwrap();
+    for (owner, minutes) in (1..=10)
+        .map(|minutes| (&org, minutes))
+        .chain([(&other, 999)])
+    {
+        let envelope = EnvelopeId::new();
+        for (action, at) in [
+            ("envelope.created", begin),
+            ("envelope.sent", begin),
+            // An envelope that was corrected and sent again counts from its first sending.
+            ("envelope.sent", begin + minute / 2),
+            ("envelope.completed", begin + minute * minutes),
+        ] {
+            let entry = NewEntry {
+                at,
+                actor: "test".into(),
+                action: action.into(),
+                details: json!({}),
+            };
+            ledger::append(&mut tx, Some(owner), &envelope, entry)
+                .await
+                .unwrap();
+        }
+    }
+    tx.commit().await.unwrap();
+
+    let mut connection = store.read().await.unwrap();
+    let dialect = store.dialect();
+    for (from, expected) in [
+        (begin, (10, Some(300_000), Some(540_000))),
+        (begin + minute * 10, (1, Some(600_000), Some(600_000))),
+        (begin + minute * 11, (0, None, None)),
+    ] {
+        let times = activity::signing_times(&mut connection, dialect, &org, from);
+        let times = times.await.unwrap();
+        let times = (times.envelopes, times.median, times.ninetieth);
+        assert_eq!(times, expected, "{from}");
+    }
+
+    let days = activity::by_day(&mut connection, &org, begin)
+        .await
+        .unwrap();
+    let days: Vec<_> = days.into_iter().collect();
+    let counts = activity::DayCounts {
+        created: 10,
+        sent: 20,
+        completed: 10,
+    };
+    assert_eq!(days, [("2026-11-01".to_owned(), counts)]);
+}
+
 fn question_of(signer: &Signer, now: Timestamp) -> SignerQuestion {
     SignerQuestion {
         id: QuestionId::new(),
@@ -681,6 +738,13 @@ async fn each_envelope_is_in_one_tab(store: Store) {
 
     let counts = search::tab_counts(&mut connection, &org.id).await.unwrap();
     assert!(!counts.is_capped, "{counts:?}");
+    let troubles = search::trouble_counts(&mut connection, &org.id).await;
+    let expected = TroubleCounts {
+        unreached: 2,
+        unpaid: 1,
+        ..TroubleCounts::default()
+    };
+    assert_eq!(troubles.unwrap(), expected);
     let mut all = Vec::new();
     for (tab, expected) in [
         (

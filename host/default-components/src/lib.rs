@@ -1,7 +1,11 @@
-//! Bytes of the built-in components.
+//! Bytes of the built-in components, and of other files that come with the program.
 //!
 //! This is a separate crate so that cargo compiles the guests in parallel with the host's
 //! dependencies, and so that the build script of `holdfast-rules` can read them.
+
+pub mod share;
+
+pub use share::{ShareError, SharedFile};
 
 /// Built-in component.
 pub struct DefaultComponent {
@@ -15,13 +19,18 @@ pub struct DefaultComponent {
     pub sha256: &'static str,
     /// Number of the bytes.
     pub size: usize,
-    packed: &'static [u8],
+    /// File with the compressed bytes.
+    pub packed: SharedFile,
 }
 
 impl DefaultComponent {
     /// Unpacks the bytes of the component, with its `holdfast:manifest` section.
-    pub fn bytes(&self) -> Vec<u8> {
-        zstd::bulk::decompress(self.packed, self.size).unwrap_or_default()
+    ///
+    /// # Errors
+    /// The file beside the program cannot be used.
+    pub fn bytes(&self) -> Result<Vec<u8>, ShareError> {
+        let packed = self.packed.bytes()?;
+        Ok(zstd::bulk::decompress(packed, self.size).unwrap_or_default())
     }
 }
 

@@ -13,7 +13,9 @@ use std::error::Error;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{self, Command};
+
+use sha2::{Digest as _, Sha256};
 
 /// Result with an error for the developer.
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -117,6 +119,46 @@ impl GuestBuilder {
 /// Makes cargo run the build script again after a change of `path`.
 pub fn watch(path: &Path) {
     println!("cargo::rerun-if-changed={}", path.display());
+}
+
+/// Returns the zstd level for files that come with the program. Packages are built rarely and copied often, so their build
+/// takes the time for small files.
+pub fn compression_level() -> i32 {
+    if is_embedded() { 12 } else { 19 }
+}
+
+/// Whether the package of this build script has the feature `embedded`.
+fn is_embedded() -> bool {
+    env::var_os("CARGO_FEATURE_EMBEDDED").is_some()
+}
+
+/// Places a file that comes with the program, and returns the expression of its `SharedFile`. `out` is the `OUT_DIR` of
+/// the build script. With the feature `embedded` of its package, the compiler takes the bytes into the program. Without
+/// it they are copied to `<target>/<profile>/share`, and the program gets their size and SHA-256.
+pub fn shared_file(file: &Path, out: &Path) -> Result<String> {
+    let name = file.file_name().and_then(OsStr::to_str);
+    let name = name.ok_or("a file of the program has a name in ASCII")?;
+    if is_embedded() {
+        return Ok(format!(
+            "SharedFile::embedded({name:?}, include_bytes!({file:?}))"
+        ));
+    }
+
+    let bytes = fs::read(file)?;
+    let profile = out.ancestors().nth(3);
+    let folder = profile
+        .ok_or("OUT_DIR has the shape cargo documents")?
+        .join("share");
+    fs::create_dir_all(&folder)?;
+
+    // By renaming, because a program that runs has the old file mapped.
+    let temporary = folder.join(format!("{name}.{}.tmp", process::id()));
+    fs::write(&temporary, &bytes)?;
+    fs::rename(temporary, folder.join(name))?;
+
+    let digest = hex::encode(Sha256::digest(&bytes));
+    let size = bytes.len();
+    Ok(format!("SharedFile::beside({name:?}, {size}, {digest:?})"))
 }
 
 /// Returns `<target>/guests`; `OUT_DIR` is `<target>/<profile>/build/<package>/out`.

@@ -131,7 +131,7 @@ pub fn build(build: &BuildRules, output: &CommandOutput) -> Result<ExitCode, Fai
         WrittenBase::Calendar => RulesBase::Calendar,
     };
     let mut component =
-        rules_template(base).ok_or("this binary has no component for declared rules")?;
+        rules_template(base)?.ok_or("this binary has no component for declared rules")?;
 
     let beside = build.rules.parent().unwrap_or_else(|| Path::new("."));
     let mut rules = DeclaredRules::default();

@@ -43,6 +43,7 @@ use crate::start;
 use holdfast_base::config::{self, Config, LogFormat, parse_duration};
 use holdfast_base::traces::TraceExporter;
 use holdfast_components::compiler::{self, COMMAND as COMPILE};
+use holdfast_components::shared_files;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::organization::Role;
 use holdfast_platform::log;
@@ -134,6 +135,9 @@ enum CliCommand {
     Settings,
     /// Check each dependency.
     Doctor,
+    /// List the files beside this program, for `sha256sum --check`.
+    #[command(hide = true)]
+    SharedFiles,
     /// Compile the component on standard input.
     #[command(name = COMPILE, hide = true)]
     Compile {
@@ -171,6 +175,14 @@ pub fn main() -> ExitCode {
     if let CliCommand::Settings = cli.command {
         let settings = json!(config::settings());
         output.one(&settings, config::reference().trim_end());
+        return ExitCode::SUCCESS;
+    }
+
+    // Runs without settings as well: it is for those who make packages.
+    if let CliCommand::SharedFiles = cli.command {
+        for line in shared_files().filter_map(|file| file.checksum()) {
+            println!("{line}");
+        }
         return ExitCode::SUCCESS;
     }
 
@@ -255,7 +267,7 @@ async fn run(
         }
         CliCommand::Usage(command) => usage::run(command, &config, output).await?,
         CliCommand::Doctor => return look(config, output).await,
-        CliCommand::Compile { .. } | CliCommand::Settings => {}
+        CliCommand::Compile { .. } | CliCommand::Settings | CliCommand::SharedFiles => {}
     }
 
     Ok(ExitCode::SUCCESS)
@@ -274,6 +286,11 @@ fn backed_up(output: &CommandOutput, manifest: &BackupManifest, done: &str) {
 
 async fn look(config: Config, output: &CommandOutput) -> Result<ExitCode, Failure> {
     let app = start::start(config).await?;
+    // A start checks only that these files are there.
+    for file in shared_files() {
+        file.bytes()?;
+    }
+
     let components = app.components.clone();
     // Loaded at their first use otherwise. Here a failure has to show, and loading them blocks for seconds.
     tokio::task::spawn_blocking(move || components.load_documents()).await?;

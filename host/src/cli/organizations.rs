@@ -38,7 +38,7 @@ pub enum OrganizationCommand {
     },
     /// List organizations.
     List,
-    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…], return_origins=[…], dates={…}, language=es, consent={…}, consumer_disclosure={…}, signature_wording={…}, require_access_demonstration=true, require_all_pages_shown=true, chattel_paper_jurisdiction=US-DE, component_changes={…}, refuse_unsigned_roles=true, active_content=remove, reminders={…}, quiet_hours={…}.
+    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…], return_origins=[…], dates={…}, language=es, consent={…}, consumer_disclosure={…}, signature_wording={…}, require_access_demonstration=true, require_all_pages_shown=true, chattel_paper_jurisdiction=US-DE, component_changes={…}, refuse_unsigned_roles=true, active_content=remove, reminders={…}, quiet_hours={…}, reply_to=documents@example.com, link_host=null.
     Set {
         #[arg(value_parser = org_id)]
         org: OrgId,
@@ -333,6 +333,13 @@ fn changed(settings: &OrgSettings, changes: &[String]) -> Result<OrgSettings, Fa
         return Err(why.into());
     }
 
+    // A host is used after it has named the organization, which a text of the operator does not prove.
+    if settings.link_host.is_some() && settings.link_host != present.link_host {
+        let why = "link_host is set by the organization: PUT /organization/link-host checks the host. \
+                   link_host=null removes it";
+        return Err(why.into());
+    }
+
     settings.payment = settings.payment.map(PaymentSettings::checked).transpose()?;
     // The same checks as in the API, because both write the same row.
     if let Some((_, why)) = settings.problem() {
@@ -400,6 +407,19 @@ mod tests {
         let consent = set(&format!("consent={consent}")).unwrap().consent;
         assert_eq!(consent[&Locale::De].version, "7");
 
+        let reply_to = set("reply_to=documents@maple.example").unwrap().reply_to;
+        assert_eq!(reply_to.as_deref(), Some("documents@maple.example"));
+        assert!(
+            set("reply_to=Maple")
+                .unwrap_err()
+                .contains("no e-mail address")
+        );
+
+        assert_eq!(set("link_host=null").unwrap().link_host, None);
+        let unverified =
+            r#"link_host={"host":"maple.example","verified_at":"2026-11-21T09:41:07.250Z"}"#;
+        assert!(set(unverified).unwrap_err().contains("checks the host"));
+
         let empty = r#"consent={"de":{"version":"","statement":"Ja.","disclosure":"-"}}"#;
         assert!(set(empty).unwrap_err().contains("needs version"));
     }
@@ -409,7 +429,7 @@ mod tests {
         let error = set("auto_vualt=true").unwrap_err();
         assert!(
             error.contains(
-                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins, language, consent, consumer_disclosure, signature_wording, require_access_demonstration, require_all_pages_shown, chattel_paper_jurisdiction, component_changes, single_sign_on, refuse_unsigned_roles, active_content, reminders, quiet_hours"
+                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins, language, consent, consumer_disclosure, signature_wording, require_access_demonstration, require_all_pages_shown, chattel_paper_jurisdiction, component_changes, single_sign_on, refuse_unsigned_roles, active_content, reminders, quiet_hours, reply_to, link_host"
             ),
             "{error}"
         );

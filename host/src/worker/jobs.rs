@@ -22,11 +22,11 @@ use holdfast_domain::envelope::KeptFile;
 use holdfast_domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CompareRecords, DeleteObject,
     ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode, MailAnswer,
-    MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
-    MailLater, MailPartyInvitation, MailQuestion, MailReleaseRequest, MailReminder, MailSignIn,
-    MailUndelivered, MailView, MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord,
-    RemindByPlan, RetryPolicy, SendBatch, TextAccessCode, TextInvitation, TextReminder,
-    VaultEnvelope, VoidBatch, WithdrawSubmission,
+    MailCompletion, MailContractDate, MailDecline, MailEndpointDisabled, MailEndpointFailing,
+    MailInvitation, MailLater, MailOpenLink, MailPartyInvitation, MailQuestion, MailReleaseRequest,
+    MailReminder, MailSignIn, MailUndelivered, MailView, MailWithdrawal, NextStep, NoticeOfDate,
+    PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch, TextAccessCode,
+    TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
@@ -35,7 +35,7 @@ use holdfast_platform::problems::ControlProblem;
 use holdfast_platform::room;
 use holdfast_platform::{Caller, ServiceError, payments};
 use holdfast_service::control::{similar, transfers};
-use holdfast_service::envelopes::{dispatch, lifecycle};
+use holdfast_service::envelopes::{contract_dates, dispatch, lifecycle};
 use holdfast_service::inspection;
 use holdfast_service::signing::{expiry, reminders};
 use holdfast_service::vault::certify_anew;
@@ -337,6 +337,19 @@ impl RunnableJob for RemindByPlan {
     }
 }
 
+impl RunnableJob for NoticeOfDate {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        Ok(contract_dates::give_notice(app, &job.org, &self.envelope).await?)
+    }
+}
+
+impl RunnableJob for MailContractDate {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        mails::about_contract_date(app, job, &self).await?;
+        Ok(NextStep::Done)
+    }
+}
+
 impl RunnableJob for WithdrawSubmission {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         Ok(dispatch::withdraw_stray(app, &job.org, &self).await?)
@@ -345,7 +358,7 @@ impl RunnableJob for WithdrawSubmission {
 
 impl RunnableJob for ArchiveTemplate {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
-        Ok(templates::archive(app, &job.org, &self.template).await?)
+        Ok(templates::deletion::archive(app, &job.org, &self.template).await?)
     }
 }
 
@@ -405,6 +418,13 @@ impl RunnableJob for MailView {
 impl RunnableJob for MailPartyInvitation {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         mails::about_invitation(app, job, &self.invitation).await?;
+        Ok(NextStep::Done)
+    }
+}
+
+impl RunnableJob for MailOpenLink {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        mails::about_open_link(app, job, &self).await?;
         Ok(NextStep::Done)
     }
 }
@@ -517,7 +537,8 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
 
     by_name! {
         VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan WithdrawSubmission ArchiveTemplate DeleteObject
-        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailSignIn AdvanceTransfer CompareRecords
+        NoticeOfDate MailContractDate
+        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailSignIn AdvanceTransfer CompareRecords
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered
         MailQuestion MailAnswer MailLater
         TextInvitation TextReminder TextAccessCode

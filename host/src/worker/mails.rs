@@ -4,7 +4,8 @@ use serde::Deserialize as _;
 
 use holdfast_adapters::mail::layout::{self, MailBranding};
 use holdfast_adapters::mail::letters::{
-    self, DeclineRecipient, LinkFacts, MailContent, OutcomeNotice, ReleaseFacts, ViewFacts,
+    self, ContractDateFacts, DeclineRecipient, LinkFacts, MailContent, OutcomeNotice, ReleaseFacts,
+    ViewFacts,
 };
 use holdfast_adapters::mail::message::{MessageDraft, PdfAttachment};
 use holdfast_adapters::mail::{EnvelopeMailKind, MailError};
@@ -19,8 +20,9 @@ use holdfast_domain::id::{
     EndpointId, EnvelopeId, InvitationId, MessageId, OrgId, SignInId, ViewId,
 };
 use holdfast_domain::job::{
-    JobPayload as _, MailAccessCode, MailAddressee, MailAnswer, MailCompletion, MailDecline,
-    MailInvitation, MailLater, MailReleaseRequest, MailReminder, MailWithdrawal,
+    JobPayload as _, MailAccessCode, MailAddressee, MailAnswer, MailCompletion, MailContractDate,
+    MailDecline, MailInvitation, MailLater, MailOpenLink, MailReleaseRequest, MailReminder,
+    MailWithdrawal,
 };
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::Organization;
@@ -37,8 +39,8 @@ use holdfast_service::vault::{completion, copies};
 use holdfast_service::{App, test_mode};
 use holdfast_store::jobs::ClaimedJob;
 use holdfast_store::{
-    StoreError, control, envelopes, ledger, organizations, party_invitations, questions, signers,
-    users, views, webhooks,
+    StoreError, control, envelopes, ledger, open_links, organizations, party_invitations,
+    questions, signers, users, views, webhooks,
 };
 
 /// Size limit of an attached copy in bytes. Many servers take mails of 10 MB, and base64 adds a
@@ -91,6 +93,10 @@ pub(super) struct MailSubject {
     recipients: Vec<Recipient>,
     pub(super) look: MailBranding,
     dates: DateSettings,
+    /// The organization's address for replies.
+    reply_to: Option<String>,
+    /// Address below which the organization's signing links are.
+    pub(super) link_url: String,
     /// The organization's language.
     language: Locale,
     /// Position of the addressed signer or recipient; none addresses the creator.
@@ -128,7 +134,7 @@ pub(super) async fn deliver(
         EnvelopeMailKind::Reminder => matter.with_link(app, letters::reminder).await?,
         EnvelopeMailKind::AccessCode => matter.with_code(app).await?,
         EnvelopeMailKind::Completion => matter.completed(app).await?,
-        EnvelopeMailKind::Decline => matter.declined(),
+        EnvelopeMailKind::Decline => matter.declined(app),
         EnvelopeMailKind::Withdrawal => matter.withdrawn(),
         EnvelopeMailKind::Undelivered => matter.undelivered(app).await?,
         EnvelopeMailKind::Question => matter.asked(app),
@@ -298,6 +304,36 @@ async fn hand_over(
     }
 }
 
+/// Tells a person of a date of a contract.
+pub(super) async fn about_contract_date(
+    app: &App,
+    job: &ClaimedJob,
+    notice: &MailContractDate,
+) -> Result<(), DeliveryError> {
+    let mut connection = app.store.read().await?;
+    let organization = organizations::get(&mut connection, &job.org).await?;
+    let envelope = envelopes::get(&mut connection, &job.org, &notice.envelope).await?;
+    drop(connection);
+    let (Some(organization), Some(envelope)) = (organization, envelope) else {
+        return Ok(());
+    };
+
+    let settings = &organization.settings;
+    let letter = letters::contract_date(&ContractDateFacts {
+        texts: Texts::of(settings.language),
+        document: &envelope.name,
+        name: &notice.name,
+        date: &settings.dates.format.written(&notice.date.to_string()),
+        days: notice.days,
+        page: app
+            .config
+            .console_page(&format!("envelopes/{}", envelope.id)),
+        reference: envelope.id.as_str(),
+    });
+
+    notify(app, job, &organization, &notice.to, &letter).await
+}
+
 /// Asks a person of the controller about a requested release, unless it was answered already.
 pub(super) async fn about_release(
     app: &App,
@@ -403,6 +439,33 @@ pub(super) async fn about_invitation(
     notify(app, job, &sender, &invitation.email, &letter).await
 }
 
+/// Tells a person of a record that a visitor of an open link has made.
+pub(super) async fn about_open_link(
+    app: &App,
+    job: &ClaimedJob,
+    about: &MailOpenLink,
+) -> Result<(), DeliveryError> {
+    let mut connection = app.store.read().await?;
+    let link = open_links::get(&mut connection, &job.org, &about.link).await?;
+    let organization = organizations::get(&mut connection, &job.org).await?;
+    let people = signers::list(&mut connection, &job.org, &about.envelope).await?;
+    drop(connection);
+
+    let (Some(link), Some(organization)) = (link, organization) else {
+        return Ok(());
+    };
+    let visitor = people.iter().find(|signer| signer.role == link.role);
+    let (Some(to), Some(visitor)) = (link.notify.get(about.place), visitor) else {
+        return Ok(());
+    };
+
+    let id = about.envelope.as_str();
+    let page = app.config.console_page(&format!("envelopes/{id}"));
+    let texts = Texts::of(organization.settings.language);
+    let letter = letters::open_link_used(texts, &link.name, visitor, page, id);
+    notify(app, job, &organization, to, &letter).await
+}
+
 /// Sends a user the link to sign in, unless it is over.
 pub(super) async fn with_sign_in(
     app: &App,
@@ -460,7 +523,9 @@ impl MailSubject {
             signers,
             recipients,
             look: MailBranding::of(&organization),
+            link_url: app.config.link_url(&organization.settings),
             dates: organization.settings.dates,
+            reply_to: organization.settings.reply_to,
             language: organization.settings.language,
             position: to.position,
             question,
@@ -544,12 +609,14 @@ impl MailSubject {
         signer.or_else(|| Some(self.recipient()?.name.as_str()))
     }
 
-    /// Replies to mails of signers go to the creator, and those to a question to the signer who asked.
+    /// Replies of signers and recipients go to the organization's address for them, or else to the creator. Those to a
+    /// question go to the signer who asked.
     fn reply_to(&self) -> Option<&str> {
-        match self.position {
-            Some(_) => self.envelope.creator_email(),
-            None => Some(self.question.as_ref()?.email.as_str()),
+        if self.position.is_none() {
+            return Some(self.question.as_ref()?.email.as_str());
         }
+        let own = self.reply_to.as_deref();
+        own.or_else(|| self.envelope.creator_email())
     }
 
     /// Writes a letter with a signing link; none for a signer who can no longer sign.
@@ -673,15 +740,21 @@ impl MailSubject {
         })
     }
 
-    fn declined(&self) -> Option<PreparedMail> {
+    fn declined(&self, app: &App) -> Option<PreparedMail> {
         let mut signers = self.signers.iter();
         let decliner = signers.find(|signer| signer.status == SignerStatus::Declined)?;
+        // Test data has no users, so it has no page for them.
+        let page = app
+            .config
+            .console_page(&format!("envelopes/{}", self.envelope.id));
+        let page = page.filter(|_| !self.envelope.org.is_test());
         // Reason and name of the decliner go to the creator alone. Other signers learn the outcome only.
         let told = match self.signer() {
             None if self.position.is_some() => DeclineRecipient::OtherSigner,
             None => DeclineRecipient::Creator {
                 by: &decliner.name,
                 reason: decliner.decline_reason.as_deref().unwrap_or_default(),
+                page: page.as_deref(),
             },
             Some(signer) if signer.position == decliner.position => DeclineRecipient::Decliner,
             Some(_) => DeclineRecipient::OtherSigner,
@@ -711,8 +784,10 @@ impl MailSubject {
     fn asked(&self, app: &App) -> Option<PreparedMail> {
         let question = self.question.as_ref();
         let question = question.filter(|question| question.closing.is_none())?;
+        // Test data has no users, so it has no page for them.
         let page = format!("envelopes/{}#questions", self.envelope.id);
         let page = app.config.console_page(&page);
+        let page = page.filter(|_| !self.envelope.org.is_test());
         Some(PreparedMail::plain(self.notice().question(question, page)))
     }
 

@@ -13,7 +13,9 @@ use holdfast_domain::organization::Organization;
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::components::{changes, decisions, instance_log};
 use holdfast_platform::webhooks::deliveries;
-use holdfast_platform::{ServiceError, access, idempotency, kba, payments, request_log};
+use holdfast_platform::{
+    ServiceError, access, idempotency, kba, link_hosts, payments, request_log,
+};
 use holdfast_service::control::transfers;
 use holdfast_service::signing::expiry;
 use holdfast_service::signing::provider_poll;
@@ -77,7 +79,7 @@ pub(super) async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
     }
 }
 
-/// Verifies the vault and removes orphaned objects. These tasks are slow, so they have a loop of
+/// Verifies the vault, removes orphaned objects and checks hosts of signing links. These tasks are slow, so they have a loop of
 /// their own.
 pub(super) async fn sweep(app: App, stop: CancellationToken) {
     let period = app.config.sweep_interval.unwrap_or(PERIOD);
@@ -97,6 +99,10 @@ pub(super) async fn sweep(app: App, stop: CancellationToken) {
 
         if let Err(error) = orphans::sweep_when_due(&app, &app.vault).await {
             tracing::error!(%error, "orphaned objects could not be searched");
+        }
+
+        if let Err(error) = link_hosts::check_when_due(&app).await {
+            tracing::error!(%error, "hosts of signing links could not be checked");
         }
 
         if let Err(error) = check_counts(&app, &stop).await {

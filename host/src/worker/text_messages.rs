@@ -51,7 +51,7 @@ pub(super) async fn deliver(
         }
         TextMessageKind::AccessCode => {
             let code = access_codes::code_to_send(app, &matter.envelope, signer).await?;
-            code.map(|code| wording.access_code(&code, &app.config.signing_url()))
+            code.map(|code| wording.access_code(&code, &matter.link_url))
         }
     };
 

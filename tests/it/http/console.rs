@@ -412,6 +412,7 @@ async fn a_role_sees_exactly_its_pages() {
         let session = Session::of(&app, &format!("{role}@oak.example"), role).await;
         for (path, roles) in [
             ("/console/sessions", None),
+            ("/console/activity", Some(&readers[..])),
             ("/console/customers", Some(&readers[..])),
             ("/console/control", Some(&keepers[..])),
             ("/console/control/keys", Some(&keepers[..])),

@@ -4,6 +4,9 @@ use super::console::Session;
 use super::console_cells::ids_of;
 use crate::support::{TestApp, TestResponse};
 
+/// A name of more than 60 characters.
+const LONG_NAME: &str = "A filter with a name that is longer than any name of a filter may be";
+
 /// A form with a mistake.
 struct RefusedEntries<'a> {
     path: String,
@@ -57,11 +60,43 @@ async fn a_refused_form_keeps_its_entries() {
             entries: &[
                 ("envelope_name", "Loan seven"),
                 ("external_id", "reference-seven"),
+                ("subject", "Subject seven"),
+                ("message", "Message seven"),
                 ("name-0", "Kim Park"),
                 ("email-0", "nowhere-at-all"),
                 ("party_role", "Assignee seven"),
             ],
             field: Some("email-0"),
+        },
+        RefusedEntries {
+            path: "/console/filters".to_owned(),
+            entries: &[("name", LONG_NAME), ("q", "elm seven")],
+            field: Some("name"),
+        },
+        RefusedEntries {
+            path: known.path("/envelopes/{id}/extend"),
+            entries: &[("until", "2020-01-01")],
+            field: Some("until"),
+        },
+        RefusedEntries {
+            path: known.path("/envelopes/{id}/void"),
+            entries: &[("reason", "")],
+            field: Some("reason"),
+        },
+        RefusedEntries {
+            path: known.path("/envelopes/{id}/signers/0"),
+            entries: &[("name", "Kim Seven"), ("email", "nowhere-at-all")],
+            field: Some("email-0"),
+        },
+        RefusedEntries {
+            path: "/console/receivers".to_owned(),
+            entries: &[("url", "nowhere at all"), ("description", "Seven hooks")],
+            field: Some("url"),
+        },
+        RefusedEntries {
+            path: known.path("/receivers/{id}/edit"),
+            entries: &[("url", "nowhere at all"), ("description", "Seven more")],
+            field: Some("url"),
         },
         RefusedEntries {
             path: "/console/users".to_owned(),
@@ -93,6 +128,11 @@ async fn a_refused_form_keeps_its_entries() {
             path: settings("origins"),
             entries: &[("embed_origins", "no origin"), ("return_origins", "")],
             field: Some("embed_origins"),
+        },
+        RefusedEntries {
+            path: settings("link-host"),
+            entries: &[("host", "no host at all")],
+            field: Some("host"),
         },
         RefusedEntries {
             path: settings("disclosure"),
@@ -157,6 +197,10 @@ async fn a_refused_upload_keeps_its_other_entries() {
             &[("name", "oak-seven"), ("version", "7.0.0")],
         ),
         (known.path("/bulk/{id}/table"), &[]),
+        (
+            known.path("/envelopes/{id}/correct"),
+            &[("message", "The price was seven"), ("sure", "yes")],
+        ),
     ] {
         let refused = ada.upload(&app, &path, b"\xff no such file", entries).await;
         keeps(&refused, &path, entries, None);

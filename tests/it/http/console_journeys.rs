@@ -230,6 +230,7 @@ async fn pages_of_the_console_are_light() {
         "/audit".into(),
         "/usage".into(),
         "/users".into(),
+        "/activity".into(),
         "/customers".into(),
         "/settings".into(),
         "/settings/brand".into(),

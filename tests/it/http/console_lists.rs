@@ -216,6 +216,48 @@ async fn an_expiry_is_extended_from_the_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_document_is_corrected_from_the_page_that_names_the_consequence() {
+    let app = TestApp::start().await;
+    let sent = app.sent_envelope().await;
+    let id = sent["envelope_id"].as_str().unwrap();
+    let ada = Session::of(&app, "ada@oak.example", "sender").await;
+    let path = format!("/console/envelopes/{id}");
+    let page = ada.get(&app, &path).await.text();
+    assert!(page.contains("Signatures so far become void."), "{page}");
+
+    let correct = format!("{path}/correct");
+    let document = pdf::with_lines(&["{{Sign;type=signature;role=Buyer;required=true}}"]);
+    let message = ("message", "Another price");
+    let unsure = ada.upload(&app, &correct, &document, &[message]).await;
+    assert_eq!(unsure.status, 422, "{}", unsure.text());
+    let page = unsure.text();
+    assert!(
+        page.contains("Another price") && page.contains("id=\"sure-document-problem\""),
+        "{page}"
+    );
+
+    let sure = [message, ("sure", "yes")];
+    let corrected = ada.upload(&app, &correct, &document, &sure).await;
+    assert_eq!(corrected.status, 303, "{}", corrected.text());
+    let new = corrected.headers["location"].to_str().unwrap();
+    let page = ada.get(&app, new).await.text();
+    assert!(page.contains("The corrected document was sent."), "{page}");
+    assert!(page.contains(&path), "{page}");
+
+    // The earlier one names the corrected one, and begins another draft.
+    let page = ada.get(&app, &path).await.text();
+    assert!(page.contains("Corrected by"), "{page}");
+    assert!(page.contains("New from this one"), "{page}");
+    let copied = ada.post(&app, &format!("{path}/copy"), "").await;
+    let draft = copied.headers["location"].to_str().unwrap();
+    let page = ada.get(&app, draft).await.text();
+    assert!(
+        page.contains("A new draft with the same document"),
+        "{page}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_draft_is_sent_and_a_paper_vaulted_from_the_page() {
     let app = TestApp::start().await;
     let ada = Session::of(&app, "ada@oak.example", "sender").await;

@@ -68,6 +68,8 @@ async fn a_first_document_is_sent_from_a_pdf() {
         ("#email-0", "jordan.lee@example.com"),
         ("#name-1", "Sam Dealer"),
         ("#email-1", "sam@oak.example"),
+        ("#subject", "Your sale agreement"),
+        ("#message", "Please call me first."),
     ] {
         phone.type_into(field, value).await;
     }
@@ -89,6 +91,13 @@ async fn a_first_document_is_sent_from_a_pdf() {
     let id = url.rsplit('/').next().unwrap().split('?').next().unwrap();
     let sent = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
     assert_eq!(sent["status"], "sent");
+
+    app.wait_until_idle().await;
+    let mails = app.wait_for_mails(1).await;
+    let subject = "Subject: Your sale agreement\r\n";
+    let invitation = mails.iter().find(|mail| mail.contains(subject));
+    let invitation = invitation.unwrap_or_else(|| panic!("{mails:?}"));
+    assert!(invitation.contains("Please call me first."), "{invitation}");
 
     let found = app
         .get_with_bearer(app.web_admin(), "/envelopes?secured_party=first%20example")

@@ -2,13 +2,18 @@
 
 mod connections;
 pub mod console;
+mod console_activity;
 mod console_acts;
 mod console_cells;
+mod console_comparison;
+mod console_filters;
 mod console_forms;
 mod console_journeys;
 mod console_lists;
+mod console_open_links;
 mod console_records;
 mod console_sending;
+mod console_templates;
 mod console_words;
 mod docs_site;
 mod event_feed;

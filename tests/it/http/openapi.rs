@@ -275,8 +275,14 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
     let event_id = events[0]["event_id"].as_str().unwrap().to_owned();
     let (view_id, copy_id) = view_and_copy(app).await;
 
+    let link = json!({ "name": "Sale", "expires_at": "2030-12-31T23:59:59Z", "limit": 5 });
+    let path = format!("/partner/templates/{template_id}/open-links");
+    let link = app.post(&path, link).await.data(201);
+    let link_id = link["open_link_id"].as_str().unwrap().to_owned();
+
     let (pledge_id, key_id) = pledge_and_key(app).await;
     vec![
+        ("/open-links/", link_id, "opl_01h455vb4pex5vsknk084sn02q"),
         (
             "/request-log/",
             request_id,

@@ -132,7 +132,7 @@ async fn a_vaulted_envelopes_status_matches_the_specification() {
     assert_eq!(envelope["compliant"], true);
 }
 
-/// `metadata` exposes three of the stored keys, `bulk_send` among them.
+/// `metadata` exposes a few of the stored keys, `bulk_send` among them.
 #[tokio::test(flavor = "multi_thread")]
 async fn metadata_is_filtered_to_the_partner_safe_subset() {
     let app = TestApp::start().await;

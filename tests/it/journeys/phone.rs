@@ -59,6 +59,22 @@ async fn can_be_pressed(browser: &TestBrowser, css: &str) {
     assert_eq!(browser.run(&reached).await, true, "{css} cannot be pressed");
 }
 
+/// On a turned phone the header is one row and leaves the window to the document.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_header_takes_at_most_a_fifth_of_a_turned_phone() {
+    let app = TestApp::on_a_socket().await;
+    let (_, link) = contract(&app).await;
+    let browser = TestBrowser::open(EmulatedScreen::Landscape).await;
+    browser.goto(&link).await;
+    browser.see(".sheet img").await;
+
+    let share =
+        "return document.querySelector('.top').getBoundingClientRect().height / innerHeight";
+    let share = browser.run(share).await.as_f64().unwrap();
+    assert!(share <= 0.2, "{share}");
+    can_be_pressed(&browser, ".top a").await;
+}
+
 /// The initials of all places are given by one tap, and each place has them.
 #[tokio::test(flavor = "multi_thread")]
 async fn all_initials_are_given_at_once() {

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use mail_parser::{Message, MessageParser, MimeHeaders as _, PartType};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::authority::openssl;
+use super::browser::screenshots;
 
 const CONFIG: &str = "
 [req]
@@ -211,6 +214,25 @@ impl ReceivedMail {
         let mut parts = self.mail.parts.iter();
         let part = parts.find(|part| part.content_id() == Some(content_id));
         part.expect("a part with this id").contents()
+    }
+
+    /// Writes the HTML and the text beside the screenshots, for people who look at them, and returns the path of the
+    /// HTML. A logo becomes part of it, because a browser has no other parts of the mail.
+    pub fn write_beside_screenshots(&self, name: &str) -> PathBuf {
+        let mut page = self.html().to_owned();
+        if let Some((_, rest)) = self.html().split_once("src=\"cid:") {
+            let content_id = rest.split('"').next().unwrap();
+            let picture = STANDARD.encode(self.inline(content_id));
+            let data = format!("data:image/png;base64,{picture}");
+            page = page.replace(&format!("cid:{content_id}"), &data);
+        }
+
+        let folder = screenshots();
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(format!("{name}.txt")), self.text()).unwrap();
+        let file = folder.join(format!("{name}.html"));
+        std::fs::write(&file, page).unwrap();
+        file
     }
 
     /// Returns the name and the bytes of each attachment.

@@ -48,7 +48,7 @@ pub use holdfast_rules::{
     CallFailure, ComponentArtifact, ComponentError, EngineSet, RulesBase, answers, behaviour,
     branches, built_in, compiler, compliance_alone, embedded, inspection, is_reserved_name,
     known_compliance, known_digests, load_compliance, replay, room_component, rules,
-    rules_template, values, vectors, worlds,
+    rules_template, shared_files, values, vectors, worlds,
 };
 use holdfast_rules::{artifact, baseline, engine, error, gate, limits, program, slot};
 pub use registry::{ActivationTable, ComponentRegistry, LiveActivation};

@@ -57,6 +57,15 @@ impl Timestamp {
         self.0.strftime("%Y-%m").to_string()
     }
 
+    /// Returns the begins of the last days in UTC, in order. The last one is the begin of this instant's day.
+    pub fn last_days(self, days: u32) -> impl Iterator<Item = Self> {
+        const DAY: i64 = 86_400_000;
+        let millis = self.as_millis();
+        let today = millis - millis.rem_euclid(DAY);
+        let days = (0..days).rev();
+        days.map(move |before| Self::from_millis(today - DAY * i64::from(before)))
+    }
+
     /// Returns the time from `earlier` to this instant; zero if that is later.
     pub fn since(self, earlier: Self) -> Duration {
         let millis = self.as_millis().saturating_sub(earlier.as_millis());

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::clock::Timestamp;
+use super::contract_dates::PlannedDate;
 use super::id::{BatchId, CustomerId, EnvelopeId, OrgId, SignerId, TemplateId};
 use super::jurisdiction::Jurisdiction;
 use super::locale::Locale;
@@ -244,8 +245,8 @@ pub struct StoredFile {
     pub content_type: String,
 }
 
-/// Serialized form of a stored file for database rows and job payloads. Nothing else serializes
-/// a storage key.
+/// Serialized form of a stored file for database rows, job payloads and encrypted texts. Nothing else
+/// serializes a storage key.
 #[derive(Clone, Debug)]
 pub struct KeptFile(pub StoredFile);
 
@@ -346,6 +347,8 @@ pub struct SentDocument {
     pub kba_required: bool,
     /// Whether signers are invited by mail.
     pub send_email: bool,
+    /// The sender's own subject of the mails that ask signers, in one line.
+    pub subject: Option<String>,
     /// Message of the sender to the signers.
     pub message: Option<String>,
     /// Page to which signers return after signing or declining.
@@ -365,6 +368,7 @@ impl Default for SentDocument {
             preserve_signing_order: true,
             kba_required: false,
             send_email: true,
+            subject: None,
             message: None,
             return_url: None,
             allow_delegation: false,
@@ -439,15 +443,39 @@ pub struct VaultTerms {
 }
 
 /// Members of an envelope's metadata that partners may see.
-pub const PUBLIC_METADATA: [&str; 3] = ["document_source", "source_template_id", "bulk_send"];
+pub const PUBLIC_METADATA: [&str; 4] = [
+    "document_source",
+    "source_template_id",
+    "bulk_send",
+    OPEN_LINK,
+];
+/// Member with the open link that the envelope was made by.
+pub const OPEN_LINK: &str = "open_link";
 /// Member with the partner's own metadata.
 pub const OWN_METADATA: &str = "own";
 /// Member with the jurisdiction of the chattel paper.
 pub const JURISDICTION: &str = "chattel_paper_jurisdiction";
 /// Member with the statement about the paper original.
 const PAPER_ORIGINAL: &str = "paper_original";
+/// Member with the dates of the contract.
+const CONTRACT_DATES: &str = "contract_dates";
 /// Member with the plan of reminders.
 const REMINDERS: &str = "reminders";
+/// Member with the number of the version, from the first correction.
+pub const VERSION: &str = "version";
+/// Member with the values that the sender gave for fields.
+const PREFILLED: &str = "prefilled_data";
+
+words! {
+    /// How an envelope is related to another one of its organization. The text is also the name of the member of the
+    /// metadata with the other's id.
+    EnvelopeLink {
+        CopiedFrom = "copied_from",
+        CopiedTo = "copied_to",
+        Corrects = "corrects",
+        CorrectedBy = "corrected_by",
+    }
+}
 
 words! {
     /// What became of the paper that an upload was made from, by the uploader's statement.
@@ -504,6 +532,39 @@ impl Envelope {
         self.metadata.insert(PAPER_ORIGINAL.into(), stated);
     }
 
+    /// Returns the id of the envelope that is related to this one. Of several copies it is the newest.
+    pub fn link(&self, link: EnvelopeLink) -> Option<EnvelopeId> {
+        EnvelopeId::parse(self.metadata.get(link.as_str())?.as_str()?)
+    }
+
+    /// Relates the envelope to another one.
+    pub fn set_link(&mut self, link: EnvelopeLink, other: &EnvelopeId) {
+        let id = other.as_str().into();
+        self.metadata.insert(link.as_str().into(), id);
+    }
+
+    /// Returns the number of the version: 1, and one more for each correction of the document.
+    pub fn version(&self) -> u64 {
+        let version = self.metadata.get(VERSION);
+        version.and_then(Value::as_u64).unwrap_or(1)
+    }
+
+    /// Sets the number of the version.
+    pub fn set_version(&mut self, version: u64) {
+        self.metadata.insert(VERSION.into(), version.into());
+    }
+
+    /// Returns the values that the sender gave for fields, by their names.
+    pub fn prefilled(&self) -> Option<&Map<String, Value>> {
+        self.metadata.get(PREFILLED)?.as_object()
+    }
+
+    /// Records the values that the sender gave for fields.
+    pub fn set_prefilled(&mut self, values: &Map<String, Value>) {
+        let values = Value::Object(values.clone());
+        self.metadata.insert(PREFILLED.into(), values);
+    }
+
     /// Returns the plan of reminders.
     pub fn reminders(&self) -> Option<PlannedReminders> {
         let planned = self.metadata.get(REMINDERS)?.clone();
@@ -514,6 +575,19 @@ impl Envelope {
     pub fn set_reminders(&mut self, planned: PlannedReminders) {
         let planned = serde_json::to_value(planned).unwrap_or_default();
         self.metadata.insert(REMINDERS.into(), planned);
+    }
+
+    /// Returns the dates of the contract.
+    pub fn contract_dates(&self) -> Vec<PlannedDate> {
+        let dates = self.metadata.get(CONTRACT_DATES).cloned();
+        let dates = dates.and_then(|dates| serde_json::from_value(dates).ok());
+        dates.unwrap_or_default()
+    }
+
+    /// Sets the dates of the contract.
+    pub fn set_contract_dates(&mut self, dates: &[PlannedDate]) {
+        let dates = serde_json::to_value(dates).unwrap_or_default();
+        self.metadata.insert(CONTRACT_DATES.into(), dates);
     }
 
     /// States the jurisdiction of the chattel paper, if there is one.

@@ -20,6 +20,8 @@ words! {
         EnvelopeDeclined = "envelope.declined",
         EnvelopeExpired = "envelope.expired",
         EnvelopeReminderSent = "envelope.reminder_sent",
+        // An addition: a date of the contract is near.
+        EnvelopeDateNear = "envelope.date_near",
         // An addition: another name, address or person for a signer who has not signed.
         SignerChanged = "signer.changed",
         // An addition: too many wrong codes before a document.
@@ -131,6 +133,7 @@ impl EventType {
             Self::EnvelopeDeclined => ("A signer has declined", &["signer", "reason"]),
             Self::EnvelopeExpired => ("Nobody finished an envelope in time", &["expired_at"]),
             Self::EnvelopeReminderSent => ("Signers were reminded", &["reminded"]),
+            Self::EnvelopeDateNear => ("A date of the contract is near", &["name", "date", "days"]),
             Self::SignerChanged => (
                 "A signer has another name or address, or another person signs",
                 &["signer", "previous", "reason", "at"],

@@ -250,6 +250,10 @@ prefixed_id!(
     InvitationId, "inv_"
 );
 prefixed_id!(
+    /// An open link of a template.
+    OpenLinkId, "opl_"
+);
+prefixed_id!(
     /// A statement of control.
     ControlStatementId, "cst_"
 );

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::clock::Timestamp;
 use super::envelope::KeptFile;
 use super::id::{
-    BatchId, EndpointId, EnvelopeId, IntentId, InvitationId, QuestionId, ReleaseId, SignInId,
-    TemplateId, TransferId, ViewId,
+    BatchId, EndpointId, EnvelopeId, IntentId, InvitationId, OpenLinkId, QuestionId, ReleaseId,
+    SignInId, TemplateId, TransferId, ViewId,
 };
 
 /// Queue with its own number of slots.
@@ -104,6 +104,36 @@ pub struct RemindByPlan {
 
 impl JobPayload for RemindByPlan {
     const NAME: &'static str = "envelope.remind";
+}
+
+/// Tells people of the dates of a contract that are near.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NoticeOfDate {
+    /// The envelope.
+    pub envelope: EnvelopeId,
+}
+
+impl JobPayload for NoticeOfDate {
+    const NAME: &'static str = "envelope.date_notice";
+}
+
+/// Tells a person of a date of a contract.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MailContractDate {
+    /// The envelope.
+    pub envelope: EnvelopeId,
+    /// E-mail address of the person.
+    pub to: String,
+    /// What happens on the day.
+    pub name: String,
+    pub date: jiff::civil::Date,
+    /// Days until then.
+    pub days: u16,
+}
+
+impl JobPayload for MailContractDate {
+    const NAME: &'static str = "mail.contract_date";
+    const QUEUE: JobQueue = JobQueue::Mail;
 }
 
 /// Archives a submission at its provider that no envelope may name.
@@ -220,6 +250,22 @@ pub struct MailPartyInvitation {
 
 impl JobPayload for MailPartyInvitation {
     const NAME: &'static str = "mail.party_invitation";
+    const QUEUE: JobQueue = JobQueue::Mail;
+}
+
+/// Tells a person of a record that a visitor of an open link has made.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MailOpenLink {
+    /// The link.
+    pub link: OpenLinkId,
+    /// The record.
+    pub envelope: EnvelopeId,
+    /// Place of the person among those whom the link names, from 0.
+    pub place: usize,
+}
+
+impl JobPayload for MailOpenLink {
+    const NAME: &'static str = "mail.open_link";
     const QUEUE: JobQueue = JobQueue::Mail;
 }
 
@@ -473,6 +519,8 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<CertifyAnew>(),
     JobKind::of::<ArchiveSubmission>(),
     JobKind::of::<RemindByPlan>(),
+    JobKind::of::<NoticeOfDate>(),
+    JobKind::of::<MailContractDate>(),
     JobKind::of::<WithdrawSubmission>(),
     JobKind::of::<ArchiveTemplate>(),
     JobKind::of::<DeleteObject>(),
@@ -482,6 +530,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<MailReleaseRequest>(),
     JobKind::of::<MailView>(),
     JobKind::of::<MailPartyInvitation>(),
+    JobKind::of::<MailOpenLink>(),
     JobKind::of::<MailSignIn>(),
     JobKind::of::<SendBatch>(),
     JobKind::of::<VoidBatch>(),

@@ -1,10 +1,12 @@
 //! Organizations, their settings, API keys and scopes.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use iso_currency::Currency;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use url::{Host, Position, Url};
 
 use super::brand::OrganizationBrand;
 use super::clock::Timestamp;
@@ -106,6 +108,101 @@ pub struct OrgSettings {
     pub reminders: Option<ReminderPlan>,
     /// Hours in which nobody is reminded by a plan.
     pub quiet_hours: Option<QuietHours>,
+    /// Address for replies to mails about envelopes, instead of their creators'.
+    pub reply_to: Option<String>,
+    /// Host of the organization's own for its signing links.
+    pub link_host: Option<LinkHost>,
+}
+
+/// Host of an organization's own for its signing links. It has answered with the organization's id before it is used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkHost {
+    /// Lower case and ASCII. Hosts of this machine may have a port.
+    pub host: String,
+    /// When the host named the organization last.
+    pub verified_at: Timestamp,
+    /// Why new links do not lead to the host.
+    #[serde(default)]
+    pub problem: Option<LinkHostProblem>,
+}
+
+words! {
+    /// Why new signing links do not lead to the organization's own host: it could not be reached for three days, or
+    /// it answered without the organization's id.
+    LinkHostProblem {
+        Unreachable = "unreachable",
+        NotNamed = "not_named",
+    }
+}
+
+impl LinkHost {
+    /// Time after the last success for which a host that cannot be reached is used.
+    const GRACE: Duration = Duration::from_secs(3 * 86_400);
+    /// Longest name of a host, in characters (RFC 1035, section 2.3.4).
+    const NAME: usize = 253;
+
+    /// Reads a host that was verified at `now`. None unless it is the name of a host without a port, or a host of this
+    /// machine.
+    pub fn verified(text: &str, now: Timestamp) -> Option<Self> {
+        let url = address(text)?;
+        let host = &url[Position::BeforeHost..Position::AfterPort];
+        (host.len() <= Self::NAME).then(|| Self {
+            host: host.to_owned(),
+            verified_at: now,
+            problem: None,
+        })
+    }
+
+    /// Returns the origin of the host: `https`, and `http` for this machine.
+    pub fn origin(&self) -> String {
+        match address(&self.host) {
+            Some(url) => url.origin().ascii_serialization(),
+            None => format!("https://{}", self.host),
+        }
+    }
+
+    /// Whether new links lead to the host.
+    pub fn is_in_use(&self) -> bool {
+        self.problem.is_none()
+    }
+
+    /// Returns the host after a check that found a problem or none.
+    #[must_use]
+    pub fn after(&self, found: Option<LinkHostProblem>, now: Timestamp) -> Self {
+        match found {
+            None => Self {
+                verified_at: now,
+                problem: None,
+                ..self.clone()
+            },
+            // A failure of the network is no sign of another owner, so it ends the use only when it lasts.
+            Some(LinkHostProblem::Unreachable) if now <= self.verified_at + Self::GRACE => {
+                self.clone()
+            }
+            Some(problem) => Self {
+                problem: Some(problem),
+                ..self.clone()
+            },
+        }
+    }
+}
+
+/// Returns the address of a host: `https`, and `http` for this machine.
+fn address(host: &str) -> Option<Url> {
+    // Anything else that an address can have would become part of every link.
+    let is_other = |one: char| "/\\?#@%".contains(one) || one.is_whitespace() || one.is_control();
+    if host.contains(is_other) {
+        return None;
+    }
+
+    let url = Url::parse(&format!("https://{host}/")).ok()?;
+    if matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
+        return Url::parse(&format!("http://{host}/")).ok();
+    }
+
+    let is_name = matches!(url.host(), Some(Host::Domain(_))) && url.port().is_none();
+    is_name.then_some(url)
 }
 
 /// Sign-in at an OpenID Connect issuer. The client's secret is stored apart, sealed.
@@ -114,7 +211,7 @@ pub struct OrgSettings {
 pub struct SingleSignOn {
     /// Exactly as in the `iss` claim.
     #[schemars(with = "String", url)]
-    pub issuer: url::Url,
+    pub issuer: Url,
     pub client_id: String,
     /// Scopes to ask for, besides `openid`.
     #[serde(default = "sign_on_scopes")]
@@ -207,7 +304,7 @@ impl OrgSettings {
 
     /// Returns whether signers may be sent to `url` after signing.
     pub fn permits_return_to(&self, url: &str) -> bool {
-        let origin = url::Url::parse(url).map(|url| url.origin().ascii_serialization());
+        let origin = Url::parse(url).map(|url| url.origin().ascii_serialization());
         let permitted =
             |origin: &String| self.return_origins.iter().any(|one| one.as_str() == origin);
         origin.as_ref().is_ok_and(permitted)
@@ -253,6 +350,14 @@ impl OrgSettings {
 
         if let Some((member, range)) = self.reminders.and_then(|plan| plan.problem()) {
             return Some(("reminders", format!("reminders.{member} must be {range}")));
+        }
+
+        // No full check of addresses, which the API makes: it catches a name or a second line in place of one.
+        let is_visible = |one: char| !one.is_whitespace() && !one.is_control();
+        let is_address = |text: &str| text.contains('@') && text.chars().all(is_visible);
+        let reply_to = self.reply_to.as_deref();
+        if reply_to.is_some_and(|text| !is_address(text)) {
+            return Some(("reply_to", "reply_to is no e-mail address".into()));
         }
 
         let (member, why) = self.component_changes.problem()?;
@@ -304,6 +409,8 @@ impl Default for OrgSettings {
             active_content: ActiveContent::Warn,
             reminders: None,
             quiet_hours: None,
+            reply_to: None,
+            link_host: None,
         }
     }
 }
@@ -338,7 +445,7 @@ impl TryFrom<String> for PageOrigin {
     fn try_from(text: String) -> Result<Self, String> {
         let wrong =
             || format!("{text} is no origin; write it as https://host or https://host:port");
-        let url = url::Url::parse(&text).map_err(|_| wrong())?;
+        let url = Url::parse(&text).map_err(|_| wrong())?;
         // A page without TLS can be changed on its way, and with it a signature.
         // A page of the same machine has no such way.
         let secure = match url.scheme() {
@@ -574,6 +681,49 @@ mod tests {
             (test.id.clone(), test.test().name),
             (live.id.test(), test.name)
         );
+    }
+
+    #[test]
+    fn a_link_host_is_a_plain_name() {
+        let now = Timestamp::from_millis(0);
+        for (text, origin) in [
+            (
+                "Contracts.Lender.example",
+                "https://contracts.lender.example",
+            ),
+            ("verträge.example", "https://xn--vertrge-9wa.example"),
+            ("127.0.0.1:9000", "http://127.0.0.1:9000"),
+        ] {
+            let host = LinkHost::verified(text, now).unwrap();
+            assert_eq!(host.origin(), origin);
+        }
+
+        for wrong in [
+            "",
+            "https://lender.example",
+            "lender.example/sign",
+            "lender.example:8443",
+            "user@lender.example",
+            "lender.example?a",
+            "192.0.2.7",
+            "two words.example",
+        ] {
+            assert_eq!(LinkHost::verified(wrong, now), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_a_host_that_cannot_be_reached_has_days_of_grace() {
+        let day = Duration::from_secs(86_400);
+        let begin = Timestamp::from_millis(0);
+        let host = LinkHost::verified("lender.example", begin).unwrap();
+        let (away, other) = (LinkHostProblem::Unreachable, LinkHostProblem::NotNamed);
+
+        assert_eq!(host.after(Some(away), begin + day * 3), host);
+        let ended = host.after(Some(away), begin + day * 4);
+        assert_eq!(ended.problem, Some(away));
+        assert!(ended.after(None, begin + day * 5).is_in_use());
+        assert_eq!(host.after(Some(other), begin).problem, Some(other));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Templates: a document, its fields and the roles that fill them.
 
+use std::time::Duration;
+
 use super::signature::ExistingSignature;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -51,6 +53,9 @@ pub struct DocumentRepair {
     pub given_up: Vec<ExistingSignature>,
 }
 
+/// Time for which a deleted template of the library can be restored.
+pub const RESTORABLE: Duration = Duration::from_secs(30 * 86_400);
+
 /// Record of a template.
 #[derive(Clone, Debug)]
 pub struct Template {
@@ -77,9 +82,31 @@ pub struct Template {
     pub source_format: SourceFormat,
     /// Whether the document has a price table, which the author's program fills in.
     pub pricing_table: bool,
+    /// Words by which the organization sorts its templates.
+    pub tags: Vec<String>,
+    /// Number of the present version, from 1. Another document makes another version.
+    pub version: i64,
+    /// Who made the present version; unknown for templates of earlier releases.
+    pub version_by: Option<String>,
+    /// When the present version was made; `None` for that of the template's creation.
+    pub version_at: Option<Timestamp>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub deleted_at: Option<Timestamp>,
+}
+
+/// Document and fields of a template, as one of its versions has them.
+#[derive(Clone, Debug)]
+pub struct TemplateVersion {
+    /// Number, from 1.
+    pub number: i64,
+    /// Who made it; unknown for templates of earlier releases.
+    pub made_by: Option<String>,
+    pub made_at: Timestamp,
+    pub document: StoredFile,
+    /// What took the place of the upload, if that was repaired.
+    pub repair: Option<DocumentRepair>,
+    pub fields: Vec<Field>,
 }
 
 impl Template {
@@ -104,10 +131,20 @@ impl Template {
             copied_content: None,
             source_format: SourceFormat::Pdf,
             pricing_table: false,
+            tags: Vec::new(),
+            version: 1,
+            version_by: None,
+            version_at: None,
             created_at: now,
             updated_at: now,
             deleted_at: None,
         }
+    }
+
+    /// Returns until when a deleted template of the library can be restored.
+    pub fn restorable_until(&self) -> Option<Timestamp> {
+        let deleted_at = self.deleted_at.filter(|_| self.origin == Origin::Library);
+        deleted_at.map(|deleted_at| deleted_at + RESTORABLE)
     }
 
     /// Returns how the present document took the place of an upload.
@@ -115,6 +152,18 @@ impl Template {
         let document = self.document.as_ref()?;
         let repair = self.repair.as_ref();
         repair.filter(|repair| repair.rewritten_hash == document.sha256)
+    }
+
+    /// Returns the present version; `None` without a document.
+    pub fn present_version(&self) -> Option<TemplateVersion> {
+        Some(TemplateVersion {
+            number: self.version,
+            made_by: self.version_by.clone(),
+            made_at: self.version_at.unwrap_or(self.created_at),
+            document: self.document.clone()?,
+            repair: self.repair().cloned(),
+            fields: self.fields.clone(),
+        })
     }
 
     /// Returns the SHA-256 (lower-case hex) of document and fields, the parts that a copy shares.

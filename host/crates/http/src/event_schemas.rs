@@ -143,7 +143,10 @@ pub fn body(event: EventType) -> Schema {
 /// Returns the members that only some events of a type have.
 fn sometimes(event: EventType) -> &'static [&'static str] {
     match event {
+        EventType::EnvelopeCreated => &["open_link"],
         EventType::VaultReleased | EventType::ControlReleased => &["medium"],
+        // Of an envelope that was voided because its document was corrected.
+        EventType::EnvelopeVoided => &["corrected_by", "void_signatures"],
         EventType::VaultTamperDetected => &["problems"],
         // Of a claim that was outranked.
         EventType::ControlDisputed => &["kind", "since"],
@@ -229,6 +232,13 @@ fn schema_of(event: EventType, member: &str) -> Schema {
         (E::KbaVerified, "status") => inlined::<KbaStatus>(),
         (E::BulkCompleted, "status") => inlined::<BatchStatus>(),
         (_, "envelope_kind") => inlined::<EnvelopeKind>(),
+        (_, "open_link") => json_schema!({
+            "type": "object",
+            "required": ["open_link_id", "name"],
+            "properties": {
+                "open_link_id": { "type": "string" }, "name": { "type": "string" },
+            },
+        }),
         (_, "stage") => inlined::<ControlStage>(),
         (_, "release") => inlined::<ReleaseRequestView>(),
         (_, "pledge") => inlined::<PledgeView>(),
@@ -236,7 +246,7 @@ fn schema_of(event: EventType, member: &str) -> Schema {
         (_, "originator" | "controller" | "party") => inlined::<PartyView>(),
         (_, "designee" | "buyer" | "pledgee") => or_null(inlined::<PartyView>()),
         (_, "signer" | "previous") => signer(),
-        (_, "signers") => list(signer()),
+        (_, "signers" | "void_signatures") => list(signer()),
         // Values are those that signers entered, so their type depends on the field.
         (_, "fields") => list(json_schema!({
             "type": "object",

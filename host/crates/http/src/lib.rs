@@ -38,6 +38,7 @@ mod openapi;
 pub use openapi::sample_event;
 mod pace;
 mod pages;
+mod qr;
 mod reply;
 mod unread;
 
@@ -75,7 +76,7 @@ use middleware::notes::SharedNotes;
 use middleware::{bodies, downloads, limits, unknown};
 use pages::{
     assets, brand, builder, console, control, docs, embed, error_pages, inspection, joining,
-    payments, signing, verification,
+    open_links, payments, signing, verification,
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -134,6 +135,7 @@ pub fn router(app: App) -> Router {
         .merge(inspection::routes())
         .merge(control::routes())
         .merge(joining::routes())
+        .merge(open_links::routes())
         // With a listener of its own, the console is reachable there only, for example in a private network.
         .merge(console::routes(console.enabled && console.listen.is_none()))
         .merge(assets::routes())
@@ -440,6 +442,7 @@ fn logged_path(path: &str, signing_path: &str) -> String {
         inspection::PATH,
         control::PATH,
         joining::PATH,
+        open_links::PATH,
         console::ENTRANCE,
         signing_path,
     ];

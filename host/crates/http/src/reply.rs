@@ -300,6 +300,8 @@ file_kinds! {
     PdfOrJson: ["application/pdf", "application/json"];
     /// A document or a picture.
     PdfOrPicture: ["application/pdf", "image/png", "image/jpeg"];
+    /// A drawing.
+    Svg: ["image/svg+xml"];
     /// A table, as CSV or JSON Lines.
     CsvOrJsonLines: ["text/csv", "application/jsonl"];
     /// Records, as JSON Lines or Apache Parquet.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::Envelope;
+use holdfast_domain::envelope::{Envelope, OPEN_LINK};
 use holdfast_domain::event::{Event, EventType};
 use holdfast_domain::id::OrgId;
 use holdfast_domain::ledger::{LedgerEntry, NewEntry};
@@ -37,7 +37,11 @@ pub async fn record_created(
     at: Timestamp,
 ) -> Result<(), StoreError> {
     let created = EventType::EnvelopeCreated;
-    let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
+    let mut data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
+    if let Some(link) = envelope.metadata.get(OPEN_LINK) {
+        data[OPEN_LINK] = link.clone();
+    }
+
     let mut details = data.clone();
     details["org_id"] = json!(envelope.org);
     for (name, value) in more {

@@ -3,7 +3,7 @@
 //!
 //! | Modules | Hold |
 //! |---|---|
-//! | `access`, `organizations` | API keys, users, sessions, rate limits; settings of organizations |
+//! | `access`, `organizations`, `link_hosts` | API keys, users, sessions, rate limits; settings and hosts of organizations |
 //! | `components`, `component_owner` | admission, activation, changes and replay of components |
 //! | `events`, `log` | a change's ledger entry and event, written together; the log over all ledgers |
 //! | `permits`, `lookup`, `envelope_locks` | checks before an act; objects of the caller; locks of this process |
@@ -39,6 +39,7 @@ pub mod events;
 pub mod fields;
 pub mod idempotency;
 pub mod kba;
+pub mod link_hosts;
 pub mod log;
 pub mod lookup;
 pub mod mails;

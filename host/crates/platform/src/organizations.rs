@@ -20,7 +20,8 @@ use holdfast_domain::id::OrgId;
 use holdfast_domain::jurisdiction::Jurisdiction;
 use holdfast_domain::locale::{ConsentText, Locale};
 use holdfast_domain::organization::{
-    ActiveContent, OrgSettings, Organization, PageOrigin, PaymentSettings, Role, SingleSignOn,
+    ActiveContent, LinkHost, LinkHostProblem, OrgSettings, Organization, PageOrigin,
+    PaymentSettings, Role, SingleSignOn,
 };
 use holdfast_domain::party_name;
 use holdfast_domain::reminders::{QuietHours, ReminderPlan};
@@ -58,7 +59,10 @@ pub struct BrandView {
     "chattel_paper_jurisdiction": "US-DE", "single_sign_on": null, "refuse_unsigned_roles": false,
     "active_content": "warn",
     "reminders": { "first_after_days": 3, "every_days": 3, "at_most": 5 },
-    "quiet_hours": { "from": "20:00", "until": "08:00" },
+    "quiet_hours": { "from": "20:00", "until": "08:00" }, "reply_to": "documents@crescent.example",
+    "link_host": {
+        "host": "contracts.crescent.example", "verified_at": "2026-11-21T09:41:07.250Z", "in_use": true, "problem": null,
+    },
 }]))]
 pub struct OrganizationView {
     pub org_id: OrgId,
@@ -102,6 +106,34 @@ pub struct OrganizationView {
     pub reminders: Option<ReminderPlan>,
     /// Hours in which nobody is reminded by a plan, in the time zone of `dates`.
     pub quiet_hours: Option<QuietHours>,
+    /// Address for replies to mails about envelopes. Without it, replies go to the user who created the envelope,
+    /// or who owns the API key that did.
+    pub reply_to: Option<String>,
+    /// Host of the organization's own for its signing links.
+    pub link_host: Option<LinkHostView>,
+}
+
+/// Host of an organization's own for its signing links.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LinkHostView {
+    pub host: String,
+    /// When the host named the organization last.
+    pub verified_at: Timestamp,
+    /// Whether new links lead there. If not, they lead to the installation's address.
+    pub in_use: bool,
+    /// Why not: `unreachable` for three days, until it answers again; or `not_named`, until it is set again.
+    pub problem: Option<LinkHostProblem>,
+}
+
+impl From<LinkHost> for LinkHostView {
+    fn from(host: LinkHost) -> Self {
+        Self {
+            in_use: host.is_in_use(),
+            host: host.host,
+            verified_at: host.verified_at,
+            problem: host.problem,
+        }
+    }
 }
 
 impl From<Organization> for OrganizationView {
@@ -140,6 +172,8 @@ impl From<Organization> for OrganizationView {
             active_content: settings.active_content,
             reminders: settings.reminders,
             quiet_hours: settings.quiet_hours,
+            reply_to: settings.reply_to,
+            link_host: settings.link_host.map(LinkHostView::from),
         }
     }
 }
@@ -205,6 +239,10 @@ pub struct ChangeOrganization {
     #[serde(default)]
     #[schemars(with = "Option<QuietHours>")]
     pub quiet_hours: FieldPatch<QuietHours>,
+    /// Address for replies to mails about envelopes.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", email)]
+    pub reply_to: FieldPatch<String>,
     /// Only owners change it: who names the issuer decides who signs in.
     #[serde(default)]
     #[schemars(with = "Option<ChangeSingleSignOn>")]
@@ -307,6 +345,7 @@ impl ChangeOrganization {
             .apply(&mut settings.chattel_paper_jurisdiction);
         self.reminders.apply(&mut settings.reminders);
         self.quiet_hours.apply(&mut settings.quiet_hours);
+        self.reply_to.apply(&mut settings.reply_to);
         match settings.problem() {
             Some((setting, why)) => Err(refused(&[setting], "a value that can be used", &why)),
             None => Ok(()),

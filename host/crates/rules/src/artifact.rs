@@ -16,7 +16,8 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use hmac::{Hmac, Mac};
 use holdfast_default_components::{
-    DEFAULT_COMPONENTS, DefaultComponent, FURTHER_COMPONENTS, ROOM_COMPONENT, TEMPLATES,
+    DEFAULT_COMPONENTS, DefaultComponent, FURTHER_COMPONENTS, ROOM_COMPONENT, ShareError,
+    SharedFile, TEMPLATES,
 };
 use sha2::{Digest, Sha256};
 use wasmtime::Engine;
@@ -25,7 +26,7 @@ use wasmtime::component::Component;
 use holdfast_domain::component::{ComponentIdentity, Slot};
 
 /// Name and native code of each default component, from the build script, compressed with zstd.
-static NATIVE_CODE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/native-code.rs"));
+static NATIVE_CODE: &[(&str, SharedFile)] = include!(concat!(env!("OUT_DIR"), "/native-code.rs"));
 
 /// Bytes of a component, with slot and identity.
 #[derive(Clone)]
@@ -34,13 +35,13 @@ pub struct ComponentArtifact {
     pub identity: ComponentIdentity,
     content: ArtifactContent,
     /// Native code compiled ahead of time, for engines that can use it; compressed with zstd.
-    native: Option<&'static [u8]>,
+    native: Option<&'static SharedFile>,
 }
 
 /// Where an artifact's bytes are.
 #[derive(Clone)]
 enum ArtifactContent {
-    /// In the binary, compressed.
+    /// In the program or beside it, compressed.
     BuiltIn(&'static DefaultComponent),
     Uploaded(Bytes),
 }
@@ -84,7 +85,10 @@ pub enum RulesBase {
 }
 
 /// Returns the bytes of the component for declared rules on top of a pack, or for a table of laws.
-pub fn rules_template(base: RulesBase) -> Option<Vec<u8>> {
+///
+/// # Errors
+/// The file beside the program cannot be used.
+pub fn rules_template(base: RulesBase) -> Result<Option<Vec<u8>>, ShareError> {
     let name = match base {
         RulesBase::Specification => "holdfast-declared",
         RulesBase::Ucc2022 => "holdfast-declared-ucc2022",
@@ -94,7 +98,22 @@ pub fn rules_template(base: RulesBase) -> Option<Vec<u8>> {
     // The calendar is a component with a table of its own.
     let mut templates = TEMPLATES.iter().chain(FURTHER_COMPONENTS);
     let template = templates.find(|template| template.name == name);
-    template.map(DefaultComponent::bytes)
+    template.map(DefaultComponent::bytes).transpose()
+}
+
+/// Returns the files with components and native code that come with the program.
+pub(crate) fn shared_files() -> impl Iterator<Item = &'static SharedFile> {
+    let components = [
+        DEFAULT_COMPONENTS,
+        ROOM_COMPONENT,
+        FURTHER_COMPONENTS,
+        TEMPLATES,
+    ];
+    let components = components.into_iter().flatten();
+    let native_code = NATIVE_CODE.iter().map(|(_, native)| native);
+    components
+        .map(|component| &component.packed)
+        .chain(native_code)
 }
 
 /// Minimum age of swept files: during an update, two releases share a folder.
@@ -122,16 +141,28 @@ impl ComponentArtifact {
             native: NATIVE_CODE
                 .iter()
                 .find(|(name, _)| *name == component.name)
-                .map(|(_, native)| *native),
+                .map(|(_, native)| native),
         })
     }
 
     /// Returns the bytes of the component.
-    pub fn bytes(&self) -> Bytes {
+    ///
+    /// # Errors
+    /// The component is built in, and its file beside the program cannot be used.
+    pub fn read(&self) -> Result<Bytes, ShareError> {
         match &self.content {
-            ArtifactContent::BuiltIn(component) => component.bytes().into(),
-            ArtifactContent::Uploaded(bytes) => bytes.clone(),
+            ArtifactContent::BuiltIn(component) => component.bytes().map(Bytes::from),
+            ArtifactContent::Uploaded(bytes) => Ok(bytes.clone()),
         }
+    }
+
+    /// Returns the bytes of the component. If they cannot be read, they are empty: then no engine loads the component,
+    /// and its calls fail.
+    pub fn bytes(&self) -> Bytes {
+        self.read().unwrap_or_else(|error| {
+            tracing::error!(%error, component = %self.identity, "built-in component cannot be read");
+            Bytes::new()
+        })
     }
 
     /// Returns the number of bytes of the component.
@@ -142,17 +173,24 @@ impl ComponentArtifact {
         }
     }
 
-    /// Whether the binary contains native code of the component.
+    /// Whether native code of the component comes with the program.
     pub fn is_compiled(&self) -> bool {
         self.native.is_some()
     }
 
-    /// Unpacks the native code that the binary has.
+    /// Unpacks the native code that comes with the program. Its SHA-256 is part of the program.
     fn native_code(&self) -> Option<Vec<u8>> {
         #[cfg(feature = "ahead-of-time")]
-        return zstd::decode_all(self.native?).ok();
+        {
+            let packed = self.native?.bytes().inspect_err(|error| {
+                tracing::error!(%error, "native code cannot be read, compiling the component");
+            });
+            zstd::decode_all(packed.ok()?).ok()
+        }
         #[cfg(not(feature = "ahead-of-time"))]
-        None
+        {
+            None
+        }
     }
 
     /// Creates the artifact of an uploaded component and hashes its bytes.
@@ -199,7 +237,7 @@ impl NativeCodeCache {
     }
 
     /// Returns native code of `artifact`: from the cache, or else from the
-    /// binary, or else compiled now.
+    /// program, or else compiled now.
     pub fn load(
         &self,
         engine: &Engine,

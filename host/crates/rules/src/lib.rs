@@ -65,6 +65,8 @@ pub mod worlds;
 
 use std::path::PathBuf;
 
+use holdfast_default_components::SharedFile;
+
 use limits::AllLimits;
 
 pub use artifact::{
@@ -107,10 +109,29 @@ pub fn compliance_alone(
 }
 
 /// Creates the engines.
+///
+/// # Errors
+/// A file beside the program is missing or has another size, or the engines do not fit this machine.
 pub fn engines(limits: AllLimits) -> Result<EngineSet, ComponentError> {
-    EngineSet::new(limits).map_err(|error| ComponentError {
-        component: "engine".into(),
-        kind: error::CallFailure::Link(format!("{error:#}")),
+    let failed = |component: &str, kind| ComponentError {
+        component: component.into(),
+        kind,
         by_document: false,
-    })
+    };
+
+    // A missing file shows now, not with the first document that needs it. Hashing all files would be a large part of a
+    // start, so the SHA-256 is checked when a file is used.
+    for file in shared_files() {
+        file.open()
+            .map_err(|error| failed("files", CallFailure::Absent(error.to_string())))?;
+    }
+
+    EngineSet::new(limits)
+        .map_err(|error| failed("engine", CallFailure::Link(format!("{error:#}"))))
+}
+
+/// Returns the files that come with the program, in it or beside it.
+pub fn shared_files() -> impl Iterator<Item = &'static SharedFile> {
+    let faces = faces::FACES.iter().map(|(_, face)| face);
+    artifact::shared_files().chain(faces)
 }

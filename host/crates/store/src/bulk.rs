@@ -102,6 +102,7 @@ pub async fn list(
         select: "select {columns} from bulk_batch",
         bucket: org.bucket(),
         wanted: &[("org_id", Some(org.as_str()))],
+        compared: &[],
         also: " and deleted_at is null",
     };
     list.page(connection, page, limit).await

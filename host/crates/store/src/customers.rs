@@ -211,6 +211,7 @@ pub async fn list(
         select: "select {columns} from customer",
         bucket: org.bucket(),
         wanted: &[("org_id", Some(org.as_str()))],
+        compared: &[],
         also: "",
     };
     list.page(connection, page, limit).await

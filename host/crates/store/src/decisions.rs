@@ -240,6 +240,36 @@ pub async fn insert_placement(
     .await
 }
 
+/// Lists a template's most recent placements, newest first.
+pub async fn placements_of(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    template: &TemplateId,
+    limit: i64,
+) -> Result<Vec<PlacementDecision>, StoreError> {
+    query_rows(
+        "select {columns} from placement_decision
+         where bucket = $1 and template_id = $2 and org_id = $3
+         order by decision_id desc limit $4",
+    )
+    .bind(org.bucket())
+    .bind(template.as_str())
+    .bind(org.as_str())
+    .bind(limit)
+    .fetch_all(connection)
+    .await
+}
+
+table_row! {
+    PlacementDecision of "placement_decision" by "decision_id" {
+        id: parsed("decision_id", DecisionId::parse),
+        document: optional_text("document"),
+        facts: json("facts"),
+        answer: json("answer"),
+        component: json("component"),
+    }
+}
+
 /// Returns the component that placed a template's fields last.
 pub async fn placed_by(
     connection: &mut SqlConnection,

@@ -291,6 +291,7 @@ pub async fn list(
             ("event_type", filter.event_type.map(EventType::as_str)),
             ("event_id", filter.event.as_ref().map(EventId::as_str)),
         ],
+        compared: &[],
         also: "",
     };
 

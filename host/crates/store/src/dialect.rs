@@ -81,6 +81,19 @@ impl SqlDialect {
         }
     }
 
+    /// Returns the milliseconds from one time to another as a whole number. Both are columns or expressions of this
+    /// program.
+    pub(super) fn milliseconds_between(self, from: &str, until: &str) -> String {
+        match self {
+            Self::Sqlite => format!(
+                "cast(round((julianday({until}) - julianday({from})) * 86400000) as bigint)"
+            ),
+            Self::Postgres => format!(
+                "cast(extract(epoch from cast({until} as timestamptz) - cast({from} as timestamptz)) * 1000 as bigint)"
+            ),
+        }
+    }
+
     /// Locks the rows that a transaction is about to change.
     pub(super) fn for_update(self) -> &'static str {
         match self {

@@ -81,6 +81,27 @@ pub async fn insert(
     Ok(())
 }
 
+/// Gives an envelope the fingerprints of another one's collateral.
+pub async fn copy_collateral(
+    tx: &mut WriteTransaction,
+    from: &Envelope,
+    to: &EnvelopeId,
+) -> Result<(), StoreError> {
+    // Fingerprints of documents are made of the executed document, which the other envelope does not have yet.
+    sqlx::query(
+        "insert into record_fingerprint (bucket, envelope_id, org_id, fingerprint, kind)
+         select bucket, $3, org_id, fingerprint, kind from record_fingerprint
+             where bucket = $1 and envelope_id = $2 and kind <> $4 and kind <> $5",
+    )
+    .bind(from.org.bucket())
+    .bind(from.id.as_str())
+    .bind(to.as_str())
+    .bind(DOCUMENT)
+    .bind(SIGNED_HERE)
+    .run(tx)
+    .await
+}
+
 /// Whether a record has fingerprints of its document.
 pub async fn has_document(
     connection: &mut SqlConnection,

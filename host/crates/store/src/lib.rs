@@ -54,6 +54,7 @@ mod wakeups;
 mod writers;
 
 pub mod access_codes;
+pub mod activity;
 pub mod api_keys;
 pub mod bulk;
 pub mod chores;
@@ -84,6 +85,7 @@ pub mod kba;
 pub mod ledger;
 pub mod log;
 pub mod objects;
+pub mod open_links;
 pub mod organizations;
 pub mod packages;
 pub mod page_facts;
@@ -97,11 +99,13 @@ pub mod rate_windows;
 pub mod request_log;
 pub mod room;
 pub mod sandbox;
+pub mod saved_filters;
 pub mod sealed;
 pub mod search;
 pub mod shadows;
 pub mod signers;
 pub mod similarity;
+pub mod template_versions;
 pub mod templates;
 pub mod test_mode;
 pub mod tokens;
@@ -311,6 +315,7 @@ impl Store {
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
         let dialect = SqlDialect::of(url);
         let url: Arc<str> = dialect.connect_url(url).into();
+        let mut turns = None;
         let (readers, strangers, writers, urgent) = match dialect {
             SqlDialect::Sqlite => {
                 let file = SqliteFile::parse(&url)?;
@@ -318,7 +323,9 @@ impl Store {
                 // Opens the file now: a damaged one has to be named at the start.
                 drop(readers.acquire().await?);
                 let strangers = ReaderPool::of_file(file.clone(), STRANGERS);
-                let writers = WriterPool::Sqlite(Arc::new(SqliteWriter::new(file)));
+                let writer = Arc::new(SqliteWriter::new(file));
+                turns = Some(WriterQueue::of(writer.clone()));
+                let writers = WriterPool::Sqlite(writer);
                 (readers, strangers, writers.clone(), writers)
             }
             SqlDialect::Postgres => {
@@ -343,7 +350,7 @@ impl Store {
             writers,
             urgent,
             dialect,
-            turns: (dialect == SqlDialect::Sqlite).then(WriterQueue::default),
+            turns,
             batch: Arc::new(Semaphore::new(BATCH_WRITERS)),
             priority: PriorityClass::Request,
             work: Arc::new(Notify::new()),
@@ -630,7 +637,7 @@ impl WriteTransaction {
             self.inner.rollback().await?;
             return Err(StoreError::Rehearsed);
         }
-        if let Err(error) = self.inner.commit().await {
+        if let Err(error) = self.inner.commit(self.turn.take()).await {
             // Whether the commit is durable is unknown now; the restart reads the actual state.
             abort_on_io_error(self.dialect, &error);
             return Err(error.into());
@@ -648,13 +655,6 @@ impl WriteTransaction {
 
         if !self.fresh.is_empty() {
             self.committed.add(self.fresh, true);
-        }
-
-        // The next writer was woken on this thread, where this task would go on before it.
-        if let Some(turn) = self.turn
-            && turn.pass_on()
-        {
-            tokio::task::yield_now().await;
         }
 
         Ok(())

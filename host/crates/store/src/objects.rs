@@ -66,9 +66,12 @@ pub async fn template_wants(
     org: &OrgId,
     key: &str,
 ) -> Result<bool, StoreError> {
-    // Deleted templates count: their rows stay and still name the document.
+    // Deleted templates count: their rows stay and still name the document. So do replaced versions.
     sqlx::query(
-        "select template_id from template where bucket = $1 and org_id = $2 and document_key = $3",
+        "select template_id from template where bucket = $1 and org_id = $2 and document_key = $3
+         union all
+         select template_id from template_version
+             where bucket = $1 and org_id = $2 and document_key = $3",
     )
     .bind(org.bucket())
     .bind(org.as_str())

@@ -14,6 +14,8 @@ pub(super) struct PagedQuery<'a> {
     pub bucket: i64,
     /// Required values of columns; `None` means any.
     pub wanted: &'a [(&'a str, Option<&'a str>)],
+    /// Conditions with one value each, for whose parameter `{}` stands.
+    pub compared: &'a [(&'a str, &'a str)],
     /// Additional conditions: ` and …`.
     pub also: &'a str,
 }
@@ -88,6 +90,12 @@ impl PagedQuery<'_> {
                 values.push(*value);
                 conditions += &format!(" and {table}.{column} = ${}", values.len() + 1);
             }
+        }
+
+        for (condition, value) in self.compared {
+            values.push(*value);
+            let parameter = format!("${}", values.len() + 1);
+            conditions += &format!(" and {}", condition.replace("{}", &parameter));
         }
 
         conditions += self.also;

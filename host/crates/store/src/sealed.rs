@@ -23,11 +23,15 @@ pub enum SealedColumn {
     Fingerprints,
     /// Secrets of clients at organizations' OpenID Connect issuers.
     SignOn,
+    /// Tokens of open links.
+    OpenLink,
+    /// Passcodes that visitors of open links enter.
+    OpenLinkCode,
 }
 
 impl SealedColumn {
     /// All columns.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Webhook,
         Self::PreviousWebhook,
         Self::Instance,
@@ -35,6 +39,8 @@ impl SealedColumn {
         Self::Passcode,
         Self::Fingerprints,
         Self::SignOn,
+        Self::OpenLink,
+        Self::OpenLinkCode,
     ];
 
     /// Returns the table, its id column, the sealed column, and the expression for the instance.
@@ -52,6 +58,8 @@ impl SealedColumn {
             Self::Passcode => ("signer", "envelope_id", "passcode", "''"),
             Self::Fingerprints => ("fingerprint_key", "key_id", "sealed", "''"),
             Self::SignOn => ("organization", "org_id", "sign_on_secret", "''"),
+            Self::OpenLink => ("open_link", "open_link_id", "token", "''"),
+            Self::OpenLinkCode => ("open_link", "open_link_id", "code", "''"),
         }
     }
 }

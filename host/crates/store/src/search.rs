@@ -134,24 +134,8 @@ pub struct TabCounts {
 /// Returns the condition for open envelopes with a signer who cannot be reached or did not prove their identity, and
 /// has not signed. `org` is the parameter of the organization.
 fn trouble_of_signing(org: &str) -> String {
-    // The conditions of the indexes `signer_unreached` and `kba_session_unpassed`, word for word.
-    format!(
-        "envelope_id in (
-             select unreached.envelope_id from signer unreached
-             where unreached.bucket = $1 and unreached.org_id = {org}
-                 and unreached.notice_failure is not null and unreached.completed_at is null
-             union all
-             select unpassed.envelope_id from kba_session unpassed
-             where unpassed.bucket = $1 and unpassed.org_id = {org}
-                 and unpassed.status in ('failed', 'unavailable')
-                 and exists (select 1 from signer asked where asked.bucket = unpassed.bucket
-                     and asked.envelope_id = unpassed.envelope_id
-                     and asked.position = unpassed.position and asked.completed_at is null
-                     and lower(asked.email) = lower(unpassed.email))
-                 and not exists (select 1 from kba_session passed where passed.bucket = unpassed.bucket
-                     and passed.envelope_id = unpassed.envelope_id
-                     and passed.position = unpassed.position and passed.status = 'passed'))"
-    )
+    let (unreached, unidentified) = (unreached(org), unidentified(org));
+    format!("envelope_id in ({unreached} union all {unidentified})")
 }
 
 /// Returns the condition for envelopes with an open question of a signer. `org` is the parameter of the organization.
@@ -166,15 +150,51 @@ fn open_question(org: &str) -> String {
 
 /// Like [`trouble_of_signing`], for a signed envelope that is not vaulted.
 fn trouble_of_vaulting(org: &str) -> String {
-    // The conditions of the indexes `vault_intent_stopped` and `envelope_unpaid`, word for word.
+    let (stopped, unpaid) = (stopped(), unpaid(org));
+    format!("envelope_id in ({stopped} union all {unpaid})")
+}
+
+/// Returns the query for envelopes with a signer who cannot be reached and has not signed.
+fn unreached(org: &str) -> String {
+    // The condition of the index `signer_unreached`, word for word.
     format!(
-        "envelope_id in (
-             select stopped.envelope_id from vault_intent stopped
-             where stopped.bucket = $1 and stopped.failed_step is not null
-             union all
-             select unpaid.envelope_id from envelope unpaid
-             where unpaid.bucket = $1 and unpaid.org_id = {org} and unpaid.status = 'completed'
-                 and unpaid.payment_status = 'requires_payment')"
+        "select unreached.envelope_id from signer unreached
+         where unreached.bucket = $1 and unreached.org_id = {org}
+             and unreached.notice_failure is not null and unreached.completed_at is null"
+    )
+}
+
+/// Returns the query for envelopes with a signer who did not prove their identity and has not signed.
+fn unidentified(org: &str) -> String {
+    // The condition of the index `kba_session_unpassed`, word for word.
+    format!(
+        "select unpassed.envelope_id from kba_session unpassed
+         where unpassed.bucket = $1 and unpassed.org_id = {org}
+             and unpassed.status in ('failed', 'unavailable')
+             and exists (select 1 from signer asked where asked.bucket = unpassed.bucket
+                 and asked.envelope_id = unpassed.envelope_id
+                 and asked.position = unpassed.position and asked.completed_at is null
+                 and lower(asked.email) = lower(unpassed.email))
+             and not exists (select 1 from kba_session passed where passed.bucket = unpassed.bucket
+                 and passed.envelope_id = unpassed.envelope_id
+                 and passed.position = unpassed.position and passed.status = 'passed')"
+    )
+}
+
+/// Returns the query for envelopes whose vault-in stopped with an error.
+fn stopped() -> &'static str {
+    // The condition of the index `vault_intent_stopped`, word for word.
+    "select stopped.envelope_id from vault_intent stopped
+     where stopped.bucket = $1 and stopped.failed_step is not null"
+}
+
+/// Returns the query for signed envelopes with a missing payment.
+fn unpaid(org: &str) -> String {
+    // The condition of the index `envelope_unpaid`, word for word.
+    format!(
+        "select unpaid.envelope_id from envelope unpaid
+         where unpaid.bucket = $1 and unpaid.org_id = {org} and unpaid.status = 'completed'
+             and unpaid.payment_status = 'requires_payment'"
     )
 }
 
@@ -218,23 +238,11 @@ pub async fn tab_counts(
     let asked = format!("{} and not ({trouble})", open_question("$2"));
     let mut troubles = [0, 0, 0];
     for (counted, (statuses, trouble)) in troubles.iter_mut().zip([
-        ("'sent', 'viewed'", trouble),
-        ("'completed'", trouble_of_vaulting("$2")),
-        ("'sent', 'viewed'", asked),
+        (SIGNING, trouble),
+        (VAULTING, trouble_of_vaulting("$2")),
+        (SIGNING, asked),
     ]) {
-        let text = format!(
-            "select count(*) as total from (
-                 select envelope_id from envelope where bucket = $1 and org_id = $2
-                     and status in ({statuses}) and {trouble} limit $3
-             ) troubled"
-        );
-        let row = sqlx::query(AssertSqlSafe(text))
-            .bind(org.bucket())
-            .bind(org.as_str())
-            .bind(MOST_TROUBLES + 1)
-            .fetch_one(&mut *connection)
-            .await?;
-        *counted = row.try_get("total")?;
+        *counted = count_troubles(connection, org, statuses, &trouble).await?;
     }
 
     let mut counts = TabCounts {
@@ -258,6 +266,83 @@ pub async fn tab_counts(
     counts.waiting = (counts.waiting - signing - asked).max(0);
     counts.needs_you = (counts.needs_you - vaulting).max(0) + asked;
     counts.stuck += signing + vaulting;
+    Ok(counts)
+}
+
+/// Statuses in which signers can hold an envelope up, and in which the vault-in or a payment can.
+const SIGNING: &str = "'sent', 'viewed'";
+const VAULTING: &str = "'completed'";
+
+/// Returns the number of an organization's envelopes with a trouble, at most one more than [`MOST_TROUBLES`].
+async fn count_troubles(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    statuses: &str,
+    trouble: &str,
+) -> Result<i64, StoreError> {
+    let text = format!(
+        "select count(*) as total from (
+             select envelope_id from envelope where bucket = $1 and org_id = $2
+                 and status in ({statuses}) and {trouble} limit $3
+         ) troubled"
+    );
+    let row = sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(MOST_TROUBLES + 1)
+        .fetch_one(connection)
+        .await?;
+
+    Ok(row.try_get("total")?)
+}
+
+/// Numbers of stuck envelopes by cause, each at most one more than [`MOST_TROUBLES`]. An envelope counts once, for the
+/// first cause that applies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TroubleCounts {
+    /// A signer cannot be reached.
+    pub unreached: i64,
+    /// A signer did not prove their identity.
+    pub unidentified: i64,
+    /// The vault-in stopped with an error.
+    pub stopped: i64,
+    /// The payment is missing after the signatures.
+    pub unpaid: i64,
+}
+
+/// Returns the numbers of an organization's envelopes by the trouble that holds them up.
+pub async fn trouble_counts(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+) -> Result<TroubleCounts, StoreError> {
+    let (unreached, unidentified) = (unreached("$2"), unidentified("$2"));
+    let (stopped, unpaid) = (stopped(), unpaid("$2"));
+    let mut counts = TroubleCounts::default();
+    for (counted, statuses, trouble) in [
+        (
+            &mut counts.unreached,
+            SIGNING,
+            format!("envelope_id in ({unreached})"),
+        ),
+        (
+            &mut counts.unidentified,
+            SIGNING,
+            format!("envelope_id in ({unidentified}) and envelope_id not in ({unreached})"),
+        ),
+        (
+            &mut counts.stopped,
+            VAULTING,
+            format!("envelope_id in ({stopped})"),
+        ),
+        (
+            &mut counts.unpaid,
+            VAULTING,
+            format!("envelope_id in ({unpaid}) and envelope_id not in ({stopped})"),
+        ),
+    ] {
+        *counted = count_troubles(connection, org, statuses, &trouble).await?;
+    }
+
     Ok(counts)
 }
 

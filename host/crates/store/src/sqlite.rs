@@ -239,12 +239,34 @@ impl SqliteConnection {
         }
     }
 
-    pub fn commit(&mut self) -> sqlx::Result<()> {
+    pub fn commit(&mut self) -> Result<(), SqliteFailure> {
         let connection = unlocked(&mut self.connection);
         let committed = timed("commit", &self.commit, || {
             connection.execute_batch("commit")
         });
-        committed.map_err(failure)
+        committed.map_err(|error| SqliteFailure::of(&error))
+    }
+
+    /// Begins one writer's part of a transaction that several share.
+    pub fn begin_part(&mut self) -> sqlx::Result<()> {
+        self.run_cached("savepoint part")
+    }
+
+    pub fn end_part(&mut self) -> sqlx::Result<()> {
+        self.run_cached("release part")
+    }
+
+    /// Undoes the part that began last, and nothing before it.
+    pub fn rollback_part(&mut self) -> sqlx::Result<()> {
+        self.run_cached("rollback to part")?;
+        self.end_part()
+    }
+
+    fn run_cached(&mut self, sql: &str) -> sqlx::Result<()> {
+        let connection = unlocked(&mut self.connection);
+        let mut statement = connection.prepare_cached(sql).map_err(failure)?;
+        statement.execute([]).map_err(failure)?;
+        Ok(())
     }
 
     pub fn rollback(&mut self) -> sqlx::Result<()> {
@@ -447,10 +469,36 @@ impl ToSql for BoundValue<'_> {
 }
 
 /// Error of SQLite, with its extended code.
-#[derive(Debug)]
-struct SqliteFailure {
+#[derive(Clone, Debug)]
+pub(super) struct SqliteFailure {
     code: i32,
     message: String,
+}
+
+impl SqliteFailure {
+    fn of(error: &rusqlite::Error) -> Self {
+        let (code, message) = match error {
+            rusqlite::Error::SqliteFailure(error, message) => {
+                (error.extended_code, message.clone())
+            }
+            rusqlite::Error::SqlInputError { error, msg, .. } => {
+                (error.extended_code, Some(msg.clone()))
+            }
+            _ => (rusqlite::ffi::SQLITE_ERROR, None),
+        };
+        Self {
+            code,
+            message: message.unwrap_or_else(|| error.to_string()),
+        }
+    }
+
+    /// What a writer is told whose finished part was undone with that of another.
+    pub fn of_shared_rollback() -> Self {
+        Self {
+            code: rusqlite::ffi::SQLITE_ABORT_ROLLBACK,
+            message: "the transaction that several writers shared was rolled back".to_owned(),
+        }
+    }
 }
 
 impl fmt::Display for SqliteFailure {
@@ -497,14 +545,12 @@ impl DatabaseError for SqliteFailure {
 }
 
 fn failure(error: rusqlite::Error) -> sqlx::Error {
-    let (code, message) = match &error {
-        rusqlite::Error::SqliteFailure(error, message) => (error, message.clone()),
-        rusqlite::Error::SqlInputError { error, msg, .. } => (error, Some(msg.clone())),
-        _ => return sqlx::Error::AnyDriverError(error.into()),
-    };
-    let code = code.extended_code;
-    let message = message.unwrap_or_else(|| error.to_string());
-    sqlx::Error::Database(Box::new(SqliteFailure { code, message }))
+    match error {
+        rusqlite::Error::SqliteFailure(..) | rusqlite::Error::SqlInputError { .. } => {
+            SqliteFailure::of(&error).into()
+        }
+        _ => sqlx::Error::AnyDriverError(error.into()),
+    }
 }
 
 #[cfg(test)]

@@ -21,9 +21,10 @@ pub async fn insert(connection: &mut SqlConnection, template: &Template) -> Resu
         "insert into template (bucket, template_id, org_id, name, external_id, kba_required,
              provider_instance, provider_template, document_key, document_sha256, document_size,
              fields, created_at, updated_at, provider_stale, origin, owner_id, source_key,
-             source_content, source_format, pricing_table, document_repair, may_decline)
+             source_content, source_format, pricing_table, document_repair, tags, version_by,
+             may_decline)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16, $17,
-             $18, $19, $20, $21, $22)",
+             $18, $19, $20, $21, $22, $23, $24)",
     )
     .bind(template.org.bucket())
     .bind(template.id.as_str())
@@ -46,6 +47,8 @@ pub async fn insert(connection: &mut SqlConnection, template: &Template) -> Resu
     .bind(template.source_format.as_str())
     .bind(i64::from(template.pricing_table))
     .bind(template.repair.as_ref().map(json_text))
+    .bind(json_text(&template.tags))
+    .bind(template.version_by.as_deref())
     .bind(i64::from(template.may_decline))
     .run(connection)
     .await
@@ -95,13 +98,36 @@ pub async fn made_for(
     .await
 }
 
+/// Templates of the library that a list has.
+#[derive(Clone, Debug, Default)]
+pub struct TemplateFilter {
+    /// Lists those that were deleted after this time, in place of the present ones.
+    pub deleted_after: Option<Timestamp>,
+    /// Lists those with this tag.
+    pub tag: Option<String>,
+}
+
 /// Returns a page of the library, newest first, and the total number.
 pub async fn list(
     connection: &mut SqlConnection,
     org: &OrgId,
+    filter: &TemplateFilter,
     page: i64,
     limit: i64,
 ) -> Result<(Vec<Template>, i64), StoreError> {
+    let (after, tag) = (
+        filter.deleted_after.map(|after| after.to_string()),
+        filter.tag.as_ref().map(json_text),
+    );
+    let mut compared = Vec::new();
+    if let Some(after) = &after {
+        compared.push(("deleted_at > {}", after.as_str()));
+    }
+    // Both databases have `replace`. A tag has no comma, so its JSON text with the quotes is nowhere else in the array.
+    if let Some(tag) = &tag {
+        compared.push(("replace(tags, {}, '') <> tags", tag.as_str()));
+    }
+
     let list = PagedQuery {
         select: "select {columns} from template",
         bucket: org.bucket(),
@@ -110,7 +136,12 @@ pub async fn list(
             // Copies, and templates of one envelope or batch, are not for reuse.
             ("origin", Some(Origin::Library.as_str())),
         ],
-        also: " and deleted_at is null",
+        compared: &compared,
+        also: if after.is_none() {
+            " and deleted_at is null"
+        } else {
+            ""
+        },
     };
 
     list.page(connection, page, limit).await
@@ -161,14 +192,15 @@ pub async fn by_ids(
     query.fetch_all(connection).await
 }
 
-/// Writes name, external id, and whether signers may decline.
+/// Writes name, external id and tags, and whether signers may decline.
 pub async fn rename(
     connection: &mut SqlConnection,
     template: &Template,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "update template set name = $3, external_id = $4, updated_at = $5, may_decline = $6
+        "update template set name = $3, external_id = $4, updated_at = $5, tags = $6,
+             may_decline = $7
          where bucket = $1 and template_id = $2",
     )
     .bind(template.org.bucket())
@@ -176,6 +208,7 @@ pub async fn rename(
     .bind(&template.name)
     .bind(template.external_id.as_deref())
     .bind(now.to_string())
+    .bind(json_text(&template.tags))
     .bind(i64::from(template.may_decline))
     .run(connection)
     .await
@@ -196,6 +229,24 @@ pub async fn delete(
     .bind(template.id.as_str())
     .bind(now.to_string())
     .run(connection)
+    .await
+}
+
+/// Takes back the deletion of a template. A [`StoreError::Conflict`] means that another caller was first.
+pub async fn restore(
+    connection: &mut SqlConnection,
+    template: &Template,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    // A node of an earlier release may have archived the template at its provider, so the next use sends it again.
+    sqlx::query(
+        "update template set deleted_at = null, updated_at = $3, provider_stale = 1
+         where bucket = $1 and template_id = $2 and deleted_at is not null",
+    )
+    .bind(template.org.bucket())
+    .bind(template.id.as_str())
+    .bind(now.to_string())
+    .run_guarded(connection)
     .await
 }
 
@@ -268,8 +319,8 @@ pub async fn set_fields(
     .await
 }
 
-/// Replaces document and fields, expecting those of `before` (compare-and-swap), and marks the
-/// template as stale at the provider.
+/// Replaces document and fields, expecting those of `before` (compare-and-swap), with the number of
+/// their version, and marks the template as stale at the provider.
 pub async fn replace(
     connection: &mut SqlConnection,
     before: &Template,
@@ -281,9 +332,10 @@ pub async fn replace(
     // `coalesce`. Nothing is sent before the provider has both.
     sqlx::query(
         "update template set fields = $5, document_key = $6, document_sha256 = $7,
-             document_size = $8, updated_at = $9, provider_stale = 1
+             document_size = $8, updated_at = $9, provider_stale = 1, document_repair = $11,
+             version = $12, version_by = $13, version_at = $14
          where bucket = $1 and template_id = $2 and fields = $3
-             and coalesce(document_key, '') = $4",
+             and coalesce(document_key, '') = $4 and version = $10",
     )
     .bind(before.org.bucket())
     .bind(before.id.as_str())
@@ -294,6 +346,11 @@ pub async fn replace(
     .bind(document.map(|document| document.sha256.as_str()))
     .bind(document.map(|document| document.size))
     .bind(now.to_string())
+    .bind(before.version)
+    .bind(after.repair.as_ref().map(json_text))
+    .bind(after.version)
+    .bind(after.version_by.as_deref())
+    .bind(after.version_at.map(|at| at.to_string()))
     .run_guarded(connection)
     .await
 }
@@ -372,6 +429,10 @@ table_row! {
         copied_content: optional_text("source_content"),
         source_format: parsed("source_format", SourceFormat::parse),
         pricing_table: flag("pricing_table"),
+        tags: json("tags"),
+        version: number("version"),
+        version_by: optional_text("version_by"),
+        version_at: optional_time("version_at"),
         created_at: time("created_at"),
         updated_at: time("updated_at"),
         deleted_at: optional_time("deleted_at"),

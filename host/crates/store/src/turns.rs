@@ -3,6 +3,9 @@
 //! The queue of requests grows with the number of clients. Urgent work, such as recording webhook
 //! deliveries, goes first: the longer that waits, the more deliveries are repeated after a crash.
 //! Batch work, such as bulk sends and their mails, goes last.
+//!
+//! A writer that is done leaves its transaction open for the next one, so that both pay for one commit. The turn
+//! decides when it is committed: nobody waits, only a batch does, or enough writers share it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,11 +14,17 @@ use tokio::sync::oneshot;
 
 use holdfast_domain::priority::PriorityClass;
 
+use super::writers::SqliteWriter;
+
 /// Passes the write turn from one writer to the next.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct WriterQueue {
     state: Arc<Mutex<WriterQueueState>>,
+    writer: Arc<SqliteWriter>,
 }
+
+/// Number of writers that share a commit. The first of them waits for all others.
+const SHARING: usize = 8;
 
 /// Number of other writers that may pass a waiting batch writer, so that batches do not starve.
 const BEFORE_BATCH: u32 = 8;
@@ -31,6 +40,12 @@ struct WriterQueueState {
 }
 
 impl WriterQueueState {
+    /// Returns whether a request waits that may share the open transaction.
+    fn request_waits(&self) -> bool {
+        let mut waiting = self.urgent.iter().chain(&self.usual);
+        waiting.any(|waiter| !waiter.is_closed())
+    }
+
     /// Returns the next waiter, which may have given up.
     fn next(&mut self) -> Option<oneshot::Sender<WriterTurn>> {
         if let Some(urgent) = self.urgent.pop_front() {
@@ -56,6 +71,13 @@ pub(super) struct WriterTurn {
 }
 
 impl WriterQueue {
+    pub fn of(writer: Arc<SqliteWriter>) -> Self {
+        Self {
+            state: Arc::default(),
+            writer,
+        }
+    }
+
     /// Waits for the turn.
     pub async fn wait(&self, priority: PriorityClass) -> WriterTurn {
         let handed = {
@@ -93,29 +115,32 @@ impl WriterQueue {
     }
 }
 
-impl WriterTurn {
-    /// Passes the turn on, and returns whether another writer waited for it.
-    pub fn pass_on(self) -> bool {
-        let turns = self.turns.clone();
-        drop(self);
-        turns.lock().taken
-    }
-}
-
 impl Drop for WriterTurn {
     fn drop(&mut self) {
-        let mut state = self.turns.lock();
+        let writer = &self.turns.writer;
         let next = loop {
-            match state.next() {
-                // The waiter has given up.
-                Some(next) if next.is_closed() => {}
-                next => break next,
+            let waits = self.turns.lock().request_waits();
+            if !waits || writer.sharing() >= SHARING {
+                writer.commit_shared();
             }
-        };
-        state.taken = next.is_some();
 
-        // Released before sending, because a failed send drops a turn, which locks again.
-        drop(state);
+            let mut state = self.turns.lock();
+            let next = loop {
+                match state.next() {
+                    // The waiter has given up.
+                    Some(next) if next.is_closed() => {}
+                    next => break next,
+                }
+            };
+            // Who was to share the transaction has given up just now: it must not stay open.
+            if next.is_none() && writer.sharing() > 0 {
+                continue;
+            }
+            state.taken = next.is_some();
+            break next;
+        };
+
+        // The queue is unlocked here, because a failed send drops a turn, which locks it again.
         if let Some(next) = next {
             // If the waiter gives up right now, dropping the turn in the channel passes it on.
             drop(next.send(self.turns.turn()));
@@ -126,12 +151,19 @@ impl Drop for WriterTurn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sqlite::SqliteFile;
 
     use super::PriorityClass::{Batch, Request, Urgent};
 
+    /// Nothing here writes, so the file is never opened.
+    fn queue() -> WriterQueue {
+        let file = SqliteFile::parse("sqlite://unused.db").unwrap();
+        WriterQueue::of(Arc::new(SqliteWriter::new(file)))
+    }
+
     /// Returns the order in which writers that wait together get their turns.
     async fn order(waiting: &[(&'static str, PriorityClass)]) -> Vec<&'static str> {
-        let turns = WriterQueue::default();
+        let turns = queue();
         let first = turns.wait(Request).await;
         let order = Arc::new(Mutex::new(Vec::new()));
 
@@ -177,7 +209,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_cancelled_waiter_does_not_block_other_writers() {
-        let turns = WriterQueue::default();
+        let turns = queue();
         let first = turns.wait(Request).await;
         let other = turns.clone();
         let gone = tokio::spawn(async move { drop(other.wait(Urgent).await) });
@@ -188,18 +220,5 @@ mod tests {
         drop(first);
         drop(turns.wait(Request).await);
         drop(turns.wait(Urgent).await);
-    }
-
-    #[tokio::test]
-    async fn passing_on_says_whether_another_writer_waited() {
-        let turns = WriterQueue::default();
-        assert!(!turns.wait(Request).await.pass_on());
-
-        let first = turns.wait(Request).await;
-        let other = turns.clone();
-        let second = tokio::spawn(async move { drop(other.wait(Request).await) });
-        tokio::task::yield_now().await;
-        assert!(first.pass_on());
-        second.await.unwrap();
     }
 }

@@ -3,7 +3,7 @@
 use crate::SqlConnection;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::row::{query_rows, table_row};
+use super::row::{query_locked, query_rows, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -84,6 +84,23 @@ pub async fn get(
         .bind(id.as_str())
         .fetch_optional(connection)
         .await
+}
+
+/// Like [`get`], with the row locked until the transaction ends.
+pub async fn lock(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    id: &UserId,
+) -> Result<Option<User>, StoreError> {
+    query_locked(
+        tx,
+        "select {columns} from org_user where bucket = $1 and org_id = $2 and user_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .fetch_optional(tx)
+    .await
 }
 
 /// Returns the users of an organization, oldest first.

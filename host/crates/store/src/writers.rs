@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sqlx::AnyPool;
+use tokio::sync::oneshot;
 
 use super::SqlDialect;
 use super::connection::{ConnectionOf, SqlConnection};
-use super::sqlite::{BUSY, SqliteConnection, SqliteFile};
+use super::sqlite::{BUSY, SqliteConnection, SqliteFailure, SqliteFile};
+use super::turns::WriterTurn;
 
 /// Time between two tries to write while another process does.
 const BETWEEN_TRIES: Duration = Duration::from_millis(2);
@@ -23,10 +25,33 @@ pub(super) enum WriterPool {
     Sqlite(Arc<SqliteWriter>),
 }
 
+/// The connection that writes to a file, and who waits for its commit. Only the writer with the turn uses it.
+///
+/// Each writer after the first has a part of the open transaction, a savepoint, which is undone by itself. A writer
+/// is told after the commit that is durable for all of them; until then no reader sees what it wrote.
+///
+/// This cannot lock up: a writer with the turn may wait for something that another holds until it is told only if
+/// that was taken inside its transaction, and inside a transaction nothing is taken that outlasts it.
 pub(super) struct SqliteWriter {
     file: SqliteFile,
-    kept: Mutex<Option<Box<SqliteConnection>>>,
+    kept: Mutex<KeptConnection>,
     is_closed: AtomicBool,
+}
+
+#[derive(Default)]
+struct KeptConnection {
+    connection: Option<Box<SqliteConnection>>,
+    /// Writers whose parts of the open transaction are done.
+    waiting: Vec<oneshot::Sender<Result<(), SqliteFailure>>>,
+}
+
+impl KeptConnection {
+    fn tell(&mut self, committed: &Result<(), SqliteFailure>) {
+        for waiting in self.waiting.drain(..) {
+            // Who does not wait any more has gone without an answer.
+            drop(waiting.send(committed.clone()));
+        }
+    }
 }
 
 impl SqliteWriter {
@@ -38,29 +63,77 @@ impl SqliteWriter {
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Option<Box<SqliteConnection>>> {
+    fn kept(&self) -> MutexGuard<'_, KeptConnection> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the number of writers that wait for the commit of the open transaction.
+    pub fn sharing(&self) -> usize {
+        self.kept().waiting.len()
     }
 
     fn connection(&self) -> sqlx::Result<Box<SqliteConnection>> {
         if self.is_closed.load(Ordering::Relaxed) {
             return Err(sqlx::Error::PoolClosed);
         }
-        if let Some(kept) = self.kept().take() {
+        if let Some(kept) = self.kept().connection.take() {
             return Ok(kept);
         }
         let opened = self.file.open(SqlDialect::Sqlite.session_statements())?;
         Ok(Box::new(opened))
     }
 
-    /// Takes a connection back, unless its transaction cannot be ended.
-    fn keep(&self, mut connection: Box<SqliteConnection>) {
-        if let Err(error) = connection.rollback() {
-            tracing::warn!(%error, "a transaction could not be rolled back, its connection is closed");
+    /// Takes a connection back with a part that is done, whose writer is told by the commit.
+    fn share(
+        &self,
+        connection: Box<SqliteConnection>,
+    ) -> oneshot::Receiver<Result<(), SqliteFailure>> {
+        let (tell, told) = oneshot::channel();
+        let mut kept = self.kept();
+        kept.connection = Some(connection);
+        kept.waiting.push(tell);
+        told
+    }
+
+    /// Commits what writers left open, and tells them.
+    pub fn commit_shared(&self) {
+        let mut kept = self.kept();
+        if kept.waiting.is_empty() {
             return;
         }
+
+        let committed = match kept.connection.as_mut() {
+            Some(connection) => connection.commit(),
+            None => Err(SqliteFailure::of_shared_rollback()),
+        };
+        if committed.is_err() {
+            Self::roll_back(&mut kept.connection);
+        }
+        kept.tell(&committed);
+    }
+
+    /// Takes a connection back whose writer is not done: its part is undone.
+    fn undo(&self, mut connection: Box<SqliteConnection>, is_part: bool) {
+        let mut kept = self.kept();
+        if is_part && connection.rollback_part().is_ok() {
+            kept.connection = Some(connection);
+            return;
+        }
+
+        // SQLite ends the whole transaction by itself after some errors, such as a full disk.
+        let mut connection = Some(connection);
+        Self::roll_back(&mut connection);
+        kept.tell(&Err(SqliteFailure::of_shared_rollback()));
         if !self.is_closed.load(Ordering::Relaxed) {
-            *self.kept() = Some(connection);
+            kept.connection = connection;
+        }
+    }
+
+    /// Ends the transaction of a connection. Closes the connection if that fails.
+    fn roll_back(connection: &mut Option<Box<SqliteConnection>>) {
+        if let Some(Err(error)) = connection.as_mut().map(|connection| connection.rollback()) {
+            tracing::warn!(%error, "a transaction could not be rolled back, its connection is closed");
+            *connection = None;
         }
     }
 }
@@ -83,6 +156,7 @@ impl WriterPool {
         let mut opened = OpenTransaction {
             connection: Some(SqlConnection(connection)),
             home,
+            is_part: false,
         };
         let begun = Instant::now();
         while !opened.is_begun()? {
@@ -98,8 +172,9 @@ impl WriterPool {
         match self {
             Self::Pool(pool) => pool.close().await,
             Self::Sqlite(writer) => {
+                writer.commit_shared();
                 writer.is_closed.store(true, Ordering::Relaxed);
-                drop(writer.kept().take());
+                drop(writer.kept().connection.take());
             }
         }
     }
@@ -111,28 +186,47 @@ pub(super) struct OpenTransaction {
     connection: Option<SqlConnection>,
     /// Where a connection of SQLite goes back to.
     home: Option<Arc<SqliteWriter>>,
+    /// Whether another writer began the transaction, and waits for its commit.
+    is_part: bool,
 }
 
 impl OpenTransaction {
     /// Begins on SQLite, unless another process writes. Writers of this process take turns.
     fn is_begun(&mut self) -> sqlx::Result<bool> {
-        match &mut self.connection {
-            Some(SqlConnection(ConnectionOf::Sqlite(connection))) => {
-                connection.begin(SqlDialect::Sqlite.begin_write())
+        match (&mut self.connection, &self.home) {
+            (Some(SqlConnection(ConnectionOf::Sqlite(connection))), Some(home)) => {
+                if home.sharing() == 0 {
+                    return connection.begin(SqlDialect::Sqlite.begin_write());
+                }
+                connection.begin_part()?;
+                self.is_part = true;
+                Ok(true)
             }
             _ => Ok(true),
         }
     }
 
-    pub async fn commit(mut self) -> sqlx::Result<()> {
-        match self.connection.take() {
-            Some(SqlConnection(ConnectionOf::Transaction(transaction))) => {
+    /// Commits. On SQLite, passes the turn on first: the next writer may share the commit.
+    pub async fn commit(mut self, turn: Option<WriterTurn>) -> sqlx::Result<()> {
+        match (self.connection.take(), &self.home) {
+            (Some(SqlConnection(ConnectionOf::Transaction(transaction))), _) => {
                 transaction.commit().await
             }
-            Some(SqlConnection(ConnectionOf::Sqlite(mut connection))) => {
-                let committed = connection.commit();
-                self.give_back(connection);
-                committed
+            (Some(SqlConnection(ConnectionOf::Sqlite(mut connection))), Some(home)) => {
+                if self.is_part
+                    && let Err(error) = connection.end_part()
+                {
+                    home.undo(connection, true);
+                    return Err(error);
+                }
+
+                let told = home.share(connection);
+                match turn {
+                    Some(turn) => drop(turn),
+                    None => home.commit_shared(),
+                }
+                let committed = told.await.map_err(|_| sqlx::Error::WorkerCrashed)?;
+                Ok(committed?)
             }
             _ => Ok(()),
         }
@@ -150,19 +244,15 @@ impl OpenTransaction {
             }
         }
     }
-
-    fn give_back(&self, connection: Box<SqliteConnection>) {
-        if let Some(home) = &self.home {
-            home.keep(connection);
-        }
-    }
 }
 
 impl Drop for OpenTransaction {
     fn drop(&mut self) {
         // sqlx rolls a transaction of PostgreSQL back by itself.
-        if let Some(SqlConnection(ConnectionOf::Sqlite(connection))) = self.connection.take() {
-            self.give_back(connection);
+        if let Some(SqlConnection(ConnectionOf::Sqlite(connection))) = self.connection.take()
+            && let Some(home) = &self.home
+        {
+            home.undo(connection, self.is_part);
         }
     }
 }
@@ -187,12 +277,159 @@ impl DerefMut for OpenTransaction {
 
 #[cfg(test)]
 mod tests {
+    use holdfast_domain::priority::PriorityClass::Request;
+    use tokio::task::JoinHandle;
+
     use super::*;
+    use crate::turns::WriterQueue;
+
+    fn file(folder: &tempfile::TempDir) -> SqliteFile {
+        let url = format!("sqlite://{}/test.db?mode=rwc", folder.path().display());
+        SqliteFile::parse(&url).unwrap()
+    }
 
     fn writer(folder: &tempfile::TempDir) -> WriterPool {
-        let url = format!("sqlite://{}/test.db?mode=rwc", folder.path().display());
-        let file = SqliteFile::parse(&url).unwrap();
-        WriterPool::Sqlite(Arc::new(SqliteWriter::new(file)))
+        WriterPool::Sqlite(Arc::new(SqliteWriter::new(file(folder))))
+    }
+
+    /// A file with a table, its writer, and the queue for it.
+    async fn shared(folder: &tempfile::TempDir) -> (WriterPool, WriterQueue) {
+        let writer = Arc::new(SqliteWriter::new(file(folder)));
+        let turns = WriterQueue::of(writer.clone());
+        let writer = WriterPool::Sqlite(writer);
+
+        let mut begun = writer.begin().await.unwrap();
+        let create = "create table item (id integer primary key, \
+            of integer references item deferrable initially deferred)";
+        sqlx::query(create).execute(&mut *begun).await.unwrap();
+        begun.commit(None).await.unwrap();
+        (writer, turns)
+    }
+
+    async fn insert(transaction: &mut OpenTransaction, id: i64, of: Option<i64>) {
+        let insert = sqlx::query("insert into item (id, of) values ($1, $2)");
+        let insert = insert.bind(id).bind(of).execute(&mut **transaction);
+        insert.await.unwrap();
+    }
+
+    /// Returns what another connection sees.
+    async fn items(folder: &tempfile::TempDir) -> i64 {
+        let connection = file(folder).open(&[]).unwrap();
+        let mut connection = SqlConnection(ConnectionOf::Sqlite(Box::new(connection)));
+        let count = sqlx::query_scalar("select count(*) from item");
+        count.fetch_one(&mut connection).await.unwrap()
+    }
+
+    /// Lets a first writer insert and commit while a second one waits. Returns the result of the first, which is
+    /// open, and the transaction of the second with its turn.
+    async fn two_writers(
+        (writer, turns): &(WriterPool, WriterQueue),
+        of: Option<i64>,
+    ) -> (
+        JoinHandle<sqlx::Result<()>>,
+        OpenTransaction,
+        Option<WriterTurn>,
+    ) {
+        let turn = turns.wait(Request).await;
+        let mut first = writer.begin().await.unwrap();
+        insert(&mut first, 1, of).await;
+
+        let next = tokio::spawn({
+            let turns = turns.clone();
+            async move { turns.wait(Request).await }
+        });
+        tokio::task::yield_now().await;
+        let first = tokio::spawn(first.commit(Some(turn)));
+        let turn = next.await.unwrap();
+        let second = writer.begin().await.unwrap();
+        (first, second, Some(turn))
+    }
+
+    #[tokio::test]
+    async fn writers_that_wait_share_a_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let (first, mut second, turn) = two_writers(&shared(&folder).await, None).await;
+        insert(&mut second, 2, None).await;
+        assert_eq!(items(&folder).await, 0);
+        assert!(!first.is_finished(), "told before the commit");
+
+        second.commit(turn).await.unwrap();
+        first.await.unwrap().unwrap();
+        assert_eq!(items(&folder).await, 2);
+    }
+
+    #[tokio::test]
+    async fn a_part_that_is_dropped_leaves_those_before_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (first, mut second, turn) = two_writers(&shared(&folder).await, None).await;
+        insert(&mut second, 2, None).await;
+
+        drop(second);
+        drop(turn);
+        first.await.unwrap().unwrap();
+        assert_eq!(items(&folder).await, 1);
+    }
+
+    #[tokio::test]
+    async fn a_writer_that_gives_up_its_turn_commits_what_others_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let (writer, turns) = shared(&folder).await;
+        let turn = turns.wait(Request).await;
+        let mut first = writer.begin().await.unwrap();
+        insert(&mut first, 1, None).await;
+
+        let waits = turns.wait(Request);
+        let gives_up = async {
+            assert!(futures::poll!(std::pin::pin!(waits)).is_pending());
+        };
+        gives_up.await;
+        first.commit(Some(turn)).await.unwrap();
+        assert_eq!(items(&folder).await, 1);
+    }
+
+    /// The commit finds that an item refers to one that does not exist.
+    #[tokio::test]
+    async fn a_commit_that_fails_is_told_to_all_who_share_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = shared(&folder).await;
+        let (first, mut second, turn) = two_writers(&shared, Some(99)).await;
+        insert(&mut second, 2, None).await;
+
+        assert!(second.commit(turn).await.is_err());
+        assert!(first.await.unwrap().is_err());
+        assert_eq!(items(&folder).await, 0);
+
+        let mut after = shared.0.begin().await.unwrap();
+        insert(&mut after, 3, None).await;
+        after.commit(None).await.unwrap();
+        assert_eq!(items(&folder).await, 1);
+    }
+
+    #[tokio::test]
+    async fn writers_in_a_queue_share_commits() {
+        let folder = tempfile::tempdir().unwrap();
+        let (writer, turns) = shared(&folder).await;
+        let turn = turns.wait(Request).await;
+
+        let mut tasks = Vec::new();
+        for id in 0..12 {
+            let (writer, turns) = (writer.clone(), turns.clone());
+            tasks.push(tokio::spawn(async move {
+                let turn = turns.wait(Request).await;
+                let mut transaction = writer.begin().await.unwrap();
+                insert(&mut transaction, id, None).await;
+                transaction.commit(Some(turn)).await
+            }));
+            tokio::task::yield_now().await;
+        }
+        drop(turn);
+        let mut seen = Vec::new();
+        for task in tasks {
+            task.await.unwrap().unwrap();
+            seen.push(items(&folder).await);
+        }
+        assert!(seen[0] >= 8, "{seen:?}");
+        assert_eq!(seen[11], 12);
     }
 
     /// The wait for the operator's tool holds up nothing else, not even in the same task.
@@ -207,7 +444,7 @@ mod tests {
         };
 
         let (begun, ()) = tokio::join!(server.begin(), release);
-        begun.unwrap().commit().await.unwrap();
+        begun.unwrap().commit(None).await.unwrap();
     }
 
     #[tokio::test]
@@ -217,7 +454,7 @@ mod tests {
         let mut kept = writer.begin().await.unwrap();
         let create = "create table item (id integer primary key)";
         sqlx::query(create).execute(&mut *kept).await.unwrap();
-        kept.commit().await.unwrap();
+        kept.commit(None).await.unwrap();
 
         let mut dropped = writer.begin().await.unwrap();
         let insert = "insert into item (id) values (1)";

@@ -272,6 +272,20 @@ async fn settings_are_changed_and_recorded() {
     );
 }
 
+/// Its schema accepts any text, so that its parser refuses it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_origin_that_cannot_be_read_is_named_by_its_place() {
+    let app = TestApp::start().await;
+    let admin = app.person("ada@oak.example", "admin");
+    let origins = json!({ "embed_origins": ["https://oak.example", "https://*.oak.example"] });
+    let refused = patched(&app, &admin, "/organization", origins).await;
+    assert_eq!(refused.status, 422);
+
+    let issue = refused.json()["details"][0].clone();
+    assert_eq!(issue["path"], json!(["embed_origins", 1]));
+    assert_eq!(issue["received"], "string");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_audit_log_has_both_ledgers_in_order_on_both_databases() {
     let database = postgres::new_database().await;

@@ -37,6 +37,7 @@ const SETTINGS: &[(&str, Guard)] = &[
     ("quiet_hours", Guard::Powerless),
     ("refuse_unsigned_roles", Guard::Powerless),
     ("reminders", Guard::Powerless),
+    ("reply_to", Guard::Powerless),
     ("require_access_demonstration", Guard::Powerless),
     ("require_all_pages_shown", Guard::Powerless),
     ("return_origins", Guard::Powerless),

@@ -1,7 +1,9 @@
 //! Envelopes until they are signed.
 
+mod contract_dates;
 mod durability;
 mod lifecycle;
 mod sending;
+mod successors;
 pub mod truth;
 mod verdicts;

@@ -73,6 +73,26 @@ async fn an_envelope_is_sent_to_its_customer_with_a_template() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_sending_keeps_the_subject_and_message_of_the_creation_unless_it_names_others() {
+    let app = TestApp::start().await;
+    let template = app.contract_template().await;
+    let mut body = envelope_body(&Value::Null);
+    body.as_object_mut().unwrap().remove("template_id");
+    body["subject"] = "Your loan".into();
+    body["message"] = "Call me first.".into();
+    let made = app.post("/partner/envelopes", body).await.data(201);
+
+    let id = made["envelope_id"].as_str().unwrap();
+    let other = json!({ "template_id": template["template_id"], "message": "Sign by Friday." });
+    send(&app, id, other).await.data(200);
+
+    let mail = app.wait_for_mails(1).await.remove(0);
+    assert!(mail.contains("Subject: Your loan\r\n"), "{mail}");
+    assert!(mail.contains("Sign by Friday."), "{mail}");
+    assert!(!mail.contains("Call me first."), "{mail}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_attached_document_is_sent_with_fields_from_its_tags() {
     let app = TestApp::start().await;
     let id = waiting(&app).await;
@@ -340,6 +360,7 @@ async fn an_envelope_that_cannot_be_sent_is_refused_unchanged() {
         (json!({ "template_id": "x", "package_id": "y" }), 400),
         (json!({ "signers": [] }), 422),
         (json!({ "message": "x".repeat(2001) }), 422),
+        (json!({ "subject": "two\nlines" }), 422),
         (
             json!({
                 "template_id": template["template_id"],

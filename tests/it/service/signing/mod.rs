@@ -7,6 +7,7 @@ mod embed;
 mod entries;
 mod form;
 mod languages;
+mod link_hosts;
 mod people;
 mod questions;
 mod reads;

@@ -195,6 +195,14 @@ async fn what_programs_fetch_changes_nothing_but_what_is_named_here() {
     let link = mailed_link(&app, invited["invitation_id"].as_str().unwrap(), "/join/").await;
     fetched(&app, "the page of an invitation", &link, &[]).await;
 
+    let template = app.contract_template().await;
+    let template = template["template_id"].as_str().unwrap();
+    let open = json!({ "name": "Sale", "expires_at": "2030-12-31T23:59:59Z", "limit": 5 });
+    let path = format!("/partner/templates/{template}/open-links");
+    let open = app.post(&path, open).await.data(201);
+    let link = open["url"].as_str().unwrap();
+    fetched(&app, "the page of an open link", link, &[]).await;
+
     // Links to files of the vault are for programs. Each download is a ledger entry; a HEAD request is none, and does
     // not use up the link that works once.
     let downloads: &[&str] = &["ledger_entry", "download_link", "event"];

@@ -148,6 +148,14 @@ async fn a_deleted_template_cannot_be_sent() {
         .await;
     assert_eq!(again.error(404), "Template not found");
 
+    // As if the 30 days were over in which it can be restored.
+    app.execute("update template set deleted_at = '2020-01-01T00:00:00.000Z'")
+        .await;
+    app.execute(
+        "update job set run_at = '2020-01-01T00:00:00.000Z' where kind = 'template.archive'",
+    )
+    .await;
+
     // DocuSeal hides documents of archived templates, so archiving waits for open envelopes.
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(docuseal.template()["archived_at"].is_null());
@@ -162,6 +170,171 @@ async fn a_deleted_template_cannot_be_sent() {
         assert!(Instant::now() < deadline, "not archived at the provider");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_template_can_be_restored_for_30_days() {
+    deletion_is_taken_back(TestApp::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_template_can_be_restored_on_postgresql() {
+    deletion_is_taken_back(TestApp::on_postgresql().await).await;
+}
+
+async fn deletion_is_taken_back(app: TestApp) {
+    let template = app.contract_template().await;
+    let path = format!("/templates/{}", template["template_id"].as_str().unwrap());
+    let restore = format!("{path}/restore");
+    let deleted = app.web(Method::DELETE, &path, Value::Null).await.data(200);
+    assert!(deleted["restorable_until"].is_string());
+
+    let list = app
+        .web(Method::GET, "/templates?deleted=true", Value::Null)
+        .await
+        .json();
+    assert_eq!(list["meta"]["total"], 1);
+    let listed = &list["data"][0];
+    assert_eq!(listed["template_id"], template["template_id"]);
+    assert_eq!(listed["restorable_until"], deleted["restorable_until"]);
+
+    let other = app.other_admin();
+    let foreign = app
+        .as_bearer(Method::POST, &other, &restore, json!({}))
+        .await;
+    assert_eq!(foreign.error(404), "Template not found");
+
+    // A repeat is harmless.
+    for _ in 0..2 {
+        let restored = app.web(Method::POST, &restore, Value::Null).await.data(200);
+        assert_eq!(restored["deleted_at"], Value::Null);
+        assert_eq!(restored["fields"], template["fields"]);
+    }
+    let body = envelope_body(&template["template_id"]);
+    app.post("/partner/envelopes", body).await.data(201);
+
+    app.web(Method::DELETE, &path, Value::Null).await.data(200);
+    app.execute("update template set deleted_at = '2020-01-01T00:00:00.000Z'")
+        .await;
+    let late = app.web(Method::POST, &restore, Value::Null).await;
+    assert_eq!(late.error(404), "Template not found");
+    let list = app
+        .web(Method::GET, "/templates?deleted=true", Value::Null)
+        .await
+        .json();
+    assert_eq!(list["meta"]["total"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_duplicate_has_the_fields_and_a_life_of_its_own() {
+    let app = TestApp::start().await;
+    let source = app.contract_template().await;
+    let path = format!("/templates/{}", source["template_id"].as_str().unwrap());
+    let duplicate = format!("{path}/duplicate");
+    let setting = json!({ "may_decline": false });
+    app.web(Method::PATCH, &path, setting).await.data(200);
+    let made = json!({ "name": "Ohio", "external_id": "oh-1" });
+    let made = app.web(Method::POST, &duplicate, made).await.data(201);
+    assert_ne!(made["template_id"], source["template_id"]);
+    assert_eq!(
+        (&made["name"], &made["external_id"]),
+        (&json!("Ohio"), &json!("oh-1"))
+    );
+    assert_eq!(made["fields"], source["fields"]);
+    assert_eq!(made["may_decline"], false);
+    assert_eq!(made["version"], 1);
+
+    let own = format!("/templates/{}", made["template_id"].as_str().unwrap());
+    let mut documents = Vec::new();
+    for path in [&path, &own] {
+        let path = format!("{path}/document");
+        let answer = app.web(Method::GET, &path, Value::Null).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.headers["content-type"], "application/pdf");
+        documents.push(answer.bytes);
+    }
+    assert_eq!(documents[0], documents[1]);
+
+    app.web(Method::DELETE, &path, Value::Null).await.data(200);
+    let body = envelope_body(&made["template_id"]);
+    app.post("/partner/envelopes", body).await.data(201);
+
+    let unnamed = json!({ "name": "" });
+    let unnamed = app
+        .web(Method::POST, &format!("{own}/duplicate"), unnamed)
+        .await;
+    assert_eq!(unnamed.status, 422);
+    let body = json!({ "name": "Theirs" });
+    let other = app.other_admin();
+    let own = format!("{own}/duplicate");
+    let foreign = app.as_bearer(Method::POST, &other, &own, body).await;
+    assert_eq!(foreign.error(404), "Template not found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_has_no_document_to_download() {
+    let app = TestApp::start().await;
+    let draft = json!({ "name": "Draft" });
+    let draft = app.web(Method::POST, "/templates", draft).await.data(201);
+    let path = format!("/templates/{}", draft["template_id"].as_str().unwrap());
+    let document = format!("{path}/document");
+    let missing = app.web(Method::GET, &document, Value::Null).await;
+    assert_eq!(missing.error(404), "Version not found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tags_sort_the_library() {
+    tags_are_a_filter(TestApp::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tags_sort_the_library_on_postgresql() {
+    tags_are_a_filter(TestApp::on_postgresql().await).await;
+}
+
+async fn tags_are_a_filter(app: TestApp) {
+    let mut paths = Vec::new();
+    for name in ["Lease", "Loan"] {
+        let made = json!({ "name": name });
+        let made = app.web(Method::POST, "/templates", made).await.data(201);
+        paths.push(format!(
+            "/templates/{}",
+            made["template_id"].as_str().unwrap()
+        ));
+    }
+
+    let tags = json!({ "tags": ["Ohio", " \"Old\" ", "Ohio"] });
+    let tagged = app.web(Method::PATCH, &paths[0], tags).await.data(200);
+    assert_eq!(tagged["tags"], json!(["Ohio", "\"Old\""]));
+    assert_eq!(tagged["name"], "Lease");
+    for (tag, total) in [
+        ("Ohio", 1),
+        ("%22Old%22", 1),
+        ("Old", 0),
+        ("Oh", 0),
+        ("ohio", 0),
+    ] {
+        let path = format!("/templates?tag={tag}");
+        let list = app.web(Method::GET, &path, Value::Null).await.json();
+        assert_eq!(list["meta"]["total"], total, "{tag}");
+    }
+
+    for wrong in ["", "Ohio, Iowa", &"x".repeat(41)] {
+        let body = json!({ "tags": ["Iowa", wrong] });
+        let refused = app.web(Method::PATCH, &paths[0], body).await;
+        assert_eq!(refused.status, 422);
+        assert_eq!(refused.json()["details"][0]["path"], json!(["tags", 1]));
+    }
+    let many: Vec<String> = (0..11).map(|number| number.to_string()).collect();
+    let many = app
+        .web(Method::PATCH, &paths[0], json!({ "tags": many }))
+        .await;
+    assert_eq!(many.status, 422);
+
+    // A rename keeps the tags.
+    let renamed = json!({ "name": "Lease of a car" });
+    let renamed = app.web(Method::PATCH, &paths[0], renamed).await.data(200);
+    assert_eq!(renamed["tags"], json!(["Ohio", "\"Old\""]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,4 +2,6 @@
 
 mod field_builder;
 mod library;
+mod open_links;
 mod packages;
+mod versions;

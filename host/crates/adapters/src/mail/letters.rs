@@ -3,7 +3,7 @@
 use super::line::one_line;
 use crate::texts::Texts;
 use holdfast_domain::dates::DateSettings;
-use holdfast_domain::envelope::{Envelope, Signer, SignerKind, SignerStatus};
+use holdfast_domain::envelope::{Envelope, EnvelopeLink, Signer, SignerKind, SignerStatus};
 use holdfast_domain::question::SignerQuestion;
 use holdfast_domain::webhook::{DisableReason, Endpoint};
 
@@ -35,6 +35,8 @@ pub enum DeclineRecipient<'a> {
     Creator {
         by: &'a str,
         reason: &'a str,
+        /// Page of the envelope in the console; none where there are no pages.
+        page: Option<&'a str>,
     },
     /// The signer who declined.
     Decliner,
@@ -59,6 +61,12 @@ impl LinkFacts<'_> {
         let document = one_line(&self.envelope.name);
         let values = [("sender", self.sender), ("document", &document)];
         self.texts.with(key, values)
+    }
+
+    /// Returns the sender's own subject, if something is on it.
+    fn own_subject(&self) -> Option<String> {
+        let subject = self.envelope.sending.subject.as_deref().map(one_line);
+        subject.filter(|subject| !subject.is_empty())
     }
 
     /// Returns until when to sign and who else signs.
@@ -92,7 +100,7 @@ impl LinkFacts<'_> {
     }
 
     /// Builds a letter with the link.
-    fn letter(self, subject: &'static str, paragraphs: Vec<String>) -> MailContent {
+    fn letter(self, subject: String, paragraphs: Vec<String>) -> MailContent {
         let texts = self.texts;
         // An approver signs nothing, so the button must not promise it.
         let label = match self.signer.kind {
@@ -101,7 +109,7 @@ impl LinkFacts<'_> {
         };
         MailContent {
             texts,
-            subject: self.about(subject),
+            subject,
             to: Some(one_line(&self.signer.name)),
             paragraphs: paragraphs.into_iter().chain(self.circumstances()).collect(),
             notes: vec![
@@ -124,8 +132,11 @@ pub fn invitation(facts: LinkFacts<'_>) -> MailContent {
         SignerKind::Approver => ("mail-approval-subject", "mail-approval"),
         SignerKind::Witness => ("mail-witness-subject", "mail-witness"),
     };
-    let asked = facts.about(asked);
-    let paragraphs = [asked].into_iter().chain(message(facts.envelope)).collect();
+    let subject = facts.own_subject().unwrap_or_else(|| facts.about(subject));
+    let corrects = facts.envelope.link(EnvelopeLink::Corrects);
+    let corrects = corrects.map(|_| facts.about("mail-corrects"));
+    let paragraphs = [facts.about(asked)].into_iter().chain(corrects);
+    let paragraphs = paragraphs.chain(message(facts.envelope)).collect();
     facts.letter(subject, paragraphs)
 }
 
@@ -141,17 +152,26 @@ fn by_line(text: &str) -> impl Iterator<Item = String> {
 
 /// Builds a reminder.
 pub fn reminder(facts: LinkFacts<'_>) -> MailContent {
-    let paragraphs = vec![
-        facts.about("mail-reminder"),
-        facts.texts.text("mail-reminder-link"),
-    ];
-    facts.letter("mail-reminder-subject", paragraphs)
+    let texts = facts.texts;
+    let subject = match facts.own_subject() {
+        Some(subject) => texts.with("mail-reminder-own-subject", [("subject", subject)]),
+        None => facts.about("mail-reminder-subject"),
+    };
+
+    // With the message again: the signer may have deleted the invitation.
+    let paragraphs = [facts.about("mail-reminder")]
+        .into_iter()
+        .chain(message(facts.envelope))
+        .chain([texts.text("mail-reminder-link")])
+        .collect();
+    facts.letter(subject, paragraphs)
 }
 
 /// Builds the mail with which a signer who asked for it goes on later.
 pub fn later(facts: LinkFacts<'_>) -> MailContent {
+    let subject = facts.about("mail-later-subject");
     let paragraphs = vec![facts.about("mail-later")];
-    facts.letter("mail-later-subject", paragraphs)
+    facts.letter(subject, paragraphs)
 }
 
 /// How a recipient gets the copy of the signed document.
@@ -183,13 +203,19 @@ impl OutcomeNotice<'_> {
     }
 
     fn letter(&self, subject: &'static str, paragraphs: Vec<String>) -> MailContent {
+        let texts = self.texts;
+        // The creator has named the others, so only they may wonder.
+        let why = self
+            .to
+            .map(|_| texts.with("mail-why", [("sender", self.sender)]));
+        let reference = reference(texts, self.envelope.id.as_str());
         MailContent {
-            texts: self.texts,
+            texts,
             subject: self.about(subject),
             to: self.to.map(one_line),
             paragraphs,
             button: None,
-            notes: vec![reference(self.texts, self.envelope.id.as_str())],
+            notes: why.into_iter().chain([reference]).collect(),
         }
     }
 
@@ -262,7 +288,7 @@ impl OutcomeNotice<'_> {
     /// Builds the notification that a signer declined.
     pub fn declined(&self, told: DeclineRecipient<'_>) -> MailContent {
         let paragraphs = match told {
-            DeclineRecipient::Creator { by, reason } => {
+            DeclineRecipient::Creator { by, reason, .. } => {
                 let (name, document) = (one_line(by), one_line(&self.envelope.name));
                 let values = [("name", name), ("document", document)];
                 let mut paragraphs = vec![self.texts.with("mail-declined-by", values)];
@@ -286,7 +312,17 @@ impl OutcomeNotice<'_> {
             ],
         };
 
-        self.letter("mail-declined-subject", paragraphs)
+        let page = match told {
+            DeclineRecipient::Creator { page, .. } => page,
+            DeclineRecipient::Decliner | DeclineRecipient::OtherSigner => None,
+        };
+        MailContent {
+            button: page.map(|url| MailButton {
+                label: self.texts.text("mail-envelope-open"),
+                url: url.to_owned(),
+            }),
+            ..self.letter("mail-declined-subject", paragraphs)
+        }
     }
 
     /// Builds the notification that a mail to a signer was returned, for the sender.
@@ -350,8 +386,17 @@ impl OutcomeNotice<'_> {
         }
     }
 
-    /// Builds the notification that the sender withdrew the document.
+    /// Builds the notification that the sender withdrew the document, or corrected it and sent it again.
     pub fn withdrawn(&self) -> MailContent {
+        if self.envelope.link(EnvelopeLink::CorrectedBy).is_some() {
+            let paragraphs = vec![
+                self.about("mail-corrected"),
+                self.texts.text("mail-corrected-void"),
+                self.texts.text("mail-corrected-link"),
+            ];
+            return self.letter("mail-corrected-subject", paragraphs);
+        }
+
         let paragraphs = vec![
             self.about("mail-withdrawn"),
             self.texts.text("mail-withdrawn-closed"),
@@ -438,6 +483,50 @@ pub fn release_request(facts: &ReleaseFacts<'_>) -> MailContent {
     }
 }
 
+/// Facts of the mail about a date of a contract.
+pub struct ContractDateFacts<'a> {
+    pub texts: Texts,
+    pub document: &'a str,
+    /// What happens on the day.
+    pub name: &'a str,
+    /// The day, as the organization writes dates.
+    pub date: &'a str,
+    /// Days until then.
+    pub days: u16,
+    /// Page of the envelope, if the console has an address.
+    pub page: Option<String>,
+    /// Id of the envelope.
+    pub reference: &'a str,
+}
+
+/// Builds the mail about a date of a contract.
+pub fn contract_date(facts: &ContractDateFacts<'_>) -> MailContent {
+    let texts = facts.texts;
+    let values = [
+        ("name", one_line(facts.name)),
+        ("document", one_line(facts.document)),
+        ("date", facts.date.to_owned()),
+        ("days", facts.days.to_string()),
+    ];
+    let sentence = match facts.days {
+        0 => "mail-date-today",
+        1 => "mail-date-tomorrow",
+        _ => "mail-date",
+    };
+
+    MailContent {
+        texts,
+        subject: texts.with("mail-date-subject", values.clone()),
+        to: None,
+        paragraphs: vec![texts.with(sentence, values)],
+        button: facts.page.clone().map(|url| MailButton {
+            label: texts.text("mail-date-open"),
+            url,
+        }),
+        notes: vec![reference(texts, facts.reference)],
+    }
+}
+
 /// Facts of the mail to a person who may look at a record.
 pub struct ViewFacts<'a> {
     pub texts: Texts,
@@ -497,6 +586,34 @@ pub fn party_invitation(
             url,
         }),
         notes: vec![texts.text("mail-link-note"), reference(texts, reference_id)],
+    }
+}
+
+/// Builds the mail about a record that a visitor of an open link has made. `reference_id` is the id of the record.
+pub fn open_link_used(
+    texts: Texts,
+    link: &str,
+    visitor: &Signer,
+    page: Option<String>,
+    reference_id: &str,
+) -> MailContent {
+    // A stranger entered name and address, so they must not add lines to the mail.
+    let values = [
+        ("link", one_line(link)),
+        ("name", one_line(&visitor.name)),
+        ("email", one_line(&visitor.email)),
+    ];
+
+    MailContent {
+        texts,
+        subject: texts.with("mail-open-link-subject", values.clone()),
+        to: None,
+        paragraphs: vec![texts.with("mail-open-link", values)],
+        button: page.map(|url| MailButton {
+            label: texts.text("mail-open-link-button"),
+            url,
+        }),
+        notes: vec![reference(texts, reference_id)],
     }
 }
 
@@ -573,7 +690,7 @@ mod tests {
     use super::*;
     use holdfast_domain::clock::Timestamp;
     use holdfast_domain::envelope::EnvelopeKind;
-    use holdfast_domain::id::{CustomerId, EndpointId, OrgId, QuestionId, SignerId};
+    use holdfast_domain::id::{CustomerId, EndpointId, EnvelopeId, OrgId, QuestionId, SignerId};
     use holdfast_domain::locale::Locale;
     use holdfast_domain::webhook::EndpointHealth;
 
@@ -717,6 +834,91 @@ mod tests {
     }
 
     #[test]
+    fn an_invitation_and_a_reminder_have_the_senders_own_subject_and_message() {
+        let mut envelope = contract();
+        envelope.sending.subject = Some("Your loan\u{202e}".into());
+        envelope.sending.message = Some("Dear Ann,\r\n\r\nplease sign.".into());
+        let ann = [signer(0, "Ann", SignerKind::Signer)];
+        let built = |build: fn(LinkFacts<'_>) -> MailContent| {
+            lines(build(LinkFacts {
+                texts: Texts::default(),
+                sender: "Maple",
+                envelope: &envelope,
+                signer: &ann[0],
+                signers: &ann,
+                dates: &DateSettings::default(),
+                url: String::new(),
+            }))
+        };
+
+        assert_eq!(
+            built(invitation),
+            [
+                "Your loan",
+                "Maple asks you to sign “Loan”.",
+                "Dear Ann,",
+                "please sign.",
+            ]
+        );
+        assert_eq!(
+            built(reminder),
+            [
+                "Reminder: Your loan",
+                "Maple is waiting for you to do your part of “Loan”.",
+                "Dear Ann,",
+                "please sign.",
+                "You can open it with this new link. Older links may have expired.",
+            ]
+        );
+    }
+
+    #[test]
+    fn letters_about_a_correction_state_what_counts() {
+        let mut corrected = contract();
+        corrected.set_link(EnvelopeLink::CorrectedBy, &EnvelopeId::new());
+        let notice = OutcomeNotice {
+            texts: Texts::default(),
+            sender: "Maple",
+            envelope: &corrected,
+            to: Some("Ann"),
+        };
+        assert_eq!(
+            lines(notice.withdrawn()),
+            [
+                "Corrected: Loan",
+                "Maple has corrected “Loan” and sends it again.",
+                "Earlier links no longer open it, and signatures on the earlier document do not count.",
+                "Signers get another message with a link to the corrected document when it is their turn. \
+                 Please sign that one, even if you have signed before.",
+            ]
+        );
+
+        let mut new = contract();
+        new.set_link(EnvelopeLink::Corrects, &corrected.id);
+        new.sending.message = Some("The price was wrong".into());
+        let ann = [signer(0, "Ann", SignerKind::Signer)];
+        let invited = invitation(LinkFacts {
+            texts: Texts::default(),
+            sender: "Maple",
+            envelope: &new,
+            signer: &ann[0],
+            signers: &ann,
+            dates: &DateSettings::default(),
+            url: String::new(),
+        });
+        assert_eq!(
+            lines(invited),
+            [
+                "Maple asks you to sign: Loan",
+                "Maple asks you to sign “Loan”.",
+                "It takes the place of an earlier document that Maple has corrected. \
+                 Signatures on the earlier one do not count.",
+                "The price was wrong",
+            ]
+        );
+    }
+
+    #[test]
     fn a_letter_names_the_deadline_and_the_other_signers_by_their_standing() {
         let done = Signer {
             status: SignerStatus::Completed,
@@ -775,7 +977,11 @@ mod tests {
             to: Some("Ann"),
         };
 
-        let declined = |by, reason| DeclineRecipient::Creator { by, reason };
+        let declined = |by, reason| DeclineRecipient::Creator {
+            by,
+            reason,
+            page: None,
+        };
         let completed = |copy| notice().completed(copy);
         let attached = |certificate| completed(CopyDelivery::Attached { certificate });
 

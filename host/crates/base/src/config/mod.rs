@@ -34,6 +34,7 @@ use url::Url;
 
 use holdfast_domain::component::Slot;
 use holdfast_domain::id::OrgId;
+use holdfast_domain::organization::OrgSettings;
 
 /// Variables with the `HOLDFAST_` prefix that belong to the clients of an installation, to the build or to the tests.
 const NOT_SETTINGS: &[&str] = &[
@@ -739,6 +740,27 @@ impl Config {
         }
     }
 
+    /// Returns the address below which an organization's new signing links are, without a trailing slash: on its own
+    /// host while that is in use, or else `{signing_host}`.
+    pub fn link_url(&self, organization: &OrgSettings) -> String {
+        let own = organization.link_host.as_ref();
+        match own.filter(|host| host.is_in_use()) {
+            Some(host) => format!("{}{}", host.origin(), self.signing_path()),
+            None => self.signing_url(),
+        }
+    }
+
+    /// Returns the address below which a signer's pages are who asked for `host`, as in the header. Cookies are bound
+    /// to the host, and a widget's page accepts the installation's only.
+    pub fn signing_url_at(&self, organization: &OrgSettings, host: Option<&str>) -> String {
+        let own = organization.link_host.as_ref();
+        if own.is_some_and(|own| Some(own.host.as_str()) == host) {
+            self.link_url(organization)
+        } else {
+            self.signing_url()
+        }
+    }
+
     /// Returns `{embed_host}`, without a trailing slash.
     pub fn embed_url(&self) -> String {
         match &self.embed_url {
@@ -866,6 +888,8 @@ fn not_a_duration<E: serde::de::Error>(text: &str) -> E {
 )]
 mod tests {
     use figment::Jail;
+    use holdfast_domain::clock::Timestamp;
+    use holdfast_domain::organization::{LinkHost, LinkHostProblem};
 
     use super::*;
 
@@ -893,6 +917,38 @@ mod tests {
             assert_eq!(config.signing_path(), "");
             Ok(())
         });
+    }
+
+    #[test]
+    fn pages_stay_on_the_host_of_their_organization_that_was_asked_for() {
+        let host = LinkHost {
+            host: "contracts.oak.example".into(),
+            verified_at: Timestamp::from_millis(0),
+            problem: None,
+        };
+        let settings = |host: LinkHost| OrgSettings {
+            link_host: Some(host),
+            ..OrgSettings::default()
+        };
+        let config = Config::default();
+        let of_installation = config.signing_url();
+        let own = "https://contracts.oak.example/sign";
+
+        let in_use = settings(host.clone());
+        assert_eq!(config.link_url(&in_use), own);
+        let at = |host| config.signing_url_at(&in_use, host);
+        assert_eq!(at(Some("contracts.oak.example")), own);
+        for other in [None, Some("127.0.0.1:8080"), Some("evil.example")] {
+            assert_eq!(at(other), of_installation);
+        }
+
+        let ended = settings(LinkHost {
+            problem: Some(LinkHostProblem::NotNamed),
+            ..host
+        });
+        assert_eq!(config.link_url(&ended), of_installation);
+        let asked = Some("contracts.oak.example");
+        assert_eq!(config.signing_url_at(&ended, asked), of_installation);
     }
 
     #[test]

@@ -5,7 +5,9 @@ use aide::axum::routing::{
     delete_with as delete, get_with as get, patch_with as patch, post_with as post, put_with as put,
 };
 
-use super::partner::{control, customers, envelopes, events, templates, test_mode, vault};
+use super::partner::{
+    control, customers, envelopes, events, open_links, templates, test_mode, vault,
+};
 use super::web::{administration, bulk, insight, packages, users};
 use super::{
     callbacks, component_changes, component_state, components, decisions, downloads, embed, kba,
@@ -74,6 +76,13 @@ areas! {
             "Move the expiry to a later time";
         put "/partner/envelopes/{id}/reminders", envelopes::plan_reminders::<Key<EnvelopesWrite>> => planReminders [409]
             "Plan reminders of signers who do not sign";
+        put "/partner/envelopes/{id}/contract-dates", envelopes::set_contract_dates::<Key<EnvelopesWrite>> => setContractDates [409]
+            "Set dates of the contract and the notices before them";
+        post "/partner/envelopes/{id}/copy", envelopes::copy::<Key<EnvelopesWrite>> => copyEnvelope [409]
+            "Create a draft from an envelope";
+        post "/partner/envelopes/{id}/correct", envelopes::correct::<Key<EnvelopesWrite>>
+            => correctEnvelope [409, 502, 503]
+            "Correct the document or fields, and send again";
         get "/partner/envelopes/{id}/questions", envelopes::questions::<Key<EnvelopesRead>> => listQuestions []
             "List the questions of signers to the sender";
         post "/partner/envelopes/{id}/questions/{question_id}/close", envelopes::close_question::<Key<EnvelopesWrite>>
@@ -198,6 +207,16 @@ areas! {
             "Create a template from a PDF";
         post "/partner/templates/{id}/fields", templates::add_fields => addTemplateFields [409, 502, 503]
             "Add fields to a template";
+        get "/partner/templates/{id}/open-links", open_links::list => listOpenLinks []
+            "List the open links of a template, newest first";
+        post "/partner/templates/{id}/open-links", open_links::create => createOpenLink [409, 502, 503]
+            "Create an open link of a template: whoever opens it signs a record of their own";
+        get "/partner/open-links/{id}", open_links::read => getOpenLink []
+            "Read an open link with its address and its count of records";
+        get "/partner/open-links/{id}/qr", open_links::qr => getOpenLinkQr []
+            "Get the address of an open link as a QR code";
+        post "/partner/open-links/{id}/close", open_links::close => closeOpenLink []
+            "Close an open link; its records stay";
     }
 
     partner_customers {
@@ -268,6 +287,12 @@ areas! {
             "Move the expiry to a later time";
         put "/envelopes/{id}/reminders", envelopes::plan_reminders::<Web<may::Send>> => setReminders [409]
             "Plan reminders of signers who do not sign";
+        put "/envelopes/{id}/contract-dates", envelopes::set_contract_dates::<Web<may::Send>> => putContractDates [409]
+            "Set dates of the contract and the notices before them";
+        post "/envelopes/{id}/copy", envelopes::copy::<Web<may::Send>> => duplicateEnvelope [409]
+            "Create a draft from an envelope";
+        post "/envelopes/{id}/correct", envelopes::correct::<Web<may::Send>> => replaceDocument [409, 502, 503]
+            "Correct the document or fields, and send again";
         get "/envelopes/{id}/signers", envelopes::signers::<Web<may::ReadEnvelopes>> => readSigners []
             "List the signers and the other recipients";
         patch "/envelopes/{id}/signers/{role}", envelopes::correct_signer::<Web<may::Send>> => changeSigner [409]
@@ -411,9 +436,19 @@ areas! {
         get "/templates/{id}", web::templates::read => getTemplate []
             "Read a template";
         patch "/templates/{id}", web::templates::change => changeTemplate [409]
-            "Change the name or external id of a template";
+            "Change the name, external id or tags of a template";
         delete "/templates/{id}", web::templates::delete => deleteTemplate []
-            "Delete a template; envelopes already sent stay";
+            "Delete a template, which can be restored for 30 days; envelopes already sent stay";
+        post "/templates/{id}/restore", web::templates::restore => restoreTemplate [409]
+            "Restore a template that was deleted in the last 30 days";
+        post "/templates/{id}/duplicate", web::templates::duplicate => duplicateTemplate [503]
+            "Create a template with the document and fields of another one";
+        get "/templates/{id}/document", web::templates::document => getTemplateDocument [503]
+            "Download the document of a template";
+        get "/templates/{id}/versions", web::templates::list_versions => listTemplateVersions []
+            "List the newest 100 versions of a template, newest first";
+        post "/templates/{id}/versions", web::templates::add_version => createTemplateVersion [409, 503]
+            "Replace the document of a template and keep its fields, or go back to an earlier version";
         get "/document-packages", packages::list => listPackages []
             "List packages, newest first";
         post "/document-packages", packages::create => createPackage [404, 409, 502, 503]
@@ -542,6 +577,10 @@ areas! {
             "Read the settings of the organization";
         patch "/organization", administration::change_organization => changeOrganization [422]
             "Change settings of the organization";
+        put "/organization/link-host", administration::set_link_host => setLinkHost [422]
+            "Lead new signing links to a host of your own";
+        delete "/organization/link-host", administration::remove_link_host => removeLinkHost []
+            "Lead new signing links to the installation's address";
         get "/users", users::list => listUsers []
             "List the users of the organization";
         post "/users", users::invite => inviteUser [409, 422]

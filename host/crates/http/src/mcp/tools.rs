@@ -29,6 +29,7 @@ const AREAS: &[&str] = &[
 /// Acts that cannot be undone: method and path without `/partner`. They need a confirmation.
 const FINAL: &[&str] = &[
     "post /envelopes/{id}/void",
+    "post /envelopes/{id}/correct",
     "post /envelopes/{id}/vault-in-signed",
     "post /envelopes/{id}/vault-in-upload",
     "post /envelopes/{id}/vault-out",
@@ -61,8 +62,12 @@ const FINAL: &[&str] = &[
 /// Changes without effect outside the organization, which can be corrected. They are made at once.
 const DRAFTS: &[&str] = &[
     "post /envelopes/{id}/upload",
+    "post /envelopes/{id}/copy",
     "post /templates",
     "patch /templates/{id}",
+    "post /templates/{id}/restore",
+    "post /templates/{id}/duplicate",
+    "post /templates/{id}/versions",
     "post /templates/{id}/fields",
     "post /document-packages",
     "patch /document-packages/{id}",

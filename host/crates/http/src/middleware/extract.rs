@@ -21,6 +21,7 @@ use jsonschema::Validator;
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use serde_path_to_error::Segment;
 
 use super::{limits, notes, unknown};
 use crate::error::HttpError;
@@ -171,18 +172,34 @@ pub fn valid<T: DeserializeOwned + JsonSchema>(mut value: Value) -> Result<T, Ht
     // Before deserializing, so that every later comparison of addresses sees one form.
     let schema = &check::<T>()?.schema;
     write_addresses(&mut value, schema, schema);
-    serde_json::from_value(value).map_err(|error| {
-        // The schema accepted it, so only serde can name the problem.
-        let issue = ValidationIssue::new(
-            "invalid",
-            &[],
-            "a valid body",
-            "this body",
-            error.to_string(),
-        );
+    // The schema accepted it, so only serde can name the problem, and only the path says where it is.
+    serde_path_to_error::deserialize(&value).map_err(|error| {
+        let path: Vec<Value> = error.path().iter().filter_map(member).collect();
+        let found = path.iter().try_fold(&value, |value, step| match step {
+            Value::String(name) => value.get(name),
+            step => value.get(usize::try_from(step.as_u64()?).ok()?),
+        });
+        let issue = ValidationIssue {
+            code: "invalid".into(),
+            expected: "a valid value".into(),
+            received: type_name(found.unwrap_or(&value)).into(),
+            path,
+            message: error.into_inner().to_string(),
+            nearest: None,
+        };
 
         ServiceError::Invalid(vec![issue]).into()
     })
+}
+
+/// Returns a step of a path to a value, as issues have it.
+fn member(step: &Segment) -> Option<Value> {
+    match step {
+        Segment::Seq { index } => Some((*index).into()),
+        Segment::Map { key } => Some(key.as_str().into()),
+        // Variants and what serde buffers have no place of their own in the body.
+        Segment::Enum { .. } | Segment::Unknown => None,
+    }
 }
 
 fn issues<T: JsonSchema>(value: &Value) -> Result<Vec<ValidationIssue>, HttpError> {
@@ -752,13 +769,17 @@ impl<T: JsonSchema> MultipartForm<T> {
 
     /// Returns the part named `file`, with the password that opens it.
     pub fn file(&mut self) -> Result<DocumentUpload, HttpError> {
-        let file = self.file.take();
-        let file = file.ok_or_else(|| HttpError::bad_request("file is required"))?;
+        let file = self.optional_file();
+        file.ok_or_else(|| HttpError::bad_request("file is required"))
+    }
+
+    /// Like [`Self::file`], for a form that may have none.
+    pub fn optional_file(&mut self) -> Option<DocumentUpload> {
         // Taken out of the texts, because nothing but the reader of the file may see it.
         let password = self.texts.remove("password");
-        Ok(DocumentUpload {
+        Some(DocumentUpload {
             password: password.filter(|password| !password.is_empty()),
-            ..file
+            ..self.file.take()?
         })
     }
 

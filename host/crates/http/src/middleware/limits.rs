@@ -22,7 +22,7 @@ use holdfast_service::App;
 
 /// Refusals without delay for one address within a window.
 const REFUSALS: u32 = 100;
-/// Sign-in links that a network asks for within a minute.
+/// Sign-in links, and records of open links, that a network asks for within a minute.
 const SIGN_INS: u32 = 10;
 /// Unknown credentials that a network sends within a minute before it has to wait.
 const UNKNOWN: u32 = 30;

@@ -196,7 +196,8 @@ fn seconds(until: Timestamp, now: Timestamp) -> i64 {
     (until.as_seconds() - now.as_seconds()).max(1)
 }
 
-fn minutes(until: Timestamp, now: Timestamp) -> i64 {
+/// Returns the minutes to wait, at least one.
+pub fn minutes(until: Timestamp, now: Timestamp) -> i64 {
     (seconds(until, now) + 59) / 60
 }
 

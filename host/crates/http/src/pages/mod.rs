@@ -13,6 +13,7 @@ pub mod error_pages;
 pub mod inspection;
 pub mod joining;
 mod kba;
+pub mod open_links;
 mod page_frame;
 pub mod payments;
 mod record;

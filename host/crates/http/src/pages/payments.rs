@@ -68,7 +68,7 @@ async fn pay(State(app): State<App>, visit: SignerVisit) -> Response {
         return Redirect::to(visit.path()).into_response();
     };
 
-    let back = format!("{}/{}", app.config.signing_url(), visit.token.reveal());
+    let back = visit.url().to_owned();
     if let Some(page) = &intent.payment_url {
         let query = url::form_urlencoded::Serializer::new(String::new())
             .append_pair("return", &back)
@@ -163,14 +163,18 @@ impl FromRequestParts<App> for SandboxVisit {
         let organization = organizations::read(app, &intent.org).await;
         let organization = organization.map_err(|_| unknown())?;
         let query = Query::<ReturnQuery>::from_request_parts(parts, app).await;
+        let ours = [
+            app.config.signing_url(),
+            app.config.link_url(&organization.settings),
+        ];
         // With the slash, because the URL of our host is also the beginning of `host.example.evil`.
-        let ours = format!("{}/", app.config.signing_url());
+        let is_ours = |back: &String| ours.iter().any(|own| back.starts_with(&format!("{own}/")));
         let back = query.ok().and_then(|Query(query)| query.back);
         Ok(Self {
             texts: texts_for(&parts.headers, organization.settings.language),
             organization,
             intent,
-            back: back.filter(|back| back.starts_with(&ours)),
+            back: back.filter(is_ours),
         })
     }
 }

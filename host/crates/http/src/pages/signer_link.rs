@@ -16,7 +16,7 @@ use crate::middleware::origin::origin;
 use holdfast_adapters::texts::{ShownConsent, Texts};
 use holdfast_base::config::EMBEDDED;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeStatus, SignatureExecution, Signer, SignerKind, SignerStatus,
+    Envelope, EnvelopeLink, EnvelopeStatus, SignatureExecution, Signer, SignerKind, SignerStatus,
 };
 use holdfast_domain::locale::Locale;
 use holdfast_domain::token::LinkToken;
@@ -61,6 +61,8 @@ pub struct SignerVisit {
     pub network: String,
     /// Path of this signer's pages.
     path: String,
+    /// Address of this signer's pages, on the host that the request was for.
+    url: String,
     /// The sender's page to go back to, if its origin is registered still.
     back: Option<String>,
 }
@@ -100,7 +102,12 @@ impl FromRequestParts<App> for SignerVisit {
                 let organization = visitor.organization.settings.language;
                 let browser = languages(&parts.headers);
                 let locale = Locale::chosen(visitor.signer.locale, browser, organization);
+                let host = parts.headers.get(header::HOST);
+                let host = host.and_then(|host| host.to_str().ok());
+                let settings = &visitor.organization.settings;
+                let base = app.config.signing_url_at(settings, host);
                 Ok(Self {
+                    url: format!("{base}/{}", token.reveal()),
                     browser: cookie(parts, BROWSER),
                     is_seen: is_seen(parts),
                     origin: origin(app, parts),
@@ -126,7 +133,7 @@ impl SignerVisit {
 
         Self {
             token: token.clone(),
-            // The next four belong to a request. The extractor and `again` fill them in.
+            // The next four and the URL belong to a request. The extractor and `again` fill them in.
             browser: None,
             is_seen: true,
             origin: RequestOrigin::default(),
@@ -143,6 +150,7 @@ impl SignerVisit {
             owes: owes.map(|asked| texts.amount(asked.amount_cents, &asked.currency)),
             look: PageLook::of(visitor.organization, texts),
             path,
+            url: String::new(),
             back,
             envelope: visitor.envelope,
             signer: visitor.signer,
@@ -158,6 +166,11 @@ impl SignerVisit {
         &self.path
     }
 
+    /// Returns the address of this signer's pages.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// Reads envelope and signer again after a change.
     pub async fn again(self, app: &App) -> Self {
         match visits::find(app, &self.token).await {
@@ -166,6 +179,7 @@ impl SignerVisit {
                 is_seen: self.is_seen,
                 origin: self.origin,
                 network: self.network,
+                url: self.url,
                 locked: self.locked,
                 ..Self::of(app, &self.token, visitor, self.texts.locale())
             },
@@ -243,7 +257,7 @@ impl SignerVisit {
         }
 
         let is_open = self.envelope.status.is_out_for_signing();
-        let (title, text) = match end_of(self.envelope.status) {
+        let (title, text) = match end_of(&self.envelope) {
             // The reason why the document ended is more useful than the age of the link.
             Some(end) => end,
             None if is_open && self.expired => return Some(self.expired_page()),
@@ -297,7 +311,7 @@ impl SignerVisit {
             @if let Some(amount) = self.owes.as_ref().filter(|_| !self.expired) {
                 (payment(texts, &self.path, amount))
             }
-            @if let Some((_, end)) = end_of(self.envelope.status) {
+            @if let Some((_, end)) = end_of(&self.envelope) {
                 p { (texts.text(end)) }
             } @else if !self.has_copy() {
                 @if !self.still_to_sign.is_empty() {
@@ -378,8 +392,11 @@ impl SignerVisit {
 }
 
 /// Returns the keys of title and sentence about a document that ended before all parties did their part.
-pub fn end_of(status: EnvelopeStatus) -> Option<(&'static str, &'static str)> {
-    match status {
+pub fn end_of(envelope: &Envelope) -> Option<(&'static str, &'static str)> {
+    match envelope.status {
+        EnvelopeStatus::Voided if envelope.link(EnvelopeLink::CorrectedBy).is_some() => {
+            Some(("corrected-title", "corrected"))
+        }
         EnvelopeStatus::Voided => Some(("withdrawn-title", "withdrawn")),
         EnvelopeStatus::Expired => Some(("expired-title", "expired")),
         EnvelopeStatus::Declined => Some(("declined-by-other-title", "declined-by-other")),
@@ -451,6 +468,28 @@ pub fn unknown_link(texts: Texts) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdfast_domain::clock::Timestamp;
+    use holdfast_domain::envelope::EnvelopeKind;
+    use holdfast_domain::id::{CustomerId, EnvelopeId, OrgId};
+
+    fn envelope(status: EnvelopeStatus) -> Envelope {
+        let new = Envelope::new(
+            OrgId::new(),
+            CustomerId::new(),
+            "Contract".into(),
+            EnvelopeKind::Esign,
+            "key:key_1".into(),
+            Timestamp::from_millis(0),
+        );
+        Envelope { status, ..new }
+    }
+
+    #[test]
+    fn a_corrected_document_is_not_called_withdrawn() {
+        let mut corrected = envelope(EnvelopeStatus::Voided);
+        corrected.set_link(EnvelopeLink::CorrectedBy, &EnvelopeId::new());
+        assert_eq!(end_of(&corrected), Some(("corrected-title", "corrected")));
+    }
 
     #[test]
     fn a_document_that_ended_is_called_by_its_status() {
@@ -472,7 +511,7 @@ mod tests {
                 "Another signer has declined this document.",
             ),
         ] {
-            let (key, text) = end_of(status).unwrap();
+            let (key, text) = end_of(&envelope(status)).unwrap();
             assert_eq!(
                 (texts.text(key), texts.text(text)),
                 (title.into(), sentence.into())
@@ -486,7 +525,7 @@ mod tests {
             EnvelopeStatus::Vaulted,
             EnvelopeStatus::VaultedOut,
         ] {
-            assert_eq!(end_of(going_on), None);
+            assert_eq!(end_of(&envelope(going_on)), None);
         }
     }
 }

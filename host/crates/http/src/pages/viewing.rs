@@ -159,7 +159,7 @@ fn closed(visit: &ReaderVisit) -> Response {
     }
 
     let closed = ("nothing-to-sign-title", "nothing-to-sign");
-    let (title, text) = end_of(status).unwrap_or(closed);
+    let (title, text) = end_of(&visit.envelope).unwrap_or(closed);
     let text = html! { p { (texts.text(text)) } };
     let title = texts.text(title);
     visit.look.notice(StatusCode::OK, &title, None, text)

@@ -30,7 +30,7 @@ pub enum LimitedCredential {
     /// Organization, counted by its component uploads.
     Uploads,
     Ledger,
-    /// Network, counted by the sign-in links that it asks for.
+    /// Network, counted by the sign-in links that it asks for, and by the forms of open links that it sends.
     SignIn,
     Address,
     /// Network, counted by the refusals it received.

@@ -99,8 +99,10 @@ pub async fn keep_defaults(core: &Core) -> Result<(), ServiceError> {
         }
 
         // The bytes before the row, so that no row points to missing bytes.
+        let bytes = artifact.read();
+        let bytes = bytes.map_err(|error| ServiceError::Internal(error.to_string()))?;
         core.files
-            .keep(&object_name(&component.identity.sha256), artifact.bytes())
+            .keep(&object_name(&component.identity.sha256), bytes)
             .await?;
         let mut tx = core.store.begin().await?;
         components::insert(&mut tx, &component).await?;

@@ -8,7 +8,7 @@ use crate::Core;
 use holdfast_domain::envelope::{Envelope, Recipient, Signer};
 use holdfast_domain::token::LinkToken;
 use holdfast_store::signers::{self, LinkTarget};
-use holdfast_store::{StoreError, WriteTransaction, envelopes};
+use holdfast_store::{StoreError, WriteTransaction, envelopes, organizations};
 
 /// Lifetime of a link issued through the API.
 pub const EMBED_LIFE: Duration = Duration::from_secs(3600);
@@ -31,7 +31,7 @@ pub async fn is_current(
     Ok(now.iter().any(is_same))
 }
 
-/// Creates a link for one signer and returns its URL.
+/// Creates a link for one signer and returns its URL, on the organization's own host if it has one.
 pub async fn make(
     core: &Core,
     connection: &mut SqlConnection,
@@ -39,7 +39,20 @@ pub async fn make(
     signer: &Signer,
     life: Duration,
 ) -> Result<String, StoreError> {
+    let base = base(core, connection, envelope).await?;
     let token = issue(core, connection, envelope, signer.position, life).await?;
+    Ok(format!("{base}/{}", token.reveal()))
+}
+
+/// Creates a link for a signer in a widget and returns its URL. The widget's page accepts messages of the
+/// installation's hosts only.
+pub async fn make_embedded(
+    core: &Core,
+    connection: &mut SqlConnection,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<String, StoreError> {
+    let token = issue(core, connection, envelope, signer.position, EMBED_LIFE).await?;
     Ok(format!("{}/{}", core.config.signing_url(), token.reveal()))
 }
 
@@ -50,12 +63,22 @@ pub async fn make_view(
     envelope: &Envelope,
     recipient: &Recipient,
 ) -> Result<String, StoreError> {
+    let base = base(core, connection, envelope).await?;
     let token = issue(core, connection, envelope, recipient.position, MAIL_LIFE).await?;
-    Ok(format!(
-        "{}/view/{}",
-        core.config.signing_url(),
-        token.reveal()
-    ))
+    Ok(format!("{base}/view/{}", token.reveal()))
+}
+
+/// Returns the address below which the links of an envelope are.
+async fn base(
+    core: &Core,
+    connection: &mut SqlConnection,
+    envelope: &Envelope,
+) -> Result<String, StoreError> {
+    let organization = organizations::get(connection, &envelope.org).await?;
+    Ok(match organization {
+        Some(organization) => core.config.link_url(&organization.settings),
+        None => core.config.signing_url(),
+    })
 }
 
 async fn issue(

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::EndpointView;
 use crate::idempotency::ResponseRecorder;
 use crate::{Caller, Core, ServiceError};
 use holdfast_domain::clock::Timestamp;
@@ -162,16 +163,33 @@ pub async fn by_day(
         return Err(not_found());
     }
 
-    let now = core.clock.now().as_millis();
-    let length = i64::try_from(DAY.as_millis()).unwrap_or(i64::MAX);
-    let today = Timestamp::from_millis(now - now.rem_euclid(length));
-
     let mut found = Vec::new();
-    for before in (0..days).rev() {
-        let from = today - DAY * before;
+    for from in core.clock.now().last_days(days) {
         let counts =
             deliveries::counts_between(&mut connection, &caller.org, &id, from, from + DAY).await?;
         found.push((from, counts));
+    }
+
+    Ok(found)
+}
+
+/// Returns the caller's endpoints with the numbers of their deliveries in the last days in UTC, today with them.
+pub async fn by_endpoint(
+    core: &Core,
+    caller: &Caller,
+    days: u32,
+) -> Result<Vec<(EndpointView, PeriodCounts)>, ServiceError> {
+    let endpoints = super::list(core, caller, None).await?;
+    let now = core.clock.now();
+    let from = now.last_days(days).next().unwrap_or(now);
+    let mut connection = core.store.read().await?;
+
+    let mut found = Vec::new();
+    for endpoint in endpoints {
+        let id = &endpoint.endpoint_id;
+        let counts =
+            deliveries::counts_between(&mut connection, &caller.org, id, from, now + DAY).await?;
+        found.push((endpoint, counts));
     }
 
     Ok(found)

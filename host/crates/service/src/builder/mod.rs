@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::templates as template_service;
 use crate::templates::pages::PageCache;
-use crate::templates::{answers, pages, reserved_names};
+use crate::templates::{answers, pages, reserved_names, versions};
 use holdfast_adapters::files::StorageArea as FileArea;
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::rules::placement::PageFacts;
@@ -32,7 +32,7 @@ use holdfast_platform::documents::{
 use holdfast_platform::organizations as organization_service;
 use holdfast_platform::room::form::{SavedForm, SigningForm};
 use holdfast_platform::{Core, ServiceError, ValidationIssue};
-use holdfast_store::{StoreError, organizations, templates};
+use holdfast_store::{organizations, templates};
 
 /// `aud` of session tokens, so that no token of another purpose is accepted as one.
 const AUDIENCE: &str = "holdfast field builder";
@@ -229,7 +229,7 @@ pub async fn save(
     }
     // An early answer for an outdated browser. The compare-and-swap of `write` decides.
     if save.revision != revision(template) {
-        return Err(changed());
+        return Err(versions::changed());
     }
 
     let sizes = page_sizes(core, pages, template).await?;
@@ -384,12 +384,17 @@ async fn write(
     after: Template,
 ) -> Result<BuilderTemplate, ServiceError> {
     let before = &session.template;
+    let now = core.clock.now();
+    // Another document makes another version; other fields do not.
+    let after = if after.document == before.document {
+        after
+    } else {
+        versions::next(before, after, session.user.clone(), now)
+    };
+
     let mut tx = core.store.begin().await?;
-    match templates::replace(&mut tx, before, &after, core.clock.now()).await {
-        Ok(()) => tx.commit().await?,
-        Err(StoreError::Conflict) => return Err(changed()),
-        Err(error) => return Err(error.into()),
-    }
+    versions::write(&mut tx, before, &after, now).await?;
+    tx.commit().await?;
 
     let (template, user) = (after.id.as_str(), session.user.as_str());
     tracing::info!(template, user, "template changed in the builder");
@@ -405,10 +410,6 @@ async fn write(
     };
 
     show(core, pages, &session).await
-}
-
-fn changed() -> ServiceError {
-    ServiceError::Conflict("The template was changed meanwhile; open it again".into())
 }
 
 /// Refuses rules about answers that could not be applied.

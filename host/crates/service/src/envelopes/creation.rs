@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::envelopes::dispatch::{self, SendingOptions};
 use crate::envelopes::lifecycle::{self, LifecycleDecision};
+use crate::envelopes::open_links;
 use crate::envelopes::paper_original::PaperStatement;
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
 use crate::envelopes::reminders;
@@ -15,14 +16,16 @@ use crate::templates::warnings;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::collateral::Collateral;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeKind, OWN_METADATA, PUBLIC_METADATA, PaymentStatus, Recipient, SecuredParty,
-    SentDocument, Signer,
+    Envelope, EnvelopeKind, OPEN_LINK, OWN_METADATA, PUBLIC_METADATA, PaymentStatus, Recipient,
+    SecuredParty, SentDocument, Signer,
 };
 use holdfast_domain::id::CustomerId;
+use holdfast_domain::job::MailOpenLink;
 use holdfast_domain::jurisdiction::Jurisdiction;
+use holdfast_domain::open_link::OpenLink;
 use holdfast_domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
 use holdfast_domain::reminders::{PlannedReminders, ReminderPlan};
-use holdfast_domain::template::{DocumentRepair, Template};
+use holdfast_domain::template::Template;
 use holdfast_domain::warning::Warning;
 use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
@@ -32,7 +35,8 @@ use holdfast_platform::providers::links;
 use holdfast_platform::providers::{SigningProvider, provider};
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, kba, messaging};
 use holdfast_store::fingerprints::{self, Fingerprint};
-use holdfast_store::{customers, envelopes, payments, signers};
+use holdfast_store::open_links as open_link_rows;
+use holdfast_store::{WriteTransaction, customers, envelopes, jobs, payments, signers};
 
 /// Limits of a partner's own metadata.
 const METADATA_MEMBERS: usize = 50;
@@ -90,6 +94,13 @@ pub struct CreateEnvelope {
     /// organization's `return_origins`.
     #[schemars(url, length(max = 2000))]
     pub return_url: Option<String>,
+    /// Subject of the mails that invite and remind signers, in one line. Without it, the subject names the
+    /// sender and the document.
+    #[schemars(length(min = 1, max = 200))]
+    pub subject: Option<String>,
+    /// Message to the signers, in plain text, in the mails that invite and remind them.
+    #[schemars(length(max = 2000))]
+    pub message: Option<String>,
     /// When signers who have not signed are reminded, instead of the organization's plan. `at_most` 0 reminds
     /// nobody.
     pub reminders: Option<ReminderPlan>,
@@ -151,6 +162,21 @@ pub async fn create(
     request: CreateEnvelope,
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
+    create_by(core, caller, request, None, answer).await
+}
+
+/// Like [`create`], for the visitor of an open link if there is one.
+///
+/// # Errors
+///
+/// `Conflict` if the link takes no further records.
+pub async fn create_by(
+    core: &Core,
+    caller: &Caller,
+    request: CreateEnvelope,
+    open_link: Option<&OpenLink>,
+    answer: &ResponseRecorder<CreatedEnvelope>,
+) -> Result<CreatedEnvelope, ServiceError> {
     let kind = request.envelope_kind.unwrap_or(EnvelopeKind::Esign);
     // A template has no effect on a paper envelope. The answer has a warning about it.
     let template = match (&request.template_id, kind) {
@@ -168,6 +194,11 @@ pub async fn create(
         now,
     );
 
+    if let Some(link) = open_link {
+        let about = open_links::metadata(link);
+        envelope.metadata.insert(OPEN_LINK.into(), about);
+    }
+
     // Everything that can refuse the request runs before the provider is called. A submission would have
     // to be withdrawn.
     let payment = payment(&request, &organization)?;
@@ -175,6 +206,7 @@ pub async fn create(
     let collateral = double_pledge::of_collateral(core, &caller.org, collateral)?;
     check_return_url(request.return_url.as_deref(), &organization)?;
     check_metadata(request.metadata.as_ref())?;
+    check_subject(request.subject.as_deref())?;
     if let Some(plan) = &request.reminders {
         reminders::check(plan, &["reminders"])?;
     }
@@ -217,15 +249,19 @@ pub async fn create(
         envelope.sending.provider_instance.clone(),
         envelope.sending.submission.clone(),
     );
+    let repair = template.as_ref().and_then(Template::repair);
+    let origin = repair.map(|repair| ("rewritten".to_owned(), json!(repair)));
     let plan = CreationPlan {
         envelope,
-        repair: template.as_ref().and_then(Template::repair).cloned(),
-        begun,
+        origin: origin.into_iter().collect(),
+        decided: vec![begun],
         signers,
         recipients,
         signing,
         payment,
+        has_own_payment: request.payment.is_some(),
         collateral,
+        open_link: open_link.cloned(),
     };
 
     let unsigned = template
@@ -245,17 +281,22 @@ pub async fn create(
 }
 
 /// Everything that creating an envelope writes.
-struct CreationPlan {
-    envelope: Envelope,
-    /// What took the place of the upload that the template was made of.
-    repair: Option<DocumentRepair>,
-    begun: LifecycleDecision,
-    signers: Vec<Signer>,
-    recipients: Vec<Recipient>,
+pub(super) struct CreationPlan {
+    pub envelope: Envelope,
+    /// Facts about the origin of the envelope and its document, for the first entry of the ledger.
+    pub origin: Map<String, Value>,
+    /// The decisions that led to the envelope's status.
+    pub decided: Vec<LifecycleDecision>,
+    pub signers: Vec<Signer>,
+    pub recipients: Vec<Recipient>,
     /// Holds the signing room's records, which the same transaction writes.
-    signing: Option<SigningProvider>,
-    payment: Option<PaymentSettings>,
-    collateral: Vec<Fingerprint>,
+    pub signing: Option<SigningProvider>,
+    pub payment: Option<PaymentSettings>,
+    /// Whether the envelope itself requests the payment, and not its organization's settings.
+    pub has_own_payment: bool,
+    pub collateral: Vec<Fingerprint>,
+    /// The open link whose visitor makes it.
+    pub open_link: Option<OpenLink>,
 }
 
 /// Checks that people may be sent to `url` afterwards.
@@ -272,6 +313,23 @@ pub fn check_return_url(
             "a URL at one of the organization's return_origins",
             url,
             "The origin of return_url is not registered for this organization",
+        )])),
+    }
+}
+
+/// Checks the sender's own subject of mails. Schemas check its length.
+pub fn check_subject(subject: Option<&str>) -> Result<(), ServiceError> {
+    // It becomes a header, in which a second line would be another header.
+    let is_wrong =
+        |subject: &&str| subject.trim().is_empty() || subject.chars().any(char::is_control);
+    match subject.filter(is_wrong) {
+        None => Ok(()),
+        Some(subject) => Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            "invalid_value",
+            &["subject"],
+            "one line of 1 to 200 characters",
+            subject,
+            "A subject is one line with something on it",
         )])),
     }
 }
@@ -376,9 +434,6 @@ fn draft(
         metadata.insert("source_template_id".into(), template.id.as_str().into());
     } else if kind == EnvelopeKind::Paper {
         metadata.insert("document_source".into(), "upload".into());
-    } else if let Some(values) = &request.prefilled_data {
-        // Used when the envelope is sent. Partners do not see it.
-        metadata.insert("prefilled_data".into(), Value::Object(values.clone()));
     }
 
     if let Some(own) = &request.metadata {
@@ -406,6 +461,8 @@ fn draft(
             provider_instance: template.map(|template| template.provider_instance.clone()),
             preserve_signing_order: request.preserve_signing_order.unwrap_or(true),
             kba_required: template.is_some_and(|template| template.kba_required),
+            subject: request.subject.clone(),
+            message: request.message.clone(),
             return_url: request.return_url.clone(),
             allow_delegation: request.allow_delegation.unwrap_or(false),
             may_decline: request
@@ -417,6 +474,13 @@ fn draft(
         expires_at: (kind == EnvelopeKind::Esign).then(|| now + Duration::from_secs(days * 86_400)),
         ..new
     };
+
+    // Used when the envelope is sent, or when a new one is made from it. Partners do not see it.
+    if let Some(values) = &request.prefilled_data
+        && kind == EnvelopeKind::Esign
+    {
+        envelope.set_prefilled(values);
+    }
 
     envelope.set_jurisdiction(request.chattel_paper_jurisdiction.as_ref().or(own));
     // The plan of the organization at this moment: a later change does not remind signers who were promised none.
@@ -433,76 +497,42 @@ fn draft(
     envelope
 }
 
-/// Writes the envelope and everything that belongs to it in one transaction.
+/// Writes the envelope of a request and everything that belongs to it in one transaction.
 async fn save(
     core: &Core,
     caller: &Caller,
-    plan: CreationPlan,
+    mut plan: CreationPlan,
     request: &CreateEnvelope,
     unsigned: Vec<Warning>,
     now: Timestamp,
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
-    let CreationPlan {
-        mut envelope,
-        repair,
-        begun,
-        mut signers,
-        recipients,
-        signing,
-        payment,
-        collateral,
-    } = plan;
-
     let mut tx = core.store.begin().await?;
-    // The room's submission commits with the envelope that names it.
-    if let Some(signing) = &signing {
-        signing.write(&mut tx).await?;
-        parties::arrange(core, &mut tx, &envelope, &mut signers).await?;
+    // In the transaction of the record, so that the limit of the link holds.
+    let open_link = plan.open_link.clone();
+    if let Some(link) = &open_link
+        && !open_link_rows::take(&mut tx, link, now).await?
+    {
+        let why = "The open link takes no further records";
+        return Err(ServiceError::Conflict(why.into()));
     }
 
     let email = &request.customer_email;
-    let name = &request.customer_name;
+    // A stranger who enters the address of a customer must not rename that customer.
+    let known = match &open_link {
+        Some(_) => customers::by_email(&mut tx, &caller.org, email).await?,
+        None => None,
+    };
+    let name = known.map_or_else(|| request.customer_name.clone(), |known| known.name);
+    let name = &name;
     let customer = customers::upsert_by_email(&mut tx, &caller.org, email, name, now).await?;
-    envelope.customer = customer.id;
-    envelopes::insert(&mut tx, &envelope).await?;
+    plan.envelope.customer = customer.id;
+    let sign_url = write(core, &mut tx, caller, &mut plan, now).await?;
 
-    if let Some(payment) = &payment {
-        let own = request.payment.is_some();
-        payments::insert(&mut tx, &envelope, payment, own, now).await?;
-    }
-
-    // Any organization can upload a document and declare collateral, and its claim holds up the records
-    // of others.
-    if envelope.is_upload() {
-        let (org, declared) = (&envelope.org, collateral.len());
-        double_pledge::permit_claims(core, &mut tx, org, declared, now).await?;
-    }
-
-    fingerprints::insert(&mut tx, &envelope.org, &envelope.id, &collateral).await?;
-    begun.record(&mut tx, &envelope, now).await?;
-    let actor = caller.actor.as_str();
-    let more = repair.map(|repair| ("rewritten".to_owned(), json!(repair)));
-    events::record_created(&mut tx, &envelope, actor, more.into_iter().collect(), now).await?;
-    kba::mark_challenged(&mut tx, &envelope, caller.email.as_deref(), &mut signers).await?;
-    for signer in &signers {
-        signers::insert(&mut tx, &envelope, signer).await?;
-    }
-
-    for recipient in &recipients {
-        signers::insert_recipient(&mut tx, &envelope, recipient).await?;
-    }
-
-    let mut sign_url = None;
-    if let (Some(first), Some(_)) = (signers.first(), &envelope.sending.submission) {
-        dispatch::announce(&mut tx, &envelope, &signers, &recipients, actor, now).await?;
-        sign_url = Some(links::make(core, &mut tx, &envelope, first, links::EMBED_LIFE).await?);
-    }
-
-    let mut warnings = warnings_about(request, envelope.kind, customer.is_new);
+    let mut warnings = warnings_about(request, plan.envelope.kind, customer.is_new);
     warnings.extend(unsigned);
     let created = CreatedEnvelope {
-        envelope,
+        envelope: plan.envelope,
         sign_url,
         warnings,
     };
@@ -511,6 +541,95 @@ async fn save(
     answer.commit(tx, &created).await?;
 
     Ok(created)
+}
+
+/// Writes a new envelope and everything that belongs to it in the caller's transaction. Returns the first signer's
+/// signing link, if the envelope is sent.
+pub(super) async fn write(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    caller: &Caller,
+    plan: &mut CreationPlan,
+    now: Timestamp,
+) -> Result<Option<String>, ServiceError> {
+    let envelope = &plan.envelope;
+    let signers = &mut plan.signers;
+    // The room's submission commits with the envelope that names it.
+    if let Some(signing) = &plan.signing {
+        signing.write(tx).await?;
+        parties::arrange(core, tx, envelope, signers).await?;
+    }
+
+    envelopes::insert(tx, envelope).await?;
+    if let Some(payment) = &plan.payment {
+        payments::insert(tx, envelope, payment, plan.has_own_payment, now).await?;
+    }
+
+    // Any organization can upload a document and declare collateral, and its claim holds up the records
+    // of others.
+    if envelope.is_upload() {
+        let (org, declared) = (&envelope.org, plan.collateral.len());
+        double_pledge::permit_claims(core, tx, org, declared, now).await?;
+    }
+
+    fingerprints::insert(tx, &envelope.org, &envelope.id, &plan.collateral).await?;
+    for decision in &plan.decided {
+        decision.record(tx, envelope, now).await?;
+    }
+
+    let actor = caller.actor.as_str();
+    let mut origin = plan.origin.clone();
+    if let Some(link) = &plan.open_link {
+        origin.insert(OPEN_LINK.to_owned(), open_links::origin(link, signers));
+    }
+    events::record_created(tx, envelope, actor, origin, now).await?;
+    kba::mark_challenged(tx, envelope, caller.email.as_deref(), signers).await?;
+    if let Some(link) = &plan.open_link {
+        follow_link(tx, envelope, link, signers, now).await?;
+    }
+    let signers = &plan.signers;
+    for signer in signers {
+        signers::insert(tx, envelope, signer).await?;
+    }
+
+    for recipient in &plan.recipients {
+        signers::insert_recipient(tx, envelope, recipient).await?;
+    }
+
+    let mut sign_url = None;
+    if let (Some(first), Some(_)) = (signers.first(), &envelope.sending.submission) {
+        dispatch::announce(tx, envelope, signers, &plan.recipients, actor, now).await?;
+        sign_url = Some(links::make(core, tx, envelope, first, links::EMBED_LIFE).await?);
+    }
+
+    Ok(sign_url)
+}
+
+/// Tells the people whom an open link names of its new record, and lets its visitor answer identity questions
+/// where the template asks them.
+async fn follow_link(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    link: &OpenLink,
+    signers: &mut [Signer],
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    // The sender's own people are not asked, and a visitor can enter the address of one of them.
+    for visitor in signers.iter_mut().filter(|signer| signer.role == link.role) {
+        visitor.challenged = envelope.sending.kba_required;
+    }
+
+    for place in 0..link.notify.len() {
+        let job = MailOpenLink {
+            link: link.id.clone(),
+            envelope: envelope.id.clone(),
+            place,
+        };
+        let key = format!("{}:{place}", envelope.id);
+        jobs::insert(tx, &envelope.org, &job, Some(&key), now).await?;
+    }
+
+    Ok(())
 }
 
 /// Warns about facts a new envelope lacks for compliance, and about members without effect.
@@ -545,6 +664,8 @@ fn warnings_about(request: &CreateEnvelope, kind: EnvelopeKind, new: bool) -> Ve
             ("signers", request.signers.is_some()),
             ("recipients", request.recipients.is_some()),
             ("allow_delegation", request.allow_delegation.is_some()),
+            ("subject", request.subject.is_some()),
+            ("message", request.message.is_some()),
             ("may_decline", request.may_decline.is_some()),
         ];
 

@@ -53,7 +53,11 @@ pub async fn shown(app: &App, envelope: &Envelope) -> Result<Option<ShownDocumen
     Ok(file.filter(is_pdf).map(ShownDocument::from))
 }
 
-async fn file(core: &Core, envelope: &Envelope) -> Result<Option<StoredFile>, ServiceError> {
+/// Returns the stored document of an envelope as it was sent, before the first signature.
+pub(super) async fn file(
+    core: &Core,
+    envelope: &Envelope,
+) -> Result<Option<StoredFile>, ServiceError> {
     let mut connection = core.store.read().await?;
     let org = &envelope.org;
     // The room keeps the document of each submission. Later edits of the template do not reach it.

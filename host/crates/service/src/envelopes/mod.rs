@@ -1,19 +1,24 @@
 //! Envelopes: reading, voiding, signing links.
 
+pub mod activity;
 pub mod compliance;
 pub mod consent;
 pub mod consumer;
+pub mod contract_dates;
 pub mod creation;
 pub mod dispatch;
 pub mod documents;
 pub mod facts;
 pub mod lifecycle;
+pub mod open_links;
 pub mod paper_original;
 pub mod parties;
 pub mod people_notes;
 pub mod reminders;
+pub mod saved_filters;
 pub mod sending;
 pub mod standing;
+pub mod successors;
 pub mod uploads;
 
 use std::collections::BTreeMap;
@@ -21,7 +26,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
-use holdfast_domain::envelope::{Envelope, Recipient, Signer};
+use holdfast_domain::envelope::{Envelope, EnvelopeLink, Recipient, Signer};
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::organization::ApiKeyRecord;
@@ -30,6 +35,7 @@ use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::permits;
 use holdfast_platform::providers::links;
 use holdfast_platform::providers::provider;
+use holdfast_platform::signers::signer_view;
 use holdfast_platform::{Caller, Core, ServiceError, mails};
 use holdfast_store::search::{self, EnvelopeSearch, FoundEnvelope};
 use holdfast_store::{StoreError, WriteTransaction, counts, envelopes, signers};
@@ -104,7 +110,11 @@ pub async fn void(
     reason: Option<String>,
     answer: &ResponseRecorder<Envelope>,
 ) -> Result<Envelope, ServiceError> {
-    let (tx, voided) = voiding(core, caller, id, json!({ "reason": reason }), false).await?;
+    let cause = VoidCause {
+        reason,
+        ..VoidCause::default()
+    };
+    let (tx, voided) = voiding(core, caller, id, cause).await?;
     answer.commit(tx, &voided).await?;
     Ok(voided)
 }
@@ -116,23 +126,36 @@ pub async fn void_unsent(
     id: &str,
     reason: String,
 ) -> Result<(), ServiceError> {
-    match voiding(core, caller, id, json!({ "reason": reason }), true).await {
+    let cause = VoidCause {
+        reason: Some(reason),
+        only_unsent: true,
+        ..VoidCause::default()
+    };
+    match voiding(core, caller, id, cause).await {
         Ok((tx, _)) => Ok(tx.commit().await?),
         Err(ServiceError::Store(StoreError::Conflict)) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Returns the voided envelope and its open transaction. With `unsent`, an envelope that was
-/// sent is a conflict.
+/// Why an envelope is voided.
+#[derive(Default)]
+struct VoidCause {
+    reason: Option<String>,
+    /// An envelope that was sent is a conflict.
+    only_unsent: bool,
+    /// The envelope with the corrected document.
+    corrected_by: Option<EnvelopeId>,
+}
+
+/// Returns the voided envelope and its open transaction.
 async fn voiding(
     core: &Core,
     caller: &Caller,
     id: &str,
-    data: Value,
-    unsent: bool,
+    cause: VoidCause,
 ) -> Result<(WriteTransaction, Envelope), ServiceError> {
-    let sent = |envelope: &Envelope| unsent && envelope.sending.submission.is_some();
+    let sent = |envelope: &Envelope| cause.only_unsent && envelope.sending.submission.is_some();
     let envelope = get(core, caller, id).await?;
     if sent(&envelope) {
         return Err(StoreError::Conflict.into());
@@ -143,7 +166,7 @@ async fn voiding(
     archive_submission(core, &envelope).await?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let (envelope, decided) = lifecycle::lock_for(
+    let (mut envelope, decided) = lifecycle::lock_for(
         core,
         &mut tx,
         &caller.org,
@@ -155,6 +178,18 @@ async fn voiding(
     // Checked again under the lock: a sending may have finished since the first read.
     if sent(&envelope) {
         return Err(StoreError::Conflict.into());
+    }
+
+    let mut data = json!({ "reason": cause.reason });
+    if let Some(by) = &cause.corrected_by {
+        successors::check_correctable(&envelope)?;
+        envelope.set_link(EnvelopeLink::CorrectedBy, by);
+        envelopes::set_metadata(&mut tx, &envelope).await?;
+
+        // They are signatures on another document, so each is recorded as void.
+        let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
+        data["corrected_by"] = json!(by);
+        data["void_signatures"] = void_signatures(&signers);
     }
 
     let status = decided.status;
@@ -179,6 +214,16 @@ async fn voiding(
     };
 
     Ok((tx, voided))
+}
+
+/// Returns the signers who had completed their part, with the time.
+fn void_signatures(signers: &[Signer]) -> Value {
+    let completed = signers.iter().filter_map(|signer| {
+        let mut view = signer_view(signer);
+        view["completed_at"] = json!(signer.completed_at?);
+        Some(view)
+    });
+    completed.collect()
 }
 
 /// Archives the submission at the provider. Archiving is idempotent.

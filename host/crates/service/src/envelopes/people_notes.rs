@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::{Envelope, Signer, SignerKind, same_address};
+use holdfast_domain::envelope::{Envelope, OPEN_LINK, Signer, SignerKind, same_address};
 use holdfast_domain::event::EventType;
 use holdfast_domain::ledger::LedgerEntry;
 
@@ -27,6 +27,10 @@ pub enum PersonNote {
     Undelivered(String),
     /// A bounce reports that a mail could not be delivered, for this reason. Bounces are not signed.
     Returned(String),
+    /// Opened an open link and entered the address, which nobody verified.
+    OpenedLink,
+    /// Opened an open link and entered the address, to which the signing link was mailed.
+    OpenedLinkByMail,
 }
 
 impl PersonNote {
@@ -48,6 +52,8 @@ impl PersonNote {
                 texts.with("note-undelivered", [("reason", reason.as_str())])
             }
             Self::Returned(reason) => texts.with("note-returned", [("reason", reason.as_str())]),
+            Self::OpenedLink => texts.text("note-open-link"),
+            Self::OpenedLinkByMail => texts.text("note-open-link-mailed"),
         }
     }
 }
@@ -75,6 +81,7 @@ pub fn notes(
         notes.push(PersonNote::SendersAddress);
     }
 
+    notes.extend(opened_link(entries, signer));
     for entry in entries.iter().filter(|entry| is_about(entry, signer)) {
         let previous = entry.details["previous"]["name"].as_str();
         // A delegation at a provider names the earlier person by address.
@@ -109,6 +116,23 @@ pub fn notes(
     }
 
     notes
+}
+
+/// Returns how a visitor of an open link got the document; none for other people.
+fn opened_link(entries: &[LedgerEntry], signer: &Signer) -> Option<PersonNote> {
+    let created = EventType::EnvelopeCreated.as_str();
+    let created = entries.iter().find(|entry| entry.action == created)?;
+    let link = &created.details[OPEN_LINK];
+    // A person who takes the place of the visitor was named by the visitor or the sender.
+    if link["signer_id"] != signer.id.as_str() {
+        return None;
+    }
+
+    Some(if link["reached_by"] == "email" {
+        PersonNote::OpenedLinkByMail
+    } else {
+        PersonNote::OpenedLink
+    })
 }
 
 /// Whether a signer has the address of the person who created or sent the envelope.
@@ -251,6 +275,28 @@ mod tests {
     }
 
     #[test]
+    fn the_visitor_of_an_open_link_is_noted_with_the_way_to_the_document() {
+        let people = [
+            signer("Ann", "ann@example.com"),
+            signer("Bob", "bob@example.com"),
+        ];
+        for (way, note) in [
+            ("browser", PersonNote::OpenedLink),
+            ("email", PersonNote::OpenedLinkByMail),
+        ] {
+            let link = json!({ "signer_id": people[0].id, "reached_by": way });
+            let entries = [entry(
+                "open_link:opl_1",
+                "envelope.created",
+                json!({ "open_link": link }),
+            )];
+            let of = |person: &Signer| notes(&envelope("key:key_1"), &people, &entries, person);
+            assert_eq!(of(&people[0]), [note]);
+            assert!(of(&people[1]).is_empty());
+        }
+    }
+
+    #[test]
     fn each_note_is_written_as_the_fact_that_it_is_about() {
         let name = || "Cy".to_owned();
         for (note, words) in [
@@ -277,6 +323,14 @@ mod tests {
             (
                 PersonNote::Returned("5.1.1".into()),
                 "a bounce reports that a mail was not delivered: 5.1.1. Nobody signs bounces",
+            ),
+            (
+                PersonNote::OpenedLink,
+                "opened an open link; the address was not verified",
+            ),
+            (
+                PersonNote::OpenedLinkByMail,
+                "opened an open link; the signing link was mailed to the address entered there",
             ),
         ] {
             assert_eq!(note.in_words(Texts::default()), words);

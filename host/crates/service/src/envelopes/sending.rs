@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::envelopes::creation::CreatedEnvelope;
+use crate::envelopes::creation::{CreatedEnvelope, check_subject};
 use crate::envelopes::dispatch::{self, SendingOptions};
 use crate::envelopes::lifecycle;
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
@@ -32,12 +32,12 @@ use holdfast_platform::{Caller, Core, ServiceError, kba};
 use holdfast_store::{customers, envelopes, payments, signers, templates};
 
 /// Body of `POST /envelopes/{id}/send`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "package_id": "pkg_01jdk7m3e8f4x9s2w5v6b0c1dg",
     "package_template_ids": ["tmpl_01jdk7m3e8f4x9s2w5v6b0c1da"],
     "signers": [{ "email": "jordan.lee@example.com", "name": "Jordan Lee", "role": "Buyer" }],
-    "message": "Please sign before Friday.",
+    "subject": "Your instalment contract", "message": "Please sign before Friday.",
 }]))]
 pub struct SendEnvelope {
     /// Document to send; defaults to the one that is attached or was built.
@@ -60,7 +60,12 @@ pub struct SendEnvelope {
     pub may_decline: Option<bool>,
     /// Values by field name.
     pub prefilled_data: Option<Map<String, Value>>,
-    /// Message to the signers, included in their invitation.
+    /// Subject of the mails that invite and remind signers, in one line. Defaults to that given on creation;
+    /// without one, the subject names the sender and the document.
+    #[schemars(length(min = 1, max = 200))]
+    pub subject: Option<String>,
+    /// Message to the signers, in plain text, in the mails that invite and remind them. Defaults to that
+    /// given on creation.
     #[schemars(length(max = 2000))]
     pub message: Option<String>,
     /// False: no mails are sent, because the signers sign in person.
@@ -78,6 +83,7 @@ pub async fn send(
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
     request.selection.check()?;
+    check_subject(request.subject.as_deref())?;
     let id = lookup::envelope(core, caller, id).await?.id;
     let selected = request.selection.read(core, caller).await?;
 
@@ -100,7 +106,7 @@ pub async fn send(
     let prefilled = request
         .prefilled_data
         .clone()
-        .or_else(|| kept_values(&envelope));
+        .or_else(|| envelope.prefilled().cloned());
 
     let mut sent = Envelope {
         template: Some(template.id.clone()),
@@ -110,7 +116,14 @@ pub async fn send(
                 .preserve_signing_order
                 .unwrap_or(envelope.sending.preserve_signing_order),
             kba_required: template.kba_required,
-            message: request.message.clone(),
+            subject: request
+                .subject
+                .clone()
+                .or_else(|| envelope.sending.subject.clone()),
+            message: request
+                .message
+                .clone()
+                .or_else(|| envelope.sending.message.clone()),
             send_email: request.send_email.unwrap_or(true),
             allow_delegation: request
                 .allow_delegation
@@ -143,6 +156,10 @@ pub async fn send(
 
     kba::check_step(core, &caller.org, sent.sending.kba_required).await?;
     note_source(&mut sent, selected.as_ref());
+    if let Some(values) = &prefilled {
+        sent.set_prefilled(values);
+    }
+
     let named: Vec<Value> = signers.iter().map(signer_view).collect();
     let what = json!([
         template.provider_template,
@@ -196,8 +213,8 @@ async fn document(
     document_of(core, pages, caller, envelope, None, None, None).await
 }
 
-/// Plans the people: those in the request, else those named on creation, else the customer.
-async fn planned(
+/// Plans the people: those in the request, else those of the envelope, else the customer.
+pub(super) async fn planned(
     core: &Core,
     envelope: &Envelope,
     template: &Template,
@@ -263,15 +280,6 @@ async fn planned(
     };
 
     dispatch::plan(core, template, &wanted)
-}
-
-/// Returns the values given on creation.
-fn kept_values(envelope: &Envelope) -> Option<Map<String, Value>> {
-    envelope
-        .metadata
-        .get("prefilled_data")?
-        .as_object()
-        .cloned()
 }
 
 /// Records in the metadata where the document came from.

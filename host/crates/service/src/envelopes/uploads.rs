@@ -14,7 +14,7 @@ use holdfast_domain::job::VaultEnvelope;
 use holdfast_domain::signature::ExistingSignature;
 use holdfast_domain::template::DocumentRepair;
 use holdfast_domain::warning::Warning;
-use holdfast_platform::documents::{DocumentUpload, check_readable};
+use holdfast_platform::documents::{CheckedUpload, DocumentUpload, check_readable};
 use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::lookup;
@@ -43,20 +43,7 @@ pub async fn upload(
     let envelope = lookup::envelope(core, caller, id).await?;
     // Refused before the document is read. Decided again under the lock below.
     lifecycle::next_status(core, &envelope, EnvelopeTrigger::Upload).await?;
-    let owner = WorkOwner::new(&caller.org, envelope.id.as_str());
-    let checked = check_readable(core, &caller.org, &owner, file_type, &upload).await?;
-    // A reduced document takes the place of the upload: removed scripts must not reach a signer.
-    let file = match checked.reduced {
-        Some(pdf) => {
-            let (owner, kind) = (envelope.id.as_str(), file_type.as_str());
-            let area = StorageArea::Uploads;
-            core.files
-                .put(area, &envelope.org, owner, pdf, kind)
-                .await?
-        }
-        None => store(core, &envelope.org, &envelope.id, file_type, &upload).await?,
-    };
-
+    let (file, checked) = receive(core, &caller.org, &envelope.id, file_type, &upload).await?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let replace = EnvelopeTrigger::Upload;
@@ -92,6 +79,29 @@ pub async fn upload(
     answer.commit(tx, &stored).await?;
 
     Ok(stored)
+}
+
+/// Checks an upload for an envelope, and stores it until vault-in.
+pub async fn receive(
+    core: &Core,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+    file_type: FileType,
+    upload: &DocumentUpload,
+) -> Result<(StoredFile, CheckedUpload), ServiceError> {
+    let owner = WorkOwner::new(org, envelope.as_str());
+    let mut checked = check_readable(core, org, &owner, file_type, upload).await?;
+    // A reduced document takes the place of the upload: removed scripts must not reach a signer.
+    let file = match checked.reduced.take() {
+        Some(pdf) => {
+            let (area, kind) = (StorageArea::Uploads, file_type.as_str());
+            let put = core.files.put(area, org, envelope.as_str(), pdf, kind);
+            put.await?
+        }
+        None => store(core, org, envelope, file_type, upload).await?,
+    };
+
+    Ok((file, checked))
 }
 
 /// Stores an upload until vault-in.

@@ -284,7 +284,7 @@ pub async fn signing_link(
         return Ok(None);
     };
 
-    let url = links::make(core, &mut tx, envelope, signer, links::EMBED_LIFE).await?;
+    let url = links::make_embedded(core, &mut tx, envelope, signer).await?;
     let (actor, now) = (opened.caller().actor, core.clock.now());
     let details = json!({ "signers": 1, "widget_type": Widget::Sign });
     let action = "signing_links.fetched";

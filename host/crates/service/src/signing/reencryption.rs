@@ -1,7 +1,8 @@
 //! Re-encryption of long-lived secrets with the current master key: those of webhook
-//! endpoints and of organizations' provider instances and issuers, passcodes, and the key of the fingerprints. All other encrypted data expires
+//! endpoints and of organizations' provider instances and issuers, passcodes, open links, and the key of the fingerprints. All other encrypted data expires
 //! within a day.
 
+use crate::envelopes::open_links::token_context;
 use holdfast_domain::at_rest::AtRestCipher;
 use holdfast_platform::ServiceError;
 use holdfast_platform::access::single_sign_on::secret_context;
@@ -53,7 +54,10 @@ pub async fn count(store: &Store, cipher: &AtRestCipher) -> Result<usize, Servic
 fn context(place: sealed::SealedColumn, text: &sealed::SealedText) -> String {
     match place {
         sealed::SealedColumn::Webhook | sealed::SealedColumn::PreviousWebhook => text.id.clone(),
-        sealed::SealedColumn::Passcode => passcode_context(&text.org),
+        sealed::SealedColumn::Passcode | sealed::SealedColumn::OpenLinkCode => {
+            passcode_context(&text.org)
+        }
+        sealed::SealedColumn::OpenLink => token_context(&text.org),
         sealed::SealedColumn::Fingerprints => KEY_CONTEXT.into(),
         sealed::SealedColumn::SignOn => secret_context(&text.org),
         sealed::SealedColumn::Instance | sealed::SealedColumn::RequestedInstance => {

@@ -1,12 +1,13 @@
 //! Documents that are made for one envelope, of templates, an upload or nothing.
 
+use std::slice;
 use std::sync::Arc;
 
 use crate::templates::check_fixed;
-use crate::templates::composition::{self, NewComposition, made_before};
+use crate::templates::composition::{self, NewComposition, ReplacedFields, made_before};
 use crate::templates::pages::PageCache;
 use crate::templates::selection::SelectedTemplates;
-use holdfast_domain::envelope::Envelope;
+use holdfast_domain::envelope::{Envelope, StoredFile};
 use holdfast_domain::template::{MadeFor, Origin, Template};
 use holdfast_platform::{Caller, Core, ServiceError};
 
@@ -61,11 +62,9 @@ pub async fn document_of(
     name: Option<String>,
     kba_required: Option<bool>,
 ) -> Result<Template, ServiceError> {
-    let source = match (selected, &envelope.upload) {
-        (Some(selected), _) => selected.source(),
-        // The hash is part of the name: another file gets another document.
-        (None, Some(upload)) => format!("upload {}", upload.sha256),
-        (None, None) => "new".into(),
+    let source = match selected {
+        Some(selected) => selected.source(),
+        None => own_source(envelope.upload.as_ref()),
     };
     let (made_for, before) = built(core, envelope, source).await?;
     if let Some(before) = before {
@@ -91,9 +90,62 @@ pub async fn document_of(
         made_for: Some(made_for),
     };
     match &envelope.upload {
-        Some(upload) => composition::of_upload(core, caller, upload, new).await,
+        Some(upload) => {
+            let fields = ReplacedFields::default();
+            composition::of_upload(core, caller, upload, fields, new).await
+        }
         None => composition::empty(core, caller, new).await,
     }
+}
+
+/// Returns the key of an envelope's own document: that of its upload, or one that was begun without a file.
+fn own_source(upload: Option<&StoredFile>) -> String {
+    // The hash is part of the key: another file gets another document.
+    upload.map_or_else(
+        || "new".into(),
+        |upload| format!("upload {}", upload.sha256),
+    )
+}
+
+/// Returns the attributes of a document under which the field builder finds it again.
+fn own_document(envelope: &Envelope, name: String, kba_required: bool) -> NewComposition {
+    NewComposition {
+        name,
+        kba_required,
+        may_decline: envelope.sending.may_decline,
+        origin: Origin::Document,
+        made_for: Some(MadeFor {
+            owner: envelope.id.to_string(),
+            source: own_source(envelope.upload.as_ref()),
+        }),
+    }
+}
+
+/// Copies the document of another envelope with its fields. From then on it is the envelope's own: the field builder
+/// edits it, and changes of its source do not reach it.
+pub async fn copied(
+    core: &Core,
+    pages: &Arc<PageCache>,
+    caller: &Caller,
+    source: &Template,
+    envelope: &Envelope,
+) -> Result<Template, ServiceError> {
+    let composition = own_document(envelope, source.name.clone(), source.kba_required);
+    composition::of_templates(core, pages, caller, slice::from_ref(source), composition).await
+}
+
+/// Returns the document of a corrected envelope, which is the envelope's own: another file, or the same with other
+/// fields.
+pub async fn corrected(
+    core: &Core,
+    caller: &Caller,
+    document: &StoredFile,
+    fields: ReplacedFields<'_>,
+    envelope: &Envelope,
+) -> Result<Template, ServiceError> {
+    let kba_required = envelope.sending.kba_required;
+    let composition = own_document(envelope, envelope.name.clone(), kba_required);
+    composition::of_upload(core, caller, document, fields, composition).await
 }
 
 /// Attaching another file cannot switch off identity verification.

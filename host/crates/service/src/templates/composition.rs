@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::templates::pages::PageCache;
-use crate::templates::{answers, from_tags, pages};
+use crate::templates::{RequestedField, answers, from_tags, pages, place};
 use holdfast_adapters::files::StorageArea as FileArea;
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_domain::envelope::{FileType, StoredFile};
@@ -15,7 +15,7 @@ use holdfast_domain::field::{Area, Field};
 use holdfast_domain::id::{OrgId, TemplateId};
 use holdfast_domain::template::{MadeFor, Origin, Template};
 use holdfast_platform::documents::{UPLOAD_LIMIT, admit, picture};
-use holdfast_platform::{Caller, Core, ServiceError};
+use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::decisions::{self, PlacementDecision};
 use holdfast_store::{StoreError, templates};
 
@@ -100,11 +100,22 @@ pub async fn of_templates(
     keep(core, caller, composition, Some((pdf, None)), fields).await
 }
 
-/// Creates a template from a file attached to an envelope. A PDF's `{{…}}` tags become its fields.
+/// Fields of a document that takes the place of another one.
+#[derive(Default)]
+pub struct ReplacedFields<'a> {
+    /// Fields that the caller places. The document's tags then stay as they are.
+    pub requested: Option<&'a [RequestedField]>,
+    /// Fields of the document before, which keep their places on a document without tags.
+    pub before: &'a [Field],
+}
+
+/// Creates a template from a file. Without requested fields, a PDF's `{{…}}` tags become its fields, and without tags
+/// it gets those of the document before, if there is one.
 pub async fn of_upload(
     core: &Core,
     caller: &Caller,
     upload: &StoredFile,
+    fields: ReplacedFields<'_>,
     composition: NewComposition,
 ) -> Result<Template, ServiceError> {
     let _room = admit(
@@ -118,14 +129,24 @@ pub async fn of_upload(
     // The type was detected at the upload, so an unknown one is a fault of this program.
     let kind = FileType::parse(&upload.content_type);
     let kind = kind.ok_or_else(|| ServiceError::Internal("an upload of no known type".into()))?;
-    let (fields, pdf, placed) = match picture(kind, &bytes) {
-        Some(picture) => {
+    let placement = core.placement(Some(&caller.org));
+    let (mut own, pdf, placed) = match (picture(kind, &bytes), fields.requested) {
+        (Some(picture), requested) => {
             let documents = core.documents(Some(&caller.org));
-            let pdf = documents.picture_to_pdf(picture).await??.into();
-            (Vec::new(), pdf, None)
+            let pdf: Bytes = documents.picture_to_pdf(picture).await??.into();
+            match requested {
+                Some(requested) => {
+                    let (own, placed) = place(&placement, &pdf, requested).await?;
+                    (own, pdf, Some(placed))
+                }
+                None => (Vec::new(), pdf, None),
+            }
         }
-        None => {
-            let placement = core.placement(Some(&caller.org));
+        (None, Some(requested)) => {
+            let (own, placed) = place(&placement, &bytes, requested).await?;
+            (own, bytes, Some(placed))
+        }
+        (None, None) => {
             let instance = core.signing_instance(&caller.org, composition.kba_required);
             let at = (&caller.org, instance.as_str());
             let tagged = from_tags(core, &placement, at, bytes).await?;
@@ -133,7 +154,34 @@ pub async fn of_upload(
         }
     };
 
-    keep(core, caller, composition, Some((pdf, placed)), fields).await
+    if own.is_empty() && fields.requested.is_none() && !fields.before.is_empty() {
+        let pages = placement.inspect(pdf.clone()).await??.pages.len();
+        check_pages(fields.before, pages)?;
+        own = fields.before.to_vec();
+    }
+
+    keep(core, caller, composition, Some((pdf, placed)), own).await
+}
+
+/// Refuses fields on pages that a document does not have.
+fn check_pages(fields: &[Field], pages: usize) -> Result<(), ServiceError> {
+    let is_missing = |area: &Area| usize::try_from(area.page).is_ok_and(|page| page > pages);
+    let missing = |field: &&Field| field.areas.iter().any(is_missing);
+    let issue = |field: &Field| {
+        let message = format!(
+            "{} is on a page that the document does not have: place the fields anew",
+            field.name
+        );
+        let expected = format!("a document with the pages of the fields, not {pages}");
+        ValidationIssue::new("page_out_of_range", &["file"], expected, "", message)
+    };
+
+    let issues: Vec<ValidationIssue> = fields.iter().filter(missing).map(issue).collect();
+    if issues.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Invalid(issues))
+    }
 }
 
 /// Creates a template without a document.

@@ -3,14 +3,17 @@
 pub mod answers;
 pub mod built;
 pub mod composition;
+pub mod deletion;
+pub mod duplicates;
 mod exact_anchors;
 pub mod packages;
 pub mod pages;
 pub mod selection;
+mod tags;
+pub mod versions;
 pub mod warnings;
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -20,15 +23,12 @@ use serde_json::{Value, json};
 use holdfast_adapters::files::StorageArea as FileArea;
 use holdfast_base::fair_queue::{QueueTurn, WorkOwner};
 use holdfast_components::Placement as PlacementRules;
-use holdfast_components::providers::ProviderError;
 use holdfast_components::rules::placement;
-use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::Slot;
 use holdfast_domain::field::{Area, Field, FieldRules, FieldType};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::id::{DecisionId, OrgId, TemplateId};
-use holdfast_domain::job::{ArchiveTemplate, NextStep};
-use holdfast_domain::template::{SourceFormat, Template};
+use holdfast_domain::template::{RESTORABLE, SourceFormat, Template};
 use holdfast_domain::warning::Warning;
 use holdfast_platform::components::questions::{self, RulesQuestion};
 use holdfast_platform::documents::{DocumentUpload, admit, check_signable, read_whole, settled};
@@ -37,7 +37,7 @@ use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::providers::provider;
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::decisions::{self, PlacementDecision};
-use holdfast_store::{StoreError, WriteTransaction, jobs, templates};
+use holdfast_store::templates::{self, TemplateFilter as StoredFilter};
 
 /// Maximum number of distinct anchors in a dry run: each one is a search of the document.
 const SEARCHED_ANCHORS: usize = 50;
@@ -233,6 +233,7 @@ pub async fn create(
         repair: settled.repair,
         fields,
         provider_stale: false,
+        version_by: Some(caller.creator()),
         ..Template::new(caller.org.clone(), request.name, instance, now)
     };
 
@@ -466,6 +467,7 @@ pub async fn draft(
         may_decline: request.may_decline.unwrap_or(true),
         source_format: request.source_format.unwrap_or(SourceFormat::Pdf),
         pricing_table: request.pricing_table,
+        version_by: Some(caller.creator()),
         ..Template::new(caller.org.clone(), request.name, instance, now)
     };
 
@@ -490,11 +492,14 @@ pub struct ChangeTemplate {
     pub external_id: Option<String>,
     /// Cannot be changed: a value other than the template's is refused.
     pub kba_required: Option<bool>,
+    /// Words by which templates are sorted, of 1 to 40 characters without commas. They replace those before.
+    #[schemars(length(max = 10))]
+    pub tags: Option<Vec<String>>,
     /// Whether signers may decline. Applies to envelopes that are sent later.
     pub may_decline: Option<bool>,
 }
 
-/// Changes the name and external id of a template, and whether signers may decline.
+/// Changes the name, external id and tags of a template, and whether signers may decline.
 pub async fn change(
     core: &Core,
     caller: &Caller,
@@ -505,6 +510,9 @@ pub async fn change(
     check_fixed(template.kba_required, request.kba_required)?;
     if let Some(name) = request.name {
         template.name = name;
+    }
+    if let Some(tags) = &request.tags {
+        template.tags = tags::checked(tags)?;
     }
 
     template.external_id = request.external_id.or(template.external_id);
@@ -528,74 +536,29 @@ pub(crate) fn check_fixed(is: bool, wanted: Option<bool>) -> Result<(), ServiceE
     }
 }
 
-/// Deletes a template: nothing more is sent from it. Sent envelopes are unaffected.
-pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
-    let template = get(core, caller, id).await?;
-    let now = core.clock.now();
-    let mut tx = core.store.begin().await?;
-    remove(&mut tx, &template, now).await?;
-    tx.commit().await?;
-    Ok(template)
-}
-
-/// Deletes a template here and schedules its archiving at the provider.
-pub(crate) async fn remove(
-    tx: &mut WriteTransaction,
-    template: &Template,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    templates::delete(tx, template, now).await?;
-    // The provider never got this template, so there is nothing to archive.
-    if template.provider_template.is_none() {
-        return Ok(());
-    }
-    let job = ArchiveTemplate {
-        template: template.id.clone(),
-    };
-    jobs::insert(tx, &template.org, &job, Some(template.id.as_str()), now).await
-}
-
-/// Retry interval of archiving while envelopes of the template are out for signing.
-const ARCHIVE_WAIT: Duration = Duration::from_secs(3600);
-
-/// Archives a deleted template at its provider once none of its envelopes is out for signing: a
-/// provider may hide documents of an archived template.
-pub async fn archive(core: &Core, org: &OrgId, id: &TemplateId) -> Result<NextStep, ServiceError> {
-    let mut connection = core.store.read().await?;
-    let template = templates::find(&mut connection, org, id).await?;
-    let in_use = templates::is_out_for_signing(&mut connection, org, id).await?;
-    drop(connection);
-
-    let Some(template) = template else {
-        return Ok(NextStep::Done);
-    };
-    if in_use {
-        let wait = core.config.sweep_interval.unwrap_or(ARCHIVE_WAIT);
-        return Ok(NextStep::Again(core.clock.now() + wait));
-    }
-
-    if let Some(at_provider) = &template.provider_template {
-        let signing = provider(core, org, &template.provider_instance)?;
-        match signing.archive_template(at_provider).await {
-            Ok(()) => signing.keep(core).await?,
-            // Archived or removed at the provider already.
-            Err(ProviderError::NotFound) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-
-    Ok(NextStep::Done)
+/// Templates of the library that a list has.
+#[derive(Clone, Debug, Default)]
+pub struct TemplateFilter {
+    /// Lists the deleted ones that can be restored, in place of the present ones.
+    pub deleted: bool,
+    /// Lists those with this tag.
+    pub tag: Option<String>,
 }
 
 /// Returns a page of the library, newest first, and the total number.
 pub async fn list(
     core: &Core,
     caller: &Caller,
+    filter: &TemplateFilter,
     page: i64,
     limit: i64,
 ) -> Result<(Vec<Template>, i64), ServiceError> {
+    let filter = StoredFilter {
+        deleted_after: filter.deleted.then(|| core.clock.now() - RESTORABLE),
+        tag: filter.tag.clone(),
+    };
     let mut connection = core.store.read().await?;
-    Ok(templates::list(&mut connection, &caller.org, page, limit).await?)
+    Ok(templates::list(&mut connection, &caller.org, &filter, page, limit).await?)
 }
 
 /// Attempts to sync a template that others keep changing.

@@ -2,6 +2,7 @@
 
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::clock::Timestamp;
+use holdfast_domain::envelope::OPEN_LINK;
 use holdfast_domain::event::EventType;
 use holdfast_domain::ledger::LedgerEntry;
 
@@ -31,7 +32,10 @@ pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
     };
     // Actions that are no events, such as an issued link, concern auditors only.
     let key = match EventType::parse(&entry.action)? {
-        EventType::EnvelopeCreated => "history-created",
+        EventType::EnvelopeCreated => match details[OPEN_LINK]["name"].as_str() {
+            Some(link) => return Some(texts.with("history-open-link", [("link", link)])),
+            None => "history-created",
+        },
         EventType::EnvelopeSent => "history-sent",
         EventType::SignerViewed => {
             return Some(texts.with("history-viewed", [("name", name("signer"))]));
@@ -62,6 +66,17 @@ pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
         }
         EventType::EnvelopeCompleted => "history-completed",
         EventType::EnvelopeDeclined => "history-declined",
+        EventType::EnvelopeVoided if details["corrected_by"].is_string() => {
+            let void = details["void_signatures"].as_array();
+            let names = void.into_iter().flatten();
+            let names: Vec<&str> = names.filter_map(|one| one["name"].as_str()).collect();
+            if names.is_empty() {
+                "history-corrected"
+            } else {
+                let names = names.join(&texts.text("list-separator"));
+                return Some(texts.with("history-corrected-signed", [("names", names)]));
+            }
+        }
         EventType::EnvelopeVoided => "history-voided",
         EventType::EnvelopeExpired => "history-expired",
         EventType::VaultStored => "history-stored",
@@ -145,6 +160,11 @@ mod tests {
         let plain = || json!({});
         for (action, details, words) in [
             ("envelope.created", plain(), "The document was prepared"),
+            (
+                "envelope.created",
+                json!({ "open_link": { "name": "Membership" } }),
+                "A visitor of the open link Membership made the document",
+            ),
             ("envelope.sent", plain(), "It was sent to the signers"),
             ("signer.viewed", ann.clone(), "Ann opened it"),
             ("signer.viewed", plain(), "A signer opened it"),
@@ -181,6 +201,16 @@ mod tests {
             ),
             ("envelope.declined", plain(), "A signer declined"),
             ("envelope.voided", plain(), "The sender withdrew it"),
+            (
+                "envelope.voided",
+                json!({ "corrected_by": "env_1", "void_signatures": [] }),
+                "The sender corrected it and sent it again",
+            ),
+            (
+                "envelope.voided",
+                json!({ "corrected_by": "env_1", "void_signatures": [{ "name": "Ann" }] }),
+                "The sender corrected it and sent it again; the signatures on it no longer count: Ann",
+            ),
             ("envelope.expired", plain(), "The time for signing ended"),
             (
                 "vault.stored",

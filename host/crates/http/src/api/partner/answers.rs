@@ -5,9 +5,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use holdfast_domain::clock::Timestamp;
+use holdfast_domain::contract_dates::PlannedDate;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeKind, EnvelopeStatus, PUBLIC_METADATA, PaperOriginal, Recipient,
-    RecipientKind, SignatureExecution, Signer, SignerAccess, SignerChannel, SignerKind,
+    Envelope, EnvelopeKind, EnvelopeLink, EnvelopeStatus, PUBLIC_METADATA, PaperOriginal,
+    Recipient, RecipientKind, SignatureExecution, Signer, SignerAccess, SignerChannel, SignerKind,
     SignerNotice, SignerStatus,
 };
 use holdfast_domain::id::{CustomerId, EnvelopeId, QuestionId, SignerId, TemplateId};
@@ -50,7 +51,7 @@ pub struct EnvelopeView {
     /// The score in the certificate: only 100 is compliant. Null before there is a certificate, and
     /// for records vaulted by a release that did not record the score.
     compliance_score: Option<i64>,
-    /// `document_source`, `source_template_id` and `bulk_send`, where known, and your own members.
+    /// `document_source`, `source_template_id`, `bulk_send` and `open_link`, where known, and your own members.
     metadata: Map<String, Value>,
     /// Jurisdiction of the chattel paper. Present only if one is stated.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,6 +65,24 @@ pub struct EnvelopeView {
     /// Plan of reminders, and how many were sent by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     reminders: Option<PlannedReminders>,
+    /// Dates of the contract, and the notices of each that are left.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    contract_dates: Vec<PlannedDate>,
+    /// The envelope that this one was copied from. Present only in copies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copied_from: Option<EnvelopeId>,
+    /// The newest copy of this envelope. Present only if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copied_to: Option<EnvelopeId>,
+    /// The envelope whose document this one corrects. Present only in corrected ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    corrects: Option<EnvelopeId>,
+    /// The envelope with the corrected document. Present only if this one was corrected, and so voided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    corrected_by: Option<EnvelopeId>,
+    /// Number of the version, from 2. Present only in corrected envelopes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
     /// Link for the first signer. Present only in the answer to a create that also sent the
     /// envelope.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,6 +119,12 @@ impl From<&Envelope> for EnvelopeView {
             // Only an upload can have an original on paper.
             paper_original: envelope.is_upload().then(|| envelope.paper_original()),
             reminders: envelope.reminders(),
+            contract_dates: envelope.contract_dates(),
+            copied_from: envelope.link(EnvelopeLink::CopiedFrom),
+            copied_to: envelope.link(EnvelopeLink::CopiedTo),
+            corrects: envelope.link(EnvelopeLink::Corrects),
+            corrected_by: envelope.link(EnvelopeLink::CorrectedBy),
+            version: Some(envelope.version()).filter(|version| *version > 1),
             sign_url: None,
         }
     }

@@ -3,11 +3,13 @@
 use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::answers::{
     AttachmentsView, EnvelopeItem, EnvelopeView, PeopleView, QuestionView, QuestionsView,
     SignerView, SigningLinks, StatusView, UploadView,
 };
+use super::templates::optional_fields;
 use crate::api::web::search::statuses;
 use crate::error::HttpError;
 use crate::middleware::act::ActOn;
@@ -28,8 +30,10 @@ use holdfast_domain::reminders::ReminderPlan;
 use holdfast_platform::Caller;
 use holdfast_service::App;
 use holdfast_service::control::transfers::metadata_filter;
+use holdfast_service::envelopes::contract_dates::{self, ContractDates};
 use holdfast_service::envelopes::paper_original::{self, PaperStatement};
-use holdfast_service::envelopes::{self, creation, documents, uploads};
+use holdfast_service::envelopes::successors::CorrectEnvelope;
+use holdfast_service::envelopes::{self, creation, documents, successors, uploads};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::expiry;
 use holdfast_service::signing::questions::{self, CloseQuestion};
@@ -228,6 +232,27 @@ pub async fn create<C: Authorized>(
     .await
 }
 
+/// Creates a draft with the document, fields, people, values and settings of an envelope in any status. Answers,
+/// signatures and passcodes are not copied, and nothing is sent.
+pub async fn copy<C: Authorized>(
+    State(app): State<App>,
+    partner: C,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+) -> Result<CreatedWithWarnings<EnvelopeView>, HttpError> {
+    once.answer_with_warnings(
+        &app,
+        partner.caller(),
+        |created: &creation::CreatedEnvelope| {
+            (EnvelopeView::from(created), created.warnings.clone())
+        },
+        |app, caller, answer| async move {
+            successors::copy(&app, &app.pages, &caller, &id, &answer).await
+        },
+    )
+    .await
+}
+
 pub async fn upload<C: Authorized>(
     State(app): State<App>,
     partner: C,
@@ -249,6 +274,63 @@ pub async fn upload<C: Authorized>(
         },
     )
     .await
+}
+
+/// Form with the corrected document or fields.
+#[derive(JsonSchema)]
+#[schemars(extend("examples" = [{ "file": "contract.pdf", "message": "The price in section 2 was wrong" }]))]
+#[expect(dead_code, reason = "documents the form")]
+pub struct CorrectionForm {
+    /// PDF, PNG or JPEG, at most 50 MiB. Without it, the document stays and `fields_json` is required.
+    #[schemars(extend("format" = "binary"))]
+    file: Option<String>,
+    /// JSON array of fields. Without it, fields are read from the `{{…}}` tags of the file; one without tags gets
+    /// the fields of the envelope's template.
+    fields_json: Option<String>,
+    /// JSON object with values by field name. Without it, the earlier values stay.
+    prefilled_data: Option<String>,
+    /// What changed, at most 2000 characters. It is in the invitations and the ledger.
+    message: String,
+    /// Opens a protected document, which is kept without its protection. The password is not kept.
+    password: Option<String>,
+}
+
+/// Voids an envelope that is out for signing, and sends a corrected one to the same people. Signatures on the earlier
+/// document do not count any more; everybody is told, and signs anew.
+pub async fn correct<C: Authorized>(
+    State(app): State<App>,
+    partner: C,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+    mut form: MultipartForm<CorrectionForm>,
+) -> Result<CreatedWithWarnings<EnvelopeView>, HttpError> {
+    let prefilled = form.texts.remove("prefilled_data");
+    let prefilled = prefilled.filter(|text| !text.trim().is_empty());
+    let prefilled = prefilled.map(|text| values(&text)).transpose()?;
+    let request = CorrectEnvelope {
+        file: form.optional_file(),
+        fields: optional_fields(&form.texts)?,
+        prefilled,
+        message: form.texts.remove("message").unwrap_or_default(),
+    };
+    once.answer_with_warnings(
+        &app,
+        partner.caller(),
+        |created: &creation::CreatedEnvelope| {
+            (EnvelopeView::from(created), created.warnings.clone())
+        },
+        |app, caller, answer| async move {
+            successors::correct(&app, &caller, &id, request, &answer).await
+        },
+    )
+    .await
+}
+
+/// Parses the form's `prefilled_data`.
+fn values(text: &str) -> Result<Map<String, Value>, HttpError> {
+    serde_json::from_str(text).map_err(|error| {
+        HttpError::bad_request(format!("prefilled_data is not a JSON object: {error}"))
+    })
 }
 
 /// Form with a document, and for an upload the statement about its paper original.
@@ -373,6 +455,13 @@ pub async fn plan_reminders<C: Authorized>(
     act: ActOn<C, ReminderPlan>,
 ) -> Result<Found<EnvelopeView>, HttpError> {
     act.answer(reminders::plan).await
+}
+
+/// Sets the dates of a contract, such as the end of its term. People are told before them.
+pub async fn set_contract_dates<C: Authorized>(
+    act: ActOn<C, ContractDates>,
+) -> Result<Found<EnvelopeView>, HttpError> {
+    act.answer(contract_dates::set).await
 }
 
 /// Returns the document as it was sent, before the first signature.

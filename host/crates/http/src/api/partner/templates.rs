@@ -1,5 +1,7 @@
 //! Partner API: templates.
 
+use std::collections::BTreeMap;
+
 use axum::extract::State;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -120,11 +122,7 @@ pub async fn create(
         .remove("name")
         .filter(|name| !name.trim().is_empty())
         .ok_or_else(|| HttpError::bad_request("name is required"))?;
-    // No fields and an empty list differ: only without the part are tags of the document read.
-    let fields = match form.texts.get("fields_json").map(|text| text.trim()) {
-        None | Some("") => None,
-        Some(text) => Some(fields(text)?),
-    };
+    let fields = optional_fields(&form.texts)?;
     let request = CreateTemplate {
         name,
         external_id: form.texts.remove("external_id").filter(|id| !id.is_empty()),
@@ -149,6 +147,17 @@ pub async fn create(
         },
     )
     .await
+}
+
+/// Parses the `fields_json` of a form that may have none.
+pub fn optional_fields(
+    texts: &BTreeMap<String, String>,
+) -> Result<Option<Vec<RequestedField>>, HttpError> {
+    // No fields and an empty list differ: only without the part are tags of the document read.
+    match texts.get("fields_json").map(|text| text.trim()) {
+        None | Some("") => Ok(None),
+        Some(text) => fields(text).map(Some),
+    }
 }
 
 /// Parses the form's `fields_json`.

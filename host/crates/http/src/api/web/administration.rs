@@ -12,6 +12,7 @@ use crate::reply::{Created, CursorReply, DataReply, Found};
 use holdfast_domain::id::EnvelopeId;
 use holdfast_platform::access::api_keys::{self, ApiKeyView, IssuedKey, KeyChange, NewKey};
 use holdfast_platform::access::audit::{self, AuditEntry};
+use holdfast_platform::link_hosts::{self, NewLinkHost};
 use holdfast_platform::organizations::{self, ChangeOrganization, OrganizationView};
 use holdfast_service::App;
 use holdfast_service::vault::integrity::{self, IntegrityFinding};
@@ -71,6 +72,27 @@ pub async fn change_organization(
     ValidJson(change): ValidJson<ChangeOrganization>,
 ) -> Result<Found<OrganizationView>, HttpError> {
     let organization = organizations::change(&app, &user.caller, user.role, change).await?;
+    Ok(DataReply::new(&organization))
+}
+
+/// Leads new signing links to a host of the organization's own, whose `/.well-known/holdfast` has to have the
+/// organization's id on a line of its own. It is read now and every day.
+pub async fn set_link_host(
+    State(app): State<App>,
+    user: WebCaller<may::Administer>,
+    ValidJson(new): ValidJson<NewLinkHost>,
+) -> Result<Found<OrganizationView>, HttpError> {
+    let organization = link_hosts::set(&app, &user.caller, new).await?;
+    Ok(DataReply::new(&organization))
+}
+
+/// Leads new signing links to the installation's address. Links that were sent before work as long as the host leads
+/// here.
+pub async fn remove_link_host(
+    State(app): State<App>,
+    user: WebCaller<may::Administer>,
+) -> Result<Found<OrganizationView>, HttpError> {
+    let organization = link_hosts::remove(&app, &user.caller).await?;
     Ok(DataReply::new(&organization))
 }
 

@@ -2,23 +2,29 @@
 
 use axum::extract::State;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::api::partner::templates::fields;
 use crate::error::HttpError;
 use crate::middleware::caller::{WebCaller, may};
 use crate::middleware::extract::{
-    JsonOrForm, MultipartForm, PageQuery, ResourceId, ValidJson, ValidQuery,
+    JsonOrForm, MultipartForm, ResourceId, ValidJson, ValidQuery, page_and_limit,
 };
 use crate::middleware::once::IdempotencyKeyHeader;
-use crate::reply::{CreatedWithWarnings, DataReply, Found, PageReply};
+use crate::reply::{
+    CreatedWithWarnings, DataReply, FileReply, Found, FoundWithWarnings, PageReply, Pdf,
+};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::field::Field;
 use holdfast_domain::id::TemplateId;
-use holdfast_domain::template::{SourceFormat, Template};
+use holdfast_domain::template::{SourceFormat, Template, TemplateVersion};
 use holdfast_service::App;
+use holdfast_service::templates::duplicates::{self, DuplicateTemplate};
+use holdfast_service::templates::versions::{
+    self, FieldChange, NewVersion, RestoreVersion, VersionChange,
+};
 use holdfast_service::templates::{
-    self, ChangeTemplate, CreateTemplate, CreatedTemplate, DraftTemplate,
+    self, ChangeTemplate, CreateTemplate, CreatedTemplate, DraftTemplate, TemplateFilter, deletion,
 };
 
 /// Multipart form of a new template.
@@ -50,8 +56,9 @@ pub struct TemplateForm {
     "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "name": "Retail instalment contract",
     "external_id": null, "kba_required": false, "may_decline": true, "provider_instance": "embedded",
     "provider_template_id": 1021, "has_document": true, "source_format": "pdf",
-    "pricing_table": false, "roles": ["Buyer"], "fields": [],
+    "pricing_table": false, "roles": ["Buyer"], "fields": [], "tags": ["Ohio"], "version": 1,
     "created_at": "2026-11-21T09:30:00.000Z", "updated_at": "2026-11-21T09:30:00.000Z",
+    "deleted_at": null, "restorable_until": null,
 }]))]
 pub struct TemplateView {
     template_id: TemplateId,
@@ -70,8 +77,16 @@ pub struct TemplateView {
     /// In the order of their first appearance in the fields.
     roles: Vec<String>,
     fields: Vec<Field>,
+    /// Words by which the organization sorts its templates.
+    tags: Vec<String>,
+    /// Number of the present version, from 1. Another document makes another version.
+    version: i64,
     created_at: Timestamp,
     updated_at: Timestamp,
+    /// Null unless the template is deleted.
+    deleted_at: Option<Timestamp>,
+    /// End of the 30 days in which a deleted template can be restored.
+    restorable_until: Option<Timestamp>,
 }
 
 impl From<&Template> for TemplateView {
@@ -91,8 +106,12 @@ impl From<&Template> for TemplateView {
             pricing_table: template.pricing_table,
             roles: template.roles().into_iter().map(str::to_owned).collect(),
             fields: template.fields.clone(),
+            tags: template.tags.clone(),
+            version: template.version,
             created_at: template.created_at,
             updated_at: template.updated_at,
+            deleted_at: template.deleted_at,
+            restorable_until: template.restorable_until(),
         }
     }
 }
@@ -102,6 +121,129 @@ impl From<&Template> for TemplateView {
 pub struct DeletedTemplate {
     template_id: TemplateId,
     deleted: bool,
+    /// Until then it can be restored.
+    restorable_until: Option<Timestamp>,
+}
+
+/// Which templates a list has.
+#[derive(Deserialize, JsonSchema)]
+pub struct TemplateQuery {
+    /// Page number, from 1.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
+    /// 1 to 100; 20 when absent.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<i64>,
+    /// Lists the deleted templates that can be restored, in place of the others.
+    #[serde(default)]
+    deleted: bool,
+    /// Lists templates with this tag.
+    tag: Option<String>,
+}
+
+/// Version of a document.
+#[derive(Deserialize, JsonSchema)]
+pub struct DocumentQuery {
+    /// Number of the version; the present one when absent.
+    #[schemars(range(min = 1))]
+    version: Option<i64>,
+}
+
+/// Options of a new version.
+#[derive(Deserialize, JsonSchema)]
+pub struct VersionQuery {
+    /// Returns what would become of each field, and changes nothing.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// Multipart form of a version with another document.
+#[derive(JsonSchema)]
+#[schemars(extend("examples" = [{ "file": "contract-2027.pdf" }]))]
+#[expect(dead_code, reason = "documents the form")]
+pub struct VersionForm {
+    /// PDF, at most 50 MiB.
+    #[schemars(extend("format" = "binary"))]
+    file: String,
+    /// `true`: a document that its author certified against changes is used without its signatures.
+    accept_certification_loss: Option<bool>,
+    /// Opens a protected document. It is not kept.
+    password: Option<String>,
+}
+
+/// A version of a template.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "version": 2, "present": true, "made_by": "ada@oak.example", "made_at": "2026-11-21T09:30:00.000Z",
+    "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "size": 48213,
+    "fields": 12,
+}]))]
+pub struct TemplateVersionView {
+    /// Number, from 1.
+    version: i64,
+    /// Whether it is the one that is sent.
+    present: bool,
+    /// E-mail address of the user, or the API key; null for templates of earlier releases.
+    made_by: Option<String>,
+    made_at: Timestamp,
+    /// SHA-256 of the document, lower-case hex.
+    sha256: String,
+    /// Size of the document in bytes.
+    size: i64,
+    /// Number of fields.
+    fields: usize,
+}
+
+impl TemplateVersionView {
+    fn new(version: &TemplateVersion, present: bool) -> Self {
+        Self {
+            version: version.number,
+            present,
+            made_by: version.made_by.clone(),
+            made_at: version.made_at,
+            sha256: version.document.sha256.clone(),
+            size: version.document.size,
+            fields: version.fields.len(),
+        }
+    }
+}
+
+/// A new version with what became of each field.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "version": 2, "made": true,
+    "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "fields": [
+        { "name": "Buyer signature", "role": "Buyer", "outcome": "moved",
+          "from": [{ "page": 3, "x": 0.29, "y": 0.71, "w": 0.3, "h": 0.03 }],
+          "to": [{ "page": 4, "x": 0.29, "y": 0.52, "w": 0.3, "h": 0.03 }] },
+        { "name": "Trade-in", "role": "Buyer", "outcome": "lost",
+          "from": [{ "page": 5, "x": 0.1, "y": 0.2, "w": 0.3, "h": 0.03 }], "to": [],
+          "reason": "The new document has no page 5" },
+    ],
+}]))]
+pub struct VersionChangeView {
+    template_id: TemplateId,
+    /// Number of the new version.
+    version: i64,
+    /// False in a dry run.
+    made: bool,
+    /// SHA-256 of its document, lower-case hex.
+    sha256: String,
+    /// The fields before in their order, and then the added ones.
+    fields: Vec<FieldChange>,
+}
+
+impl VersionChangeView {
+    fn new(change: &VersionChange, made: bool) -> Self {
+        Self {
+            template_id: change.template.clone(),
+            version: change.number,
+            made,
+            sha256: change.sha256.clone(),
+            fields: change.fields.clone(),
+        }
+    }
 }
 
 pub async fn create(
@@ -184,10 +326,14 @@ pub fn flag(name: &str, text: Option<String>) -> Result<bool, HttpError> {
 pub async fn list(
     State(app): State<App>,
     WebCaller { caller, .. }: WebCaller<may::ReadEnvelopes>,
-    ValidQuery(query): ValidQuery<PageQuery>,
+    ValidQuery(query): ValidQuery<TemplateQuery>,
 ) -> Result<PageReply<TemplateView>, HttpError> {
-    let (page, limit) = query.checked()?;
-    let (found, total) = templates::list(&app, &caller, page, limit).await?;
+    let (page, limit) = page_and_limit(query.page, query.limit, 20, 100)?;
+    let filter = TemplateFilter {
+        deleted: query.deleted,
+        tag: query.tag,
+    };
+    let (found, total) = templates::list(&app, &caller, &filter, page, limit).await?;
     let views: Vec<TemplateView> = found.iter().map(TemplateView::from).collect();
     Ok(PageReply::new(&views, page, limit, total))
 }
@@ -216,9 +362,107 @@ pub async fn delete(
     WebCaller { caller, .. }: WebCaller<may::Send>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<DeletedTemplate>, HttpError> {
-    let template = templates::delete(&app, &caller, &id).await?;
+    let template = deletion::delete(&app, &caller, &id).await?;
     Ok(DataReply::new(&DeletedTemplate {
+        restorable_until: template.restorable_until(),
         template_id: template.id,
         deleted: true,
     }))
+}
+
+pub async fn restore(
+    State(app): State<App>,
+    WebCaller { caller, .. }: WebCaller<may::Send>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<TemplateView>, HttpError> {
+    let restored = deletion::restore(&app, &caller, &id).await?;
+    Ok(DataReply::new(&TemplateView::from(&restored)))
+}
+
+pub async fn duplicate(
+    State(app): State<App>,
+    WebCaller { caller, .. }: WebCaller<may::Send>,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+    ValidJson(request): ValidJson<DuplicateTemplate>,
+) -> Result<CreatedWithWarnings<TemplateView>, HttpError> {
+    once.answer_with_warnings(
+        &app,
+        &caller,
+        |created: &CreatedTemplate| {
+            (
+                TemplateView::from(&created.template),
+                created.warnings.clone(),
+            )
+        },
+        |app, caller, answer| async move {
+            duplicates::duplicate(&app, &caller, &id, request, &answer).await
+        },
+    )
+    .await
+}
+
+pub async fn document(
+    State(app): State<App>,
+    WebCaller { caller, .. }: WebCaller<may::ReadEnvelopes>,
+    ResourceId(id): ResourceId,
+    ValidQuery(query): ValidQuery<DocumentQuery>,
+) -> Result<FileReply<Pdf>, HttpError> {
+    let document = duplicates::document(&app, &caller, &id, query.version).await?;
+    FileReply::of_bytes(&app, &document.file_name, &document.pdf).await
+}
+
+pub async fn list_versions(
+    State(app): State<App>,
+    WebCaller { caller, .. }: WebCaller<may::ReadEnvelopes>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<Vec<TemplateVersionView>>, HttpError> {
+    let found = versions::list(&app, &caller, &id).await?;
+    // The newest one is sent.
+    let views = found.iter().enumerate();
+    let views = views.map(|(index, version)| TemplateVersionView::new(version, index == 0));
+    Ok(DataReply::new(&views.collect::<Vec<_>>()))
+}
+
+/// Makes a version of another document, or of an earlier version, and shows what becomes of the fields.
+pub async fn add_version(
+    State(app): State<App>,
+    WebCaller { caller, .. }: WebCaller<may::Send>,
+    ResourceId(id): ResourceId,
+    ValidQuery(query): ValidQuery<VersionQuery>,
+    once: IdempotencyKeyHeader,
+    request: JsonOrForm<RestoreVersion, VersionForm>,
+) -> Result<FoundWithWarnings<VersionChangeView>, HttpError> {
+    let new = match request {
+        JsonOrForm::Json(request) => NewVersion::Earlier(request.from_version),
+        JsonOrForm::Form(mut form) => NewVersion::Document {
+            file: form.file()?,
+            accept_certification_loss: flag(
+                "accept_certification_loss",
+                form.texts.remove("accept_certification_loss"),
+            )?,
+        },
+    };
+
+    // A dry run changes nothing, so it is not stored under the idempotency key.
+    if query.dry_run {
+        let change = versions::compare(&app, &app.pages, &caller, &id, new).await?;
+        let view = VersionChangeView::new(&change, false);
+        return Ok(FoundWithWarnings::with_warnings(&view, &change.warnings));
+    }
+
+    once.answer_with_warnings(
+        &app,
+        &caller,
+        |change: &VersionChange| {
+            (
+                VersionChangeView::new(change, true),
+                change.warnings.clone(),
+            )
+        },
+        |app, caller, answer| async move {
+            versions::replace(&app, &app.pages, &caller, &id, new, &answer).await
+        },
+    )
+    .await
 }

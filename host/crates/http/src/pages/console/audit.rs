@@ -114,6 +114,8 @@ fn text_of(action: &str) -> Option<&'static str> {
         "key.rotated" => "audit-key-rotated",
         "key.updated" => "audit-key-updated",
         "key.deactivated" => "audit-key-deactivated",
+        "open_link.created" => "audit-open-link-created",
+        "open_link.closed" => "audit-open-link-closed",
         "token.issued" => "audit-token-issued",
         "token.revoked" => "audit-token-revoked",
         "settings.changed" => "audit-settings-changed",

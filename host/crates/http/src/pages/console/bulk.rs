@@ -57,7 +57,14 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
 async fn list_page(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> Response {
     let read = async {
         let (found, _) = bulk::list(app, &visitor.caller, 1, PAGE).await?;
-        let (templates, _) = templates::list(app, &visitor.caller, 1, CHOICE).await?;
+        let (templates, _) = templates::list(
+            app,
+            &visitor.caller,
+            &templates::TemplateFilter::default(),
+            1,
+            CHOICE,
+        )
+        .await?;
         let (packages, _) = packages::list(app, &visitor.caller, 1, CHOICE).await?;
         Ok((found, templates, packages))
     };

@@ -3,22 +3,21 @@
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::PATH;
+use super::comparison::{generated_groups, past_groups};
 use super::forms::{FormView, RefusedForm};
 use super::live::LiveList;
 use super::navigation::{Place, failed};
-use super::rules::{change_row, change_title, component_again, may_change, scrolling};
+use super::rules::{change_row, change_title, component_again, may_change};
 use super::signed_in::{ConsoleForm, Visitor, refused};
 use super::sure::SensitiveAct;
 use holdfast_adapters::texts::Texts;
-use holdfast_components::drawing;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::Slot;
 use holdfast_domain::component_change::{
-    BehaviourGroup, ChangeComparison, ChangeSource, ChangeState, DifferenceDirection,
-    DifferenceGroup, GeneratedComparison, Verdict,
+    ChangeComparison, ChangeSource, ChangeState, GeneratedComparison, Verdict,
 };
 use holdfast_domain::organization::Permission;
 use holdfast_platform::ServiceError;
@@ -177,29 +176,6 @@ fn compared(visitor: &Visitor, comparison: &ChangeComparison) -> Markup {
     }
 }
 
-/// Renders differences on past records.
-pub fn past_groups(texts: Texts, groups: &[DifferenceGroup]) -> Markup {
-    html! {
-        @if groups.is_empty() {
-            p { (texts.text("rules-no-difference")) }
-        } @else {
-            (scrolling(texts, &["rules-check", "rules-direction", "rules-count", "rules-before", "rules-after", "rules-example"], html! {
-                @for group in groups {
-                    @let one = &group.example;
-                    tr {
-                        td { (group.check) }
-                        td { (direction(texts, group.direction)) }
-                        td { (group.count) }
-                        td { (said(&one.before, one.before_sentence.as_deref())) }
-                        td { (said(&one.after, one.after_sentence.as_deref())) }
-                        td { code { (one.record_id) } }
-                    }
-                }
-            }))
-        }
-    }
-}
-
 fn generated_comparison(texts: Texts, generated: &GeneratedComparison) -> Markup {
     let numbers = [
         ("asked", generated.asked),
@@ -209,64 +185,6 @@ fn generated_comparison(texts: Texts, generated: &GeneratedComparison) -> Markup
         p.soft { (texts.with("rules-asked", numbers)) }
         (generated_groups(texts, &generated.groups))
     }
-}
-
-/// Renders differences on generated facts, each with its smallest counterexample.
-pub fn generated_groups(texts: Texts, groups: &[BehaviourGroup]) -> Markup {
-    html! {
-        @if groups.is_empty() {
-            p { (texts.text("rules-no-difference")) }
-        } @else {
-            (scrolling(texts, &["rules-check", "rules-direction", "rules-count", "rules-facts", "rules-before", "rules-after"], html! {
-                @for group in groups {
-                    @let one = &group.counterexample;
-                    tr {
-                        td { (group.check) }
-                        td { (direction(texts, group.direction)) }
-                        td { (group.count) }
-                        td {
-                            (one.base)
-                            @for change in &one.changes {
-                                br;
-                                code { (change.field) ": " (plain(&change.from)) " → " (plain(&change.to)) }
-                            }
-                        }
-                        td { (said(&one.before, one.before_sentence.as_deref())) }
-                        td { (said(&one.after, one.after_sentence.as_deref())) }
-                    }
-                }
-            }))
-            @for page in groups.iter().flat_map(|group| &group.counterexample.pages) {
-                figure.page-drawing {
-                    (drawing::svg(page, &texts.with("rules-page", [("number", page.number)])))
-                    figcaption { (texts.with("rules-page", [("number", page.number)])) }
-                }
-            }
-        }
-    }
-}
-
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-fn said(value: &Value, sentence: Option<&str>) -> Markup {
-    html! {
-        code { (plain(value)) }
-        @if let Some(sentence) = sentence { br; (sentence) }
-    }
-}
-
-fn direction(texts: Texts, direction: DifferenceDirection) -> String {
-    texts.text(match direction {
-        DifferenceDirection::Stricter => "direction-stricter",
-        DifferenceDirection::Looser => "direction-looser",
-        DifferenceDirection::Text => "direction-text",
-        DifferenceDirection::Other => "direction-other",
-    })
 }
 
 /// Parses a local time of a form, which is in UTC; none if it is empty.

@@ -62,7 +62,7 @@ pub async fn shown(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) 
             }
             (export(texts, "receivers.csv"))
         }
-        (receivers::new_receiver(visitor))
+        (receivers::new_receiver(visitor, refused))
         section.card {
             h2 { (texts.text("console-keys")) }
             @if keys.is_empty() { p.soft { (texts.text("key-none")) } }

@@ -1,29 +1,33 @@
 //! The page of one envelope: where it is, then its people, pages, history, checks, evidence and acts.
 
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::{FromRequestParts as _, Path, Query, Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Redirect, Response};
 use bytes::Bytes;
 use maud::{Markup, html};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::PATH;
+use super::contract_dates;
 use super::envelopes::unrecorded;
-use super::forms::{FormView, RefusedForm};
+use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
 use super::navigation::{Place, failed, status};
 use super::sign_on::open_builder;
 use super::signed_in::{ConsoleForm, Visitor};
 use super::standing::{dot, trouble_in_words, who};
-use super::sure::SensitiveAct;
+use super::sure::{SURE, SensitiveAct};
 use crate::error::HttpError;
 use crate::middleware::extract::valid;
 use crate::reply::{FileReply, Pdf, PdfOrJson, Zip};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::{Envelope, EnvelopeStatus, PaymentStatus, Signer, same_address};
+use holdfast_domain::envelope::{
+    Envelope, EnvelopeLink, EnvelopeStatus, PaymentStatus, Signer, same_address,
+};
 use holdfast_domain::event::EventType;
 use holdfast_domain::identity::KbaStatus;
 use holdfast_domain::ledger::LedgerEntry;
@@ -35,6 +39,7 @@ use holdfast_platform::kba::{self, KbaResult};
 use holdfast_service::envelopes::compliance::{self, ComplianceView};
 use holdfast_service::envelopes::sending::{self, SendEnvelope};
 use holdfast_service::envelopes::standing::{self, EnvelopeStanding};
+use holdfast_service::envelopes::successors::{self, CorrectEnvelope};
 use holdfast_service::envelopes::{documents, people_notes};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::embed::{self, RequestToken};
@@ -49,6 +54,14 @@ use holdfast_service::vault::{
     completion, custody, custody_record, downloads, evidence_copy, vault_in,
 };
 use holdfast_service::{App, envelopes};
+
+/// Relations to other envelopes, with the names of their texts.
+const RELATED: [(EnvelopeLink, &str); 4] = [
+    (EnvelopeLink::Corrects, "envelopes-corrects"),
+    (EnvelopeLink::CorrectedBy, "envelopes-corrected-by"),
+    (EnvelopeLink::CopiedFrom, "envelopes-copied-from"),
+    (EnvelopeLink::CopiedTo, "envelopes-copied-to"),
+];
 
 /// Most pages that are shown as pictures.
 const PICTURES: usize = 20;
@@ -84,8 +97,13 @@ impl HistoryRow {
 /// Returns what the organization's own people did, or none. The pages for other parties leave it out.
 fn own_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
     let who = person_of(&entry.actor);
-    if entry.action == "envelope.extended" {
-        return Some(texts.with("envelopes-history-extended", [("who", who)]));
+    let own = match entry.action.as_str() {
+        "envelope.extended" => Some("envelopes-history-extended"),
+        "envelope.copied" => Some("envelopes-history-copied"),
+        _ => None,
+    };
+    if let Some(own) = own {
+        return Some(texts.with(own, [("who", who)]));
     }
 
     if entry.action == POSTPONED {
@@ -210,12 +228,7 @@ fn steps(texts: Texts, shown: &ShownEnvelope) -> Vec<EnvelopeStep> {
         ));
     }
 
-    let ended = [
-        EnvelopeStatus::Declined,
-        EnvelopeStatus::Voided,
-        EnvelopeStatus::Expired,
-    ];
-    if ended.contains(&envelope.status) {
+    if has_ended(envelope) {
         steps.retain(|step| step.is_done);
         steps.push(by_status(envelope.status, Some(envelope.updated_at)));
     } else {
@@ -227,6 +240,11 @@ fn steps(texts: Texts, shown: &ShownEnvelope) -> Vec<EnvelopeStep> {
     }
 
     steps
+}
+
+/// Whether the envelope ended without all signatures.
+fn has_ended(envelope: &Envelope) -> bool {
+    !envelope.status.is_unfinished() && !envelope.status.is_signed()
 }
 
 /// Content of the page of an envelope.
@@ -337,6 +355,9 @@ pub async fn show(
         Some("corrected") => Some(visitor.texts.text("console-corrected")),
         Some("voided") => Some(visitor.texts.text("console-voided")),
         Some("extended") => Some(visitor.texts.text("envelopes-extended")),
+        Some("dated") => Some(visitor.texts.text("envelopes-dated")),
+        Some("copied") => Some(visitor.texts.text("envelopes-copied")),
+        Some("replaced") => Some(visitor.texts.text("envelopes-replaced")),
         Some("vaulted") => Some(visitor.texts.text("envelopes-vaulted")),
         Some("answered") => Some(visitor.texts.text("question-sent")),
         Some("dismissed") => Some(visitor.texts.text("question-dismissed")),
@@ -346,7 +367,24 @@ pub async fn show(
     page(&visitor, &shown, note.map(|note| html! { (note) }), None)
 }
 
-/// Renders the page; `refused` is the form for an answer that was refused.
+/// Shows the page again with the entries and problems of a form.
+pub async fn again(
+    app: &App,
+    visitor: &Visitor,
+    id: &str,
+    refused: Result<RefusedForm, Response>,
+) -> Response {
+    let refused = match refused {
+        Ok(refused) => refused,
+        Err(answer) => return answer,
+    };
+    match read(app, visitor, id).await {
+        Ok(shown) => page(visitor, &shown, None, Some(&refused)),
+        Err(error) => failed(error),
+    }
+}
+
+/// Renders the page; `refused` is a form that was refused.
 fn page(
     visitor: &Visitor,
     shown: &ShownEnvelope,
@@ -365,15 +403,20 @@ fn page(
             code { (envelope.id) }
             @if let Some(external) = &envelope.external_id { " · " (external) }
         }
+        @for (link, text) in RELATED {
+            @if let Some(other) = envelope.link(link) {
+                p.soft { (texts.text(text)) " " a href={ (PATH) "/envelopes/" (other) } { (other) } }
+            }
+        }
         @if let Some(failure) = &shown.failure {
             p.alarm role="alert" { (texts.text("console-stuck")) " " (failure) }
         }
-        (progress(visitor, shown))
+        (progress(visitor, shown, refused))
         (asked(visitor, shown, refused))
         section.card {
             h2 { (texts.text("console-people")) }
             ul.rows {
-                @for signer in &shown.signers { li { (person(visitor, shown, signer, is_open)) } }
+                @for signer in &shown.signers { li { (person(visitor, shown, signer, is_open, refused)) } }
             }
         }
         @if let Some(payment) = envelope.payment {
@@ -389,6 +432,7 @@ fn page(
                 }
             }
         }
+        (contract_dates::card(visitor, envelope, refused))
         (pictures(texts, shown))
         section.card {
             h2 { (texts.text("vault-what-happened")) }
@@ -461,17 +505,15 @@ fn page(
             }
         }
         @if visitor.may(Permission::Send) && (is_open || envelope.record.certificate.is_some()) {
-            details.card {
+            @let form = FormView::new(texts, &action("embed"), refused).with_ids("embed");
+            @let people = shown.signers.iter().map(|one| (one.email.clone(), format!("{} ({})", one.name, one.email)));
+            details.card open[form.is_refused()] {
                 summary { (texts.text("console-embed")) }
                 form method="post" action=(action("embed")) {
                     (visitor.token())
+                    (form.summary())
                     input type="hidden" name="widget" value=(if is_open { "sign" } else { "vault" });
-                    div.field {
-                        label for="embed-email" { (texts.text("sign-in-email")) }
-                        select id="embed-email" name="email" {
-                            @for signer in &shown.signers { option value=(signer.email) { (signer.name) " (" (signer.email) ")" } }
-                        }
-                    }
+                    (form.select("email", &texts.text("sign-in-email"), &people.collect::<Vec<_>>(), ""))
                     button.quiet type="submit" { (texts.text("console-embed")) }
                 }
             }
@@ -483,14 +525,13 @@ fn page(
             p { a href={ (PATH) "/control/records/" (envelope.id) } { (texts.text("console-control")) } }
         }
         @if envelope.status.is_unfinished() && visitor.may(Permission::Send) {
-            details.card {
+            @let form = FormView::new(texts, &action("void"), refused);
+            details.card open[form.is_refused()] {
                 summary { (texts.text("console-void")) }
                 form method="post" action=(action("void")) {
                     (visitor.token())
-                    div.field {
-                        label for="reason" { (texts.text("console-reason")) }
-                        input id="reason" name="reason" required maxlength="500";
-                    }
+                    (form.summary())
+                    (form.text(&TextField::required("reason", &texts.text("console-reason"))))
                     button.danger type="submit" { (texts.text("console-void")) }
                 }
             }
@@ -502,7 +543,7 @@ fn page(
 }
 
 /// Renders where the envelope is: its steps, who it waits for, and the acts of its state.
-fn progress(visitor: &Visitor, shown: &ShownEnvelope) -> Markup {
+fn progress(visitor: &Visitor, shown: &ShownEnvelope, refused: Option<&RefusedForm>) -> Markup {
     let (texts, envelope) = (visitor.texts, &shown.envelope);
     let steps = steps(texts, shown);
     let current = steps.iter().position(|step| !step.is_done);
@@ -528,7 +569,7 @@ fn progress(visitor: &Visitor, shown: &ShownEnvelope) -> Markup {
                     @for (name, fact) in &facts { div { dt { (texts.text(name)) } dd { (fact) } } }
                 }
             }
-            @if visitor.may(Permission::Send) { (acts(visitor, envelope)) }
+            @if visitor.may(Permission::Send) { (acts(visitor, envelope, refused)) }
         }
     }
 }
@@ -561,7 +602,7 @@ fn facts(visitor: &Visitor, shown: &ShownEnvelope) -> Vec<(&'static str, Markup)
 }
 
 /// Renders the acts that move an envelope on from its state.
-fn acts(visitor: &Visitor, envelope: &Envelope) -> Markup {
+fn acts(visitor: &Visitor, envelope: &Envelope, refused: Option<&RefusedForm>) -> Markup {
     let texts = visitor.texts;
     let action = |name: &str| format!("{PATH}/envelopes/{}/{name}", envelope.id);
     let is_draft = envelope.status.is_unfinished() && !envelope.status.is_out_for_signing();
@@ -596,17 +637,28 @@ fn acts(visitor: &Visitor, envelope: &Envelope) -> Markup {
                     button.quiet type="submit" { (texts.text("console-links")) }
                 }
             }
+            (correction(visitor, envelope, refused))
         }
         @if envelope.status.is_unfinished() && envelope.expires_at.is_some() {
-            details {
+            @let form = FormView::new(texts, &action("extend"), refused);
+            details open[form.is_refused()] {
                 summary { (texts.text("envelopes-extend")) }
                 form method="post" action=(action("extend")) {
                     (visitor.token())
-                    div.field {
-                        label for="until" { (texts.text("envelopes-until")) }
-                        input id="until" name="until" type="date" required min=(visitor.now.date());
-                    }
+                    (form.summary())
+                    (form.field("until", &html! { (texts.text("envelopes-until")) }, html! {
+                        input id="until" name="until" type="date" required min=(visitor.now.date()) value=(form.value("until", ""))
+                            aria-invalid=[form.invalid("until")] aria-describedby=[form.described("until")];
+                    }))
                     button.quiet type="submit" { (texts.text("envelopes-extend")) }
+                }
+            }
+        }
+        @if has_ended(envelope) && !envelope.is_upload() {
+            div.actions {
+                form method="post" action=(action("copy")) {
+                    (visitor.token())
+                    button type="submit" { (texts.text("envelopes-copy")) }
                 }
             }
         }
@@ -688,6 +740,37 @@ fn answer_form(
     }
 }
 
+/// Returns the address that the form for a corrected document is sent to.
+fn correction_address(id: impl std::fmt::Display) -> String {
+    format!("{PATH}/envelopes/{id}/correct")
+}
+
+/// Renders the form for a corrected document, with its consequence.
+fn correction(visitor: &Visitor, envelope: &Envelope, refused: Option<&RefusedForm>) -> Markup {
+    let texts = visitor.texts;
+    let action = correction_address(&envelope.id);
+    let form = FormView::new(texts, &action, refused).with_ids("document");
+    let file = form.id("file");
+    html! {
+        details open[form.is_refused()] {
+            summary { (texts.text("envelopes-correct")) }
+            p { (texts.text("envelopes-correct-hint")) }
+            form method="post" action=(action) enctype="multipart/form-data" {
+                (visitor.token())
+                (form.summary())
+                (form.field("file", &html! { (texts.text("envelopes-correct-file")) }, html! {
+                    input id=(file) name="file" type="file" accept=".pdf,application/pdf" required
+                        aria-invalid=[form.invalid("file")] aria-describedby=[form.described("file")];
+                }))
+                (form.lines("message", &texts.text("envelopes-correct-message"), 3, ""))
+                (form.tick(SURE, &texts.text("envelopes-correct-sure"), false))
+                (form.problem(SURE))
+                button.danger type="submit" { (texts.text("envelopes-correct-send")) }
+            }
+        }
+    }
+}
+
 /// Renders pictures of the pages.
 fn pictures(texts: Texts, shown: &ShownEnvelope) -> Markup {
     let count = shown.pages;
@@ -736,10 +819,20 @@ fn notice(visitor: &Visitor, signer: &Signer) -> Markup {
 }
 
 /// Renders a signer, with the form that corrects one who has not signed.
-fn person(visitor: &Visitor, shown: &ShownEnvelope, signer: &Signer, is_open: bool) -> Markup {
+fn person(
+    visitor: &Visitor,
+    shown: &ShownEnvelope,
+    signer: &Signer,
+    is_open: bool,
+    refused: Option<&RefusedForm>,
+) -> Markup {
     let texts = visitor.texts;
     let dates = &visitor.organization.settings.dates;
-    let id = |name: &str| format!("{name}-{}", signer.position);
+    let action = format!(
+        "{PATH}/envelopes/{}/signers/{}",
+        shown.envelope.id, signer.position
+    );
+    let form = FormView::new(texts, &action, refused).with_ids(signer.position);
 
     // Not those of the person before this signer.
     let results = shown.identity.iter().filter(|result| {
@@ -766,18 +859,21 @@ fn person(visitor: &Visitor, shown: &ShownEnvelope, signer: &Signer, is_open: bo
             }
         }
         @if is_open && signer.completed_at.is_none() && visitor.may(Permission::Send) {
-            details {
+            details open[form.is_refused()] {
                 summary { (texts.text("console-correct")) }
-                form method="post" action={ (PATH) "/envelopes/" (shown.envelope.id) "/signers/" (signer.position) } {
+                form method="post" action=(action) {
                     (visitor.token())
-                    div.field {
-                        label for=(id("name")) { (texts.text("rules-name")) }
-                        input id=(id("name")) name="name" value=(signer.name) required maxlength="500" autocomplete="off";
-                    }
-                    div.field {
-                        label for=(id("email")) { (texts.text("sign-in-email")) }
-                        input id=(id("email")) name="email" type="email" value=(signer.email) required maxlength="200" autocomplete="off";
-                    }
+                    (form.summary())
+                    (form.text(&TextField {
+                        present: &signer.name,
+                        ..TextField::required("name", &texts.text("rules-name"))
+                    }))
+                    (form.text(&TextField {
+                        kind: "email",
+                        present: &signer.email,
+                        limit: 200,
+                        ..TextField::required("email", &texts.text("sign-in-email"))
+                    }))
                     button type="submit" { (texts.text("console-correct")) }
                 }
             }
@@ -850,7 +946,7 @@ pub async fn decisions(
     visitor.page(Place::Envelopes, &texts.text("console-why"), body)
 }
 
-fn back(id: &str, done: &str) -> Response {
+pub fn back(id: &str, done: &str) -> Response {
     Redirect::to(&format!("{PATH}/envelopes/{id}?done={done}")).into_response()
 }
 
@@ -892,16 +988,10 @@ pub async fn close_question(
         questions::close(&app, caller, &id, &question, request, &unrecorded()).await?;
         Ok::<_, HttpError>(())
     };
-    let refused = match closed.await {
-        Ok(()) if is_dismissed => return back(&id, "dismissed"),
-        Ok(()) => return back(&id, "answered"),
-        Err(error) => form.refused(error),
-    };
-
-    match (refused, read(&app, visitor, &id).await) {
-        (Err(answer), _) => answer,
-        (Ok(refused), Ok(shown)) => page(visitor, &shown, None, Some(&refused)),
-        (Ok(_), Err(error)) => failed(error),
+    match closed.await {
+        Ok(()) if is_dismissed => back(&id, "dismissed"),
+        Ok(()) => back(&id, "answered"),
+        Err(error) => again(&app, visitor, &id, form.refused(error)).await,
     }
 }
 
@@ -912,13 +1002,13 @@ pub async fn void(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     }
 
     let reason = form.value("reason").to_owned();
-    // The form requires a reason of this length, so only a hand-made request ends here.
+    let texts = form.visitor.texts;
     if reason.is_empty() || reason.chars().count() > 500 {
-        return back(&id, "");
+        let refused = form.refused_at("reason", texts.text("envelopes-reason"));
+        return again(&app, &form.visitor, &id, Ok(refused)).await;
     }
 
     let caller = form.visitor.caller.clone();
-    let texts = form.visitor.texts;
     let envelope = match envelopes::get(&app, &caller, &id).await {
         Ok(envelope) => envelope,
         Err(error) => return failed(error),
@@ -934,15 +1024,15 @@ pub async fn void(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
         return asks;
     }
 
-    let path = id.clone();
+    let (spawned, path) = (app.clone(), id.clone());
 
     // Completes even if the browser goes away: the provider is called first.
     let voided = tokio::spawn(async move {
-        envelopes::void(&app, &caller, &path, Some(reason), &unrecorded()).await
+        envelopes::void(&spawned, &caller, &path, Some(reason), &unrecorded()).await
     });
     match voided.await {
         Ok(Ok(_)) => back(&id, "voided"),
-        Ok(Err(error)) => failed(error),
+        Ok(Err(error)) => again(&app, &form.visitor, &id, form.refused(error)).await,
         Err(error) => failed(ServiceError::Internal(error.to_string())),
     }
 }
@@ -993,13 +1083,90 @@ pub async fn extend(State(app): State<App>, Path(id): Path<String>, form: Consol
     }
 
     let until = format!("{}T23:59:59Z", form.value("until"));
-    let request = match valid::<ExtendExpiry>(json!({ "expires_at": until })) {
-        Ok(request) => request,
-        Err(error) => return error.into_response(),
+    let extended = async {
+        let request = valid::<ExtendExpiry>(json!({ "expires_at": until }))?;
+        let caller = &form.visitor.caller;
+        Ok::<_, HttpError>(expiry::extend(&app, caller, &id, request, &unrecorded()).await?)
     };
-    let caller = &form.visitor.caller;
-    match expiry::extend(&app, caller, &id, request, &unrecorded()).await {
+    match extended.await {
         Ok(_) => back(&id, "extended"),
+        Err(error) => {
+            let member = [("expires_at".to_owned(), "until".to_owned())];
+            again(&app, &form.visitor, &id, form.refused_with(error, &member)).await
+        }
+    }
+}
+
+/// Parts of the form for a corrected document.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "names the parts of the form")]
+struct CorrectionFields {
+    token: String,
+    file: String,
+    message: String,
+    sure: String,
+}
+
+/// Voids the envelope and sends a corrected one with another document. The form names the consequence, because a page
+/// that asks afterwards could not keep the file.
+pub async fn replace(State(app): State<App>, Path(id): Path<String>, request: Request) -> Response {
+    replaced(&app, &id, request)
+        .await
+        .unwrap_or_else(|answer| answer)
+}
+
+async fn replaced(app: &App, id: &str, request: Request) -> Result<Response, Response> {
+    // The session is checked before the body is read, so that a stranger uploads nothing.
+    let (mut parts, body) = request.into_parts();
+    let visitor = Visitor::from_request_parts(&mut parts, app).await?;
+    if let Some(refused) = visitor.refusal(Permission::Send) {
+        return Err(refused);
+    }
+
+    let form = visitor.upload::<CorrectionFields>(app, Request::from_parts(parts, body));
+    let mut form = form.await?;
+    let entries = form.texts.clone();
+    let action = correction_address(id);
+    if entries.get(SURE).map(String::as_str) != Some("yes") {
+        let message = visitor.texts.text("envelopes-correct-unsure");
+        let refused = RefusedForm::at(&action, &entries, SURE, message);
+        return Ok(again(app, &visitor, id, Ok(refused)).await);
+    }
+
+    let request = CorrectEnvelope {
+        file: form.optional_file(),
+        fields: None,
+        prefilled: None,
+        message: form.texts.remove("message").unwrap_or_default(),
+    };
+    let (spawned, caller, path) = (app.clone(), visitor.caller.clone(), id.to_owned());
+
+    // Completes even if the browser goes away: the provider is called first.
+    let corrected = tokio::spawn(async move {
+        successors::correct(&spawned, &caller, &path, request, &unrecorded()).await
+    });
+    let error = match corrected.await {
+        Ok(Ok(created)) => return Ok(back(created.envelope.id.as_str(), "replaced")),
+        Ok(Err(error)) => HttpError::from(error),
+        Err(error) => return Err(failed(ServiceError::Internal(error.to_string()))),
+    };
+
+    // What does not fit is said of the file, because the form has the people and values of the envelope.
+    let members = ["file", "fields", "signers", "prefilled_data", "payment"];
+    let members = members.map(|member| (member.to_owned(), "file".to_owned()));
+    let refused = RefusedForm::of(&action, &entries, error, &members);
+    Ok(again(app, &visitor, id, refused).await)
+}
+
+/// Creates a draft from the envelope, and opens its page.
+pub async fn copy(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Send) {
+        return refused;
+    }
+
+    let caller = &form.visitor.caller;
+    match successors::copy(&app, &app.pages, caller, &id, &unrecorded()).await {
+        Ok(created) => back(created.envelope.id.as_str(), "copied"),
         Err(error) => failed(error),
     }
 }
@@ -1154,20 +1321,19 @@ pub async fn correct(
     }
 
     let change = json!({ "name": form.value("name"), "email": form.value("email") });
-    let change = match valid::<CorrectSigner>(change) {
-        Ok(change) => change,
-        Err(error) => return error.into_response(),
-    };
     let corrected = async {
+        let change = valid::<CorrectSigner>(change)?;
         // The form names a position, and the service corrects the signer of a role.
         let (signers, _) = envelopes::people(&app, caller, &id).await?;
         let signer = signers.iter().find(|signer| signer.position == position);
         let role = &signer.ok_or(ServiceError::NotFound("Signer"))?.role;
-        corrections::correct(&app, caller, &id, role, change, &unrecorded()).await
+        let unrecorded = unrecorded();
+        let corrected = corrections::correct(&app, caller, &id, role, change, &unrecorded);
+        Ok::<_, HttpError>(corrected.await?)
     };
     match corrected.await {
         Ok(_) => back(&id, "corrected"),
-        Err(error) => failed(error),
+        Err(error) => again(&app, &form.visitor, &id, form.refused(error)).await,
     }
 }
 
@@ -1247,15 +1413,18 @@ pub async fn embed(State(app): State<App>, Path(id): Path<String>, form: Console
     let request = json!({
         "envelope_id": id, "user_email": form.value("email"), "widget_type": form.value("widget"),
     });
-    let request = match valid::<RequestToken>(request) {
-        Ok(request) => request,
-        Err(error) => return error.into_response(),
+    let issued = async {
+        let request = valid::<RequestToken>(request)?;
+        let (caller, unrecorded) = (&visitor.caller, unrecorded());
+        let issued = embed::issue(&app, &app.access, caller, request, &unrecorded);
+        Ok::<_, HttpError>(issued.await?)
     };
-
-    let (caller, unrecorded) = (&visitor.caller, unrecorded());
-    let issued = match embed::issue(&app, &app.access, caller, request, &unrecorded).await {
+    let issued = match issued.await {
         Ok(issued) => issued,
-        Err(error) => return failed(error),
+        Err(error) => {
+            let member = [("user_email".to_owned(), "email".to_owned())];
+            return again(&app, visitor, &id, form.refused_with(error, &member)).await;
+        }
     };
     let texts = visitor.texts;
     let origin = |url: &str| {

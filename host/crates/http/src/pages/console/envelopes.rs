@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use axum::extract::{Query, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::PATH;
+use super::forms::{FormView, RefusedForm, TextField};
 use super::home::SOON;
 use super::live::LiveList;
 use super::navigation::{Place, export, failed, query, status};
@@ -22,14 +23,19 @@ use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::organization::Permission;
 use holdfast_platform::ServiceError;
 use holdfast_platform::idempotency::{IdempotencyReceipt, ResponseRecorder};
+use holdfast_service::envelopes::saved_filters;
 use holdfast_service::envelopes::standing::{self, EnvelopeStanding, NextActor};
 use holdfast_service::signing::reminders::{self, RemindRequest};
 use holdfast_service::{App, envelopes};
+use holdfast_store::saved_filters::SavedFilter;
 use holdfast_store::search::{EnvelopeSearch, EnvelopeTab, FoundEnvelope, TabCounts};
 
 /// Envelopes of a page.
 const PAGE: usize = 25;
 const DAY: Duration = Duration::from_secs(86_400);
+
+/// Lists of the first page, as `show` names them.
+const SHOWN: [&str; 3] = ["stuck", "expiring", "unpaid"];
 
 /// Lists that many people need: the query of each, and its name.
 const SHORT_LISTS: [(&str, &str); 3] = [
@@ -47,7 +53,7 @@ pub struct ListQuery {
     q: Option<String>,
     status: Option<String>,
     score_below: Option<String>,
-    /// `stuck`, `expiring` or `unpaid`: a list of the first page.
+    /// One of [`SHOWN`].
     show: Option<String>,
     /// First and last day of the creation, in UTC.
     from: Option<String>,
@@ -68,6 +74,12 @@ impl ListQuery {
         text.chars().filter(|one| *one != '\0').take(200).collect()
     }
 
+    fn statuses(&self) -> Vec<EnvelopeStatus> {
+        // Links of the first page ask for several statuses at once.
+        let statuses = self.status.as_deref().unwrap_or_default().split(',');
+        statuses.filter_map(EnvelopeStatus::parse).collect()
+    }
+
     fn score_below(&self) -> Option<i64> {
         self.score_below.as_deref()?.parse().ok()
     }
@@ -84,12 +96,10 @@ impl ListQuery {
     pub fn search(&self, now: Timestamp) -> EnvelopeSearch {
         let shows = |list: &str| self.show.as_deref() == Some(list);
         let text = self.text();
-        // Links of the first page ask for several statuses at once.
-        let statuses = self.status.as_deref().unwrap_or_default().split(',');
         let last = self.to.as_deref().and_then(day);
         EnvelopeSearch {
             text: (!text.is_empty()).then_some(text),
-            statuses: statuses.filter_map(EnvelopeStatus::parse).collect(),
+            statuses: self.statuses(),
             score_below: self.score_below(),
             stuck: shows("stuck"),
             expires_before: shows("expiring").then(|| now + SOON),
@@ -104,19 +114,55 @@ impl ListQuery {
         }
     }
 
-    /// Returns the conditions as a query, without the place in the list.
+    /// Returns the readable conditions with their names, without the place in the list.
+    fn conditions(&self) -> [(&'static str, Option<String>); 8] {
+        let statuses = self.statuses();
+        let statuses: Vec<&str> = statuses.iter().map(|one| one.as_str()).collect();
+        let date = |text: &Option<String>| text.clone().filter(|text| day(text).is_some());
+        let show = self
+            .show
+            .clone()
+            .filter(|list| SHOWN.contains(&list.as_str()));
+        let oldest = self.is_oldest_first().then(|| "oldest".to_owned());
+        [
+            ("q", Some(self.text())),
+            ("status", Some(statuses.join(","))),
+            ("from", date(&self.from)),
+            ("to", date(&self.to)),
+            ("show", show),
+            (
+                "score_below",
+                self.score_below().map(|score| score.to_string()),
+            ),
+            ("tab", self.tab().map(|tab| tab.as_str().to_owned())),
+            ("sort", oldest),
+        ]
+    }
+
+    /// Returns the conditions as a query.
     fn query(&self) -> String {
-        let score = self.score_below().map(|score| score.to_string());
-        query([
-            ("q", Some(self.text().as_str())),
-            ("status", self.status.as_deref()),
-            ("from", self.from.as_deref()),
-            ("to", self.to.as_deref()),
-            ("show", self.show.as_deref()),
-            ("score_below", score.as_deref()),
-            ("tab", self.tab().map(EnvelopeTab::as_str)),
-            ("sort", self.is_oldest_first().then_some("oldest")),
-        ])
+        let conditions = self.conditions();
+        let conditions = conditions
+            .iter()
+            .map(|(name, value)| (*name, value.as_deref()));
+        query(conditions)
+    }
+
+    /// Reads the conditions from the hidden fields of a form.
+    fn of_form(form: &ConsoleForm) -> Self {
+        let given = |name: &str| form.values.get(name).cloned();
+        Self {
+            q: given("q"),
+            status: given("status"),
+            score_below: given("score_below"),
+            show: given("show"),
+            from: given("from"),
+            to: given("to"),
+            tab: given("tab"),
+            sort: given("sort"),
+            after: None,
+            before: None,
+        }
     }
 
     /// Returns the conditions that stay when another tab is chosen.
@@ -140,6 +186,8 @@ struct ListPage {
     found: Vec<FoundEnvelope>,
     standings: Standings,
     counts: TabCounts,
+    /// The visitor's own filters.
+    filters: Vec<SavedFilter>,
     has_previous: bool,
     has_next: bool,
 }
@@ -167,7 +215,9 @@ async fn read(app: &App, visitor: &Visitor, query: &ListQuery) -> Result<ListPag
     let ids: Vec<&EnvelopeId> = found.iter().map(|one| &one.id).collect();
     let standings = standing::of_envelopes(app, caller, &ids).await?;
     let counts = standing::tab_counts(app, caller).await?;
+    let filters = saved_filters::list(app, &visitor.signed_in.user).await?;
     Ok(ListPage {
+        filters,
         has_previous: if is_backwards {
             has_more
         } else {
@@ -190,14 +240,24 @@ pub async fn list(
         return refused;
     }
 
-    let page = match read(&app, &visitor, &query).await {
+    shown(&app, &visitor, &query, None).await
+}
+
+async fn shown(
+    app: &App,
+    visitor: &Visitor,
+    query: &ListQuery,
+    refused: Option<&RefusedForm>,
+) -> Response {
+    let page = match read(app, visitor, query).await {
         Ok(page) => page,
         Err(error) => return failed(error),
     };
     let texts = visitor.texts;
     let body = html! {
         (tabs(texts, page.counts, Some(query.tab()), &query.query_of_tabs()))
-        (search_form(&visitor, &query))
+        (filters(visitor, query, &page.filters, refused))
+        (search_form(visitor, query))
         nav.parts.short aria-label=(texts.text("envelopes-short-lists")) {
             @for (conditions, name) in SHORT_LISTS {
                 a href={ (PATH) "/envelopes?" (conditions) } { (texts.text(name)) }
@@ -207,17 +267,113 @@ pub async fn list(
         @if page.found.is_empty() {
             p { (texts.text("console-nothing")) }
         } @else {
-            (chosen_rows(&visitor, &page))
+            (chosen_rows(visitor, &page))
         }
-        (other_pages(&visitor, &query, &page))
+        (other_pages(visitor, query, &page))
     };
 
-    visitor.live_page(
+    visitor.form_page(
         Place::Envelopes,
-        &LiveList::Envelopes,
+        Some(&LiveList::Envelopes),
         &texts.text("console-envelopes"),
         body,
+        refused,
     )
+}
+
+/// Renders the visitor's own filters, and the form that saves the shown one or removes it.
+fn filters(
+    visitor: &Visitor,
+    query: &ListQuery,
+    saved: &[SavedFilter],
+    refused: Option<&RefusedForm>,
+) -> Markup {
+    let texts = visitor.texts;
+    let conditions = query.query();
+    let current = saved.iter().find(|one| one.query == conditions);
+    let remove = format!("{PATH}/filters/remove");
+    html! {
+        @if !saved.is_empty() {
+            nav.parts.short aria-label=(texts.text("filters-saved")) {
+                @for one in saved {
+                    a href={ (PATH) "/envelopes?" (one.query) } aria-current=[(one.query == conditions).then_some("page")] {
+                        (one.name)
+                    }
+                }
+            }
+        }
+        @if let Some(current) = current {
+            form method="post" action=(remove) {
+                (visitor.token())
+                input type="hidden" name="name" value=(current.name);
+                button.quiet type="submit" { (texts.with("filter-remove", [("name", current.name.as_str())])) }
+            }
+        } @else if !conditions.is_empty() || refused.is_some() {
+            (save_form(visitor, query, refused))
+        }
+    }
+}
+
+fn save_form(visitor: &Visitor, query: &ListQuery, refused: Option<&RefusedForm>) -> Markup {
+    let texts = visitor.texts;
+    let action = format!("{PATH}/filters");
+    let form = FormView::new(texts, &action, refused);
+    let conditions = query.conditions();
+    let given = conditions.iter().filter_map(|(name, value)| {
+        let value = value.as_ref().filter(|value| !value.is_empty())?;
+        Some((name, value))
+    });
+
+    html! {
+        details.card open[form.is_refused()] {
+            summary { (texts.text("filter-save")) }
+            form method="post" action=(action) {
+                (visitor.token())
+                (form.summary())
+                @for (name, value) in given { input type="hidden" name=(name) value=(value); }
+                (form.text(&TextField {
+                    // The API counts characters, and a browser UTF-16 units.
+                    limit: 120,
+                    ..TextField::required("name", &texts.text("filter-name"))
+                }))
+                button type="submit" { (texts.text("filter-save")) }
+            }
+        }
+    }
+}
+
+/// Saves a filter of the visitor, and shows its list.
+pub async fn save_filter(State(app): State<App>, form: ConsoleForm) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::ReadEnvelopes) {
+        return refused;
+    }
+
+    let query = ListQuery::of_form(&form);
+    let filter = SavedFilter {
+        name: form.value("name").to_owned(),
+        query: query.query(),
+    };
+    let address = format!("{PATH}/envelopes?{}", filter.query);
+    match saved_filters::save(&app, &form.visitor.signed_in.user, filter).await {
+        Ok(()) => Redirect::to(&address).into_response(),
+        Err(error) => match form.refused(error) {
+            Ok(refused) => shown(&app, &form.visitor, &query, Some(&refused)).await,
+            Err(answer) => answer,
+        },
+    }
+}
+
+/// Removes a filter of the visitor.
+pub async fn remove_filter(State(app): State<App>, form: ConsoleForm) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::ReadEnvelopes) {
+        return refused;
+    }
+
+    let user = &form.visitor.signed_in.user;
+    match saved_filters::remove(&app, user, form.value("name")).await {
+        Ok(()) => Redirect::to(&format!("{PATH}/envelopes")).into_response(),
+        Err(error) => failed(error),
+    }
 }
 
 fn search_form(visitor: &Visitor, query: &ListQuery) -> Markup {

@@ -267,7 +267,14 @@ pub async fn templates(State(app): State<App>, visitor: Visitor) -> Response {
         })
     };
     let rows = async {
-        let (found, _) = templates::list(&app, &visitor.caller, 1, MOST).await?;
+        let (found, _) = templates::list(
+            &app,
+            &visitor.caller,
+            &templates::TemplateFilter::default(),
+            1,
+            MOST,
+        )
+        .await?;
         Ok(found.iter().map(row).collect::<Vec<_>>())
     };
 

@@ -66,6 +66,28 @@ impl RefusedForm {
         })
     }
 
+    /// Refuses a form for one of its fields, with a text for people.
+    pub fn at(
+        action: &str,
+        values: &BTreeMap<String, String>,
+        field: &str,
+        message: String,
+    ) -> Self {
+        let problem = FormProblem {
+            field: Some(field.to_owned()),
+            message,
+            is_of_api: false,
+        };
+        Self {
+            action: action.to_owned(),
+            values: values.clone(),
+            problems: vec![problem],
+            status: StatusCode::UNPROCESSABLE_ENTITY,
+            extensions: Extensions::new(),
+            is_shown: AtomicBool::new(false),
+        }
+    }
+
     /// Renders the problems, if no form of the page did.
     pub fn left_over(&self, texts: Texts) -> Markup {
         html! {
@@ -183,21 +205,9 @@ impl ConsoleForm {
         RefusedForm::of(&self.path, &self.values, error.into(), renamed)
     }
 
-    /// Refuses a form for one of its fields, with a text for people.
+    /// Like [`RefusedForm::at`], for this form.
     pub fn refused_at(&self, field: &str, message: String) -> RefusedForm {
-        let problem = FormProblem {
-            field: Some(field.to_owned()),
-            message,
-            is_of_api: false,
-        };
-        RefusedForm {
-            action: self.path.clone(),
-            values: self.values.clone(),
-            problems: vec![problem],
-            status: StatusCode::UNPROCESSABLE_ENTITY,
-            extensions: Extensions::new(),
-            is_shown: AtomicBool::new(false),
-        }
+        RefusedForm::at(&self.path, &self.values, field, message)
     }
 }
 

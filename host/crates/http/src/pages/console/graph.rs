@@ -9,12 +9,23 @@ const HEIGHT: usize = 120;
 const ABOVE: usize = 22;
 const BELOW: usize = 26;
 
-/// Stacked bars, one for each row.
-pub struct StackedBars {
+/// Width of a drawing of strips or lying bars, which a phone shows about as large as it is.
+const NARROW: usize = 300;
+/// Height of the bars of a strip, and of a strip with its name.
+const STRIP: usize = 44;
+const STRIP_WITH_NAME: usize = STRIP + 26;
+/// Thickness of a lying bar, and the height of a row with its label.
+const LYING: usize = 12;
+const LYING_WITH_LABEL: usize = LYING + 30;
+/// Letters of a label above a lying bar. The table has the whole label.
+const LETTERS: usize = 32;
+
+/// Bars with a number for each part, one bar for each row.
+pub struct BarGraph {
     pub title: String,
     /// Heading of the labels in the table.
     pub of_rows: String,
-    /// Names of the parts of a bar, from below.
+    /// Names of the parts of a bar, in their order from its begin.
     pub parts: Vec<BarPart>,
     pub rows: Vec<BarRow>,
     /// Summary of the table.
@@ -24,44 +35,142 @@ pub struct StackedBars {
 /// Part of each bar.
 pub struct BarPart {
     pub name: String,
-    /// Class of its colour: `good`, `bad` or `open`.
+    /// Class of its colour: `good`, `bad`, `open` or `busy`.
     pub class: &'static str,
 }
 
 /// One bar.
 pub struct BarRow {
-    /// Label below the bar.
+    /// Label of a standing bar.
     pub short: String,
-    /// Label in the table.
+    /// Label of a lying bar, and in the table.
     pub long: String,
     /// One number for each part.
     pub values: Vec<i64>,
+    /// Text beside a lying bar instead of its number.
+    pub beside: Option<String>,
 }
 
 impl BarRow {
+    /// Returns a row without another text than its number.
+    pub fn new(short: String, long: String, values: Vec<i64>) -> Self {
+        Self {
+            short,
+            long,
+            values,
+            beside: None,
+        }
+    }
+
     fn total(&self) -> i64 {
         self.values.iter().sum()
     }
 }
 
-impl StackedBars {
-    /// Renders the graph with its legend and its table.
-    pub fn render(&self) -> Markup {
+impl BarGraph {
+    /// Renders standing bars, each with its parts on top of each other.
+    pub fn stacked(&self) -> Markup {
         let width = COLUMN * self.rows.len();
         let view = format!("0 0 {width} {}", ABOVE + HEIGHT + BELOW);
-        let most = self.rows.iter().map(BarRow::total).max();
-        let most = most.unwrap_or_default().max(1);
+        let most = self.most();
+        let drawing = html! {
+            svg viewBox=(view) role="img" aria-label=(self.title) {
+                @for (at, row) in self.rows.iter().enumerate() { (bar(at, row, &self.parts, most)) }
+            }
+        };
+        self.figure("graph", drawing, true)
+    }
 
+    /// Renders a strip of small bars for each part, one below the other: for many rows, such as the days of a month. Each
+    /// strip has a scale of its own.
+    pub fn strips(&self) -> Markup {
+        let tall = STRIP_WITH_NAME * self.parts.len() + BELOW;
+        let view = format!("0 0 {NARROW} {tall}");
+        let bottom = STRIP_WITH_NAME * self.parts.len();
+        let drawing = html! {
+            svg viewBox=(view) role="img" aria-label=(self.title) {
+                @for (at, part) in self.parts.iter().enumerate() { (self.strip(at, part)) }
+                @if let (Some(first), Some(last)) = (self.rows.first(), self.rows.last()) {
+                    text x="0" y=(bottom + 18) { (first.short) }
+                    text x=(NARROW) y=(bottom + 18) text-anchor="end" { (last.short) }
+                }
+            }
+        };
+        self.figure("graph narrow", drawing, false)
+    }
+
+    fn strip(&self, at: usize, part: &BarPart) -> Markup {
+        let of_part = |row: &BarRow| row.values.get(at).copied().unwrap_or_default();
+        let total: i64 = self.rows.iter().map(of_part).sum();
+        let most = self.rows.iter().map(of_part).max();
+        let most = most.unwrap_or_default().max(1);
+        let (top, bottom) = (STRIP_WITH_NAME * at, STRIP_WITH_NAME * (at + 1));
+        let column = NARROW / self.rows.len().max(1);
+        let bars = self.rows.iter().enumerate().map(|(day, row)| {
+            let tall = scaled(of_part(row), most, STRIP);
+            (column * day + 1, bottom - tall, tall)
+        });
+
+        html! {
+            text x="0" y=(top + 16) { (part.name) }
+            text x=(NARROW) y=(top + 16) text-anchor="end" { (total) }
+            rect class="line" x="0" y=(bottom) width=(NARROW) height="1" {}
+            @for (left, top, tall) in bars {
+                @if tall > 0 {
+                    rect class=(part.class) x=(left) y=(top) width=(column.saturating_sub(2).max(1)) height=(tall) {}
+                }
+            }
+        }
+    }
+
+    /// Renders lying bars, each below its label: for few rows with long labels.
+    pub fn lying(&self) -> Markup {
+        let view = format!("0 0 {NARROW} {}", LYING_WITH_LABEL * self.rows.len());
+        let most = self.most();
+        let drawing = html! {
+            svg viewBox=(view) role="img" aria-label=(self.title) {
+                @for (at, row) in self.rows.iter().enumerate() { (self.lying_bar(at, row, most)) }
+            }
+        };
+        self.figure("graph narrow", drawing, self.parts.len() > 1)
+    }
+
+    fn lying_bar(&self, at: usize, row: &BarRow, most: i64) -> Markup {
+        let top = LYING_WITH_LABEL * at;
+        let beside = row.beside.clone();
+        let beside = beside.unwrap_or_else(|| row.total().to_string());
+        let bars = lengths(row, &self.parts, most, NARROW);
+
+        html! {
+            text x="0" y=(top + 16) { (shortened(&row.long)) }
+            text x=(NARROW) y=(top + 16) text-anchor="end" { (beside) }
+            rect class="line" x="0" y=(top + 22 + LYING) width=(NARROW) height="1" {}
+            @for (class, from, long) in bars {
+                @if long > 0 {
+                    rect class=(class) x=(from) y=(top + 22) width=(long) height=(LYING) {}
+                }
+            }
+        }
+    }
+
+    /// Returns the largest number of a bar, at least 1.
+    fn most(&self) -> i64 {
+        let most = self.rows.iter().map(BarRow::total).max();
+        most.unwrap_or_default().max(1)
+    }
+
+    /// Renders a drawing with its legend and its table.
+    fn figure(&self, class: &str, drawing: Markup, has_legend: bool) -> Markup {
         // The table has every number, so the drawing is one picture for a screen reader.
         html! {
-            figure.graph {
+            figure class=(class) {
                 figcaption { (self.title) }
-                svg viewBox=(view) role="img" aria-label=(self.title) {
-                    @for (at, row) in self.rows.iter().enumerate() { (bar(at, row, &self.parts, most)) }
-                }
-                p.legend {
-                    @for part in &self.parts {
-                        span { span class={ "spot " (part.class) } {} (part.name) }
+                (drawing)
+                @if has_legend {
+                    p.legend {
+                        @for part in &self.parts {
+                            span { span class={ "spot " (part.class) } {} (part.name) }
+                        }
                     }
                 }
             }
@@ -90,37 +199,59 @@ impl StackedBars {
     }
 }
 
-fn bar(at: usize, row: &BarRow, parts: &[BarPart], most: i64) -> Markup {
-    let (left, middle) = (at * COLUMN + COLUMN / 5, at * COLUMN + COLUMN / 2);
-    let bottom = ABOVE + HEIGHT;
-
-    // Heights of sums, and not sums of heights, so that rounding leaves no gap between two parts.
+/// Returns the class, the begin and the length of each part of a bar.
+fn lengths(
+    row: &BarRow,
+    parts: &[BarPart],
+    most: i64,
+    longest: usize,
+) -> Vec<(&'static str, usize, usize)> {
+    // Lengths of sums, and not sums of lengths, so that rounding leaves no gap between two parts.
     let mut sum = 0;
     let mut drawn = Vec::new();
     for (part, value) in parts.iter().zip(&row.values) {
-        let from = height(sum, most);
+        let from = scaled(sum, most, longest);
         sum += value;
-        let to = height(sum, most);
-        drawn.push((part.class, bottom - to, to - from));
+        let to = scaled(sum, most, longest);
+        drawn.push((part.class, from, to - from));
     }
 
+    drawn
+}
+
+/// Returns the begin of a label that is too long for a drawing.
+fn shortened(label: &str) -> String {
+    if label.chars().count() <= LETTERS {
+        return label.to_owned();
+    }
+
+    let begin: String = label.chars().take(LETTERS - 1).collect();
+    format!("{begin}…")
+}
+
+fn bar(at: usize, row: &BarRow, parts: &[BarPart], most: i64) -> Markup {
+    let (left, middle) = (at * COLUMN + COLUMN / 5, at * COLUMN + COLUMN / 2);
+    let bottom = ABOVE + HEIGHT;
+    let sum = row.total();
+
     html! {
-        @for (class, top, tall) in drawn {
+        @for (class, from, tall) in lengths(row, parts, most, HEIGHT) {
             @if tall > 0 {
-                rect class=(class) x=(left) y=(top) width=(COLUMN * 3 / 5) height=(tall) {}
+                rect class=(class) x=(left) y=(bottom - from - tall) width=(COLUMN * 3 / 5) height=(tall) {}
             }
         }
         @if sum > 0 {
-            text x=(middle) y=(bottom - height(sum, most) - 6) text-anchor="middle" { (sum) }
+            text x=(middle) y=(bottom - scaled(sum, most, HEIGHT) - 6) text-anchor="middle" { (sum) }
         }
         text x=(middle) y=(bottom + 18) text-anchor="middle" { (row.short) }
     }
 }
 
-fn height(value: i64, most: i64) -> usize {
-    let tall = i64::try_from(HEIGHT).unwrap_or_default();
+/// Returns the length of a number in a drawing.
+fn scaled(value: i64, most: i64, longest: usize) -> usize {
+    let longest = i64::try_from(longest).unwrap_or_default();
     // At least one unit, or a single failure among thousands would not be seen.
-    let scaled = (value.saturating_mul(tall) / most).max(i64::from(value > 0));
+    let scaled = (value.saturating_mul(longest) / most).max(i64::from(value > 0));
     usize::try_from(scaled).unwrap_or_default()
 }
 
@@ -128,34 +259,59 @@ fn height(value: i64, most: i64) -> usize {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_small_part_is_seen_and_the_highest_bar_fills_the_height() {
-        assert_eq!(height(0, 5000), 0);
-        assert_eq!(height(1, 5000), 1);
-        assert_eq!(height(5000, 5000), HEIGHT);
-    }
-
-    #[test]
-    fn the_table_has_the_numbers_of_the_bars() {
+    fn deliveries() -> BarGraph {
         let part = |name: &str, class| BarPart {
             name: name.to_owned(),
             class,
         };
-        let graph = StackedBars {
+        BarGraph {
             title: "Deliveries".into(),
             of_rows: "Day".into(),
             parts: vec![part("delivered", "good"), part("failed", "bad")],
-            rows: vec![BarRow {
-                short: "Mon".into(),
-                long: "2026-11-30".into(),
-                values: vec![3, 1],
-            }],
+            rows: vec![BarRow::new("Mon".into(), "2026-11-30".into(), vec![3, 1])],
             as_table: "As a table".into(),
-        };
+        }
+    }
 
-        let markup = graph.render().into_string();
+    #[test]
+    fn a_small_part_is_seen_and_the_highest_bar_fills_the_height() {
+        assert_eq!(scaled(0, 5000, HEIGHT), 0);
+        assert_eq!(scaled(1, 5000, HEIGHT), 1);
+        assert_eq!(scaled(5000, 5000, HEIGHT), HEIGHT);
+    }
+
+    #[test]
+    fn the_table_has_the_numbers_of_the_bars() {
+        let graph = deliveries();
         let row = r#"<tr><th scope="row">2026-11-30</th><td>3</td><td>1</td></tr>"#;
-        assert!(markup.contains(row), "{markup}");
-        assert_eq!(markup.matches("<rect").count(), 2, "{markup}");
+        for (markup, bars) in [
+            (graph.stacked(), 2),
+            // With the line below each strip or bar.
+            (graph.strips(), 4),
+            (graph.lying(), 3),
+        ] {
+            let markup = markup.into_string();
+            assert!(markup.contains(row), "{markup}");
+            assert!(
+                markup.contains(r#"role="img" aria-label="Deliveries""#),
+                "{markup}"
+            );
+            assert_eq!(markup.matches("<rect").count(), bars, "{markup}");
+        }
+    }
+
+    #[test]
+    fn a_long_label_is_shortened_in_the_drawing_only() {
+        let mut graph = deliveries();
+        graph.rows[0].long = "https://hooks.example.com/a/rather/long/path".into();
+        let markup = graph.lying().into_string();
+        assert!(
+            markup.contains(">https://hooks.example.com/a/rat…</text>"),
+            "{markup}"
+        );
+        assert!(
+            markup.contains(">https://hooks.example.com/a/rather/long/path</th>"),
+            "{markup}"
+        );
     }
 }

@@ -11,6 +11,7 @@ use super::envelopes::rows;
 use super::live::LiveList;
 use super::navigation::{Place, failed};
 use super::rules::change_row;
+use super::settings::link_host_problem;
 use super::signed_in::Visitor;
 use super::standing::tabs;
 use holdfast_domain::envelope::{EnvelopeStatus, PaymentStatus};
@@ -42,8 +43,25 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
 async fn lists(app: &App, visitor: &Visitor) -> Result<Markup, ServiceError> {
     // Each part is empty for a user who may not read it. `land` leads readers of no envelopes elsewhere.
     let (failing, requests) = (failing(app, visitor).await?, requests(app, visitor).await?);
-    let waiting = html! { (failing) (requests) };
+    let waiting = html! { (link_host(visitor)) (failing) (requests) };
     of_envelopes(app, visitor, waiting).await
+}
+
+/// Renders the host of signing links, if new links do not lead there any more.
+fn link_host(visitor: &Visitor) -> Markup {
+    let texts = visitor.texts;
+    let own = visitor.organization.settings.link_host.as_ref();
+    let own = own.filter(|_| visitor.may(Permission::Administer));
+    let ended = own.and_then(|own| Some((&own.host, own.problem?)));
+    html! {
+        @if let Some((host, problem)) = ended {
+            section.card {
+                h2 { (texts.text("settings-link-host")) }
+                p { a href={ (PATH) "/settings/link-host" } { (host) } }
+                p.soft { (texts.text(link_host_problem(problem))) }
+            }
+        }
+    }
 }
 
 /// Renders receivers of webhooks that do not take events.

@@ -105,7 +105,9 @@ impl LiveList {
             Self::Envelopes => mark(&envelopes::numbers(app, caller).await?),
             Self::Templates => {
                 // A template can have a thousand fields, and its time of change stands for all of them.
-                let (found, total) = templates::list(app, caller, 1, ROWS).await?;
+                let (found, total) =
+                    templates::list(app, caller, &templates::TemplateFilter::default(), 1, ROWS)
+                        .await?;
                 let rows = found.iter().map(|one| (&one.id, one.updated_at));
                 mark(&(rows.collect::<Vec<_>>(), total))
             }

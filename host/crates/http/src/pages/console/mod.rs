@@ -11,12 +11,14 @@
 //! | `frame` | frame with the navigation |
 //! | `live` | streams that open pages follow |
 //! | `home` | envelopes by state, findings |
-//! | `envelopes` | lists by tab, search, and acts on several |
+//! | `activity` | pictures of the last 30 days |
+//! | `envelopes` | lists by tab, search, own filters, and acts on several |
 //! | `envelope` | one envelope: where it is, its people, its evidence |
 //! | `standing` | parts that show where an envelope stands |
 //! | `customers` | customers with their envelopes and files |
 //! | `keys` | API keys: making, replacing and ending them |
 //! | `templates` | templates, their preview, and the way to the builder |
+//! | `template_versions` | another PDF for a template, and its earlier versions |
 //! | `sending` | people and values of an envelope |
 //! | `bulk` | bulk send |
 //! | `packages` | packages of templates |
@@ -30,6 +32,7 @@
 //! | `receivers` | one receiver with its deliveries, and acts on it |
 //! | `graph` | graphs as SVG with their tables |
 //! | `rules` | slots, components and their comparison |
+//! | `comparison` | differences between two components |
 //! | `effective` | calendar of effective dates |
 //! | `changes` | change requests of components |
 //! | `exports` | lists as CSV |
@@ -38,9 +41,12 @@
 //! Reading works without a script. Every form has the token of its session, and the session's cookie is sent with
 //! requests from these pages only (`SameSite=Strict`).
 
+mod activity;
 mod audit;
 mod bulk;
 mod changes;
+mod comparison;
+mod contract_dates;
 mod control;
 mod control_acts;
 mod customers;
@@ -56,6 +62,7 @@ mod insight;
 mod keys;
 mod live;
 mod navigation;
+mod open_links;
 mod packages;
 mod passkeys;
 mod receivers;
@@ -67,6 +74,7 @@ mod sign_on;
 mod signed_in;
 mod standing;
 mod sure;
+mod template_versions;
 mod templates;
 mod users;
 mod vault;
@@ -75,6 +83,7 @@ use axum::Router;
 use axum::routing::{get, post};
 
 use self::live::LiveList;
+pub use self::signed_in::read_form;
 use holdfast_service::App;
 
 /// Path below which the pages are.
@@ -112,6 +121,9 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/sessions"), get(sign_in::sessions))
         .route(&below("/sessions/{id}/end"), post(sign_in::end_session))
         .route(&below("/envelopes"), get(envelopes::list))
+        .route(&below("/activity"), get(activity::show))
+        .route(&below("/filters"), post(envelopes::save_filter))
+        .route(&below("/filters/remove"), post(envelopes::remove_filter))
         .route(&below("/customers"), get(customers::list))
         .route(&below("/customers/{id}"), get(customers::show))
         .route(&below("/customers.csv"), get(exports::customers))
@@ -136,7 +148,14 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/envelopes/{id}/void"), post(envelope::void))
         .route(&below("/envelopes/{id}/edit"), post(envelope::edit))
         .route(&below("/envelopes/{id}/send"), post(envelope::send))
+        .route(&below("/envelopes/{id}/dates"), post(contract_dates::add))
+        .route(
+            &below("/envelopes/{id}/dates/remove"),
+            post(contract_dates::remove),
+        )
         .route(&below("/envelopes/{id}/extend"), post(envelope::extend))
+        .route(&below("/envelopes/{id}/copy"), post(envelope::copy))
+        .route(&below("/envelopes/{id}/correct"), post(envelope::replace))
         .route(&below("/envelopes/{id}/vault"), post(envelope::vault))
         .route(
             &below("/envelopes/{id}/pages/{page}"),
@@ -195,6 +214,30 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/templates/{id}/edit"), post(templates::edit))
         .route(&below("/templates/{id}/rename"), post(templates::rename))
         .route(&below("/templates/{id}/delete"), post(templates::delete))
+        .route(&below("/templates/{id}/restore"), post(templates::restore))
+        .route(
+            &below("/templates/{id}/duplicate"),
+            post(templates::duplicate),
+        )
+        .route(&below("/templates/{id}/document"), get(templates::document))
+        .route(
+            &below("/templates/{id}/versions"),
+            post(template_versions::compare),
+        )
+        .route(
+            &below("/templates/{id}/versions/confirm"),
+            post(template_versions::confirm),
+        )
+        .route(
+            &below("/templates/{id}/versions/restore"),
+            post(template_versions::restore),
+        )
+        .route(
+            &below("/templates/{id}/open-links"),
+            get(open_links::list).post(open_links::create),
+        )
+        .route(&below("/open-links/{id}/qr.svg"), get(open_links::qr))
+        .route(&below("/open-links/{id}/close"), post(open_links::close))
         .route(&below("/usage"), get(insight::usage))
         .route(&below("/requests"), get(insight::requests))
         .route(&below("/requests/{id}"), get(insight::request))

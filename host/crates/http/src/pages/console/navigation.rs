@@ -22,6 +22,7 @@ use holdfast_service::App;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Home,
+    Activity,
     Envelopes,
     Send,
     Templates,
@@ -181,6 +182,7 @@ impl Visitor {
             (
                 "menu-oversight",
                 shown(&[
+                    ((Place::Activity, "/activity", "console-activity"), reads),
                     (
                         (Place::Rules, "/rules", "console-rules"),
                         may(Permission::ReadEvidence),

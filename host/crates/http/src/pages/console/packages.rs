@@ -39,7 +39,14 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
 async fn shown(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> Response {
     let read = async {
         let (found, _) = packages::list(app, &visitor.caller, 1, PAGE).await?;
-        let (templates, _) = templates::list(app, &visitor.caller, 1, PAGE).await?;
+        let (templates, _) = templates::list(
+            app,
+            &visitor.caller,
+            &templates::TemplateFilter::default(),
+            1,
+            PAGE,
+        )
+        .await?;
         Ok((found, templates))
     };
     let (found, templates) = match read.await {

@@ -9,11 +9,13 @@ use serde_json::{Map, Value, json};
 use super::PATH;
 use super::developers::{delivery_row, delivery_status};
 use super::envelopes::unrecorded;
-use super::graph::{BarPart, BarRow, StackedBars};
+use super::forms::{FormView, RefusedForm, TextField};
+use super::graph::{BarGraph, BarPart, BarRow};
 use super::live::LiveList;
 use super::navigation::{Place, copied, export, failed};
 use super::signed_in::{ConsoleForm, Visitor};
 use super::sure::SensitiveAct;
+use crate::error::HttpError;
 use crate::middleware::extract::valid;
 use crate::pages::page_frame::PageLook;
 use holdfast_adapters::texts::Texts;
@@ -41,14 +43,17 @@ fn address(id: &impl std::fmt::Display) -> String {
 }
 
 /// Renders the form for a new receiver.
-pub fn new_receiver(visitor: &Visitor) -> Markup {
+pub fn new_receiver(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
     let texts = visitor.texts;
+    let action = format!("{PATH}/receivers");
+    let form = FormView::new(texts, &action, refused);
     html! {
-        details.card {
+        details.card open[form.is_refused()] {
             summary { (texts.text("receiver-new")) }
-            form method="post" action={ (PATH) "/receivers" } {
+            form method="post" action=(action) {
                 (visitor.token())
-                (fields(texts, None))
+                (form.summary())
+                (fields(&form, None))
                 button type="submit" { (texts.text("receiver-add")) }
             }
         }
@@ -78,32 +83,35 @@ pub fn state(visitor: &Visitor, receiver: &EndpointView) -> Markup {
 }
 
 /// Renders the fields of a receiver.
-fn fields(texts: Texts, receiver: Option<&EndpointView>) -> Markup {
+fn fields(form: &FormView<'_>, receiver: Option<&EndpointView>) -> Markup {
+    let texts = form.texts;
     let chosen = |selector: &str| match receiver {
         Some(receiver) => receiver.events.iter().any(|one| one == selector),
         // A first receiver should get everything; its owner narrows it down later.
         None => selector == "*",
     };
     let choice = |selector: &str, label: Markup| {
+        let name = format!("event-{selector}");
         html! {
             label.choice {
-                input type="checkbox" name={ "event-" (selector) } value="yes" checked[chosen(selector)];
+                input type="checkbox" name=(name) value="yes" checked[form.is_ticked(&name, chosen(selector))];
                 " " (label)
             }
         }
     };
+    let url = receiver.map_or("", |receiver| receiver.url.as_str());
     let description = receiver.and_then(|receiver| receiver.description.as_deref());
 
     html! {
-        div.field {
-            label for="url" { (texts.text("receiver-url")) }
+        (form.field("url", &html! { (texts.text("receiver-url")) }, html! {
             input id="url" name="url" type="url" required maxlength="2000" spellcheck="false" autocomplete="off"
-                placeholder="https://" value=[receiver.map(|receiver| &receiver.url)];
-        }
-        div.field {
-            label for="description" { (texts.text("receiver-description")) }
-            input id="description" name="description" maxlength="500" autocomplete="off" value=[description];
-        }
+                placeholder="https://" value=(form.value("url", url))
+                aria-invalid=[form.invalid("url")] aria-describedby=[form.described("url")];
+        }))
+        (form.text(&TextField {
+            present: description.unwrap_or_default(),
+            ..TextField::new("description", &texts.text("receiver-description"))
+        }))
         fieldset {
             legend { (texts.text("receiver-events")) }
             (choice("*", html! { (texts.text("receiver-all-events")) }))
@@ -157,14 +165,18 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
         return asks;
     }
 
-    let new = match valid::<CreateEndpoint>(Value::Object(members(&form))) {
-        Ok(new) => new,
-        Err(error) => return error.into_response(),
+    let made = async {
+        let new = valid::<CreateEndpoint>(Value::Object(members(&form)))?;
+        let (caller, unrecorded) = (&form.visitor.caller, unrecorded());
+        let made = webhooks::create(&app, &app.webhooks, caller, new, &unrecorded);
+        Ok::<_, HttpError>(made.await?)
     };
-    let caller = &form.visitor.caller;
-    match webhooks::create(&app, &app.webhooks, caller, new, &unrecorded()).await {
+    match made.await {
         Ok(made) => shown(&app, form.visitor.texts, "receiver-new", &made),
-        Err(error) => failed(error),
+        Err(error) => match form.refused(error) {
+            Ok(refused) => super::developers::shown(&app, &form.visitor, Some(&refused)).await,
+            Err(answer) => answer,
+        },
     }
 }
 
@@ -197,7 +209,7 @@ fn shown(app: &App, texts: Texts, title: &'static str, made: &WithSecret) -> Res
     PageLook::plain(texts).made(&texts.text(title), body)
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub struct ReceiverQuery {
     status: Option<String>,
     page: Option<String>,
@@ -247,13 +259,23 @@ pub async fn show(
         return refused;
     }
 
+    page(&app, &visitor, &id, &query, None).await
+}
+
+async fn page(
+    app: &App,
+    visitor: &Visitor,
+    id: &str,
+    query: &ReceiverQuery,
+    refused: Option<&RefusedForm>,
+) -> Response {
     let status = query.status.as_deref().and_then(DeliveryStatus::parse);
     // Bounds the offset that a hand-written address can ask for.
     let page = query.page.as_deref().and_then(|page| page.parse().ok());
     let page: i64 = page
         .filter(|page| (1..=100_000).contains(page))
         .unwrap_or(1);
-    let read = match read(&app, &visitor, &id, status, page).await {
+    let read = match read(app, visitor, id, status, page).await {
         Ok(read) => read,
         Err(error) => return failed(error),
     };
@@ -267,20 +289,17 @@ pub async fn show(
         }
         p { a href=(developers()) { (texts.text("console-receivers")) } }
         @match &read.receiver {
-            Some(receiver) => (overview(&visitor, receiver)),
+            Some(receiver) => (overview(visitor, receiver)),
             None => p { (texts.text("receiver-deleted")) },
         }
-        section.card { (graph(&visitor, &read.days)) }
-        (log(&visitor, &id, status, page, &read))
-        @if let Some(receiver) = &read.receiver { (changes(&visitor, receiver)) }
+        section.card { (graph(visitor, &read.days)) }
+        (log(visitor, id, status, page, &read))
+        @if let Some(receiver) = &read.receiver { (changes(visitor, receiver, refused)) }
     };
 
-    visitor.live_page(
-        Place::Developers,
-        &LiveList::Deliveries(id),
-        &texts.text("receiver-title"),
-        body,
-    )
+    let list = LiveList::Deliveries(id.to_owned());
+    let title = texts.text("receiver-title");
+    visitor.form_page(Place::Developers, Some(&list), &title, body, refused)
 }
 
 /// Renders a receiver with the acts that can be repeated.
@@ -337,28 +356,38 @@ fn act_form(
 fn graph(visitor: &Visitor, days: &[(Timestamp, PeriodCounts)]) -> Markup {
     let texts = visitor.texts;
     let format = visitor.organization.settings.dates.format;
-    let part = |status: DeliveryStatus, class| BarPart {
-        name: delivery_status(texts, status),
-        class,
-    };
-    let rows = days.iter().map(|(day, counts)| BarRow {
-        short: texts.weekday(day.date()),
-        long: format.written(&day.date().to_string()),
-        values: vec![counts.delivered, counts.failed, counts.pending],
+    let rows = days.iter().map(|(day, counts)| {
+        let (short, date) = (texts.weekday(day.date()), day.date().to_string());
+        BarRow::new(short, format.written(&date), by_outcome(*counts))
     });
 
-    StackedBars {
+    BarGraph {
         title: texts.text("receiver-graph"),
         of_rows: texts.text("graph-day"),
-        parts: vec![
-            part(DeliveryStatus::Delivered, "good"),
-            part(DeliveryStatus::Failed, "bad"),
-            part(DeliveryStatus::Pending, "open"),
-        ],
+        parts: outcomes(texts),
         rows: rows.collect(),
         as_table: texts.text("graph-table"),
     }
-    .render()
+    .stacked()
+}
+
+/// Returns the parts of a bar of deliveries.
+pub fn outcomes(texts: Texts) -> Vec<BarPart> {
+    let part = |(status, class)| BarPart {
+        name: delivery_status(texts, status),
+        class,
+    };
+    let all = [
+        (DeliveryStatus::Delivered, "good"),
+        (DeliveryStatus::Failed, "bad"),
+        (DeliveryStatus::Pending, "open"),
+    ];
+    all.map(part).into()
+}
+
+/// Returns the numbers of a bar of deliveries, in the order of [`outcomes`].
+pub fn by_outcome(counts: PeriodCounts) -> Vec<i64> {
+    vec![counts.delivered, counts.failed, counts.pending]
 }
 
 /// Renders a page of the deliveries.
@@ -405,14 +434,17 @@ fn log(
 }
 
 /// Renders the form of a receiver, and the acts that cannot be undone.
-fn changes(visitor: &Visitor, receiver: &EndpointView) -> Markup {
+fn changes(visitor: &Visitor, receiver: &EndpointView, refused: Option<&RefusedForm>) -> Markup {
     let texts = visitor.texts;
+    let action = format!("{}/edit", address(&receiver.endpoint_id));
+    let form = FormView::new(texts, &action, refused);
     html! {
-        details.card {
+        details.card open[form.is_refused()] {
             summary { (texts.text("receiver-edit")) }
-            form method="post" action={ (address(&receiver.endpoint_id)) "/edit" } {
+            form method="post" action=(action) {
                 (visitor.token())
-                (fields(texts, Some(receiver)))
+                (form.summary())
+                (fields(&form, Some(receiver)))
                 button type="submit" { (texts.text("settings-save")) }
             }
         }
@@ -450,8 +482,16 @@ pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
         members.remove("url");
     }
 
-    let changed = change(&app, &form, &id, Value::Object(members)).await;
-    changed.unwrap_or_else(|answer| answer)
+    match change(&app, &form, &id, Value::Object(members)).await {
+        Ok(changed) => changed,
+        Err(error) => match form.refused(error) {
+            Ok(refused) => {
+                let query = ReceiverQuery::default();
+                page(&app, &form.visitor, &id, &query, Some(&refused)).await
+            }
+            Err(answer) => answer,
+        },
+    }
 }
 
 /// Lets a receiver get events again.
@@ -479,7 +519,7 @@ async fn set_active(app: &App, id: &str, form: &ConsoleForm, is_active: bool) ->
     }
 
     let changed = change(app, form, id, json!({ "is_active": is_active })).await;
-    changed.unwrap_or_else(|answer| answer)
+    changed.unwrap_or_else(IntoResponse::into_response)
 }
 
 /// Changes a receiver, and leads to its page.
@@ -488,11 +528,10 @@ async fn change(
     form: &ConsoleForm,
     id: &str,
     members: Value,
-) -> Result<Response, Response> {
-    let change = valid::<ChangeEndpoint>(members).map_err(IntoResponse::into_response)?;
+) -> Result<Response, HttpError> {
+    let change = valid::<ChangeEndpoint>(members)?;
     let caller = &form.visitor.caller;
-    let changed = webhooks::change(app, &app.webhooks, caller, id, change).await;
-    let changed = changed.map_err(failed)?;
+    let changed = webhooks::change(app, &app.webhooks, caller, id, change).await?;
     Ok(Redirect::to(&address(&changed.endpoint_id)).into_response())
 }
 

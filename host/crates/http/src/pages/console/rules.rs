@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::PATH;
-use super::changes::{generated_groups, past_groups};
+use super::comparison::{generated_groups, past_groups};
 use super::effective;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
@@ -45,18 +45,6 @@ pub fn may_change(visitor: &Visitor, slot: Option<Slot>) -> bool {
     } else {
         Permission::ChangeProviders
     })
-}
-
-/// Renders a table that scrolls on a phone.
-pub fn scrolling(texts: Texts, columns: &[&'static str], rows: Markup) -> Markup {
-    html! {
-        div.scroll tabindex="0" role="region" aria-label=(texts.text("rules-differences")) {
-            table {
-                thead { tr { @for column in columns { th scope="col" { (texts.text(column)) } } } }
-                tbody { (rows) }
-            }
-        }
-    }
 }
 
 #[derive(Deserialize)]

@@ -43,7 +43,15 @@ pub async fn choose(State(app): State<App>, visitor: Visitor) -> Response {
         return refused;
     }
 
-    let (found, _) = match templates::list(&app, &visitor.caller, 1, CHOICE).await {
+    let (found, _) = match templates::list(
+        &app,
+        &visitor.caller,
+        &templates::TemplateFilter::default(),
+        1,
+        CHOICE,
+    )
+    .await
+    {
         Ok(found) => found,
         Err(error) => return failed(error),
     };
@@ -120,6 +128,13 @@ fn form_page(visitor: &Visitor, template: &Template, refused: Option<&RefusedFor
                     summary { (texts.text("send-values")) }
                     @for (at, field) in &filled { (value_field(&form, *at, field)) }
                 }
+            }
+            section.card {
+                (form.text(&TextField {
+                    limit: 200,
+                    ..TextField::new("subject", &texts.text("send-subject"))
+                }))
+                (form.lines("message", &texts.text("send-message"), 4, ""))
             }
             details.card open[form.is_refused()] {
                 summary { (texts.text("send-party")) }
@@ -246,8 +261,10 @@ fn request(template: &Template, form: &ConsoleForm) -> Value {
         "signers": signers,
         "preserve_signing_order": template.roles().len() < 2 || value("ordered") == "yes",
     });
-    if let Some(reference) = some(value("external_id")) {
-        body["external_id"] = reference;
+    for member in ["external_id", "subject", "message"] {
+        if let Some(given) = some(value(member)) {
+            body[member] = given;
+        }
     }
 
     if !values.is_empty() {

@@ -20,20 +20,22 @@ use holdfast_adapters::texts::Texts;
 use holdfast_domain::brand::BrandColor;
 use holdfast_domain::change::FieldPatch;
 use holdfast_domain::locale::Locale;
-use holdfast_domain::organization::{PageOrigin, Permission, Role, SingleSignOn};
+use holdfast_domain::organization::{LinkHostProblem, Permission, Role, SingleSignOn};
 use holdfast_domain::reminders::{DayTime, QuietHours, ReminderPlan};
+use holdfast_platform::ServiceError;
 use holdfast_platform::access::single_sign_on::redirect_uri;
 use holdfast_platform::components::changes::ProposedChange;
+use holdfast_platform::link_hosts::{self, NewLinkHost};
 use holdfast_platform::organizations::{self, ChangeOrganization, OrganizationView};
-use holdfast_platform::{ServiceError, ValidationIssue};
 use holdfast_service::App;
 
 /// Parts of the settings with their titles, each on a page of its own.
-const PARTS: [(&str, &str); 9] = [
+const PARTS: [(&str, &str); 10] = [
     ("general", "settings-general"),
     ("reminders", "settings-reminders"),
     ("brand", "settings-brand"),
     ("origins", "settings-origins"),
+    ("link-host", "settings-link-host"),
     ("disclosure", "settings-disclosure"),
     ("wording", "settings-wording"),
     ("consent", "settings-consent"),
@@ -85,6 +87,7 @@ async fn shown(
         "reminders" => reminders(&form, one),
         "brand" => brand(&form, visitor, one),
         "origins" => origins(&form, one),
+        "link-host" => link_host(&form, visitor, one),
         "disclosure" => disclosure(&form, one),
         "wording" => wording(&form, one),
         "consent" => consent(&form, one),
@@ -236,6 +239,11 @@ fn general(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
         (form.select("format", &texts.text("settings-dates"), &formats, format.as_str().unwrap_or_default()))
         (text_field(form, "time_zone", "settings-zone", dates.time_zone.as_str()))
         (text_field(form, "jurisdiction", "settings-jurisdiction", jurisdiction.map_or("", |one| one.as_str())))
+        (form.text(&TextField {
+            kind: "email",
+            present: organization.reply_to.as_deref().unwrap_or_default(),
+            ..TextField::new("reply_to", &texts.text("settings-reply-to"))
+        }))
     }
 }
 
@@ -353,6 +361,28 @@ fn origins(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
         p.soft { (texts.text("settings-lines")) }
         (lines_field(form, "embed_origins", "settings-embed", &texts_of(&organization.embed_origins)))
         (lines_field(form, "return_origins", "settings-return", &texts_of(&organization.return_origins)))
+    }
+}
+
+fn link_host(form: &FormView<'_>, visitor: &Visitor, organization: &OrganizationView) -> Markup {
+    let texts = form.texts;
+    let own = organization.link_host.as_ref();
+    html! {
+        p.soft { (texts.text("settings-link-host-hint")) }
+        p { code { (link_hosts::FILE) } ": " code { (organization.org_id) } }
+        (text_field(form, "host", "settings-link-host-name", own.map_or("", |own| own.host.as_str())))
+        @if let Some(own) = own {
+            p.soft { (texts.text("settings-link-host-verified")) " " (visitor.moment(own.verified_at)) }
+            @if let Some(problem) = own.problem { p { (texts.text(link_host_problem(problem))) } }
+        }
+    }
+}
+
+/// Returns the text that explains why links do not lead to a host.
+pub fn link_host_problem(problem: LinkHostProblem) -> &'static str {
+    match problem {
+        LinkHostProblem::Unreachable => "settings-link-host-unreachable",
+        LinkHostProblem::NotNamed => "settings-link-host-not-named",
     }
 }
 
@@ -508,6 +538,7 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
             "language": value("language"),
             "dates": { "format": value("format"), "time_zone": value("time_zone") },
             "chattel_paper_jurisdiction": or_null(value("jurisdiction")),
+            "reply_to": or_null(value("reply_to")),
         }),
         "reminders" => reminders_of(form),
         "brand" => {
@@ -666,6 +697,24 @@ async fn again(app: &App, form: &ConsoleForm, part: &str, error: impl Into<HttpE
     }
 }
 
+/// Sets the host of signing links; an empty field removes it.
+async fn save_link_host(app: &App, form: &ConsoleForm) -> Response {
+    let (caller, host, part) = (&form.visitor.caller, form.value("host"), "link-host");
+    let changed = if host.is_empty() {
+        link_hosts::remove(app, caller).await
+    } else {
+        match valid::<NewLinkHost>(json!({ "host": host })) {
+            Ok(new) => link_hosts::set(app, caller, new).await,
+            Err(error) => return again(app, form, part, error).await,
+        }
+    };
+
+    match changed {
+        Ok(_) => Redirect::to(&part_page(part)).into_response(),
+        Err(error) => again(app, form, part, error).await,
+    }
+}
+
 /// Changes one part of the settings.
 pub async fn save(State(app): State<App>, Path(part): Path<String>, form: ConsoleForm) -> Response {
     let visitor = &form.visitor;
@@ -683,6 +732,10 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
         return asks;
     }
 
+    if part == "link-host" {
+        return save_link_host(&app, &form).await;
+    }
+
     let sign_on = &visitor.organization.settings.single_sign_on;
     if part == "sign-on"
         && form.value("remove") == "yes"
@@ -697,16 +750,6 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
         };
         if let Err(asks) = form.meant(&act) {
             return asks;
-        }
-    }
-
-    for name in ["embed_origins", "return_origins"] {
-        let mut wrong = lines(form.value(name)).into_iter();
-        let wrong =
-            wrong.find_map(|line| Some((line, PageOrigin::try_from(line.to_owned()).err()?)));
-        if let Some((line, why)) = wrong {
-            let issue = ValidationIssue::new("invalid", &[name], "an origin", line, why);
-            return again(&app, &form, &part, ServiceError::Invalid(vec![issue])).await;
         }
     }
 

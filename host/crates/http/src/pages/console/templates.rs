@@ -17,29 +17,37 @@ use super::navigation::{Place, encoded, export, failed};
 use super::sign_on::open_builder;
 use super::signed_in::{ConsoleForm, Visitor};
 use super::sure::SensitiveAct;
+use super::template_versions;
 use crate::error::HttpError;
 use crate::middleware::extract::{MultipartForm, valid};
 use crate::pages::builder::{preview_look, preview_page};
+use crate::reply::{FileReply, Pdf};
 use holdfast_domain::organization::Permission;
-use holdfast_domain::template::{SourceFormat, Template};
+use holdfast_domain::template::{SourceFormat, Template, TemplateVersion};
 use holdfast_platform::ServiceError;
 use holdfast_service::App;
 use holdfast_service::builder::{self, FieldBuilderSession, PreviewFields};
+use holdfast_service::templates::duplicates::{self, DuplicateTemplate};
 use holdfast_service::templates::pages::{self, WIDTHS};
-use holdfast_service::templates::{self, ChangeTemplate, CreateTemplate, CreatedTemplate};
+use holdfast_service::templates::{
+    self, ChangeTemplate, CreateTemplate, CreatedTemplate, TemplateFilter, deletion, versions,
+};
 
 /// Templates of a page.
 const PAGE: i64 = 50;
 /// Most pages that are shown as pictures.
 const PICTURES: usize = 20;
 
-fn address(id: &impl std::fmt::Display) -> String {
+pub(super) fn address(id: &impl std::fmt::Display) -> String {
     format!("{PATH}/templates/{id}")
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub struct ListQuery {
     page: Option<i64>,
+    /// `yes` lists the deleted templates that can be restored.
+    deleted: Option<String>,
+    tag: Option<String>,
 }
 
 /// Lists the templates, with a form for another one.
@@ -52,24 +60,38 @@ pub async fn list(
         return refused;
     }
 
-    // Bounds the offset that a hand-written address can ask for.
-    let page = query.page.unwrap_or(1).clamp(1, 10_000);
-    list_page(&app, &visitor, page, None).await
+    list_page(&app, &visitor, &query, None).await
 }
 
 async fn list_page(
     app: &App,
     visitor: &Visitor,
-    page: i64,
+    query: &ListQuery,
     refused: Option<&RefusedForm>,
 ) -> Response {
-    let (found, total) = match templates::list(app, &visitor.caller, page, PAGE).await {
+    // Bounds the offset that a hand-written address can ask for.
+    let page = query.page.unwrap_or(1).clamp(1, 10_000);
+    let filter = TemplateFilter {
+        deleted: query.deleted.as_deref() == Some("yes"),
+        tag: query.tag.clone().filter(|tag| !tag.is_empty()),
+    };
+    let found = templates::list(app, &visitor.caller, &filter, page, PAGE).await;
+    let (found, total) = match found {
         Ok(found) => found,
         Err(error) => return failed(error),
     };
+
     let texts = visitor.texts;
+    let more = (total > page * PAGE).then(|| older(&filter, page + 1));
+    if filter.deleted {
+        return deleted_page(visitor, &found, more);
+    }
+
     let body = html! {
         @if visitor.may(Permission::Send) { (upload_form(visitor, refused)) }
+        @if let Some(tag) = &filter.tag {
+            p { (texts.text("template-tag")) ": " strong { (tag) } " · " a href={ (PATH) "/templates" } { (texts.text("template-all")) } }
+        }
         @if found.is_empty() {
             p { @if visitor.may(Permission::Send) { (texts.text("empty-templates")) } @else { (texts.text("console-nothing")) } }
         }
@@ -81,6 +103,9 @@ async fn list_page(
                         (template.roles().join(", "))
                         " · " (texts.with("template-fields", [("count", template.fields.len())]))
                         " · " (visitor.moment(template.updated_at))
+                        @for tag in &template.tags {
+                            " · " a href={ (PATH) "/templates?tag=" (encoded(tag)) } { (tag) }
+                        }
                     }
                     @if visitor.may(Permission::Send) && !template.fields.is_empty() {
                         p { a href={ (PATH) "/send/" (template.id) } { (texts.text("console-send")) } }
@@ -88,10 +113,9 @@ async fn list_page(
                 }
             }
         }
-        @if total > page * PAGE {
-            p { a href={ (PATH) "/templates?page=" (page + 1) } { (texts.text("console-older")) } }
-        }
+        @if let Some(more) = &more { p { a href=(more) { (texts.text("template-older")) } } }
         p { a href={ (PATH) "/packages" } { (texts.text("console-packages")) } }
+        p { a href={ (PATH) "/templates?deleted=yes" } { (texts.text("template-deleted")) } }
         (export(texts, "templates.csv"))
     };
 
@@ -102,6 +126,47 @@ async fn list_page(
         body,
         refused,
     )
+}
+
+/// Returns the address of a further page of the list.
+fn older(filter: &TemplateFilter, page: i64) -> String {
+    let tag = filter.tag.as_deref().unwrap_or_default();
+    if filter.deleted {
+        format!("{PATH}/templates?deleted=yes&page={page}")
+    } else if tag.is_empty() {
+        format!("{PATH}/templates?page={page}")
+    } else {
+        format!("{PATH}/templates?tag={}&page={page}", encoded(tag))
+    }
+}
+
+/// Lists deleted templates with the day until which each can be restored.
+fn deleted_page(visitor: &Visitor, found: &[Template], more: Option<String>) -> Response {
+    let texts = visitor.texts;
+    let body = html! {
+        @if found.is_empty() { p { (texts.text("console-nothing")) } }
+        ul.rows {
+            @for template in found {
+                li {
+                    p { strong { (template.name) } }
+                    @if let Some(until) = template.restorable_until() {
+                        p.soft { (texts.text("template-restorable")) " " (visitor.moment(until)) }
+                    }
+                    @if visitor.may(Permission::Send) {
+                        form method="post" action={ (address(&template.id)) "/restore" } {
+                            (visitor.token())
+                            button.quiet type="submit" { (texts.text("template-restore")) }
+                        }
+                    }
+                }
+            }
+        }
+        @if let Some(more) = &more { p { a href=(more) { (texts.text("template-older")) } } }
+        p { a href={ (PATH) "/templates" } { (texts.text("template-all")) } }
+    };
+
+    let title = texts.text("template-deleted");
+    visitor.page(Place::Templates, &title, body)
 }
 
 /// Renders the form that takes a document.
@@ -164,7 +229,7 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
             let action = format!("{PATH}/templates");
             let members = ["name", "file"].map(|name| (name.to_owned(), name.to_owned()));
             let refused = RefusedForm::of(&action, &entries, error, &members)?;
-            return Ok(list_page(app, &visitor, 1, Some(&refused)).await);
+            return Ok(list_page(app, &visitor, &ListQuery::default(), Some(&refused)).await);
         }
     };
     let to = if made.template.fields.is_empty() {
@@ -213,7 +278,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
     show_again(&app, &visitor, &id, None).await
 }
 
-async fn show_again(
+pub(super) async fn show_again(
     app: &App,
     visitor: &Visitor,
     id: &str,
@@ -225,11 +290,12 @@ async fn show_again(
             Some(document) => pages::facts(app, &app.pages, document).await?.len(),
             None => 0,
         };
-        Ok((template, count))
+        let versions = versions::list(app, &visitor.caller, id).await?;
+        Ok((template, count, versions))
     };
 
     match read.await {
-        Ok((template, count)) => shown(visitor, &template, count, refused),
+        Ok((template, count, versions)) => shown(visitor, &template, count, &versions, refused),
         Err(error) => failed(error),
     }
 }
@@ -238,6 +304,7 @@ fn shown(
     visitor: &Visitor,
     template: &Template,
     count: usize,
+    versions: &[TemplateVersion],
     refused: Option<&RefusedForm>,
 ) -> Response {
     let texts = visitor.texts;
@@ -249,12 +316,16 @@ fn shown(
             code { (template.id) }
             @if let Some(external) = &template.external_id { " · " (external) }
             " · " (visitor.moment(template.updated_at))
+            @for tag in &template.tags {
+                " · " a href={ (PATH) "/templates?tag=" (encoded(tag)) } { (tag) }
+            }
         }
         @if template.fields.is_empty() { p.alarm { (texts.text("template-no-fields")) } }
         @if sends {
             div.actions {
                 @if !template.fields.is_empty() {
                     a.button href={ (PATH) "/send/" (template.id) } { (texts.text("console-send")) }
+                    a.button.quiet href=(act("open-links")) { (texts.text("open-links")) }
                 }
                 form method="post" action=(act("edit")) {
                     (visitor.token())
@@ -286,9 +357,26 @@ fn shown(
                             alt=(texts.with("signing-page", [("number", number), ("count", count)]));
                     }
                 }
+                p { a href=(act("document")) download { (texts.text("template-download")) } }
             }
         }
+        (template_versions::section(visitor, template, versions, refused))
         @if sends {
+            @let duplicate = FormView::new(texts, &act("duplicate"), refused).with_ids("duplicate");
+            @let copy = texts.with("template-duplicate-name", [("name", template.name.as_str())]);
+            details.card open[duplicate.is_refused()] {
+                summary { (texts.text("template-duplicate")) }
+                form method="post" action=(act("duplicate")) {
+                    (visitor.token())
+                    (duplicate.summary())
+                    (duplicate.text(&TextField {
+                        present: &copy,
+                        ..TextField::required("name", &texts.text("rules-name"))
+                    }))
+                    button type="submit" { (texts.text("template-duplicate")) }
+                }
+            }
+            @let tags = template.tags.join(", ");
             @let rename = FormView::new(texts, &act("rename"), refused);
             details.card open[rename.is_refused()] {
                 summary { (texts.text("console-change")) }
@@ -298,6 +386,10 @@ fn shown(
                     (rename.text(&TextField {
                         present: &template.name,
                         ..TextField::required("name", &texts.text("rules-name"))
+                    }))
+                    (rename.text(&TextField {
+                        present: &tags,
+                        ..TextField::new("tags", &texts.text("template-tags"))
                     }))
                     (rename.tick("may_decline", &texts.text("template-may-decline"), template.may_decline))
                     button type="submit" { (texts.text("settings-save")) }
@@ -399,17 +491,23 @@ pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     open_builder(&app, &form.visitor, ("template_id", &id), &address(&id)).await
 }
 
-/// Renames a template, and sets whether signers may decline.
+/// Changes the name and the tags of a template, and whether signers may decline.
 pub async fn rename(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
 
     let caller = &form.visitor.caller;
-    let change = json!({
+    let mut entries = json!({
         "name": form.value("name"), "may_decline": form.value("may_decline") == "yes",
     });
-    let changed = match valid::<ChangeTemplate>(change) {
+    if form.values.contains_key("tags") {
+        let tags = form.value("tags").split(',').map(str::trim);
+        let tags: Vec<&str> = tags.filter(|tag| !tag.is_empty()).collect();
+        entries["tags"] = json!(tags);
+    }
+
+    let changed = match valid::<ChangeTemplate>(entries) {
         Ok(change) => templates::change(&app, caller, &id, change)
             .await
             .map_err(HttpError::from),
@@ -422,7 +520,71 @@ pub async fn rename(State(app): State<App>, Path(id): Path<String>, form: Consol
     }
 }
 
-/// Deletes a template. Documents that were sent from it stay.
+/// Makes a duplicate, and leads to it.
+pub async fn duplicate(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Send) {
+        return refused;
+    }
+
+    let caller = &form.visitor.caller;
+    let made = match valid::<DuplicateTemplate>(json!({ "name": form.value("name") })) {
+        Ok(new) => duplicates::duplicate(&app, caller, &id, new, &unrecorded())
+            .await
+            .map_err(HttpError::from),
+        Err(error) => Err(error),
+    };
+    match made.map_err(|error| form.refused(error)) {
+        Ok(made) => Redirect::to(&address(&made.template.id)).into_response(),
+        Err(Ok(refused)) => show_again(&app, &form.visitor, &id, Some(&refused)).await,
+        Err(Err(answer)) => answer,
+    }
+}
+
+#[derive(Deserialize)]
+pub struct DocumentQuery {
+    version: Option<i64>,
+}
+
+/// Sends the document of a template, or of one of its versions.
+pub async fn document(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    Query(query): Query<DocumentQuery>,
+) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
+        return refused;
+    }
+
+    let sent = async {
+        let document = duplicates::document(&app, &visitor.caller, &id, query.version).await?;
+        let reply = FileReply::<Pdf>::of_bytes(&app, &document.file_name, &document.pdf).await?;
+        Ok::<_, HttpError>(reply.into_response())
+    };
+    sent.await.unwrap_or_else(IntoResponse::into_response)
+}
+
+/// Takes back the deletion of a template.
+pub async fn restore(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Send) {
+        return refused;
+    }
+
+    match deletion::restore(&app, &form.visitor.caller, &id).await {
+        Ok(_) => Redirect::to(&address(&id)).into_response(),
+        Err(error) => failed(error),
+    }
+}
+
+/// Deletes a template, which can be restored for a while. Documents that were sent from it stay.
 pub async fn delete(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
@@ -444,7 +606,7 @@ pub async fn delete(State(app): State<App>, Path(id): Path<String>, form: Consol
         return asks;
     }
 
-    match templates::delete(&app, caller, &id).await {
+    match deletion::delete(&app, caller, &id).await {
         Ok(_) => Redirect::to(&format!("{PATH}/templates")).into_response(),
         Err(error) => failed(error),
     }

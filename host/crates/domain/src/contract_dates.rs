@@ -1,0 +1,136 @@
+//! Dates of a contract, such as the end of its term, and the notices before them.
+
+use jiff::ToSpan as _;
+use jiff::civil::{Date, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::dates::ZoneName;
+
+/// Hour of the day at which notices are given, in the organization's time zone.
+const HOUR: i8 = 9;
+
+/// A day that matters to a contract.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContractDate {
+    /// What happens on the day, such as `End of the term`. Each name is there once.
+    #[schemars(length(min = 1, max = 80))]
+    pub name: String,
+    /// The day, in ISO 8601.
+    #[schemars(with = "String", extend("format" = "date"))]
+    pub date: Date,
+    /// Days before it on which people are told, at 9 o'clock in the organization's time zone. 0 is the day itself.
+    #[serde(default)]
+    #[schemars(length(max = 5), inner(range(min = 0, max = 365)))]
+    pub notice_days: Vec<u16>,
+    /// E-mail addresses of those who are told. Without any, the person who created the envelope is.
+    #[serde(default)]
+    #[schemars(length(max = 10), inner(email))]
+    pub notify: Vec<String>,
+}
+
+/// A date, and the notices of it that are left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedDate {
+    #[serde(flatten)]
+    pub date: ContractDate,
+    /// Those of `notice_days` that are to come.
+    pub left: Vec<u16>,
+}
+
+impl PlannedDate {
+    /// Plans the notices that are not past: a notice given late would name the wrong number of days.
+    pub fn new(date: ContractDate, zone: &ZoneName, now: Timestamp) -> Self {
+        let is_to_come = |days: &u16| date.moment(*days, zone).is_some_and(|at| at > now);
+        let left = date.notice_days.iter().copied().filter(is_to_come);
+        Self {
+            left: left.collect(),
+            date,
+        }
+    }
+
+    /// Returns the time of the next notice.
+    pub fn next(&self, zone: &ZoneName) -> Option<Timestamp> {
+        let moments = self.left.iter().map(|days| self.date.moment(*days, zone));
+        moments.flatten().min()
+    }
+
+    /// Takes the notices that are due, and returns the days of the newest. After an outage, the ones before it would
+    /// only repeat it.
+    pub fn take_due(&mut self, zone: &ZoneName, now: Timestamp) -> Option<u16> {
+        let is_due = |days: &u16| self.date.moment(*days, zone).is_none_or(|at| at <= now);
+        let (due, left) = self.left.iter().copied().partition(is_due);
+        self.left = left;
+        let due: Vec<u16> = due;
+        due.into_iter().min()
+    }
+}
+
+impl ContractDate {
+    /// Returns when people are told so many days before.
+    fn moment(&self, days: u16, zone: &ZoneName) -> Option<Timestamp> {
+        let day = self.date.checked_sub(i64::from(days).days()).ok()?;
+        zone.moment(day.to_datetime(Time::constant(HOUR, 0, 0, 0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn date(notice_days: &[u16]) -> ContractDate {
+        ContractDate {
+            name: "End of the term".to_owned(),
+            date: "2027-03-15".parse().unwrap(),
+            notice_days: notice_days.to_vec(),
+            notify: Vec::new(),
+        }
+    }
+
+    fn new_york() -> ZoneName {
+        ZoneName::try_from("America/New_York".to_owned()).unwrap()
+    }
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    /// The clocks change between the two notices: New York is five hours behind on the first day, four on the second.
+    #[test]
+    fn notices_come_at_nine_in_the_zone_of_the_organization() {
+        let zone = new_york();
+        let mut planned = PlannedDate::new(date(&[0, 7]), &zone, at("2027-01-01T00:00:00.000Z"));
+        let first = at("2027-03-08T14:00:00.000Z");
+        assert_eq!(planned.next(&zone), Some(first));
+        assert_eq!(
+            planned.take_due(&zone, at("2027-03-08T13:59:59.000Z")),
+            None
+        );
+        assert_eq!(planned.take_due(&zone, first), Some(7));
+
+        let second = at("2027-03-15T13:00:00.000Z");
+        assert_eq!(planned.next(&zone), Some(second));
+        assert_eq!(planned.take_due(&zone, second), Some(0));
+        assert_eq!(planned.next(&zone), None);
+    }
+
+    #[test]
+    fn notices_of_the_past_are_not_planned() {
+        let now = at("2027-03-01T00:00:00.000Z");
+        assert_eq!(PlannedDate::new(date(&[30, 7]), &new_york(), now).left, [7]);
+    }
+
+    #[test]
+    fn after_an_outage_one_notice_is_given() {
+        let zone = new_york();
+        let mut planned =
+            PlannedDate::new(date(&[30, 7, 0]), &zone, at("2027-01-01T00:00:00.000Z"));
+        assert_eq!(
+            planned.take_due(&zone, at("2027-03-10T00:00:00.000Z")),
+            Some(7)
+        );
+        assert_eq!(planned.left, [0]);
+    }
+}

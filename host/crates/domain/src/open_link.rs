@@ -1,0 +1,85 @@
+//! Open links of templates: whoever opens one becomes signer of a record of their own.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::clock::Timestamp;
+use super::envelope::words;
+use super::id::{OpenLinkId, OrgId, TemplateId};
+
+words! {
+    /// Whether an open link takes further records.
+    OpenLinkStatus {
+        Open = "open",
+        Expired = "expired",
+        UsedUp = "used_up",
+        Closed = "closed",
+    }
+}
+
+/// Person who signs every record of an open link after its visitor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OpenLinkSigner {
+    /// Gets the invitation when the turn comes.
+    #[schemars(email)]
+    pub email: String,
+    /// Name of the person.
+    #[schemars(length(min = 1, max = 500))]
+    pub name: String,
+    /// Role of the template.
+    #[schemars(length(min = 1, max = 200))]
+    pub role: String,
+}
+
+/// Record of an open link.
+#[derive(Clone, Debug)]
+pub struct OpenLink {
+    pub id: OpenLinkId,
+    pub org: OrgId,
+    pub template: TemplateId,
+    /// Name of each record, too.
+    pub name: String,
+    /// Role that the visitor takes.
+    pub role: String,
+    /// People of the other roles, in signing order after the visitor.
+    pub signers: Vec<OpenLinkSigner>,
+    pub expires_at: Timestamp,
+    /// Maximum number of records.
+    pub limit: i64,
+    /// Records so far.
+    pub used: i64,
+    /// Passcode that visitors enter, encrypted.
+    pub code: Option<String>,
+    /// Addresses that are told of each new record.
+    pub notify: Vec<String>,
+    /// Whether the visitor gets the signing link by mail only.
+    pub verify_email: bool,
+    /// Token of the link, encrypted.
+    pub token: String,
+    /// Actor who created it.
+    pub created_by: String,
+    /// E-mail address of that actor, who becomes the custodian of its records.
+    pub owner_email: Option<String>,
+    pub created_at: Timestamp,
+    pub closed_at: Option<Timestamp>,
+}
+
+impl OpenLink {
+    /// Returns the status at a time. A closed link stays closed, whatever else is true of it.
+    pub fn status(&self, now: Timestamp) -> OpenLinkStatus {
+        if self.closed_at.is_some() {
+            OpenLinkStatus::Closed
+        } else if self.used >= self.limit {
+            OpenLinkStatus::UsedUp
+        } else if self.expires_at <= now {
+            OpenLinkStatus::Expired
+        } else {
+            OpenLinkStatus::Open
+        }
+    }
+
+    /// Returns the actor of ledger entries for acts of its visitors.
+    pub fn actor(&self) -> String {
+        format!("open_link:{}", self.id)
+    }
+}

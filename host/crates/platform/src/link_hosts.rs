@@ -1,0 +1,232 @@
+//! Hosts of organizations' own for their signing links.
+//!
+//! A host names the organizations that use it in a file. It is read before the first use and every day after it, because
+//! the links of a host with a new owner would lead signers to a stranger.
+
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use url::Url;
+
+use crate::organizations::{self, OrganizationView};
+use crate::{Caller, Core, ServiceError, ValidationIssue};
+use holdfast_adapters::delivery::guard::{self, AddressRefusal, AllowedAddresses};
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::id::OrgId;
+use holdfast_domain::organization::{LinkHost, LinkHostProblem};
+use holdfast_store::{chores, organizations as rows};
+
+/// Path of the file (RFC 8615). It has the id of each organization on a line of its own.
+pub const FILE: &str = "/.well-known/holdfast";
+/// Time limit of reading the file.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Largest file, in bytes: more than 100 organizations.
+const LIMIT: usize = 4096;
+/// Interval of the checks.
+const HOUR: Duration = Duration::from_secs(3600);
+/// Age of a success after which a host is checked again.
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Body of `PUT /organization/link-host`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{ "host": "contracts.lender.example" }]))]
+pub struct NewLinkHost {
+    /// Name of a host whose `/.well-known/holdfast` has the organization's id on a line of its own.
+    #[schemars(length(min = 1, max = 253))]
+    pub host: String,
+}
+
+/// Why a host is not known to serve an organization, as the rest of a sentence about its file.
+#[derive(Debug, thiserror::Error)]
+enum HostFinding {
+    #[error("could not be reached: {0}")]
+    Address(#[from] AddressRefusal),
+    #[error("could not be reached: {}", cause(.0))]
+    Unreachable(#[from] reqwest::Error),
+    #[error("answered status {}", .0.as_u16())]
+    Status(StatusCode),
+    #[error("answered more than {} bytes", LIMIT)]
+    TooLarge,
+    #[error("does not name the organization: it has no line {0}")]
+    NotNamed(OrgId),
+}
+
+impl HostFinding {
+    /// Returns the problem for a host that is in use.
+    fn problem(&self) -> LinkHostProblem {
+        match self {
+            Self::Address(_) | Self::Unreachable(_) => LinkHostProblem::Unreachable,
+            // Answers of a proxy or server in trouble say nothing about the owner.
+            Self::Status(status)
+                if status.is_server_error()
+                    || [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS]
+                        .contains(status) =>
+            {
+                LinkHostProblem::Unreachable
+            }
+            Self::Status(_) | Self::TooLarge | Self::NotNamed(_) => LinkHostProblem::NotNamed,
+        }
+    }
+}
+
+/// Returns the text of the innermost cause, which describes the failure without the address.
+fn cause(error: &reqwest::Error) -> String {
+    let mut innermost: &dyn std::error::Error = error;
+    while let Some(inner) = innermost.source() {
+        innermost = inner;
+    }
+    innermost.to_string()
+}
+
+/// Leads the links of the caller's organization to a host from now on.
+///
+/// # Errors
+/// `Invalid` if the text is not the name of a host, or if the host's file does not name the organization. The message
+/// states the finding.
+pub async fn set(
+    core: &Core,
+    caller: &Caller,
+    new: NewLinkHost,
+) -> Result<OrganizationView, ServiceError> {
+    let refused = |expected: &str, received: &str, why: String| {
+        ServiceError::Invalid(vec![ValidationIssue::new(
+            "invalid_value",
+            &["host"],
+            expected,
+            received,
+            why,
+        )])
+    };
+
+    let host = LinkHost::verified(new.host.trim(), core.clock.now()).ok_or_else(|| {
+        let why = "Write the name of the host alone, such as contracts.lender.example";
+        refused("the name of a host", "another text", why.into())
+    })?;
+
+    // Before the transaction, because the host may take seconds to answer.
+    names(core, &host, &caller.org.live())
+        .await
+        .map_err(|found| {
+            let why = format!("{}{FILE} {found}", host.origin());
+            refused("a host that names the organization", "another host", why)
+        })?;
+
+    replace(core, caller, Some(host)).await
+}
+
+/// Leads the links of the caller's organization to the installation's address from now on.
+pub async fn remove(core: &Core, caller: &Caller) -> Result<OrganizationView, ServiceError> {
+    replace(core, caller, None).await
+}
+
+async fn replace(
+    core: &Core,
+    caller: &Caller,
+    host: Option<LinkHost>,
+) -> Result<OrganizationView, ServiceError> {
+    let (org, now) = (&caller.org, core.clock.now());
+    let mut tx = core.store.begin().await?;
+    rows::lock(&mut tx, org).await?;
+    let found = rows::get(&mut tx, org).await?;
+    let mut organization = found.ok_or(ServiceError::NotFound("Organization"))?;
+
+    let before = organization.clone();
+    organization.settings.link_host = host;
+    rows::set_settings(&mut tx, &organization).await?;
+    organizations::record(&mut tx, &caller.actor, before, &organization, now).await?;
+    tx.commit().await?;
+
+    Ok(organization.into())
+}
+
+/// Checks once an hour every host that was verified more than a day ago, on one node.
+pub async fn check_when_due(core: &Core) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    if !chores::claim(&core.store, "link hosts", now, now + HOUR).await? {
+        return Ok(());
+    }
+
+    let all = rows::list(&mut *core.store.read().await?).await?;
+    // Test data has the host of its organization.
+    for organization in all.into_iter().filter(|one| !one.id.is_test()) {
+        let (id, host) = (organization.id, organization.settings.link_host);
+        let Some(host) = host.filter(|host| is_due(host, now)) else {
+            continue;
+        };
+        // The hosts are independent, so that a failure leaves the others their check.
+        if let Err(error) = check(core, &id, &host).await {
+            tracing::error!(org = %id, %error, "host of signing links could not be checked");
+        }
+    }
+
+    Ok(())
+}
+
+/// A host that named its organization no more may have changed hands, so only a person puts it to use again.
+fn is_due(host: &LinkHost, now: Timestamp) -> bool {
+    host.verified_at + DAY <= now && host.problem != Some(LinkHostProblem::NotNamed)
+}
+
+async fn check(core: &Core, org: &OrgId, host: &LinkHost) -> Result<(), ServiceError> {
+    let found = names(core, host, org).await;
+    let problem = found.as_ref().err().map(HostFinding::problem);
+
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    rows::lock(&mut tx, org).await?;
+    let Some(mut organization) = rows::get(&mut tx, org).await? else {
+        return Ok(());
+    };
+    // A user may have changed the host since, or another node checked it.
+    if organization.settings.link_host.as_ref() != Some(host) {
+        return Ok(());
+    }
+
+    let checked = host.after(problem, now);
+    let has_changed = checked.problem != host.problem;
+    let before = organization.clone();
+    organization.settings.link_host = Some(checked);
+    rows::set_settings(&mut tx, &organization).await?;
+    // A success a day is no news for the ledger.
+    if has_changed {
+        organizations::record(&mut tx, "system", before, &organization, now).await?;
+    }
+    tx.commit().await?;
+
+    if let Err(found) = found {
+        let (host, is_ended) = (&host.host, has_changed);
+        tracing::warn!(%org, %host, is_ended, %found, "host of signing links failed its check");
+    }
+    Ok(())
+}
+
+/// Reads the file of a host and looks for the organization in it.
+async fn names(core: &Core, host: &LinkHost, org: &OrgId) -> Result<(), HostFinding> {
+    let not_named = || HostFinding::NotNamed(org.clone());
+    let url = Url::parse(&format!("{}{FILE}", host.origin())).map_err(|_| not_named())?;
+    // The organization names this address. It must not lead into the operator's network.
+    let allowed = AllowedAddresses::public(core.config.providers.allow_insecure);
+    guard::check_url(&url, &allowed)?;
+
+    let mut response = core.http.get(url).timeout(PATIENCE).send().await?;
+    // Other successes and redirects are no file either.
+    if response.status() != StatusCode::OK {
+        return Err(HostFinding::Status(response.status()));
+    }
+
+    // Read in pieces, so that the limit holds without a Content-Length.
+    let mut file = Vec::new();
+    while let Some(piece) = response.chunk().await? {
+        if file.len() + piece.len() > LIMIT {
+            return Err(HostFinding::TooLarge);
+        }
+        file.extend_from_slice(&piece);
+    }
+
+    let text = String::from_utf8_lossy(&file);
+    let is_named = text.lines().any(|line| line.trim() == org.as_str());
+    is_named.then_some(()).ok_or_else(not_named)
+}

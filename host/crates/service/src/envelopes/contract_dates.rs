@@ -1,0 +1,204 @@
+//! Dates of a contract, and the notices before them, as jobs.
+
+use std::collections::HashSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::contract_dates::{ContractDate, PlannedDate};
+use holdfast_domain::dates::ZoneName;
+use holdfast_domain::envelope::{Envelope, EnvelopeStatus};
+use holdfast_domain::event::EventType;
+use holdfast_domain::id::{EnvelopeId, OrgId};
+use holdfast_domain::job::{MailContractDate, NextStep, NoticeOfDate};
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::{
+    Caller, Core, ServiceError, ValidationIssue, events, lookup, organizations,
+};
+use holdfast_store::{StoreError, WriteTransaction, envelopes, jobs};
+
+/// Body of `PUT /partner/envelopes/:id/contract-dates`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "contract_dates": [{
+    "name": "End of the term", "date": "2031-11-30", "notice_days": [60, 0], "notify": ["servicing@example.com"]
+}] }]))]
+pub struct ContractDates {
+    /// All dates of the contract; those that it has and that are not here are removed.
+    #[schemars(length(max = 20))]
+    pub contract_dates: Vec<ContractDate>,
+}
+
+/// Replaces the dates of a contract. Notices that were given are not repeated for a date that stays as it is.
+///
+/// # Errors
+///
+/// `Invalid` for a blank or repeated name, `Conflict` for an envelope that ended without a contract.
+pub async fn set(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    request: ContractDates,
+    answer: &ResponseRecorder<Envelope>,
+) -> Result<Envelope, ServiceError> {
+    check(&request.contract_dates)?;
+    let id = lookup::envelope(core, caller, id).await?.id;
+    let zone = zone(core, &caller.org).await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
+    let mut envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    if has_no_contract(&envelope) {
+        return Err(ServiceError::Conflict(format!(
+            "Cannot set dates of an envelope with status: {}",
+            envelope.status
+        )));
+    }
+
+    let before = envelope.contract_dates();
+    let dates = request.contract_dates.into_iter().map(|date| {
+        let same = before.iter().find(|planned| planned.date == date);
+        same.cloned()
+            .unwrap_or_else(|| PlannedDate::new(date, &zone, now))
+    });
+    let dates: Vec<PlannedDate> = dates.collect();
+    envelope.set_contract_dates(&dates);
+    envelope.updated_at = now;
+    envelopes::set_metadata(&mut tx, &envelope).await?;
+    plan_next(&mut tx, &envelope, &dates, &zone).await?;
+
+    let days = |dates: &[PlannedDate]| -> Vec<ContractDate> {
+        dates.iter().map(|planned| planned.date.clone()).collect()
+    };
+    let details = json!({ "from": days(&before), "to": days(&dates) });
+    let action = "envelope.dates_set";
+    events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
+    answer.commit(tx, &envelope).await?;
+
+    Ok(envelope)
+}
+
+/// Gives the notices that are due, and plans the next one.
+pub async fn give_notice(
+    core: &Core,
+    org: &OrgId,
+    id: &EnvelopeId,
+) -> Result<NextStep, ServiceError> {
+    let zone = zone(core, org).await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    let Some(mut envelope) = envelopes::lock(&mut tx, org, id).await? else {
+        return Ok(NextStep::Done);
+    };
+    if has_no_contract(&envelope) {
+        return Ok(NextStep::Done);
+    }
+
+    let mut dates = envelope.contract_dates();
+    for planned in &mut dates {
+        let Some(days) = planned.take_due(&zone, now) else {
+            continue;
+        };
+        tell(&mut tx, &envelope, &planned.date, days, now).await?;
+        let near = EventType::EnvelopeDateNear;
+        let data = json!({ "name": planned.date.name, "date": planned.date.date, "days": days });
+        events::record_and_emit(&mut tx, &envelope, "system", near, data, now).await?;
+    }
+
+    // A repeat after a crash finds that nothing is due: what was taken commits with its mails.
+    envelope.set_contract_dates(&dates);
+    envelope.updated_at = now;
+    envelopes::set_metadata(&mut tx, &envelope).await?;
+    tx.commit().await?;
+
+    Ok(next(&dates, &zone).map_or(NextStep::Done, NextStep::Again))
+}
+
+/// Queues the mails of a notice.
+async fn tell(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    date: &ContractDate,
+    days: u16,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let creator = envelope.creator_email().map(str::to_owned);
+    let people = if date.notify.is_empty() {
+        creator.into_iter().collect()
+    } else {
+        date.notify.clone()
+    };
+    for to in people {
+        let key = format!("{}:{to}:{}:{}:{days}", envelope.id, date.name, date.date);
+        let mail = MailContractDate {
+            envelope: envelope.id.clone(),
+            to,
+            name: date.name.clone(),
+            date: date.date,
+            days,
+        };
+        jobs::insert(tx, &envelope.org, &mail, Some(&key), now).await?;
+    }
+
+    Ok(())
+}
+
+/// Replaces the job of the next notice.
+async fn plan_next(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    dates: &[PlannedDate],
+    zone: &ZoneName,
+) -> Result<(), StoreError> {
+    let key = envelope.id.as_str();
+    jobs::remove::<NoticeOfDate>(tx, &envelope.org, key).await?;
+    let Some(at) = next(dates, zone) else {
+        return Ok(());
+    };
+
+    let job = NoticeOfDate {
+        envelope: envelope.id.clone(),
+    };
+    jobs::insert(tx, &envelope.org, &job, Some(key), at).await
+}
+
+fn next(dates: &[PlannedDate], zone: &ZoneName) -> Option<Timestamp> {
+    dates.iter().filter_map(|planned| planned.next(zone)).min()
+}
+
+async fn zone(core: &Core, org: &OrgId) -> Result<ZoneName, ServiceError> {
+    let organization = organizations::read(core, org).await?;
+    Ok(organization.settings.dates.time_zone.clone())
+}
+
+/// Returns whether an envelope ended before it became a contract, and so has no dates.
+pub fn has_no_contract(envelope: &Envelope) -> bool {
+    matches!(
+        envelope.status,
+        EnvelopeStatus::Voided | EnvelopeStatus::Declined | EnvelopeStatus::Expired
+    )
+}
+
+fn check(dates: &[ContractDate]) -> Result<(), ServiceError> {
+    let mut names = HashSet::new();
+    for (index, date) in dates.iter().enumerate() {
+        let problem = if date.name.trim().is_empty() {
+            Some(("too_small", "A date needs a name"))
+        } else if !names.insert(date.name.as_str()) {
+            Some(("duplicate", "Each name is there once"))
+        } else {
+            None
+        };
+        let Some((code, message)) = problem else {
+            continue;
+        };
+
+        let index = index.to_string();
+        let path = ["contract_dates", &index, "name"];
+        let issue = ValidationIssue::new(code, &path, "another name", &date.name, message);
+        return Err(ServiceError::Invalid(vec![issue]));
+    }
+
+    Ok(())
+}

@@ -1,0 +1,269 @@
+//! Files that come with the program, in it or beside it.
+//!
+//! A build with the feature `embedded` has the files inside. Without the feature they are in a folder beside the
+//! program: `share` in the folder of the program, or else `share/holdfast` beside that folder, as in
+//! `/usr/share/holdfast` for `/usr/bin/holdfast`. The program knows the SHA-256 of each file and uses no other bytes.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::env;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::ptr;
+use std::slice;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap};
+use sha2::{Digest as _, Sha256};
+
+/// What to do about a file that is missing or altered.
+const REPAIR: &str =
+    "Install the package again, or copy the folder `share` of the same build beside the program";
+
+/// File that comes with the program.
+pub struct SharedFile {
+    name: &'static str,
+    content: FileContent,
+}
+
+enum FileContent {
+    Embedded(&'static [u8]),
+    /// In the folder beside the program.
+    Beside {
+        /// Number of the bytes.
+        size: usize,
+        /// Lower-case hex.
+        sha256: &'static str,
+    },
+}
+
+/// Reason why a file beside the program cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ShareError {
+    /// The file is missing or cannot be read.
+    #[error(
+        "cannot read {file}, which belongs to this program: {source}. {}",
+        REPAIR
+    )]
+    Unreadable {
+        /// Path of the file.
+        file: String,
+        /// Error of the system.
+        source: io::Error,
+    },
+    /// The file has another size or SHA-256 than the one that this program was built with.
+    #[error("{file} is not the file that this program was built with. {}", REPAIR)]
+    Altered {
+        /// Path of the file.
+        file: String,
+    },
+}
+
+/// Folder of the files, found when the first of them is used.
+static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+/// Files beside the program that were opened, by name.
+static OPEN: Mutex<BTreeMap<&str, MappedFile>> = Mutex::new(BTreeMap::new());
+
+impl SharedFile {
+    /// Describes a file inside the program.
+    pub const fn embedded(name: &'static str, bytes: &'static [u8]) -> Self {
+        Self {
+            name,
+            content: FileContent::Embedded(bytes),
+        }
+    }
+
+    /// Describes a file beside the program, with the number of its bytes and its SHA-256 in lower-case hex.
+    pub const fn beside(name: &'static str, size: usize, sha256: &'static str) -> Self {
+        Self {
+            name,
+            content: FileContent::Beside { size, sha256 },
+        }
+    }
+
+    /// Opens a file beside the program without reading it. An update that replaces the file later does not affect this
+    /// process.
+    ///
+    /// # Errors
+    /// The file is missing or has another size.
+    pub fn open(&self) -> Result<(), ShareError> {
+        if let FileContent::Beside { size, .. } = self.content {
+            opened(&mut open_files(), self.name, size)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the bytes of the file. The first call for a file beside the program checks their SHA-256.
+    ///
+    /// # Errors
+    /// The file beside the program is missing, cannot be read, or was altered.
+    pub fn bytes(&self) -> Result<&'static [u8], ShareError> {
+        match self.content {
+            FileContent::Embedded(bytes) => Ok(bytes),
+            FileContent::Beside { size, sha256 } => {
+                opened(&mut open_files(), self.name, size)?.verified(sha256)
+            }
+        }
+    }
+
+    /// Returns the line of a file beside the program in a list for `sha256sum --check`.
+    pub fn checksum(&self) -> Option<String> {
+        match self.content {
+            FileContent::Embedded(_) => None,
+            FileContent::Beside { sha256, .. } => Some(format!("{sha256}  {}", self.name)),
+        }
+    }
+}
+
+/// Sets the folder of the files, before the first of them is used. For build scripts, which do not lie beside it.
+pub fn look_in(folder: PathBuf) {
+    let _ = FOLDER.set(folder);
+}
+
+/// Returns the folder of the files.
+fn folder() -> &'static Path {
+    FOLDER.get_or_init(|| {
+        let program = env::current_exe().unwrap_or_default();
+        let mut folders = program.ancestors().skip(1);
+        let beside = folders.next().unwrap_or(Path::new("")).join("share");
+        let installed = folders.next().unwrap_or(Path::new(""));
+        let installed = installed.join("share/holdfast");
+
+        if beside.is_dir() { beside } else { installed }
+    })
+}
+
+fn open_files() -> MutexGuard<'static, BTreeMap<&'static str, MappedFile>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the open file of a name, and opens it if necessary.
+fn opened<'a>(
+    files: &'a mut BTreeMap<&'static str, MappedFile>,
+    name: &'static str,
+    size: usize,
+) -> Result<&'a mut MappedFile, ShareError> {
+    match files.entry(name) {
+        Entry::Occupied(file) => Ok(file.into_mut()),
+        Entry::Vacant(place) => {
+            let file = MappedFile::open(folder().join(name), size)?;
+            Ok(place.insert(file))
+        }
+    }
+}
+
+/// File in memory: the system reads its pages when they are used. It stays mapped while the process lives.
+struct MappedFile {
+    path: PathBuf,
+    bytes: &'static [u8],
+    is_verified: bool,
+}
+
+impl MappedFile {
+    /// Maps a file of this size.
+    #[expect(unsafe_code, reason = "mapping a file has no safe form")]
+    fn open(path: PathBuf, size: usize) -> Result<Self, ShareError> {
+        let unreadable = |source| ShareError::Unreadable {
+            file: path.display().to_string(),
+            source,
+        };
+        let file = File::open(&path).map_err(unreadable)?;
+        let found = file.metadata().map_err(unreadable)?.len();
+        if usize::try_from(found) != Ok(size) {
+            return Err(altered(&path));
+        }
+
+        // SAFETY: a new, private and read-only mapping of the whole file, which nothing removes. The bytes do not
+        // change: packages and builds replace the file by renaming, and who can write into it can replace the program
+        // as well.
+        let bytes = unsafe {
+            let start = mmap(
+                ptr::null_mut(),
+                size,
+                ProtFlags::READ,
+                MapFlags::PRIVATE,
+                &file,
+                0,
+            )
+            .map_err(|error| unreadable(error.into()))?;
+            slice::from_raw_parts(start.cast_const().cast::<u8>(), size)
+        };
+
+        Ok(Self {
+            path,
+            bytes,
+            is_verified: false,
+        })
+    }
+
+    /// Returns the bytes after checking their SHA-256 once.
+    fn verified(&mut self, sha256: &str) -> Result<&'static [u8], ShareError> {
+        if !self.is_verified {
+            if hex::encode(Sha256::digest(self.bytes)) != sha256 {
+                return Err(altered(&self.path));
+            }
+            self.is_verified = true;
+        }
+
+        Ok(self.bytes)
+    }
+}
+
+fn altered(path: &Path) -> ShareError {
+    ShareError::Altered {
+        file: path.display().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const BYTES: &[u8] = b"a typeface";
+
+    fn file(folder: &tempfile::TempDir, bytes: &[u8]) -> Result<MappedFile, ShareError> {
+        let path = folder.path().join("Face.ttf");
+        // Replaced like by a package: another mapping keeps the old file.
+        let _ = fs::remove_file(&path);
+        fs::write(&path, bytes).unwrap();
+        MappedFile::open(path, BYTES.len())
+    }
+
+    fn digest() -> String {
+        hex::encode(Sha256::digest(BYTES))
+    }
+
+    #[test]
+    fn an_open_file_outlives_its_replacement() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut open = file(&folder, BYTES).unwrap();
+        fs::remove_file(folder.path().join("Face.ttf")).unwrap();
+        assert_eq!(open.verified(&digest()).unwrap(), BYTES);
+    }
+
+    #[test]
+    fn an_altered_file_is_refused_by_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut same_size = file(&folder, b"b typeface").unwrap();
+        let other_size = file(&folder, b"another typeface").map(|_| ());
+        for error in [
+            same_size.verified(&digest()).map(|_| ()).unwrap_err(),
+            other_size.unwrap_err(),
+        ] {
+            assert!(matches!(error, ShareError::Altered { .. }), "{error}");
+            assert!(error.to_string().contains("Face.ttf"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_missing_file_is_named_with_its_repair() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = MappedFile::open(folder.path().join("Face.ttf"), BYTES.len());
+        let error = error.map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("Face.ttf"), "{error}");
+        assert!(error.contains("Install the package again"), "{error}");
+    }
+}

@@ -1,0 +1,2 @@
+-- The sender's own subject of the mails that ask signers.
+alter table envelope add column subject text;

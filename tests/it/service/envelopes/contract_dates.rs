@@ -1,0 +1,137 @@
+//! Dates of a contract, and the notices before them.
+
+use std::time::Duration;
+
+use jiff::{Timestamp, ToSpan as _, tz::TimeZone};
+use serde_json::{Value, json};
+
+use crate::support::{TestApp, TestResponse};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Returns the day so many days from now, in UTC as the organization has it.
+fn in_days(days: i64) -> String {
+    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    today.checked_add(days.days()).unwrap().to_string()
+}
+
+fn end_of_term(days: i64, notices: &[u16]) -> Value {
+    json!({
+        "name": "End of the term", "date": in_days(days), "notice_days": notices,
+        "notify": ["servicing@oak.example"],
+    })
+}
+
+async fn set(app: &TestApp, id: &str, dates: Value) -> TestResponse {
+    let path = format!("/partner/envelopes/{id}/contract-dates");
+    app.put(&path, json!({ "contract_dates": dates })).await
+}
+
+async fn sent(app: &TestApp) -> String {
+    let envelope = app.sent_envelope().await;
+    envelope["envelope_id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_are_told_before_a_date_and_on_it() {
+    let app = TestApp::start().await;
+    let id = sent(&app).await;
+    let dates = json!([end_of_term(10, &[30, 7, 0])]);
+    let envelope = set(&app, &id, dates).await.data(200);
+    // The notice of thirty days before is past.
+    assert_eq!(envelope["contract_dates"][0]["left"], json!([7, 0]));
+
+    let week_before = app.as_of(DAY * 4).await;
+    let notice = week_before.wait_for_entry(&id, "envelope.date_near").await;
+    assert_eq!(notice["name"], "End of the term");
+    assert_eq!(notice["days"], 7);
+    let is_told = |mail: &String| {
+        mail.contains("To: servicing@oak.example")
+            && mail.replace("=\r\n", "").contains("In 7 days")
+    };
+    week_before.wait_for_mail(is_told).await;
+
+    let on_the_day = app.as_of(DAY * 11).await;
+    on_the_day
+        .wait_for_mail(|mail| mail.replace("=\r\n", "").contains("Today, on"))
+        .await;
+    let path = format!("/partner/envelopes/{id}");
+    let envelope = app.get(&path).await.data(200);
+    assert_eq!(envelope["contract_dates"][0]["left"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_date_that_stays_keeps_its_notices_and_a_removed_one_gives_none() {
+    let app = TestApp::start().await;
+    let id = sent(&app).await;
+    let term = end_of_term(3, &[2]);
+    let payment = json!({ "name": "First payment", "date": in_days(3), "notice_days": [2] });
+    set(&app, &id, json!([term, payment])).await.data(200);
+
+    let later = app.as_of(DAY * 2).await;
+    later.wait_for_entry(&id, "envelope.date_near").await;
+    later.wait_until_idle().await;
+    let kept = set(&app, &id, json!([term])).await.data(200);
+    assert_eq!(kept["contract_dates"][0]["left"], json!([]));
+
+    let moved = end_of_term(40, &[2]);
+    set(&app, &id, json!([moved])).await.data(200);
+    let none = set(&app, &id, json!([])).await.data(200);
+    assert_eq!(none["contract_dates"], Value::Null);
+    let after = app.as_of(DAY * 50).await;
+    after.wait_until_idle().await;
+    let events = app.event_types(&id).await;
+    let notices = events.iter().filter(|one| *one == "envelope.date_near");
+    assert_eq!(notices.count(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dates_that_cannot_be_are_refused_by_their_place() {
+    let app = TestApp::start().await;
+    let id = sent(&app).await;
+    let named = |name: &str| json!({ "name": name, "date": in_days(5) });
+    for (dates, path) in [
+        (
+            json!([named("Term"), named("Term")]),
+            json!(["contract_dates", 1, "name"]),
+        ),
+        (json!([named(" ")]), json!(["contract_dates", 0, "name"])),
+        (
+            json!([{ "name": "Term", "date": "2027-02-30" }]),
+            json!(["contract_dates", 0, "date"]),
+        ),
+        (
+            json!([{ "name": "Term", "date": in_days(5), "notify": ["nowhere"] }]),
+            json!(["contract_dates", 0, "notify", 0]),
+        ),
+        (
+            json!([{ "name": "Term", "date": in_days(5), "notice_days": [366] }]),
+            json!(["contract_dates", 0, "notice_days", 0]),
+        ),
+    ] {
+        let refused = set(&app, &id, dates.clone()).await;
+        assert_eq!(refused.status, 422, "{dates}: {}", refused.text());
+        assert_eq!(refused.json()["details"][0]["path"], path, "{dates}");
+    }
+
+    let path = format!("/partner/envelopes/{id}");
+    assert_eq!(
+        app.get(&path).await.data(200)["contract_dates"],
+        Value::Null
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_voided_envelope_has_no_dates() {
+    let app = TestApp::start().await;
+    let id = sent(&app).await;
+    let path = format!("/partner/envelopes/{id}/void");
+    app.post(&path, json!({ "reason": "wrong price" }))
+        .await
+        .data(200);
+    let refused = set(&app, &id, json!([end_of_term(5, &[])])).await;
+    assert_eq!(
+        refused.error(409),
+        "Cannot set dates of an envelope with status: voided"
+    );
+}

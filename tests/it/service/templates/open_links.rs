@@ -1,0 +1,380 @@
+//! Open links: whoever opens the link of a template becomes signer of a record of their own.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{Method, Request};
+use scraper::{Html, Selector};
+use serde_json::{Value, json};
+
+use crate::support::{TestApp, TestResponse, buyer_and_seller, form, pdf};
+
+/// Entries of a visitor.
+const JORDAN: [(&str, &str); 2] = [("name", "Jordan Lee"), ("email", "jordan@example.com")];
+
+/// Creates an open link of the contract, with further members of the request.
+async fn open_link(app: &TestApp, more: Value) -> Value {
+    let template = app.contract_template().await;
+    link_of(app, &template, more).await.data(201)
+}
+
+async fn link_of(app: &TestApp, template: &Value, more: Value) -> TestResponse {
+    let mut body =
+        json!({ "name": "Membership", "expires_at": "2030-12-31T23:59:59Z", "limit": 10 });
+    for (name, value) in more.as_object().unwrap() {
+        body[name] = value.clone();
+    }
+
+    let template = template["template_id"].as_str().unwrap();
+    let path = format!("/partner/templates/{template}/open-links");
+    app.post(&path, body).await
+}
+
+fn url(link: &Value) -> &str {
+    link["url"].as_str().unwrap()
+}
+
+/// Reads the link again.
+async fn again(app: &TestApp, link: &Value) -> Value {
+    let id = link["open_link_id"].as_str().unwrap();
+    let path = format!("/partner/open-links/{id}");
+    app.get(&path).await.data(200)
+}
+
+/// Returns the token of the form on a page.
+fn token_of(page: &str) -> String {
+    let document = Html::parse_document(page);
+    let control = Selector::parse("input[name=form]").unwrap();
+    let control = document.select(&control).next().expect("a form");
+    control.attr("value").unwrap().to_owned()
+}
+
+/// Opens the link and sends its form.
+async fn enter(app: &TestApp, link: &Value, entries: &[(&str, &str)]) -> TestResponse {
+    let page = form::fetch(app, url(link)).await;
+    assert_eq!(page.status, 200, "{}", page.text());
+    send(app, link, &token_of(&page.text()), entries).await
+}
+
+async fn send(app: &TestApp, link: &Value, token: &str, entries: &[(&str, &str)]) -> TestResponse {
+    let entries = entries.iter().copied().chain([("form", token)]);
+    let entries: Vec<(String, String)> = entries
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    form::press(app, url(link), "", &entries).await
+}
+
+/// Returns the id of the only envelope of the organization.
+async fn only_envelope(app: &TestApp) -> String {
+    let list = app.get("/partner/envelopes").await.json();
+    assert_eq!(list["meta"]["total"], 1, "{list}");
+    list["data"][0]["envelope_id"].as_str().unwrap().to_owned()
+}
+
+/// Returns a template that a buyer and a seller sign.
+async fn for_two(app: &TestApp) -> Value {
+    let document = pdf::with_lines(&[
+        "{{First;type=signature;role=Buyer;required=true}}",
+        "{{Second;type=signature;role=Seller;required=true}}",
+    ]);
+    let texts = [("name", "Two")];
+    app.upload("/partner/templates", "application/pdf", &document, &texts)
+        .await
+        .data(200)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_visitor_gets_the_link_by_mail_and_signs_a_record_of_their_own() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({})).await;
+    assert_eq!(link["role"], "Buyer", "the first role of the template");
+    assert_eq!(link["verify_email"], true);
+
+    let page = form::fetch(&app, url(&link)).await;
+    assert!(page.text().contains("invites you to sign “Membership”"));
+    assert!(page.text().contains("noindex"));
+    assert_eq!(page.headers["cache-control"], "no-store");
+    assert_eq!(app.count("envelope").await, 0, "a look makes nothing");
+
+    let answer = enter(&app, &link, &JORDAN).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(answer.text().contains("We have sent you the link"));
+    let shown = answer.text();
+    assert!(!shown.contains("/sign/"), "only the mail has the link");
+
+    let id = only_envelope(&app).await;
+    let envelope = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
+    assert_eq!(envelope["status"], "sent");
+    let origin = json!({ "open_link_id": link["open_link_id"], "name": "Membership" });
+    assert_eq!(envelope["metadata"]["open_link"], origin);
+
+    let events = app.events(&id).await;
+    let mut events = events.iter();
+    let created = events.find(|event| event["event_type"] == "envelope.created");
+    assert_eq!(created.unwrap()["data"]["open_link"], origin);
+    let entry = app.entry(&id, "envelope.created").await;
+    assert_eq!(entry["open_link"]["reached_by"], "email");
+    assert_eq!(again(&app, &link).await["used"], 1);
+
+    let mails = app.wait_for_mails(1).await;
+    assert!(mails[0].contains("jordan@example.com"), "{}", mails[0]);
+    form::sign(&app, &form::link_in(&mails[0])).await;
+    app.wait_for(&id, "vaulted").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unverified_visitor_goes_on_at_once_and_the_record_says_so() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({ "verify_email": false })).await;
+    let answer = enter(&app, &link, &JORDAN).await;
+    assert_eq!(answer.status, 303, "{}", answer.text());
+    form::sign(&app, answer.headers["location"].to_str().unwrap()).await;
+
+    let id = only_envelope(&app).await;
+    let entry = app.entry(&id, "envelope.created").await;
+    assert_eq!(entry["open_link"]["reached_by"], "browser");
+
+    let people = app.get(&format!("/partner/envelopes/{id}/signers")).await;
+    let people = people.data(200);
+    let visitor = &people["signers"][0]["signer_id"];
+    assert_eq!(*visitor, entry["open_link"]["signer_id"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_other_roles_are_signed_by_the_people_of_the_link() {
+    let app = TestApp::start().await;
+    let template = for_two(&app).await;
+    let more = json!({ "role": "Buyer", "signers": [buyer_and_seller()[1]] });
+    let link = link_of(&app, &template, more).await.data(201);
+
+    enter(&app, &link, &JORDAN).await;
+    let id = only_envelope(&app).await;
+    let people = app.get(&format!("/partner/envelopes/{id}/signers")).await;
+    let people = people.data(200);
+    for (at, role, email) in [
+        (0, "Buyer", "jordan@example.com"),
+        (1, "Seller", "seller@example.com"),
+    ] {
+        let signer = &people["signers"][at];
+        assert_eq!(signer["role"], role);
+        assert_eq!(signer["email"], email);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn visitors_at_the_same_moment_do_not_exceed_the_limit() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({ "limit": 1 })).await;
+    let token = token_of(&form::fetch(&app, url(&link)).await.text());
+    let kim = [("name", "Kim Park"), ("email", "kim@example.com")];
+    let (first, second) = tokio::join!(
+        send(&app, &link, &token, &JORDAN),
+        send(&app, &link, "another", &kim)
+    );
+    let mut statuses = [first.status.as_u16(), second.status.as_u16()];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 410]);
+
+    only_envelope(&app).await;
+    let link = again(&app, &link).await;
+    assert_eq!(link["used"], 1);
+    assert_eq!(link["status"], "used_up");
+    let page = form::fetch(&app, url(&link)).await;
+    assert_eq!(page.status, 410);
+    assert!(page.text().contains("have been handed out"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_is_sent_twice_makes_one_record() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({ "verify_email": false })).await;
+    let token = token_of(&form::fetch(&app, url(&link)).await.text());
+    let first = send(&app, &link, &token, &JORDAN).await;
+    let second = send(&app, &link, &token, &JORDAN).await;
+    assert_eq!(first.headers["location"], second.headers["location"]);
+
+    only_envelope(&app).await;
+    assert_eq!(again(&app, &link).await["used"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_that_are_no_name_or_address_are_shown_again_with_the_problem() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({})).await;
+    let wrong = [("name", " "), ("email", "<b>nowhere</b>")];
+    let page = enter(&app, &link, &wrong).await;
+    assert_eq!(page.status, 422);
+    assert!(page.text().contains("id=\"name-problem\""));
+    assert!(page.text().contains("id=\"email-problem\""));
+    assert!(!page.text().contains("<b>nowhere"), "{}", page.text());
+
+    assert_eq!(app.count("envelope").await, 0);
+    assert_eq!(again(&app, &link).await["used"], 0);
+}
+
+/// Sends the form with a passcode from an address.
+async fn enter_from(app: &TestApp, address: [u8; 4], link: &Value, code: &str) -> TestResponse {
+    let request = Request::post(form::path(url(link)))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .extension(ConnectInfo(SocketAddr::from((address, 40_000))));
+    let body = format!("name=Jordan&email=jordan%40example.com&code={code}");
+    app.send(request.body(Body::from(body)).unwrap()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_wrong_passcodes_lock_the_link_for_their_network() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({ "code": "maple-2027" })).await;
+    assert_eq!(link["has_code"], true);
+    assert!(!link.to_string().contains("maple-2027"));
+
+    let stranger = [203, 0, 113, 7];
+    for _ in 0..4 {
+        let answer = enter_from(&app, stranger, &link, "guess").await;
+        assert_eq!(answer.status, 422);
+        assert!(answer.text().contains("This is not the code"));
+    }
+
+    let answer = enter_from(&app, stranger, &link, "guess").await;
+    assert_eq!(answer.status, 403);
+    let answer = enter_from(&app, stranger, &link, "maple-2027").await;
+    assert_eq!(answer.status, 403, "the right one does not help either");
+    assert_eq!(app.count("envelope").await, 0);
+
+    let answer = enter_from(&app, [198, 51, 100, 1], &link, "maple-2027").await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+
+    let later = app.as_of(Duration::from_secs(16 * 60)).await;
+    let answer = enter_from(&later, stranger, &link, "maple-2027").await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expired_link_says_so_and_makes_nothing() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({})).await;
+    let token = token_of(&form::fetch(&app, url(&link)).await.text());
+    app.execute("update open_link set expires_at = '2026-01-01T00:00:00.000Z'")
+        .await;
+
+    for page in [
+        form::fetch(&app, url(&link)).await,
+        send(&app, &link, &token, &JORDAN).await,
+    ] {
+        assert_eq!(page.status, 410);
+        assert!(page.text().contains("Its time has passed"));
+    }
+    assert_eq!(again(&app, &link).await["status"], "expired");
+    assert_eq!(app.count("envelope").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_link_says_so_and_makes_nothing() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({})).await;
+    let token = token_of(&form::fetch(&app, url(&link)).await.text());
+    let id = link["open_link_id"].as_str().unwrap();
+    let path = format!("/partner/open-links/{id}/close");
+    let closed = app.post(&path, json!({})).await.data(200);
+    assert_eq!(closed["status"], "closed");
+    let twice = app.post(&path, json!({})).await.data(200);
+    assert_eq!(twice["closed_at"], closed["closed_at"]);
+
+    let answer = send(&app, &link, &token, &JORDAN).await;
+    assert_eq!(answer.status, 410);
+    assert!(answer.text().contains("The sender has closed it"));
+    assert_eq!(app.count("envelope").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_whom_a_link_names_are_told_of_each_record() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({ "notify": ["office@club.example"] })).await;
+    enter(&app, &link, &JORDAN).await;
+
+    let is_told = |mail: &String| {
+        mail.contains("office@club.example") && mail.contains("Jordan Lee opened Membership")
+    };
+    app.wait_for_mail(is_told).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_who_knows_the_address_of_a_customer_does_not_rename_the_customer() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({})).await;
+    enter(&app, &link, &JORDAN).await;
+    let stranger = [("name", "Not Jordan"), ("email", "jordan@example.com")];
+    let answer = enter(&app, &link, &stranger).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+
+    let renamed = app.count("customer where name = 'Not Jordan'").await;
+    assert_eq!(renamed, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_that_does_not_fit_its_template_names_the_member() {
+    let app = TestApp::start().await;
+    let template = for_two(&app).await;
+    let seller = buyer_and_seller()[1].clone();
+    let mut banker = seller.clone();
+    banker["role"] = "Bank".into();
+    for (more, code, path) in [
+        (
+            json!({ "role": "Bank", "signers": [seller] }),
+            "unknown_role",
+            json!(["role"]),
+        ),
+        (
+            json!({ "signers": [banker] }),
+            "unknown_role",
+            json!(["signers", 0, "role"]),
+        ),
+        (json!({}), "missing_signer", json!(["signers"])),
+        (
+            json!({ "signers": [seller], "expires_at": "2026-01-01T00:00:00Z" }),
+            "not_later",
+            json!(["expires_at"]),
+        ),
+        (
+            json!({ "signers": [seller], "code": " spaces " }),
+            "passcode_spaces",
+            json!(["code"]),
+        ),
+    ] {
+        let refused = link_of(&app, &template, more.clone()).await;
+        assert_eq!(refused.status, 422, "{}", refused.text());
+        let details = refused.json()["details"].take();
+        let mut issues = details.as_array().unwrap().iter();
+        let is_named = issues.any(|issue| issue["code"] == code && issue["path"] == path);
+        assert!(is_named, "{more}: {details}");
+    }
+
+    assert_eq!(app.count("open_link").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_links_of_a_template_end_with_it_and_are_of_its_organization() {
+    let app = TestApp::start().await;
+    let template = app.contract_template().await;
+    let link = link_of(&app, &template, json!({})).await.data(201);
+    let id = link["open_link_id"].as_str().unwrap();
+    let template = template["template_id"].as_str().unwrap();
+    let list = format!("/partner/templates/{template}/open-links");
+    assert_eq!(app.get(&list).await.data(200), json!([link]));
+
+    let qr = app.get(&format!("/partner/open-links/{id}/qr")).await;
+    assert_eq!(qr.headers["content-type"], "image/svg+xml");
+    assert!(qr.text().starts_with("<svg "), "{}", qr.text());
+
+    let other = app.other_organization().await;
+    for path in [list, format!("/partner/open-links/{id}")] {
+        assert_eq!(app.get_as(&other, &path).await.status, 404, "{path}");
+    }
+
+    let path = format!("/templates/{template}");
+    app.web(Method::DELETE, &path, Value::Null).await.data(200);
+    assert_eq!(again(&app, &link).await["status"], "closed");
+    assert_eq!(form::fetch(&app, url(&link)).await.status, 410);
+}
