@@ -6,12 +6,13 @@ use holdfast::domain::clock::{Clock, Timestamp};
 use holdfast::domain::envelope::{
     Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, Signer, SignerNotice,
 };
-use holdfast::domain::id::{BatchId, EnvelopeId, KeyId, OrgId};
+use holdfast::domain::id::{BatchId, EnvelopeId, KeyId, OrgId, QuestionId};
 use holdfast::domain::job::{
     ArchiveSubmission, JobPayload as _, JobQueue, MailAddressee, MailCompletion, SendBatch,
 };
 use holdfast::domain::ledger::{NewEntry, verify_chain};
 use holdfast::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
+use holdfast::domain::question::{QuestionClosing, SignerQuestion};
 use holdfast::domain::token::ApiKey;
 use holdfast::store::envelopes::KeyedEnvelope;
 use holdfast::store::idempotency::RequestKey;
@@ -20,7 +21,7 @@ use holdfast::store::search::{self, EnvelopeSearch, EnvelopeTab, TroubleCounts};
 use holdfast::store::{
     ACQUIRE_TIMEOUT, STRANGERS, Store, StoreError, activity, api_keys, counts, customers,
     envelopes, glances, idempotency, jobs, ledger, organizations, page_facts, provider_poll,
-    rate_windows, signers,
+    questions, rate_windows, signers,
 };
 use serde_json::json;
 use sqlx::Row as _;
@@ -131,6 +132,7 @@ fn mail() -> MailCompletion {
     MailCompletion(MailAddressee {
         envelope: EnvelopeId::new(),
         position: None,
+        question: None,
     })
 }
 
@@ -639,6 +641,20 @@ async fn times_to_sign_are_ranked_by_the_database(store: Store) {
     assert_eq!(days, [("2026-11-01".to_owned(), counts)]);
 }
 
+fn question_of(signer: &Signer, now: Timestamp) -> SignerQuestion {
+    SignerQuestion {
+        id: QuestionId::new(),
+        signer: signer.id.clone(),
+        position: signer.position,
+        name: signer.name.clone(),
+        email: signer.email.clone(),
+        role: signer.role.clone(),
+        text: "Is it new?".into(),
+        asked_at: now,
+        closing: None,
+    }
+}
+
 /// The tabs of the console divide the envelopes, and their numbers are those of the searches.
 async fn each_envelope_is_in_one_tab(store: Store) {
     let org = organization();
@@ -683,8 +699,43 @@ async fn each_envelope_is_in_one_tab(store: Store) {
             .unwrap();
     }
 
+    // One that is out for signing, with an open question and one that is closed.
+    let mut asked = Envelope::new(
+        org.id.clone(),
+        customer,
+        "asked".into(),
+        EnvelopeKind::Esign,
+        "jo@example.com".into(),
+        now,
+    );
+    asked.status = EnvelopeStatus::Sent;
+    envelopes::insert(&mut tx, &asked).await.unwrap();
+    let signer = Signer::new(0, "Ann".into(), "ann@example.com".into(), "Buyer".into());
+    signers::insert(&mut tx, &asked, &signer).await.unwrap();
+    let (first, second) = (question_of(&signer, now), question_of(&signer, now));
+    for question in [&first, &second] {
+        questions::insert(&mut tx, &asked, question).await.unwrap();
+    }
+
+    let dismissal = QuestionClosing {
+        answer: None,
+        by: "user:jo@example.com".into(),
+        at: now,
+    };
+    questions::close(&mut tx, &asked, &first.id, &dismissal)
+        .await
+        .unwrap();
+    let again = questions::close(&mut tx, &asked, &first.id, &dismissal).await;
+    assert!(matches!(again, Err(StoreError::Conflict)), "{again:?}");
+
     tx.commit().await.unwrap();
     let mut connection = store.read().await.unwrap();
+    let kept = questions::list(&mut connection, &org.id, &asked.id)
+        .await
+        .unwrap();
+    let open: Vec<bool> = kept.iter().map(|one| one.closing.is_none()).collect();
+    assert_eq!(open, [false, true]);
+
     let counts = search::tab_counts(&mut connection, &org.id).await.unwrap();
     assert!(!counts.is_capped, "{counts:?}");
     let troubles = search::trouble_counts(&mut connection, &org.id).await;
@@ -698,7 +749,12 @@ async fn each_envelope_is_in_one_tab(store: Store) {
     for (tab, expected) in [
         (
             EnvelopeTab::NeedsYou,
-            &["completed false", "pending false", "uploaded false"][..],
+            &[
+                "asked",
+                "completed false",
+                "pending false",
+                "uploaded false",
+            ][..],
         ),
         (
             EnvelopeTab::Waiting,

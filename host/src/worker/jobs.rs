@@ -21,12 +21,13 @@ use holdfast_base::traces;
 use holdfast_domain::envelope::KeptFile;
 use holdfast_domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CompareRecords, DeleteObject,
-    ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode,
+    ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode, MailAnswer,
     MailCompletion, MailContractDate, MailDecline, MailEndpointDisabled, MailEndpointFailing,
-    MailInvitation, MailNotSent, MailOpenLink, MailPartyInvitation, MailReleaseRequest,
-    MailReminder, MailSignIn, MailUndelivered, MailView, MailWithdrawal, NextStep, NoticeOfDate,
-    PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch, SendPlanned,
-    TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
+    MailInvitation, MailLater, MailNotSent, MailOpenLink, MailPartyInvitation, MailQuestion,
+    MailReleaseRequest, MailReminder, MailSignIn, MailUndelivered, MailView, MailWithdrawal,
+    NextStep, NoticeOfDate, PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch,
+    SendPlanned, TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch,
+    WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
@@ -475,6 +476,9 @@ envelope_mails! {
     MailWithdrawal: mails::deliver, EnvelopeMailKind::Withdrawal;
     MailUndelivered: mails::deliver, EnvelopeMailKind::Undelivered;
     MailNotSent: mails::deliver, EnvelopeMailKind::NotSent;
+    MailQuestion: mails::deliver, EnvelopeMailKind::Question;
+    MailAnswer: mails::deliver, EnvelopeMailKind::Answer;
+    MailLater: mails::deliver, EnvelopeMailKind::Later;
     TextInvitation: text_messages::deliver, TextMessageKind::Invitation;
     TextReminder: text_messages::deliver, TextMessageKind::Reminder;
     TextAccessCode: text_messages::deliver, TextMessageKind::AccessCode;
@@ -545,6 +549,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         NoticeOfDate MailContractDate
         SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailSignIn AdvanceTransfer CompareRecords
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered MailNotSent
+        MailQuestion MailAnswer MailLater
         TextInvitation TextReminder TextAccessCode
         MailEndpointFailing MailEndpointDisabled
         ExecuteSubmission FollowSubmission PaidInSandbox

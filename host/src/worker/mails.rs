@@ -20,11 +20,13 @@ use holdfast_domain::id::{
     EndpointId, EnvelopeId, InvitationId, MessageId, OrgId, SignInId, ViewId,
 };
 use holdfast_domain::job::{
-    JobPayload as _, MailAccessCode, MailAddressee, MailCompletion, MailContractDate, MailDecline,
-    MailInvitation, MailOpenLink, MailReleaseRequest, MailReminder, MailWithdrawal,
+    JobPayload as _, MailAccessCode, MailAddressee, MailAnswer, MailCompletion, MailContractDate,
+    MailDecline, MailInvitation, MailLater, MailOpenLink, MailReleaseRequest, MailReminder,
+    MailWithdrawal,
 };
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::Organization;
+use holdfast_domain::question::SignerQuestion;
 use holdfast_domain::test_mode::{MessageChannel, TestMessage};
 use holdfast_domain::user::SignInLink;
 use holdfast_platform::access::sessions;
@@ -37,8 +39,8 @@ use holdfast_service::vault::{completion, copies};
 use holdfast_service::{App, test_mode};
 use holdfast_store::jobs::ClaimedJob;
 use holdfast_store::{
-    StoreError, control, envelopes, ledger, open_links, organizations, party_invitations, signers,
-    users, views, webhooks,
+    StoreError, control, envelopes, ledger, open_links, organizations, party_invitations,
+    questions, signers, users, views, webhooks,
 };
 
 /// Size limit of an attached copy in bytes. Many servers take mails of 10 MB, and base64 adds a
@@ -99,6 +101,8 @@ pub(super) struct MailSubject {
     language: Locale,
     /// Position of the addressed signer or recipient; none addresses the creator.
     position: Option<i64>,
+    /// Question that the mail is about.
+    question: Option<SignerQuestion>,
 }
 
 /// Letter with its attachment.
@@ -134,6 +138,9 @@ pub(super) async fn deliver(
         EnvelopeMailKind::Withdrawal => matter.withdrawn(),
         EnvelopeMailKind::Undelivered => matter.undelivered(app).await?,
         EnvelopeMailKind::NotSent => matter.not_sent(),
+        EnvelopeMailKind::Question => matter.asked(app),
+        EnvelopeMailKind::Answer => matter.answered(app).await?,
+        EnvelopeMailKind::Later => matter.with_link(app, letters::later).await?,
     };
 
     let Some(written) = written else {
@@ -177,6 +184,8 @@ pub(super) async fn given_up(app: &App, job: &ClaimedJob) -> Result<(), Delivery
         MailCompletion::NAME => EnvelopeMailKind::Completion,
         MailDecline::NAME => EnvelopeMailKind::Decline,
         MailWithdrawal::NAME => EnvelopeMailKind::Withdrawal,
+        MailAnswer::NAME => EnvelopeMailKind::Answer,
+        MailLater::NAME => EnvelopeMailKind::Later,
         _ => return Ok(()),
     };
 
@@ -502,6 +511,14 @@ impl MailSubject {
 
         let signers = signers::list(&mut connection, org, &envelope.id).await?;
         let recipients = signers::recipients(&mut connection, org, &envelope.id).await?;
+        let question = match &to.question {
+            None => None,
+            Some(id) => {
+                let asked = questions::list(&mut connection, org, &envelope.id).await?;
+                asked.into_iter().find(|question| question.id == *id)
+            }
+        };
+
         Ok(Some(Self {
             envelope,
             signers,
@@ -512,6 +529,7 @@ impl MailSubject {
             reply_to: organization.settings.reply_to,
             language: organization.settings.language,
             position: to.position,
+            question,
         }))
     }
 
@@ -592,9 +610,12 @@ impl MailSubject {
         signer.or_else(|| Some(self.recipient()?.name.as_str()))
     }
 
-    /// Replies of signers and recipients go to the organization's address for them, or else to the creator.
+    /// Replies of signers and recipients go to the organization's address for them, or else to the creator. Those to a
+    /// question go to the signer who asked.
     fn reply_to(&self) -> Option<&str> {
-        self.position?;
+        if self.position.is_none() {
+            return Some(self.question.as_ref()?.email.as_str());
+        }
         let own = self.reply_to.as_deref();
         own.or_else(|| self.envelope.creator_email())
     }
@@ -765,6 +786,29 @@ impl MailSubject {
         let failure = self.envelope.sending_failure()?;
         let letter = self.notice().not_sent(&failure.reason);
         Some(PreparedMail::plain(letter))
+    /// Writes to the sender what a signer asks; none once the question is closed.
+    fn asked(&self, app: &App) -> Option<PreparedMail> {
+        let question = self.question.as_ref();
+        let question = question.filter(|question| question.closing.is_none())?;
+        // Test data has no users, so it has no page for them.
+        let page = format!("envelopes/{}#questions", self.envelope.id);
+        let page = app.config.console_page(&page);
+        let page = page.filter(|_| !self.envelope.org.is_test());
+        Some(PreparedMail::plain(self.notice().question(question, page)))
+    }
+
+    /// Writes the sender's answer to the signer who asked; none for another person in the place.
+    async fn answered(&self, app: &App) -> Result<Option<PreparedMail>, DeliveryError> {
+        let (Some(question), Some(signer)) = (&self.question, self.signer()) else {
+            return Ok(None);
+        };
+        let Some(answer) = question.answer().filter(|_| question.signer == signer.id) else {
+            return Ok(None);
+        };
+
+        let url = self.signing_link(app).await?;
+        let letter = self.notice().answer(&question.text, answer, url);
+        Ok(Some(PreparedMail::plain(letter)))
     }
 
     fn withdrawn(&self) -> Option<PreparedMail> {

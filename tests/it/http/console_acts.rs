@@ -52,6 +52,7 @@ const ACTS_AT_ONCE: &[&str] = &[
     "/envelopes/{id}/embed",
     "/envelopes/{id}/extend",
     "/envelopes/{id}/links",
+    "/envelopes/{id}/questions/{question}",
     "/envelopes/{id}/remind",
     "/envelopes/{id}/send",
     "/envelopes/{id}/signers/{position}",

@@ -37,6 +37,7 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("GET", "/envelopes/{id}/files/{file}", Some(ReadEnvelopes)),
         ("POST", "/envelopes/{id}/signers/{position}", Some(Send)),
         ("POST", "/envelopes/{id}/remind", Some(Send)),
+        ("POST", "/envelopes/{id}/questions/{question}", Some(Send)),
         ("POST", "/envelopes/{id}/void", Some(Send)),
         ("POST", "/envelopes/{id}/edit", Some(Send)),
         ("POST", "/envelopes/{id}/send", Some(Send)),
@@ -298,6 +299,7 @@ impl KnownIds {
             .replace("{part}", "general")
             .replace("{file}", "copy")
             .replace("{position}", "0")
+            .replace("{question}", "qst_01jdk7m3e8f4x9s2w5v6b0c1dh")
             .replace("{act}", "unknown");
 
         format!("/console{path}")
@@ -336,6 +338,7 @@ async fn every_role_has_exactly_its_pages_and_acts() {
                     let path = path.replace("{id}", "x_01h455vb4pex5vsknk084sn02q");
                     let path = path.replace("{act}", "accept").replace("{part}", "unknown");
                     let path = path.replace("{position}", "0");
+                    let path = path.replace("{question}", "qst_01jdk7m3e8f4x9s2w5v6b0c1dh");
                     session.post(&app, &path, "").await.status.as_u16()
                 }
             };
@@ -472,6 +475,7 @@ async fn another_organizations_ids_are_unknown_everywhere() {
     for (act, form) in [
         ("/envelopes/{id}/remind", ""),
         ("/envelopes/{id}/void", "reason=Ours"),
+        ("/envelopes/{id}/questions/{question}", "answer=Yes"),
         ("/envelopes/{id}/edit", ""),
         ("/envelopes/{id}/send", ""),
         ("/envelopes/{id}/extend", "until=2027-01-31"),

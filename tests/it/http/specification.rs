@@ -256,6 +256,16 @@ async fn each_endpoint_needs_its_scope() {
         ("POST", "/partner/envelopes/env_x/remind", "envelopes:write"),
         (
             "GET",
+            "/partner/envelopes/env_x/questions",
+            "envelopes:read",
+        ),
+        (
+            "POST",
+            "/partner/envelopes/env_x/questions/qst_x/close",
+            "envelopes:write",
+        ),
+        (
+            "GET",
             "/partner/envelopes/env_x/signing-links",
             "envelopes:read",
         ),

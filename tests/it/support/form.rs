@@ -35,7 +35,8 @@ pub fn tick_of(page: &str) -> Option<String> {
 /// Returns a value for every control, chosen by its type, and the consent.
 pub fn filled(page: &str) -> Vec<(String, String)> {
     let document = Html::parse_document(page);
-    let controls = Selector::parse("form input[name], form select[name]").unwrap();
+    let controls =
+        Selector::parse("form input[name], form select[name], .field textarea[name]").unwrap();
     document
         .select(&controls)
         .filter(|control| control.attr("type") != Some("hidden"))

@@ -16,7 +16,7 @@ use icu_datetime::{FixedCalendarDateTimeFormatter, NoCalendarFormatter};
 use icu_decimal::DecimalFormatter;
 use icu_decimal::input::Decimal;
 use icu_locale_core::{Locale as DataLocale, locale};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use holdfast_domain::clock::Timestamp;
@@ -294,12 +294,14 @@ impl Texts {
     }
 
     /// Returns the consent text for a signer: the organization's in the signer's language, else in
-    /// the organization's, else ours. `jurisdiction` is that of the document, if it states one.
+    /// the organization's, else ours. `jurisdiction` is that of the document, if it states one; ours names the way to
+    /// decline only where the form offers it.
     pub fn consent(
         self,
         organization: &Organization,
         kind: SignerKind,
         jurisdiction: Option<&str>,
+        may_decline: bool,
     ) -> ShownConsent {
         let settings = &organization.settings;
         // The organization's own words come before ours, even in another language: its counsel answers for
@@ -309,9 +311,9 @@ impl Texts {
             .or_else(|| own(settings.language))
             .unwrap_or_else(|| {
                 let text = ConsentText {
-                    version: version_of_ours(organization),
+                    version: version_of_ours(organization, may_decline),
                     statement: self.statement(settings, kind, jurisdiction),
-                    disclosure: self.disclosure(organization),
+                    disclosure: self.disclosure(organization, may_decline),
                 };
                 (self.locale, text)
             });
@@ -370,7 +372,7 @@ impl Texts {
 
     /// Writes the disclosure of 15 U.S.C. §7001(c)(1)(B) and (C)(i) from the organization's settings. Where
     /// one is not set, the text states nothing on its behalf.
-    fn disclosure(self, organization: &Organization) -> String {
+    fn disclosure(self, organization: &Organization, may_decline: bool) -> String {
         let settings = &organization.settings;
         let own = &settings.consumer_disclosure;
         let sender = organization.display_name();
@@ -381,7 +383,11 @@ impl Texts {
         // Each paragraph answers one clause of the statute: (B)(ii) here, then (i) paper and withdrawal,
         // (iii) contact, (iv) copies and their fee, and (C)(i) requirements.
         let scope = written(&own.scope).unwrap_or_else(|| named("disclosure-scope"));
-        let decline = self.text("decline-summary");
+        let decline = self.text(if may_decline {
+            "decline-summary"
+        } else {
+            "question-summary"
+        });
         let values = [("sender", sender), ("decline", decline.as_str())];
         let paper = self.with("disclosure-paper", values);
         let consequences = written(&own.withdrawal);
@@ -447,16 +453,21 @@ impl Texts {
 
 /// Returns the version of our text for an organization: it changes with every part of the text that comes
 /// from the organization.
-fn version_of_ours(organization: &Organization) -> String {
+fn version_of_ours(organization: &Organization, may_decline: bool) -> String {
     let settings = &organization.settings;
     // Everything that the built text is made of. A change makes a new version, and an open page has to be
     // ticked again.
-    let parts = json!([
-        organization.display_name(),
-        settings.language,
-        settings.consumer_disclosure,
-        settings.signature_wording,
-    ]);
+    let mut parts = vec![
+        json!(organization.display_name()),
+        json!(settings.language),
+        json!(settings.consumer_disclosure),
+        json!(settings.signature_wording),
+    ];
+    // Only then, so that texts of earlier releases keep their versions.
+    if !may_decline {
+        parts.push(json!("no decline"));
+    }
+    let parts = Value::from(parts);
     // Eight digits tell the versions of one organization apart. The evidence has the digest of the whole text
     // besides.
     let digest = hex::encode(Sha256::digest(parts.to_string()));
@@ -677,7 +688,7 @@ mod tests {
 
     /// Returns the default text, as a signer of Oak reads it.
     fn shown(locale: Locale, settings: OrgSettings) -> ShownConsent {
-        Texts::of(locale).consent(&organization(settings), SignerKind::Signer, None)
+        Texts::of(locale).consent(&organization(settings), SignerKind::Signer, None, true)
     }
 
     /// The ledger names a version for the text that a signer agreed to: a changed text needs a new
@@ -830,7 +841,7 @@ mod tests {
         });
 
         let statement = |kind, jurisdiction| {
-            let shown = Texts::of(Locale::En).consent(&organization, kind, jurisdiction);
+            let shown = Texts::of(Locale::En).consent(&organization, kind, jurisdiction, true);
             shown.text.statement
         };
         let delaware = statement(SignerKind::Signer, Some("US-DE"));

@@ -104,6 +104,9 @@ pub struct SubmittedMaster {
     /// Roles in signing order.
     pub roles: Vec<String>,
     pub fields: Vec<Field>,
+    /// Whether signers cannot decline.
+    #[serde(default)]
+    pub forbids_declining: bool,
     /// Whether the provider has lost the copy.
     #[serde(default)]
     pub lost: bool,

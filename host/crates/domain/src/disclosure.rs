@@ -166,7 +166,7 @@ pub fn wordings_for<'a>(
 }
 
 /// Deliveries of a signer's pages before the consent. The signer's browser got these files, and the signer
-/// confirmed to have read them; whether they were looked at is not known.
+/// confirmed to have read them; whether a person looked at them is not known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DemonstratedAccess {
     /// Numbers of the pages that were delivered as pictures.
@@ -176,6 +176,9 @@ pub struct DemonstratedAccess {
     pub last_page_at: Option<Timestamp>,
     /// Time at which the document was first delivered as PDF.
     pub pdf_delivered_at: Option<Timestamp>,
+    /// Time at which the browser had reported every page as displayed; none without such reports of all pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_pages_displayed_at: Option<Timestamp>,
     /// Whether the sentence of the consent confirmed that the document could be opened and read.
     pub signer_confirmed: bool,
 }

@@ -360,6 +360,8 @@ pub struct SentDocument {
     pub return_url: Option<String>,
     /// Whether signers may name another person to sign in their place.
     pub allow_delegation: bool,
+    /// Whether signers may decline.
+    pub may_decline: bool,
 }
 
 impl Default for SentDocument {
@@ -375,6 +377,7 @@ impl Default for SentDocument {
             message: None,
             return_url: None,
             allow_delegation: false,
+            may_decline: true,
         }
     }
 }

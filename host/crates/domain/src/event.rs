@@ -30,6 +30,9 @@ words! {
         SignerTextFailed = "signer.text_failed",
         // An addition: the signer's mail server refuses a mail, or returned it.
         SignerDeliveryFailed = "signer.delivery_failed",
+        // Additions: a signer asks the sender, who answers or dismisses the question.
+        SignerQuestionAsked = "signer.question_asked",
+        SignerQuestionClosed = "signer.question_closed",
         VaultStored = "vault.stored",
         VaultCompliancePassed = "vault.compliance.passed",
         VaultComplianceFailed = "vault.compliance.failed",
@@ -152,6 +155,14 @@ impl EventType {
             Self::SignerDeliveryFailed => (
                 "A mail cannot be delivered to a signer",
                 &["signer", "message", "reason", "at"],
+            ),
+            Self::SignerQuestionAsked => (
+                "A signer has asked the sender a question",
+                &["signer", "question_id", "question", "at"],
+            ),
+            Self::SignerQuestionClosed => (
+                "The sender has answered a question of a signer, or dismissed it",
+                &["signer", "question_id", "question", "answer", "at"],
             ),
             Self::VaultStored => ("The authoritative copy is in the vault", &["path", "hash"]),
             Self::VaultCompliancePassed => (

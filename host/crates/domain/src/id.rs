@@ -190,6 +190,10 @@ prefixed_id!(
     KbaId, "kba_"
 );
 prefixed_id!(
+    /// A question of a signer to the sender.
+    QuestionId, "qst_"
+);
+prefixed_id!(
     /// A web-app user.
     UserId, "usr_"
 );

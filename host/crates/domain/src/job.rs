@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::clock::Timestamp;
 use super::envelope::KeptFile;
 use super::id::{
-    BatchId, EndpointId, EnvelopeId, IntentId, InvitationId, OpenLinkId, ReleaseId, SignInId,
-    TemplateId, TransferId, ViewId,
+    BatchId, EndpointId, EnvelopeId, IntentId, InvitationId, OpenLinkId, QuestionId, ReleaseId,
+    SignInId, TemplateId, TransferId, ViewId,
 };
 
 /// Queue with its own number of slots.
@@ -329,6 +329,9 @@ pub struct MailAddressee {
     pub envelope: EnvelopeId,
     /// Position of the signer; `None` is the creator of the envelope.
     pub position: Option<i64>,
+    /// Question that the mail is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<QuestionId>,
 }
 
 /// A mail or text message about an envelope.
@@ -376,6 +379,12 @@ mails! {
     MailUndelivered = "mail.undelivered" in Mail;
     /// Reports to the creator that a draft was not sent at its planned time.
     MailNotSent = "mail.not_sent" in Mail;
+    /// Tells the creator of the envelope what a signer asks.
+    MailQuestion = "mail.question" in Mail;
+    /// Tells a signer the sender's answer to a question.
+    MailAnswer = "mail.answer" in Mail;
+    /// Gives a signer who finishes later the own link.
+    MailLater = "signer.later" in Mail;
     /// Asks a signer to sign.
     TextInvitation = "text.invite" in Message;
     /// Gives a signer the code that opens the document.
@@ -551,6 +560,9 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<MailWithdrawal>(),
     JobKind::of::<MailUndelivered>(),
     JobKind::of::<MailNotSent>(),
+    JobKind::of::<MailQuestion>(),
+    JobKind::of::<MailAnswer>(),
+    JobKind::of::<MailLater>(),
     JobKind::of::<TextInvitation>(),
     JobKind::of::<TextAccessCode>(),
     JobKind::of::<TextReminder>(),

@@ -43,6 +43,7 @@
 //! | signing room | built-in signing provider, instance `embedded` |
 //! | executed document | document with all signatures, from the signing provider |
 //! | signing link | unguessable URL with which a signer opens an envelope |
+//! | question | comment of a signer to the sender; while one is open, the envelope waits for the sender |
 //! | embed token | short-lived token for a widget in a partner's page |
 //! | disclosure | text about electronic records that a signer reads before agreeing to them (15 U.S.C. §7001(c)) |
 //! | identity questions | knowledge-based authentication (KBA) of a signer by a provider |
@@ -195,6 +196,7 @@ pub mod passkey;
 pub mod prefill;
 pub mod priority;
 pub mod publisher;
+pub mod question;
 pub mod release;
 pub mod reminders;
 pub mod request_log;

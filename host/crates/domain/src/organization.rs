@@ -92,6 +92,8 @@ pub struct OrgSettings {
     pub signature_wording: SignatureWording,
     /// Signers have to open the document as PDF before they can finish.
     pub require_access_demonstration: bool,
+    /// Signers have to have every page shown before they can finish.
+    pub require_all_pages_shown: bool,
     /// Jurisdiction of chattel paper, for envelopes that state none.
     pub chattel_paper_jurisdiction: Option<Jurisdiction>,
     /// What a change of the organization's components needs.
@@ -399,6 +401,7 @@ impl Default for OrgSettings {
             consumer_disclosure: ConsumerDisclosure::default(),
             signature_wording: SignatureWording::new(),
             require_access_demonstration: false,
+            require_all_pages_shown: false,
             chattel_paper_jurisdiction: None,
             component_changes: ChangePolicy::default(),
             single_sign_on: None,

@@ -116,6 +116,8 @@ pub struct Template {
     pub name: String,
     pub external_id: Option<String>,
     pub kba_required: bool,
+    /// Whether signers may decline, unless the envelope says otherwise.
+    pub may_decline: bool,
     pub provider_instance: String,
     /// Id at the provider; `None` until the provider has a document.
     pub provider_template: Option<String>,
@@ -168,6 +170,7 @@ impl Template {
             name,
             external_id: None,
             kba_required: false,
+            may_decline: true,
             provider_instance,
             provider_template: None,
             document: None,

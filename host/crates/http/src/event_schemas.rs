@@ -276,7 +276,8 @@ fn schema_of(event: EventType, member: &str) -> Schema {
         (
             _,
             "reason" | "expected_hash" | "actual_hash" | "ip_address" | "purpose" | "view_id"
-            | "name" | "email" | "copy_id" | "requested_by" | "path" | "hash" | "release_id",
+            | "name" | "email" | "copy_id" | "requested_by" | "path" | "hash" | "release_id"
+            | "answer",
         ) => optional_text(),
         _ => text(),
     }

@@ -15,12 +15,14 @@ use holdfast_domain::envelope::{
     SignerNotice, SignerStatus,
 };
 use holdfast_domain::event::EventType;
-use holdfast_domain::id::{EndpointId, EnvelopeId, OrgId, SignerId};
+use holdfast_domain::id::{EndpointId, EnvelopeId, OrgId, QuestionId, SignerId};
 use holdfast_domain::job::{
-    EndpointMail, EnvelopeMail, JobQueue, MailAccessCode, MailAddressee, MailCompletion,
-    MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailNotSent,
-    MailReminder, MailUndelivered, MailWithdrawal, TextAccessCode, TextInvitation, TextReminder,
+    EndpointMail, EnvelopeMail, JobQueue, MailAccessCode, MailAddressee, MailAnswer,
+    MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
+    MailLater, MailNotSent, MailQuestion, MailReminder, MailUndelivered, MailWithdrawal,
+    TextAccessCode, TextInvitation, TextReminder,
 };
+use holdfast_domain::question::SignerQuestion;
 
 use crate::signers::{invited_now, signer_view};
 use crate::{Core, ServiceError, events};
@@ -254,6 +256,40 @@ pub async fn remind(
     Ok(())
 }
 
+/// Queues the mail with a signer's question to the creator, if the creator has an address.
+pub async fn question(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    question: &SignerQuestion,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    if envelope.creator_email().is_none() {
+        return Ok(());
+    }
+    queue_about::<MailQuestion>(tx, envelope, None, &question.id, now).await
+}
+
+/// Queues the mail with the sender's answer to the signer who asked.
+pub async fn answered(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    signer: &Signer,
+    question: &SignerQuestion,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    queue_about::<MailAnswer>(tx, envelope, Some(signer), &question.id, now).await
+}
+
+/// Queues the mail with a fresh link for a signer who finishes later.
+pub async fn later(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    signer: &Signer,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    queue::<MailLater>(tx, envelope, Some(signer), now).await
+}
+
 /// Queues completion mails to signers, recipients and the creator, not to be sent before `at`.
 pub async fn completed(
     tx: &mut WriteTransaction,
@@ -389,9 +425,31 @@ async fn queue_once<M: EnvelopeMail>(
     which: &str,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    insert::<M>(tx, envelope, (to, None), which, now).await
+}
+
+/// Like [`queue`], for a mail about a question of a signer. Each question has mails of its own.
+async fn queue_about<M: EnvelopeMail>(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    to: Option<&dyn Person>,
+    question: &QuestionId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    insert::<M>(tx, envelope, (to, Some(question)), question.as_str(), now).await
+}
+
+async fn insert<M: EnvelopeMail>(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    (to, question): (Option<&dyn Person>, Option<&QuestionId>),
+    which: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     let addressee = MailAddressee {
         envelope: envelope.id.clone(),
         position: to.map(Person::position),
+        question: question.cloned(),
     };
     let whom = match addressee.position {
         Some(position) => position.to_string(),

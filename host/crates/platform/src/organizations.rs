@@ -55,7 +55,7 @@ pub struct BrandView {
         "contact_email": "documents@crescent.example", "contact_phone": null, "contact_address": null,
         "paper_fee": { "amount_cents": 0, "currency": "USD" }, "scope": {}, "withdrawal": {}, "requirements": {},
     },
-    "signature_wording": {}, "require_access_demonstration": false,
+    "signature_wording": {}, "require_access_demonstration": false, "require_all_pages_shown": false,
     "chattel_paper_jurisdiction": "US-DE", "single_sign_on": null, "refuse_unsigned_roles": false,
     "active_content": "warn",
     "reminders": { "first_after_days": 3, "every_days": 3, "at_most": 5 },
@@ -93,6 +93,8 @@ pub struct OrganizationView {
     pub signature_wording: SignatureWording,
     /// Whether signers have to open the document as PDF before they can finish.
     pub require_access_demonstration: bool,
+    /// Whether signers have to have every page shown before they can finish.
+    pub require_all_pages_shown: bool,
     /// Jurisdiction of chattel paper, for envelopes that state none.
     pub chattel_paper_jurisdiction: Option<Jurisdiction>,
     /// Sign-in of the users at the organization's own issuer. The secret of the client is not shown.
@@ -163,6 +165,7 @@ impl From<Organization> for OrganizationView {
             consumer_disclosure: settings.consumer_disclosure,
             signature_wording: settings.signature_wording,
             require_access_demonstration: settings.require_access_demonstration,
+            require_all_pages_shown: settings.require_all_pages_shown,
             chattel_paper_jurisdiction: settings.chattel_paper_jurisdiction,
             single_sign_on: settings.single_sign_on,
             refuse_unsigned_roles: settings.refuse_unsigned_roles,
@@ -223,6 +226,8 @@ pub struct ChangeOrganization {
     pub signature_wording: FieldPatch<SignatureWording>,
     /// Whether signers have to open the document as PDF before they can finish.
     pub require_access_demonstration: Option<bool>,
+    /// Whether signers have to have every page shown before they can finish.
+    pub require_all_pages_shown: Option<bool>,
     #[serde(default)]
     #[schemars(with = "Option<Jurisdiction>")]
     pub chattel_paper_jurisdiction: FieldPatch<Jurisdiction>,
@@ -329,6 +334,8 @@ impl ChangeOrganization {
         let required = self.require_access_demonstration;
         settings.require_access_demonstration =
             required.unwrap_or(settings.require_access_demonstration);
+        let required = self.require_all_pages_shown;
+        settings.require_all_pages_shown = required.unwrap_or(settings.require_all_pages_shown);
         settings.language = self.language.unwrap_or(settings.language);
         let refuses = self.refuse_unsigned_roles;
         settings.refuse_unsigned_roles = refuses.unwrap_or(settings.refuse_unsigned_roles);

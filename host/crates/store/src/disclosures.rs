@@ -27,6 +27,8 @@ pub enum DeliveredItem {
     Disclosure(String),
     /// Picture of the page with this number.
     Page(u32),
+    /// The page with this number, which the browser reported as displayed.
+    Displayed(u32),
     /// The document as PDF.
     Pdf,
 }
@@ -36,6 +38,7 @@ impl DeliveredItem {
         match self {
             Self::Disclosure(sha256) => ("disclosure", sha256.clone()),
             Self::Page(number) => ("page", number.to_string()),
+            Self::Displayed(number) => ("displayed", number.to_string()),
             Self::Pdf => ("pdf", String::new()),
         }
     }
@@ -44,6 +47,7 @@ impl DeliveredItem {
         match kind {
             "disclosure" => Some(Self::Disclosure(item.to_owned())),
             "page" => item.parse().ok().map(Self::Page),
+            "displayed" => item.parse().ok().map(Self::Displayed),
             "pdf" => Some(Self::Pdf),
             // Written by a newer release on another node: the reader reports the row and does not guess.
             _ => None,

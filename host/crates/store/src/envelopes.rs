@@ -34,9 +34,9 @@ pub async fn insert(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<()
              provider_submission, preserve_signing_order, created_by, created_at, updated_at,
              expires_at, payment_status, looked_at, auto_vault, vault_in_terms_accepted_at,
              vault_in_terms_accepted_by, bulk_batch, kba_required, send_email, message, return_url,
-             allow_delegation, upload, existing_signatures, subject)
+             allow_delegation, upload, existing_signatures, subject, may_decline)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-             $20, $17, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32)",
+             $20, $17, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -70,6 +70,7 @@ pub async fn insert(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<()
     .bind(file_json(envelope.upload.as_ref()))
     .bind(signatures_json(&envelope.existing_signatures))
     .bind(envelope.sending.subject.as_deref())
+    .bind(i64::from(envelope.sending.may_decline))
     .execute(&mut **tx)
     .await?;
 
@@ -305,7 +306,7 @@ pub async fn set_sent(
         "update envelope set status = $4, updated_at = $5, template_id = $6, metadata = $7,
              provider_instance = $8, provider_submission = $9, preserve_signing_order = $10,
              expires_at = $11, payment_status = $12, kba_required = $13, send_email = $14,
-             message = $15, allow_delegation = $16, subject = $17, looked_at = $5
+             message = $15, allow_delegation = $16, subject = $17, may_decline = $18, looked_at = $5
          where bucket = $1 and envelope_id = $2 and status = $3",
     )
     .bind(sent.org.bucket())
@@ -325,6 +326,7 @@ pub async fn set_sent(
     .bind(sent.sending.message.as_deref())
     .bind(i64::from(sent.sending.allow_delegation))
     .bind(sent.sending.subject.as_deref())
+    .bind(i64::from(sent.sending.may_decline))
     .run_guarded(tx)
     .await?;
     counts::moved(tx, sent, before, sent.status);
@@ -570,7 +572,7 @@ impl TableRow for Envelope {
         "envelope_id, org_id, customer_id, name, kind, status, external_id, template_id,
          metadata, secured_party, upload, existing_signatures, provider_instance,
          provider_submission, preserve_signing_order, kba_required, send_email, subject, message,
-         return_url, allow_delegation, vault, archive, document_hash, copy, certificate,
+         return_url, allow_delegation, may_decline, vault, archive, document_hash, copy, certificate,
          custody_record, compliance_score, created_by, created_at, updated_at, signed_at,
          expires_at, payment_status, auto_vault, vault_in_terms_accepted_at,
          vault_in_terms_accepted_by, bulk_batch";
@@ -601,6 +603,7 @@ impl TableRow for Envelope {
                 message: row.optional_text("message")?,
                 return_url: row.optional_text("return_url")?,
                 allow_delegation: row.flag("allow_delegation")?,
+                may_decline: row.flag("may_decline")?,
             },
             record: VaultRecord {
                 // A release clears the live copy, so at most one of the two columns has a file.

@@ -36,6 +36,8 @@ pub struct EnvelopeGlance {
     pub sent_at: Option<Timestamp>,
     /// Time of the newest reminder.
     pub reminded_at: Option<Timestamp>,
+    /// Time of the oldest question of a signer that is open.
+    pub asked_at: Option<Timestamp>,
     /// Signers in signing order.
     pub signers: Vec<Signer>,
     /// Attempts of signers to prove their identity that ended with a result, in any order.
@@ -69,6 +71,7 @@ pub async fn of_envelopes(
     }
 
     read_times(connection, org, &known, &mut found).await?;
+    read_questions(connection, org, &known, &mut found).await?;
     read_identity(connection, org, &known, &mut found).await?;
     Ok(found)
 }
@@ -126,6 +129,7 @@ async fn own_columns(
                 stopped_at: columns.optional_time("stopped_at")?,
                 sent_at: None,
                 reminded_at: None,
+                asked_at: None,
                 signers: Vec::new(),
                 identity: Vec::new(),
             };
@@ -169,6 +173,34 @@ async fn read_times(
             glance.reminded_at = at;
         } else {
             glance.sent_at = at;
+        }
+    }
+
+    Ok(())
+}
+
+async fn read_questions(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    ids: &[&EnvelopeId],
+    found: &mut BTreeMap<EnvelopeId, EnvelopeGlance>,
+) -> Result<(), StoreError> {
+    let text = format!(
+        "select envelope_id, min(asked_at) as at from signer_question
+         where bucket = $1 and envelope_id in ({}) and closed_at is null
+         group by envelope_id",
+        numbered(2, ids.len())
+    );
+    let mut query = sqlx::query(AssertSqlSafe(text)).bind(org.bucket());
+    for id in ids {
+        query = query.bind(id.as_str());
+    }
+
+    for row in query.fetch_all(connection).await? {
+        let columns = RowColumns::of(&row, "signer_question", "envelope_id");
+        let id = columns.parsed("envelope_id", EnvelopeId::parse)?;
+        if let Some(glance) = found.get_mut(&id) {
+            glance.asked_at = columns.optional_time("at")?;
         }
     }
 

@@ -94,6 +94,7 @@ pub mod party_keys;
 pub mod passkeys;
 pub mod payments;
 pub mod provider_poll;
+pub mod questions;
 pub mod rate_windows;
 pub mod request_log;
 pub mod room;

@@ -94,6 +94,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     82 "0082_submission_dates",
     83 "0083_troubled_envelopes",
     85 "0085_template_versions",
+    87 "0087_signer_questions",
     88 "0088_open_links",
     89 "0089_activity_and_filters",
     90 "0090_mail_subject",

@@ -57,7 +57,7 @@ pub struct EnvelopeSearch {
 /// What envelopes wait for. Each envelope is in one tab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EnvelopeTab {
-    /// An act of the organization's own people: drafts, and signed ones on the way to the vault.
+    /// An act of the organization's own people: drafts, questions of signers, and signed ones on the way to the vault.
     NeedsYou,
     /// Others: signers, or a batch that prepares them.
     Waiting,
@@ -85,31 +85,35 @@ impl EnvelopeTab {
     }
 
     /// Returns how an envelope with a status gets into the tab; none if it never does.
-    fn takes(self, status: EnvelopeStatus) -> Option<TroubleCondition> {
+    fn takes(self, status: EnvelopeStatus) -> Option<TabCondition> {
         use EnvelopeStatus::{
             Completed, Declined, Expired, Pending, Preparing, Sent, Uploaded, Vaulted, VaultedOut,
             Viewed, Voided,
         };
 
         match (self, status) {
-            (Self::NeedsYou, Completed) | (Self::Waiting, Sent | Viewed) => {
-                Some(TroubleCondition::Without)
-            }
-            (Self::Stuck, Sent | Viewed | Completed) => Some(TroubleCondition::With),
+            (Self::NeedsYou, Completed) => Some(TabCondition::Untroubled),
+            (Self::NeedsYou, Sent | Viewed) => Some(TabCondition::Asked),
+            (Self::Waiting, Sent | Viewed) => Some(TabCondition::Unasked),
+            (Self::Stuck, Sent | Viewed | Completed) => Some(TabCondition::Troubled),
             (Self::NeedsYou, Pending | Uploaded)
             | (Self::Waiting, Preparing)
             | (Self::Stuck, Expired | Declined)
-            | (Self::Done, Vaulted | VaultedOut | Voided) => Some(TroubleCondition::Any),
+            | (Self::Done, Vaulted | VaultedOut | Voided) => Some(TabCondition::Any),
             _ => None,
         }
     }
 }
 
-/// Whether envelopes of a status and a tab have a trouble.
+/// What tells the envelopes of a status and a tab from those of other tabs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum TroubleCondition {
-    With,
-    Without,
+enum TabCondition {
+    Troubled,
+    Untroubled,
+    /// Without a trouble, and with an open question of a signer.
+    Asked,
+    /// Without a trouble and an open question.
+    Unasked,
     Any,
 }
 
@@ -123,7 +127,7 @@ pub struct TabCounts {
     pub waiting: i64,
     pub stuck: i64,
     pub done: i64,
-    /// Whether there are more troubles than are counted: only the numbers of `done` and of all are exact then.
+    /// Whether there are more troubles or questions than are counted: only the numbers of `done` and of all are exact then.
     pub is_capped: bool,
 }
 
@@ -132,6 +136,16 @@ pub struct TabCounts {
 fn trouble_of_signing(org: &str) -> String {
     let (unreached, unidentified) = (unreached(org), unidentified(org));
     format!("envelope_id in ({unreached} union all {unidentified})")
+}
+
+/// Returns the condition for envelopes with an open question of a signer. `org` is the parameter of the organization.
+fn open_question(org: &str) -> String {
+    // The condition of the index `signer_question_open`, word for word.
+    format!(
+        "envelope_id in (
+             select asked.envelope_id from signer_question asked
+             where asked.bucket = $1 and asked.org_id = {org} and asked.closed_at is null)"
+    )
 }
 
 /// Like [`trouble_of_signing`], for a signed envelope that is not vaulted.
@@ -199,24 +213,34 @@ fn condition_of(search: &EnvelopeSearch, status: EnvelopeStatus) -> Option<Strin
     match search.tab {
         None => Some(is),
         Some(tab) => Some(match tab.takes(status)? {
-            TroubleCondition::Any => is,
-            TroubleCondition::With => format!("{is} and {}", trouble()),
-            TroubleCondition::Without => format!("{is} and not ({})", trouble()),
+            TabCondition::Any => is,
+            TabCondition::Troubled => format!("{is} and {}", trouble()),
+            TabCondition::Untroubled => format!("{is} and not ({})", trouble()),
+            TabCondition::Asked => {
+                format!("{is} and {} and not ({})", open_question("$3"), trouble())
+            }
+            TabCondition::Unasked => {
+                let asked = open_question("$3");
+                format!("{is} and not ({}) and not ({asked})", trouble())
+            }
         }),
     }
 }
 
 /// Returns the numbers of an organization's envelopes by tab. The numbers of the statuses are kept; only envelopes with
-/// a trouble are counted, and not more than [`MOST_TROUBLES`] of each kind.
+/// a trouble or a question are counted, and not more than [`MOST_TROUBLES`] of each kind.
 pub async fn tab_counts(
     connection: &mut SqlConnection,
     org: &OrgId,
 ) -> Result<TabCounts, StoreError> {
     let kept = counts::by_status(connection, org).await?;
-    let mut troubles = [0, 0];
+    let trouble = trouble_of_signing("$2");
+    let asked = format!("{} and not ({trouble})", open_question("$2"));
+    let mut troubles = [0, 0, 0];
     for (counted, (statuses, trouble)) in troubles.iter_mut().zip([
-        (SIGNING, trouble_of_signing("$2")),
+        (SIGNING, trouble),
         (VAULTING, trouble_of_vaulting("$2")),
+        (SIGNING, asked),
     ]) {
         *counted = count_troubles(connection, org, statuses, &trouble).await?;
     }
@@ -228,18 +252,19 @@ pub async fn tab_counts(
     for (status, number) in kept {
         let status = EnvelopeStatus::parse(&status);
         let is_taken = |tab: &EnvelopeTab| {
-            // Without a trouble first: those with one are moved below.
+            // Without a trouble or a question first: those with one are moved below.
             let takes = status.and_then(|status| tab.takes(status));
-            takes.is_some_and(|takes| takes != TroubleCondition::With)
+            let is_moved = |takes| matches!(takes, TabCondition::Troubled | TabCondition::Asked);
+            takes.is_some_and(|takes| !is_moved(takes))
         };
         if let Some(tab) = EnvelopeTab::ALL.into_iter().find(is_taken) {
             *counts.of_mut(tab) += number;
         }
     }
 
-    let [signing, vaulting] = troubles;
-    counts.waiting = (counts.waiting - signing).max(0);
-    counts.needs_you = (counts.needs_you - vaulting).max(0);
+    let [signing, vaulting, asked] = troubles;
+    counts.waiting = (counts.waiting - signing - asked).max(0);
+    counts.needs_you = (counts.needs_you - vaulting).max(0) + asked;
     counts.stuck += signing + vaulting;
     Ok(counts)
 }

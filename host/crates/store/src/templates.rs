@@ -21,9 +21,10 @@ pub async fn insert(connection: &mut SqlConnection, template: &Template) -> Resu
         "insert into template (bucket, template_id, org_id, name, external_id, kba_required,
              provider_instance, provider_template, document_key, document_sha256, document_size,
              fields, created_at, updated_at, provider_stale, origin, owner_id, source_key,
-             source_content, source_format, pricing_table, document_repair, tags, version_by)
+             source_content, source_format, pricing_table, document_repair, tags, version_by,
+             may_decline)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16, $17,
-             $18, $19, $20, $21, $22, $23)",
+             $18, $19, $20, $21, $22, $23, $24)",
     )
     .bind(template.org.bucket())
     .bind(template.id.as_str())
@@ -48,6 +49,7 @@ pub async fn insert(connection: &mut SqlConnection, template: &Template) -> Resu
     .bind(template.repair.as_ref().map(json_text))
     .bind(json_text(&template.tags))
     .bind(template.version_by.as_deref())
+    .bind(i64::from(template.may_decline))
     .run(connection)
     .await
 }
@@ -190,14 +192,15 @@ pub async fn by_ids(
     query.fetch_all(connection).await
 }
 
-/// Writes name, external id and tags.
+/// Writes name, external id and tags, and whether signers may decline.
 pub async fn rename(
     connection: &mut SqlConnection,
     template: &Template,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "update template set name = $3, external_id = $4, updated_at = $5, tags = $6
+        "update template set name = $3, external_id = $4, updated_at = $5, tags = $6,
+             may_decline = $7
          where bucket = $1 and template_id = $2",
     )
     .bind(template.org.bucket())
@@ -206,6 +209,7 @@ pub async fn rename(
     .bind(template.external_id.as_deref())
     .bind(now.to_string())
     .bind(json_text(&template.tags))
+    .bind(i64::from(template.may_decline))
     .run(connection)
     .await
 }
@@ -400,6 +404,7 @@ table_row! {
         name: text("name"),
         external_id: optional_text("external_id"),
         kba_required: flag("kba_required"),
+        may_decline: flag("may_decline"),
         provider_instance: text("provider_instance"),
         provider_template: optional_text("provider_template"),
         document: |row| match row.optional_text("document_key")? {

@@ -39,6 +39,7 @@ const SETTINGS: &[(&str, Guard)] = &[
     ("reminders", Guard::Powerless),
     ("reply_to", Guard::Powerless),
     ("require_access_demonstration", Guard::Powerless),
+    ("require_all_pages_shown", Guard::Powerless),
     ("return_origins", Guard::Powerless),
     ("signature_wording", Guard::Powerless),
     ("single_sign_on", Guard::Approvals),

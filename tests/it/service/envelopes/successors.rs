@@ -221,6 +221,27 @@ async fn links(app: &TestApp, id: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_copy_and_a_correction_keep_whether_signers_may_decline() {
+    let app = TestApp::start().await;
+    let template = app.contract_template().await;
+    let mut body = envelope_body(&template["template_id"]);
+    body["may_decline"] = false.into();
+    let id = id_of(&app.post("/partner/envelopes", body).await.data(201));
+
+    let copied = id_of(&copy(&app, &id).await.data(201));
+    send(&app, &copied, json!({})).await.data(200);
+    let document = pdf::with_lines(&["{{Sign;type=signature;role=Buyer;required=true}}"]);
+    let message = [("message", "Another price")];
+    let corrected = correct(&app, &id, Some(&document), &message).await;
+    let corrected = id_of(&corrected.data(201));
+    for new in [&copied, &corrected] {
+        let urls = links(&app, new).await;
+        let page = form::open(&app, &urls[0]).await.text();
+        assert!(!page.contains("value=\"decline\""), "{page}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_corrected_document_is_signed_anew_by_everybody() {
     let app = TestApp::start().await;
     let (id, [buyer, _]) = app.sent_to_two().await;

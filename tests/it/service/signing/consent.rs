@@ -257,6 +257,99 @@ async fn an_organization_can_require_that_the_pdf_was_opened() {
     assert_eq!(finish(&app, &url, &digest).await.status, 200);
 }
 
+/// Sends a document of so many pages to one signer, who signs on the last one.
+async fn of_pages(app: &TestApp, count: usize) -> (String, String) {
+    let (text, sign) = (
+        ["A page of terms"],
+        ["{{Sign;type=signature;role=Buyer;required=true}}"],
+    );
+    let mut pages: Vec<&[&str]> = vec![&text[..]; count - 1];
+    pages.push(&sign);
+    let document = pdf::with_pages(&pages, 0);
+    let texts = [("name", "Pages")];
+    let template = app
+        .upload("/partner/templates", "application/pdf", &document, &texts)
+        .await
+        .data(200);
+    let body = envelope_body(&template["template_id"]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let text = |name: &str| envelope[name].as_str().unwrap().to_owned();
+    (text("envelope_id"), text("sign_url"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_organization_can_require_that_every_page_was_shown() {
+    let settings = OrgSettings {
+        require_all_pages_shown: true,
+        ..OrgSettings::default()
+    };
+    let app = TestApp::with(|_| {}, settings).await;
+    let unshown = |answer: &TestResponse, page: u32| {
+        let text = answer.text();
+        assert_eq!(answer.status, 422, "{text}");
+        let why = format!("page {page} was not shown yet");
+        let link = format!("href=\"#page-{page}\"");
+        assert!(text.contains(&why) && text.contains(&link), "{text}");
+    };
+
+    // Without the script, the delivered pages count.
+    let (id, url) = of_pages(&app, 2).await;
+    let values = form::filled(&form::open(&app, &url).await.text());
+    unshown(&form::press(&app, &url, "finish", &values).await, 1);
+    form::fetch(&app, &format!("{url}/pages/1.png")).await;
+    unshown(&form::press(&app, &url, "finish", &values).await, 2);
+    form::fetch(&app, &format!("{url}/pages/2.png")).await;
+    let signed = form::press(&app, &url, "finish", &values).await;
+    assert_eq!(signed.status, 200, "{}", signed.text());
+    let completed = app.wait_for_entry(&id, "signer.completed").await;
+    let demonstrated = &completed["consent_demonstrated"];
+    assert_eq!(demonstrated["all_pages_displayed_at"], Value::Null);
+
+    // The script reports the displayed ones, and a delivery alone does not count.
+    let (id, url) = of_pages(&app, 2).await;
+    let mut values = form::filled(&form::open(&app, &url).await.text());
+    form::fetch(&app, &format!("{url}/document.pdf")).await;
+    let displayed = |pages: &str| ("displayed-pages".to_owned(), pages.to_owned());
+    values.push(displayed("0"));
+    unshown(&form::press(&app, &url, "finish", &values).await, 1);
+    let report = [displayed("0,1,7")];
+    let noted = form::press(&app, &url, "displayed", &report).await;
+    assert_eq!(noted.status, 204, "{}", noted.text());
+    let page = form::open(&app, &url).await.text();
+    assert!(page.contains("data-before=\"1\""), "{page}");
+
+    values.pop();
+    values.push(displayed("0,2"));
+    let signed = form::press(&app, &url, "finish", &values).await;
+    assert_eq!(signed.status, 200, "{}", signed.text());
+    let completed = app.wait_for_entry(&id, "signer.completed").await;
+    let at = &completed["consent_demonstrated"]["all_pages_displayed_at"];
+    assert!(at.is_string(), "{completed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_of_three_pages_has_a_list_of_them() {
+    let app = TestApp::start().await;
+    for (count, expected) in [(2, 0), (3, 3)] {
+        let (_, url) = of_pages(&app, count).await;
+        let page = form::fetch(&app, &url).await.text();
+        let links = selected(&page, ".thumbs a[href^='#page-']");
+        assert_eq!(links.len(), expected, "{page}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_setting_no_page_has_to_be_shown() {
+    let app = TestApp::start().await;
+    let (_, url) = of_pages(&app, 2).await;
+    let page = form::open(&app, &url).await.text();
+    assert!(!page.contains("displayed-pages"), "{page}");
+    form::sign(&app, &url).await;
+
+    let changed = change(&app, json!({ "require_all_pages_shown": true })).await;
+    assert_eq!(changed["require_all_pages_shown"], true);
+}
+
 /// Sends a document to two spouses with one mailbox. Returns the envelope's id and a link for each.
 async fn spouses(app: &TestApp) -> (String, [String; 2]) {
     let document = pdf::with_lines(&[

@@ -210,6 +210,41 @@ async fn a_long_text_goes_on_at_the_end_where_the_template_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_text_with_a_tall_place_keeps_its_lines() {
+    let app = TestApp::start().await;
+    let flat = sent(&app, &json!({})).await.1;
+    let page = form::fetch(&app, &flat).await.text();
+    assert!(
+        !page.contains("name=\"Remark\" dir=\"auto\" rows"),
+        "{page}"
+    );
+
+    let area = json!({ "page": 1, "x": 0.3, "y": 0.3, "w": 0.4, "h": 0.1 });
+    let tall = json!({ "placement": { "mode": "absolute", "areas": [area] } });
+    let (id, url) = sent(&app, &tall).await;
+    let page = form::fetch(&app, &url).await.text();
+    assert!(page.contains("name=\"Remark\" dir=\"auto\" rows"), "{page}");
+
+    // As a browser without the script sends it.
+    let remark = [("Remark".to_owned(), "North gate\r\nRing twice".to_owned())];
+    let saved = form::press(&app, &url, "save", &remark).await;
+    assert_eq!(saved.status, 303, "{}", saved.text());
+    let page = form::fetch(&app, &url).await.text();
+    assert!(
+        page.contains("\nNorth gate\nRing twice</textarea>"),
+        "{page}"
+    );
+
+    let values = [
+        ("Signature".to_owned(), "Jordan Lee".to_owned()),
+        ("consent".to_owned(), form::TICK.to_owned()),
+    ];
+    let signed = form::press(&app, &url, "finish", &values).await;
+    assert_eq!(signed.status, 200, "{}", signed.text());
+    app.wait_for(&id, "vaulted").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_prefilled_value_and_a_default_without_room_are_refused_at_once() {
     let app = TestApp::start().await;
     let template = app.template(CONTRACT, &fields(&json!({}))).await;

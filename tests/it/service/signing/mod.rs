@@ -9,6 +9,7 @@ mod form;
 mod languages;
 mod link_hosts;
 mod people;
+mod questions;
 mod reads;
 pub mod text_messages;
 mod untranslated;

@@ -2,7 +2,7 @@
 //! not sign, and corrections while the envelope is out.
 
 use axum::body::Body;
-use axum::http::Request;
+use axum::http::{Method, Request};
 use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
@@ -635,6 +635,101 @@ async fn a_signer_passes_the_document_on_where_the_sender_allows_it() {
         .iter()
         .find(|entry| entry["action"] == "signer.changed");
     assert_eq!(entry.unwrap()["actor"], "signer:buyer@example.com");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signer_who_finishes_later_gets_a_link_three_times_a_day() {
+    let app = service().await;
+    let (id, envelope) = sent_with_note(&app).await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    let page = form::open(&app, url).await.text();
+    assert!(page.contains(">Finish later</button>"), "{page}");
+
+    for at in 0..4 {
+        let note = [("Note".to_owned(), format!("Note number {at}"))];
+        let answer = form::press(&app, url, "later", &note).await;
+        let expected = if at < 3 { 200 } else { 429 };
+        assert_eq!(answer.status, expected, "{}", answer.text());
+        assert!(answer.text().contains("Your entries are saved."));
+
+        let page = form::open(&app, url).await.text();
+        assert!(page.contains(&format!("Note number {at}")), "{page}");
+        app.wait_until_idle().await;
+    }
+
+    // The invitation, and three mails with a link of their own.
+    let mails = app.wait_for_mails(4).await;
+    assert_eq!(mails.len(), 4);
+    let later = addressees(&mails, "To finish later");
+    assert_eq!(later, ["buyer@example.com"; 3]);
+    let mail = mails
+        .iter()
+        .find(|mail| mail.contains("To finish later"))
+        .unwrap();
+    let page = form::open(&app, &form::link_in(mail)).await.text();
+    assert!(page.contains("Note number 3"), "{page}");
+
+    let entries = ledger(&app, &id).await;
+    let postponed = entries
+        .iter()
+        .filter(|entry| entry["action"] == "signer.postponed");
+    assert_eq!(postponed.count(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_without_a_way_to_decline_is_not_declined() {
+    let app = service().await;
+    let signers = || json!([person("Buyer")]);
+    let reason = [("reason".to_owned(), "Too expensive".to_owned())];
+    let id = sent(&app, &["Buyer"], signers(), json!({ "may_decline": false })).await;
+    let url = link(&app, &id, "Buyer").await;
+
+    // The text about electronic records names the way that the form has.
+    let page = form::open(&app, &url).await.text();
+    assert!(!page.contains("I do not want to sign"), "{page}");
+    assert!(page.contains("open “Ask the sender” at the end"), "{page}");
+    let refused = form::press(&app, &url, "decline", &reason).await;
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    assert_eq!(refused.json()["code"], "decline_not_offered");
+    assert_eq!(people(&app, &id).await["signers"][0]["status"], "viewed");
+    form::sign(&app, &url).await;
+    app.wait_for(&id, "completed").await;
+
+    let id = sent(&app, &["Buyer"], signers(), json!({})).await;
+    let url = link(&app, &id, "Buyer").await;
+    let page = form::open(&app, &url).await.text();
+    assert!(
+        page.contains("open “I do not want to sign” at the end"),
+        "{page}"
+    );
+    let declined = form::press(&app, &url, "decline", &reason).await;
+    assert_eq!(declined.status, 200, "{}", declined.text());
+    app.wait_for(&id, "declined").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_says_whether_signers_may_decline() {
+    let app = service().await;
+    let template = template(&app, &["Buyer"]).await;
+    let path = format!("/templates/{}", template["template_id"].as_str().unwrap());
+    let before = app.web(Method::GET, &path, Value::Null).await.data(200);
+    assert_eq!(before["may_decline"], true);
+    let change = json!({ "may_decline": false });
+    let changed = app.web(Method::PATCH, &path, change).await.data(200);
+    assert_eq!(changed["may_decline"], false);
+    assert_eq!(changed["name"], before["name"]);
+
+    for (choice, is_offered) in [(Value::Null, false), (true.into(), true)] {
+        let mut body = envelope_body(&template["template_id"]);
+        body["signers"] = json!([person("Buyer")]);
+        if !choice.is_null() {
+            body["may_decline"] = choice;
+        }
+        let envelope = app.post("/partner/envelopes", body).await.data(201);
+        let page = form::open(&app, envelope["sign_url"].as_str().unwrap()).await;
+        let page = page.text();
+        assert_eq!(page.contains("value=\"decline\""), is_offered, "{page}");
+    }
 }
 
 /// What the pages of a signer's link say of the document "Retail instalment contract".

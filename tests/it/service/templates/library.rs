@@ -231,6 +231,8 @@ async fn a_duplicate_has_the_fields_and_a_life_of_its_own() {
     let source = app.contract_template().await;
     let path = format!("/templates/{}", source["template_id"].as_str().unwrap());
     let duplicate = format!("{path}/duplicate");
+    let setting = json!({ "may_decline": false });
+    app.web(Method::PATCH, &path, setting).await.data(200);
     let made = json!({ "name": "Ohio", "external_id": "oh-1" });
     let made = app.web(Method::POST, &duplicate, made).await.data(201);
     assert_ne!(made["template_id"], source["template_id"]);
@@ -239,6 +241,7 @@ async fn a_duplicate_has_the_fields_and_a_life_of_its_own() {
         (&json!("Ohio"), &json!("oh-1"))
     );
     assert_eq!(made["fields"], source["fields"]);
+    assert_eq!(made["may_decline"], false);
     assert_eq!(made["version"], 1);
 
     let own = format!("/templates/{}", made["template_id"].as_str().unwrap());

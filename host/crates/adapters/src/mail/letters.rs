@@ -4,6 +4,7 @@ use super::line::one_line;
 use crate::texts::Texts;
 use holdfast_domain::dates::DateSettings;
 use holdfast_domain::envelope::{Envelope, EnvelopeLink, Signer, SignerKind, SignerStatus};
+use holdfast_domain::question::SignerQuestion;
 use holdfast_domain::webhook::{DisableReason, Endpoint};
 
 /// Content of a mail, independent of its layout.
@@ -139,15 +140,14 @@ pub fn invitation(facts: LinkFacts<'_>) -> MailContent {
     facts.letter(subject, paragraphs)
 }
 
-/// Splits the sender's message into paragraphs, one for each line.
+/// Splits the sender's message into paragraphs.
 fn message(envelope: &Envelope) -> impl Iterator<Item = String> {
-    let lines = envelope
-        .sending
-        .message
-        .as_deref()
-        .unwrap_or_default()
-        .lines();
-    lines.map(one_line).filter(|line| !line.is_empty())
+    by_line(envelope.sending.message.as_deref().unwrap_or_default())
+}
+
+/// Splits what a person wrote into paragraphs, one for each line.
+fn by_line(text: &str) -> impl Iterator<Item = String> {
+    text.lines().map(one_line).filter(|line| !line.is_empty())
 }
 
 /// Builds a reminder.
@@ -164,6 +164,13 @@ pub fn reminder(facts: LinkFacts<'_>) -> MailContent {
         .chain(message(facts.envelope))
         .chain([texts.text("mail-reminder-link")])
         .collect();
+    facts.letter(subject, paragraphs)
+}
+
+/// Builds the mail with which a signer who asked for it goes on later.
+pub fn later(facts: LinkFacts<'_>) -> MailContent {
+    let subject = facts.about("mail-later-subject");
+    let paragraphs = vec![facts.about("mail-later")];
     facts.letter(subject, paragraphs)
 }
 
@@ -345,6 +352,52 @@ impl OutcomeNotice<'_> {
         ];
 
         self.letter("mail-undelivered-subject", paragraphs)
+    }
+
+    /// Builds the mail with a signer's question, for the sender. `page` leads to the form for the answer; none where
+    /// there are no pages.
+    pub fn question(&self, question: &SignerQuestion, page: Option<String>) -> MailContent {
+        let values = [
+            ("name", one_line(&question.name)),
+            ("document", one_line(&self.envelope.name)),
+        ];
+        let asks = self.texts.with("mail-question", values);
+        let answer = self.texts.text("mail-question-answer");
+        let paragraphs = [asks].into_iter().chain(by_line(&question.text));
+        let paragraphs = paragraphs.chain([answer]).collect();
+
+        MailContent {
+            button: page.map(|url| MailButton {
+                label: self.texts.text("mail-question-open"),
+                url,
+            }),
+            ..self.letter("mail-question-subject", paragraphs)
+        }
+    }
+
+    /// Builds the mail with the sender's answer, for the signer who asked. `url` opens the document; none for a signer
+    /// who can no longer sign.
+    pub fn answer(&self, question: &str, answer: &str, url: Option<String>) -> MailContent {
+        let answered = [self.about("mail-answer")];
+        let answered = answered.into_iter().chain(by_line(answer));
+        let asked = [self.texts.text("mail-answer-asked")];
+        let asked = asked.into_iter().chain(by_line(question));
+        let letter = self.letter("mail-answer-subject", answered.chain(asked).collect());
+        let Some(url) = url else {
+            return letter;
+        };
+
+        MailContent {
+            button: Some(MailButton {
+                label: self.texts.text("mail-read"),
+                url,
+            }),
+            notes: [self.texts.text("mail-link-note")]
+                .into_iter()
+                .chain(letter.notes)
+                .collect(),
+            ..letter
+        }
     }
 
     /// Builds the notification that the sender withdrew the document, or corrected it and sent it again.
@@ -651,7 +704,7 @@ mod tests {
     use super::*;
     use holdfast_domain::clock::Timestamp;
     use holdfast_domain::envelope::EnvelopeKind;
-    use holdfast_domain::id::{CustomerId, EndpointId, EnvelopeId, OrgId};
+    use holdfast_domain::id::{CustomerId, EndpointId, EnvelopeId, OrgId, QuestionId, SignerId};
     use holdfast_domain::locale::Locale;
     use holdfast_domain::webhook::EndpointHealth;
 
@@ -905,6 +958,27 @@ mod tests {
             ]
         );
         assert_eq!(to_first(&signers[..1], None, reminder).len(), 3);
+        assert_eq!(
+            to_first(&signers[..1], None, later),
+            [
+                "To finish later: Loan",
+                "You wanted to finish “Loan” later. Your entries are kept; this link leads back to them.",
+            ]
+        );
+    }
+
+    fn question() -> SignerQuestion {
+        SignerQuestion {
+            id: QuestionId::new(),
+            signer: SignerId::new(),
+            position: 0,
+            name: "Bo".into(),
+            email: "bo@example.com".into(),
+            role: "Buyer".into(),
+            text: "Is it new?\n\nAnd red?".into(),
+            asked_at: Timestamp::from_millis(0),
+            closing: None,
+        }
     }
 
     #[test]
@@ -997,6 +1071,28 @@ mod tests {
                     "Withdrawn: Loan",
                     "Maple has withdrawn “Loan”.",
                     "Your links no longer open it. You do not need to do anything.",
+                ],
+            ),
+            (
+                notice().question(&question(), None),
+                vec![
+                    "Question about: Loan",
+                    "Bo has a question about “Loan”:",
+                    "Is it new?",
+                    "And red?",
+                    "While the question is open, nobody is reminded by plan, and all can sign. A reply to this mail goes \
+                     to the signer and leaves the question open.",
+                ],
+            ),
+            (
+                notice().answer("Is it new?", "Yes.\nIt is.", None),
+                vec![
+                    "Answer to your question: Loan",
+                    "Maple has answered your question about “Loan”:",
+                    "Yes.",
+                    "It is.",
+                    "You asked:",
+                    "Is it new?",
                 ],
             ),
             (

@@ -43,10 +43,16 @@ pub enum EnvelopeMailKind {
     Withdrawal,
     Undelivered,
     NotSent,
+    /// A signer's question, to the sender.
+    Question,
+    /// The sender's answer.
+    Answer,
+    /// A link, for a signer who finishes later.
+    Later,
 }
 
 impl EnvelopeMailKind {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Invitation,
         Self::Reminder,
         Self::AccessCode,
@@ -55,6 +61,9 @@ impl EnvelopeMailKind {
         Self::Withdrawal,
         Self::Undelivered,
         Self::NotSent,
+        Self::Question,
+        Self::Answer,
+        Self::Later,
     ];
 
     /// Returns the name in events.
@@ -68,6 +77,9 @@ impl EnvelopeMailKind {
             Self::Withdrawal => "withdrawal",
             Self::Undelivered => "undelivered",
             Self::NotSent => "not_sent",
+            Self::Question => "question",
+            Self::Answer => "senders_answer",
+            Self::Later => "later",
         }
     }
 }

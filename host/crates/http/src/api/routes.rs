@@ -85,6 +85,11 @@ areas! {
         post "/partner/envelopes/{id}/correct", envelopes::correct::<Key<EnvelopesWrite>>
             => correctEnvelope [409, 502, 503]
             "Correct the document or fields, and send again";
+        get "/partner/envelopes/{id}/questions", envelopes::questions::<Key<EnvelopesRead>> => listQuestions []
+            "List the questions of signers to the sender";
+        post "/partner/envelopes/{id}/questions/{question_id}/close", envelopes::close_question::<Key<EnvelopesWrite>>
+            => closeQuestion [409]
+            "Answer a question of a signer, or dismiss it";
         get "/partner/envelopes/{id}/document", envelopes::document::<Key<EnvelopesRead>> => getUnsignedDocument [409]
             "Download the document without signatures";
         get "/partner/envelopes/{id}/attachments", envelopes::attachments::<Key<EnvelopesRead>> => listAttachments []
@@ -296,6 +301,11 @@ areas! {
             "List the signers and the other recipients";
         patch "/envelopes/{id}/signers/{role}", envelopes::correct_signer::<Web<may::Send>> => changeSigner [409]
             "Correct or replace a signer who has not signed";
+        get "/envelopes/{id}/questions", envelopes::questions::<Web<may::ReadEnvelopes>> => readQuestions []
+            "List the questions of signers to the sender";
+        post "/envelopes/{id}/questions/{question_id}/close", envelopes::close_question::<Web<may::Send>>
+            => answerQuestion [409]
+            "Answer a question of a signer, or dismiss it";
         get "/envelopes/{id}/document", envelopes::document::<Web<may::ReadEnvelopes>>
             => readUnsignedDocument [409]
             "Download the document without signatures";

@@ -552,6 +552,8 @@ path_parameters!(
     RolePath is "role",
     /// The SHA-256 of a file in a path.
     FilePath is "sha256",
+    /// The id of a question in a path.
+    QuestionPath is "question_id",
 );
 
 /// Documents a path parameter and its 404.

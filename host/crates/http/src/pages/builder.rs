@@ -336,7 +336,12 @@ pub fn preview_look(made: &FormPreview) -> PageLook {
 pub fn preview_page(look: PageLook, title: &str, path: &str, made: &FormPreview) -> Response {
     let texts = look.texts;
     // The template is not sent yet, so no jurisdiction chooses the wording.
-    let consent = texts.consent(&made.organization, SignerKind::Signer, None);
+    let consent = texts.consent(
+        &made.organization,
+        SignerKind::Signer,
+        None,
+        made.may_decline,
+    );
     let shown = SigningPage {
         path,
         look: &look,
@@ -349,6 +354,7 @@ pub fn preview_page(look: PageLook, title: &str, path: &str, made: &FormPreview)
         // Delegation and payment belong to an envelope, and a preview has none.
         allow_delegation: false,
         delegate_phone: false,
+        may_decline: made.may_decline,
         owes: None,
         pages: &made.pages,
         form: &made.form,
@@ -356,7 +362,12 @@ pub fn preview_page(look: PageLook, title: &str, path: &str, made: &FormPreview)
         problems: &Problems::new(),
         consent: false,
         require_access: made.organization.settings.require_access_demonstration,
+        // A preview cannot be finished.
+        require_pages: false,
+        displayed: &[],
         reason: "",
+        question: "",
+        asked: &[],
         review: false,
         preview: true,
         unseen: false,

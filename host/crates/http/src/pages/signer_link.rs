@@ -49,6 +49,8 @@ pub struct SignerVisit {
     pub consent: ShownConsent,
     /// Whether the signer has to open the document as PDF before signing.
     pub require_access: bool,
+    /// Whether every page has to be shown to the signer before signing.
+    pub require_pages: bool,
     /// Whether the response goes to a person: not the answer to a HEAD request or a prefetch.
     pub is_seen: bool,
     /// Cookie of a browser that was here before.
@@ -141,8 +143,10 @@ impl SignerVisit {
                 &visitor.organization,
                 visitor.signer.kind,
                 visitor.envelope.jurisdiction(),
+                visitor.envelope.sending.may_decline,
             ),
             require_access: settings.require_access_demonstration,
+            require_pages: settings.require_all_pages_shown,
             owes: owes.map(|asked| texts.amount(asked.amount_cents, &asked.currency)),
             look: PageLook::of(visitor.organization, texts),
             path,

@@ -3,7 +3,7 @@
 //! A plain HTML form that works without JavaScript. The token in the URL is the signer's
 //! credential; an invalid one leads to a page that explains the problem.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -19,7 +19,7 @@ use super::kba;
 use super::page_frame::EmbedMessage;
 use super::signer_link::SignerVisit;
 use super::signing_files;
-use super::signing_page::{DELEGATION, SigningPage};
+use super::signing_page::{DELEGATION, DISPLAYED, QUESTION, SigningPage};
 use super::viewing;
 use crate::error::HttpError;
 use crate::middleware::origin::origin;
@@ -28,14 +28,18 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::SignerStatus;
 use holdfast_domain::identity;
 use holdfast_domain::locale::Message;
+use holdfast_domain::question::{LONGEST_TEXT, MOST_QUESTIONS};
 use holdfast_platform::ServiceError;
 use holdfast_platform::kba::{IdentitySubmission, is_open};
 use holdfast_platform::room::disclosures::DeliveredToSigner;
-use holdfast_platform::room::form::{DOCUMENT, FormError, Problems, RequestOrigin, SavedForm};
+use holdfast_platform::room::form::{
+    CONSENT, DOCUMENT, FormError, Problems, RequestOrigin, SavedForm,
+};
 use holdfast_service::App;
 use holdfast_service::signing::corrections::{self, SignerChange};
+use holdfast_service::signing::questions::{self, AskOutcome};
 use holdfast_service::signing::visits::{self, LinkRenewal};
-use holdfast_service::signing::{LinkDestination, destination, reconcile};
+use holdfast_service::signing::{LinkDestination, check_may_decline, destination, reconcile};
 use holdfast_service::templates::pages;
 use holdfast_store::disclosures::{DeliveredItem, KeptDisclosure};
 use holdfast_store::room::GivenConsent;
@@ -134,9 +138,13 @@ struct SubmittedForm {
     /// Value of the consent's control: SHA-256 of the text that the page showed.
     consent: Option<String>,
     reason: String,
+    /// Question to the sender.
+    question: String,
     values: BTreeMap<String, String>,
     /// Version of the document on the page.
     document: Option<String>,
+    /// Numbers of the pages that the script reported as displayed; none without the script.
+    displayed: Option<BTreeSet<u32>>,
     origin: RequestOrigin,
     /// Sent by the script that saves while the signer types and displays the answer itself.
     by_script: bool,
@@ -150,8 +158,11 @@ impl SubmittedForm {
         let request = Request::from_parts(parts, body);
         let pairs = FormBody::<Vec<(String, String)>>::from_request(request, app).await;
 
+        // Browsers send CRLF, which would count as two characters and differ from what the script sends.
+        let pairs = pairs.ok()?.0.into_iter();
+        let pairs = pairs.map(|(name, value)| (name, value.replace("\r\n", "\n")));
         // A checkbox sends a hidden `false` before its own `true`: the last wins.
-        let mut values: BTreeMap<String, String> = pairs.ok()?.0.into_iter().collect();
+        let mut values: BTreeMap<String, String> = pairs.collect();
         let mut action = values.remove("action").unwrap_or_default();
         // Without the script, this button removes a drawn signature: an empty value replaces it.
         if let Some(field) = action.strip_prefix("clear:") {
@@ -172,16 +183,25 @@ impl SubmittedForm {
             attaching,
             consent: values.remove("consent"),
             document: values.remove(DOCUMENT),
+            displayed: values.remove(DISPLAYED).as_deref().and_then(page_list),
             reason: values
                 .remove("reason")
                 .unwrap_or_default()
                 .trim()
                 .to_owned(),
+            question: values.remove(QUESTION).unwrap_or_default(),
             values,
             origin,
             by_script,
         })
     }
+}
+
+/// Reads page numbers with commas between them. The script begins with a 0, which is no page: so a form without the
+/// script, in which the control is empty, differs from one in which no page was displayed yet.
+fn page_list(text: &str) -> Option<BTreeSet<u32>> {
+    let numbers = text.split(',').map(|number| number.trim().parse());
+    numbers.collect::<Result<BTreeSet<u32>, _>>().ok()
 }
 
 impl SubmittedForm {
@@ -279,21 +299,67 @@ async fn given_consent(
     visit: &SignerVisit,
     submitter: i64,
     sent: &SubmittedForm,
-) -> Result<(ConsentTick, Result<GivenConsent, Message>), ServiceError> {
-    let tick = ConsentTick::of(app, visit, submitter, sent).await?;
+) -> Result<(ConsentTick, Result<GivenConsent, Problems>), ServiceError> {
+    let is_finished = sent.action == "finish";
     let mut page_count = 0;
+    let mut unshown = None;
 
+    // Before the tick is read: the consent states what was displayed until now.
+    if is_finished && visit.require_pages {
+        page_count = count_pages(app, visit, submitter).await?;
+        note_displayed(app, visit, submitter, sent, page_count).await?;
+        let delivered = app.room().delivered_to(visit.reader(submitter)).await?;
+        unshown = delivered.unshown_page(page_count, sent.displayed.is_some());
+    }
+
+    let tick = ConsentTick::of(app, visit, submitter, sent).await?;
     // Only a consent that is recorded needs it.
-    if tick.is_valid() && sent.action == "finish" {
-        let room = app.room();
-        // Rules change fields and never pages, so the cheaper form without them is enough.
-        let form = room.unruled_form(&visit.envelope.org, submitter).await?;
-        let shown = pages::shown_facts(app, &app.pages, &form.document).await?;
-        page_count = shown.len();
+    if is_finished && tick.is_valid() && page_count == 0 {
+        page_count = count_pages(app, visit, submitter).await?;
     }
 
     let consent = tick.consent(visit, page_count);
+    let mut consent = consent.map_err(|why| Problems::from([(CONSENT.to_owned(), why)]));
+    if let Some(page) = unshown {
+        let page = usize::try_from(page).unwrap_or(usize::MAX);
+        let why = Message::with_limit("problem-page-unshown", page);
+        let mut problems = consent.err().unwrap_or_default();
+        problems.insert(DISPLAYED.to_owned(), why);
+        consent = Err(problems);
+    }
+
     Ok((tick, consent))
+}
+
+async fn count_pages(
+    app: &App,
+    visit: &SignerVisit,
+    submitter: i64,
+) -> Result<usize, ServiceError> {
+    // Rules change fields and never pages, so the cheaper form without them is enough.
+    let form = app.room().unruled_form(&visit.envelope.org, submitter);
+    let form = form.await?;
+    let shown = pages::shown_facts(app, &app.pages, &form.document).await?;
+    Ok(shown.len())
+}
+
+/// Records the pages that the script reports as displayed. Numbers that no page has are left out.
+async fn note_displayed(
+    app: &App,
+    visit: &SignerVisit,
+    submitter: i64,
+    sent: &SubmittedForm,
+    page_count: usize,
+) -> Result<(), ServiceError> {
+    let Some(displayed) = &sent.displayed else {
+        return Ok(());
+    };
+    let is_page = |page: &&u32| (1..=page_count).contains(&usize::try_from(**page).unwrap_or(0));
+    let pages: BTreeSet<u32> = displayed.iter().filter(is_page).copied().collect();
+
+    let reader = visit.reader(submitter);
+    app.room().pages_displayed(reader, &pages).await?;
+    Ok(())
 }
 
 /// Result of a submitted form, for showing the form again.
@@ -303,6 +369,7 @@ pub(super) struct FormFeedback {
     problems: Problems,
     consent: bool,
     reason: String,
+    question: String,
     review: bool,
 }
 
@@ -365,9 +432,26 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
         return StatusCode::NO_CONTENT.into_response();
     }
 
+    if sent.action == "displayed" {
+        return displayed(app, &visit, submitter, &sent).await;
+    }
+
     // A signer who names another person signs nothing, so no consent is read.
     if sent.action == "delegate" {
         return delegated(app, visit, submitter, sent).await;
+    }
+
+    // The page only leaves the button away.
+    if sent.action == "decline"
+        && let Err(error) = check_may_decline(&visit.envelope)
+    {
+        return HttpError::from(error).into_response();
+    }
+    if sent.action == "ask" {
+        return asked(app, &visit, submitter, sent).await;
+    }
+    if sent.action == "later" {
+        return postponed(app, &visit, submitter, sent).await;
     }
 
     let (tick, consent) = match given_consent(app, &visit, submitter, &sent).await {
@@ -401,6 +485,7 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
                 consent: tick.is_valid(),
                 entered: sent.values,
                 reason: sent.reason,
+                question: sent.question,
                 problems,
             };
             render(app, &visit, submitter, outcome).await
@@ -444,7 +529,7 @@ async fn act(
     visit: &SignerVisit,
     submitter: i64,
     sent: &SubmittedForm,
-    consent: Result<GivenConsent, Message>,
+    consent: Result<GivenConsent, Problems>,
 ) -> Result<SavedForm, FormError> {
     let (org, room, person) = (
         &visit.envelope.org,
@@ -487,6 +572,28 @@ async fn act(
         }
         // Also for an unknown button: a save signs nothing and loses nothing.
         _ => room.save(org, submitter, person, &sent.values).await,
+    }
+}
+
+/// Records the pages that the script reports while the signer reads.
+async fn displayed(
+    app: &App,
+    visit: &SignerVisit,
+    submitter: i64,
+    sent: &SubmittedForm,
+) -> Response {
+    let noted = async {
+        // Nobody asks for it otherwise, and each report would write.
+        if visit.require_pages {
+            let page_count = count_pages(app, visit, submitter).await?;
+            note_displayed(app, visit, submitter, sent, page_count).await?;
+        }
+        Ok::<_, ServiceError>(())
+    };
+
+    match noted.await {
+        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Err(error) => HttpError::from(error).into_response(),
     }
 }
 
@@ -541,6 +648,85 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
         }
         Err(error) => HttpError::from(error).into_response(),
     }
+}
+
+/// Saves the entries beside a button that is about something else, because it sends the whole form.
+async fn saved(
+    app: &App,
+    visit: &SignerVisit,
+    submitter: i64,
+    sent: &SubmittedForm,
+) -> Result<SavedForm, Response> {
+    let (org, person) = (&visit.envelope.org, &visit.signer.email);
+    let saved = app.room().save(org, submitter, person, &sent.values).await;
+    let saved = saved.map_err(|error| visit.failed(error))?;
+    if visit.signer.status != SignerStatus::Started {
+        follow(app, visit, None).await;
+    }
+    Ok(saved)
+}
+
+/// Saves the form, and mails the signer a link to finish it later.
+async fn postponed(
+    app: &App,
+    visit: &SignerVisit,
+    submitter: i64,
+    sent: SubmittedForm,
+) -> Response {
+    let problems = match saved(app, visit, submitter, &sent).await {
+        Ok(saved) => saved.problems,
+        Err(failed) => return failed,
+    };
+    // An entry that is not kept is corrected while the person is there.
+    if !problems.is_empty() {
+        let outcome = FormFeedback {
+            entered: sent.values,
+            problems,
+            ..FormFeedback::default()
+        };
+        return render(app, visit, submitter, outcome).await;
+    }
+
+    let (status, text) = match visits::postpone(app, &visit.envelope, &visit.signer).await {
+        Ok(LinkRenewal::Mailed) => (StatusCode::OK, "later-mailed"),
+        Ok(LinkRenewal::TooSoon) => (StatusCode::TOO_MANY_REQUESTS, "later-too-often"),
+        Ok(LinkRenewal::NotYet | LinkRenewal::Closed) => return visit.failed(FormError::Closed),
+        Err(error) => return HttpError::from(error).into_response(),
+    };
+
+    let texts = visit.texts;
+    let body = html! {
+        p { (texts.text(text)) }
+        p { a.button href=(visit.path()) { (texts.text("later-back")) } }
+    };
+    visit
+        .look
+        .notice(status, &texts.text("later-title"), None, body)
+}
+
+/// Asks the sender a question.
+async fn asked(app: &App, visit: &SignerVisit, submitter: i64, sent: SubmittedForm) -> Response {
+    if let Err(failed) = saved(app, visit, submitter, &sent).await {
+        return failed;
+    }
+
+    let why = match questions::ask(app, &visit.envelope, &visit.signer, &sent.question).await {
+        // A redirect, so that a reload asks nothing twice.
+        Ok(AskOutcome::Asked) => return back(visit),
+        Ok(AskOutcome::Empty) => Message::new("question-missing"),
+        Ok(AskOutcome::TooLong) => Message::with_limit("problem-too-long", LONGEST_TEXT),
+        Ok(AskOutcome::TooMany) => Message::with_limit("question-too-many", MOST_QUESTIONS),
+        Ok(AskOutcome::Closed) => return visit.failed(FormError::Closed),
+        Err(error) => return HttpError::from(error).into_response(),
+    };
+
+    let outcome = FormFeedback {
+        entered: sent.values,
+        question: sent.question,
+        problems: Problems::from([(QUESTION.to_owned(), why)]),
+        ..FormFeedback::default()
+    };
+    render(app, visit, submitter, outcome).await
 }
 
 /// Leads to the page where the file of a field is chosen.
@@ -672,6 +858,20 @@ pub(super) async fn render(
     if let Err(error) = note_disclosure(app, visit, submitter).await {
         return HttpError::from(error).into_response();
     }
+    let read = async {
+        let asked = questions::of_signer(app, &visit.envelope, &visit.signer).await?;
+        let displayed = if visit.require_pages {
+            let delivered = app.room().delivered_to(visit.reader(submitter)).await?;
+            delivered.displayed_pages()
+        } else {
+            Vec::new()
+        };
+        Ok::<_, ServiceError>((asked, displayed))
+    };
+    let (asked, displayed) = match read.await {
+        Ok(read) => read,
+        Err(error) => return HttpError::from(error).into_response(),
+    };
 
     let shown = SigningPage {
         path: visit.path(),
@@ -684,6 +884,7 @@ pub(super) async fn render(
         kind: visit.signer.kind,
         allow_delegation: visit.envelope.sending.allow_delegation,
         delegate_phone: visit.signer.needs_phone(),
+        may_decline: visit.envelope.sending.may_decline,
         owes: visit.owes.as_deref(),
         pages: &pages,
         form: &form,
@@ -691,7 +892,11 @@ pub(super) async fn render(
         problems: &outcome.problems,
         consent: outcome.consent,
         require_access: visit.require_access,
+        require_pages: visit.require_pages,
+        displayed: &displayed,
         reason: &outcome.reason,
+        question: &outcome.question,
+        asked: &asked,
         review: outcome.review,
         preview: false,
         unseen: visit.signer.status == SignerStatus::Pending,

@@ -16,17 +16,31 @@ use holdfast_domain::dates::DAY_OF_SIGNING;
 use holdfast_domain::envelope::SignerKind;
 use holdfast_domain::field::{ATTACHMENT, Area};
 use holdfast_domain::locale::Message;
+use holdfast_domain::question::{LONGEST_TEXT, SignerQuestion};
 use holdfast_platform::room::attachments::FILE_MIB;
 use holdfast_platform::room::form::{DOCUMENT, Problems, STYLE, SigningForm};
 use holdfast_platform::room::signature::is_picture;
 use holdfast_service::templates::pages::WIDTHS;
 use holdfast_store::room::{RoomAttachment, RoomField};
 
+/// Height in points from which a place of a text gets a control of several lines. Text has at most 11 points in the
+/// document, so three lines of it fit.
+const TALL: f64 = 40.0;
+
+/// Number of pages from which the form has a list of them.
+const LONG: usize = 3;
+
 /// Widths of the document on a screen, as the style sheet lays it out.
 const SIZES: &str = "(max-width: 60rem) 100vw, 60vw";
 
 /// Controls of the person who is to sign in the signer's place: name, e-mail address and telephone.
 pub const DELEGATION: [&str; 3] = ["delegate-name", "delegate-email", "delegate-phone"];
+
+/// Control of the question to the sender.
+pub const QUESTION: &str = "sender-question";
+
+/// Control in which the script lists the pages that it displayed. Its name is that of the problem, too.
+pub const DISPLAYED: &str = "displayed-pages";
 
 /// Data of the signing form, including unsaved input.
 pub struct SigningPage<'a> {
@@ -45,6 +59,8 @@ pub struct SigningPage<'a> {
     pub allow_delegation: bool,
     /// Whether another person needs a mobile phone.
     pub delegate_phone: bool,
+    /// Whether the signer may decline.
+    pub may_decline: bool,
     /// Amount that this signer has to pay.
     pub owes: Option<&'a str>,
     pub pages: &'a [PageFacts],
@@ -56,8 +72,16 @@ pub struct SigningPage<'a> {
     pub consent: bool,
     /// Whether the document has to be opened as PDF first.
     pub require_access: bool,
+    /// Whether every page has to be shown first.
+    pub require_pages: bool,
+    /// Numbers of the pages that were displayed before.
+    pub displayed: &'a [u32],
     /// Submitted reason for declining; may be empty.
     pub reason: &'a str,
+    /// Submitted question to the sender; may be empty.
+    pub question: &'a str,
+    /// Questions that this signer asked, the oldest first.
+    pub asked: &'a [SignerQuestion],
     /// Whether the signer asked to review all answers before finishing.
     pub review: bool,
     /// Whether the form is shown before the document is sent: nothing can be saved or signed. Pictures of
@@ -87,6 +111,7 @@ impl SigningPage<'_> {
             }
             // A preview is about fields and pages, which have to be near for their pictures to load.
             @if !self.preview { (self.disclosure()) }
+            (self.questions())
             main.signing data-hand=(self.style().as_str()) data-dates=(self.form.dates.format.as_str()) {
                 (self.document())
                 section.panel aria-label=(texts.text("signing-your-fields")) {
@@ -96,6 +121,10 @@ impl SigningPage<'_> {
                         // Without the script, Enter presses the first submit button: it must not sign.
                         button type="submit" name="action" value="save" hidden { (self.texts.text("signing-save")) }
                         input type="hidden" name=(DOCUMENT) value=(self.form.document.version());
+                        @if self.require_pages {
+                            @let before: Vec<String> = self.displayed.iter().map(u32::to_string).collect();
+                            input type="hidden" name=(DISPLAYED) value="" data-before=(before.join(","));
+                        }
                         (self.summary_of_problems())
                         @for (index, field) in self.form.fields.iter().enumerate() {
                             (self.control(field, index))
@@ -109,12 +138,13 @@ impl SigningPage<'_> {
                             div.actions {
                                 button type="submit" name="action" value="finish" { (texts.text(self.finish())) }
                                 button.quiet.plain type="submit" name="action" value="review" { (texts.text("signing-check-first")) }
-                                button.quiet.plain type="submit" name="action" value="save" { (texts.text("signing-save")) }
+                                button.quiet.plain type="submit" name="action" value="later" { (texts.text("signing-later")) }
                             }
                             @if self.allow_delegation {
                                 (self.delegate())
                             }
-                            (self.decline())
+                            (self.ask())
+                            @if self.may_decline { (self.decline()) }
                         }
                     }
                     @for (index, field) in self.form.fields.iter().enumerate() {
@@ -143,6 +173,7 @@ impl SigningPage<'_> {
             |number: u32, kind: &str| format!("{}/pages/{number}.{kind}?v={version}", self.path);
         html! {
             section.document aria-label=(texts.text("signing-document")) {
+                (self.ways_to_pages())
                 @for (number, facts) in (1..).zip(self.pages) {
                     figure id={ "page-" (number) } data-page=(number) {
                         div.sheet {
@@ -159,6 +190,24 @@ impl SigningPage<'_> {
                     }
                 }
                 (self.files())
+            }
+        }
+    }
+
+    /// Leads to the pages of a long document. The script adds small pictures when the list is opened: a page that is
+    /// only seen small must not be delivered to a browser without the script, for which a delivered page counts as shown.
+    fn ways_to_pages(&self) -> Markup {
+        let count = u32::try_from(self.pages.len()).unwrap_or(u32::MAX);
+        html! {
+            @if self.pages.len() >= LONG {
+                details.thumbs {
+                    summary { (self.texts.text("template-pages")) }
+                    ol {
+                        @for number in 1..=count {
+                            li { a href={ "#page-" (number) } { span { (self.page_name(number)) } } }
+                        }
+                    }
+                }
             }
         }
     }
@@ -307,14 +356,21 @@ impl SigningPage<'_> {
             Some((format!("#field-{index}"), field.name.clone(), why))
         };
         let fields = self.form.fields.iter().enumerate().filter_map(problem_of);
+        // The number in the problem is that of the page.
+        let unshown = match self.problems.get(DISPLAYED) {
+            Some(Message::Count(_, page)) => format!("#page-{page}"),
+            _ => "#page-1".to_owned(),
+        };
         // These controls belong to the form and not to a field, so they are found by their own names.
         let of_form = [
             ("consent", "#consent", "signing-consent-field"),
             ("reason", "#reason", "signing-reason-field"),
+            (QUESTION, "#sender-question", "question-summary"),
             (DELEGATION[0], "#delegate-name", "delegate-name"),
             (DELEGATION[1], "#delegate-email", "delegate-email"),
             (DELEGATION[2], "#delegate-phone", "delegate-phone"),
             (DOCUMENT, "#page-1", "signing-document-field"),
+            (DISPLAYED, unshown.as_str(), "signing-document-field"),
         ];
         let others = of_form.into_iter().filter_map(|(name, link, label)| {
             Some((
@@ -387,6 +443,7 @@ impl SigningPage<'_> {
             value,
             described: wrong.map(|_| format!("{id}-problem")),
             index,
+            has_lines: self.has_lines(field, value),
             file: self.form.submitter.attachments.get(&field.name),
             path: self.path,
             label: html! {
@@ -411,6 +468,19 @@ impl SigningPage<'_> {
                 (self.problem(&id, wrong))
             }
         }
+    }
+
+    /// Returns whether a text is entered on several lines: its place in the document has room for them or may go on on
+    /// another page, or the sender's value has them.
+    fn has_lines(&self, field: &RoomField, value: &str) -> bool {
+        let height = |area: &Area| {
+            let page = usize::try_from(area.page).unwrap_or_default();
+            let facts = page.checked_sub(1).and_then(|index| self.pages.get(index));
+            facts.map_or(0.0, |facts| facts.height * area.h)
+        };
+        let is_tall = || field.areas.iter().any(|area| height(area) >= TALL);
+        let is_text = field.field_type == "text";
+        is_text && (value.contains('\n') || field.rules.overflow.is_some() || is_tall())
     }
 
     /// Formats a value for people.
@@ -588,6 +658,48 @@ impl SigningPage<'_> {
         }
     }
 
+    /// Shows what the signer asked, with the sender's answers.
+    fn questions(&self) -> Markup {
+        let texts = self.texts;
+        html! {
+            @if !self.asked.is_empty() {
+                section.disclosure aria-labelledby="questions-title" {
+                    h2 #questions-title { (texts.text("question-yours")) }
+                    @for question in self.asked {
+                        @for line in question.text.lines() { p dir="auto" { (line) } }
+                        @if let Some(answer) = question.answer() {
+                            p { strong { (texts.text("question-answer")) } }
+                            @for line in answer.lines() { p dir="auto" { (line) } }
+                        } @else if question.closing.is_some() {
+                            p { strong { (texts.text("question-was-dismissed")) } }
+                        } @else {
+                            p { strong { (texts.text("question-waits")) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Offers a question to the sender, which leaves the document open for signing.
+    fn ask(&self) -> Markup {
+        let wrong = self.problems.get(QUESTION);
+        let texts = self.texts;
+        html! {
+            details.decline open[wrong.is_some()] {
+                summary { (texts.text("question-summary")) }
+                p { (texts.text("question-explained")) }
+                label for=(QUESTION) { (texts.text("question-label")) }
+                // Browsers drop the first line break of a text.
+                textarea id=(QUESTION) name=(QUESTION) dir="auto" rows="3" maxlength=(LONGEST_TEXT)
+                    aria-invalid=[wrong.map(|_| "true")]
+                    aria-describedby=[wrong.map(|_| format!("{QUESTION}-problem"))] { "\n" (self.question) }
+                (self.problem(QUESTION, wrong))
+                button.quiet type="submit" name="action" value="ask" { (texts.text("question-send")) }
+            }
+        }
+    }
+
     fn decline(&self) -> Markup {
         let wrong = self.problems.get("reason");
         let texts = self.texts;
@@ -692,6 +804,8 @@ struct FieldControl<'a> {
     described: Option<String>,
     label: Markup,
     index: usize,
+    /// Whether a text is entered on several lines.
+    has_lines: bool,
     /// File of an attachment field.
     file: Option<&'a RoomAttachment>,
     /// Path of the signer's pages.
@@ -707,6 +821,7 @@ impl FieldControl<'_> {
             "radio" if !self.field.options.is_empty() => self.radio(),
             "signature" | "initials" if is_picture(self.value) => self.drawn(),
             "signature" | "initials" => self.signature(),
+            _ if self.has_lines => self.lines(),
             // Also for a choice without options, which could not be answered otherwise.
             _ => self.text(),
         }
@@ -821,10 +936,26 @@ impl FieldControl<'_> {
         }
     }
 
+    /// Maximum length of a text, in characters.
+    fn most(&self) -> &str {
+        // The signing room refuses longer texts in a field without a limit of its own.
+        self.field.rules.max_length.as_deref().unwrap_or("4000")
+    }
+
+    /// Renders a text of several lines.
+    fn lines(&self) -> Markup {
+        let (field, id) = (self.field, self.id);
+        html! {
+            label for=(id) { (self.label) }
+            // Browsers drop the first line break of a text.
+            textarea id=(id) name=(field.name) dir="auto" rows="4" autocomplete=[autocomplete(&field.name)]
+                required[field.required] readonly[field.is_locked()] maxlength=(self.most())
+                aria-invalid=[self.invalid()] aria-describedby=[self.described.as_deref()] { "\n" (self.value) }
+        }
+    }
+
     fn text(&self) -> Markup {
         let (field, id) = (self.field, self.id);
-        // The signing room refuses longer texts in a field without a limit of its own.
-        let most = field.rules.max_length.as_deref().unwrap_or("4000");
         let kind = field.field_type.as_str();
 
         // A date control drops a value that is not a date, so such a value gets a text control.
@@ -837,7 +968,7 @@ impl FieldControl<'_> {
                 type=(if kind == "date" && is_date { "date" } else { "text" })
                 inputmode=[(kind == "number").then_some("decimal")] enterkeyhint="next"
                 required[field.required] readonly[field.is_locked()]
-                maxlength=[(kind != "date").then_some(most)]
+                maxlength=[(kind != "date").then(|| self.most())]
                 aria-invalid=[self.invalid()] aria-describedby=[self.described.as_deref()];
         }
     }

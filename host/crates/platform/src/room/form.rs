@@ -338,7 +338,7 @@ impl Room {
     }
 
     /// Signs: all required fields must be filled, with new or saved values, and the signer must
-    /// consent; `consent` is the reason if there is no valid one. Valid values are saved even if others
+    /// consent; `consent` is what stands against one if there is no valid one. Valid values are saved even if others
     /// are rejected.
     ///
     /// `shown` is the [`ShownDocument::version`] on the signer's page. A document that changed since is
@@ -349,7 +349,7 @@ impl Room {
         org: &OrgId,
         (submitter, person): (i64, &str),
         values: &BTreeMap<String, String>,
-        consent: Result<GivenConsent, Message>,
+        consent: Result<GivenConsent, Problems>,
         shown: Option<&str>,
         origin: &RequestOrigin,
     ) -> Result<(), FormError> {
@@ -363,7 +363,7 @@ impl Room {
         let consent = match consent {
             Ok(consent) => Some(consent),
             Err(why) => {
-                problems.insert(CONSENT.into(), why);
+                problems.extend(why);
                 None
             }
         };

@@ -347,6 +347,8 @@ pub struct FormPreview {
     pub tried: SavedForm,
     pub pages: Arc<[PageFacts]>,
     pub organization: Organization,
+    /// Whether signers may decline.
+    pub may_decline: bool,
 }
 
 /// Makes the signing form of the fields in the browser. Nothing is stored.
@@ -388,6 +390,7 @@ pub async fn preview(
         tried,
         pages,
         organization,
+        may_decline: template.may_decline,
     })
 }
 

@@ -180,6 +180,7 @@ async fn for_library(
             let new = NewComposition {
                 name: name.unwrap_or_else(|| UNNAMED.into()),
                 kba_required: wanted,
+                may_decline: true,
                 origin: Origin::Library,
                 made_for: None,
             };
@@ -237,6 +238,7 @@ async fn for_batch(
                     // A batch without a source begins with an empty document, which the author attaches.
                     name: name.unwrap_or_else(|| batch.name.clone()),
                     kba_required: batch.kba_required,
+                    may_decline: true,
                     origin: Origin::Document,
                     made_for: Some(made_for),
                 };

@@ -80,7 +80,10 @@ pub(super) async fn claim(
         let signers = signers(batch, master, client, email);
         let envelope = match envelope {
             Some(envelope) => envelope,
-            None => create(core, &mut tx, batch, &item, client, &signers, &organization).await?,
+            None => {
+                let of = (batch, master, &item);
+                create(core, &mut tx, of, client, &signers, &organization).await?
+            }
         };
         let role = master.roles.first().map(String::as_str).unwrap_or_default();
         let values = prefill::values(&master.fields, role, |datum| client.datum(datum));
@@ -141,8 +144,7 @@ fn signers(
 async fn create(
     core: &Core,
     tx: &mut WriteTransaction,
-    batch: &Batch,
-    item: &BatchItem,
+    (batch, master, item): (&Batch, &SubmittedMaster, &BatchItem),
     client: &CustomerRow,
     signers: &[Signer],
     organization: &Organization,
@@ -181,6 +183,7 @@ async fn create(
             provider_instance: batch.provider_instance.clone(),
             preserve_signing_order: batch.preserve_signing_order,
             kba_required: batch.kba_required,
+            may_decline: !master.forbids_declining,
             ..SentDocument::default()
         },
         expires_at: Some(now + Duration::from_secs(days * 86_400)),

@@ -45,6 +45,7 @@ pub async fn submit(
         provider_template: frozen(core, &batch, &master).await?,
         roles: master.roles().into_iter().map(str::to_owned).collect(),
         fields: master.fields.clone(),
+        forbids_declining: !master.may_decline,
         lost: false,
     };
 

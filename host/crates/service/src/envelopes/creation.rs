@@ -85,6 +85,9 @@ pub struct CreateEnvelope {
     pub recipients: Option<Vec<RequestedRecipient>>,
     /// True: signers may name another person to sign in their place. Defaults to false.
     pub allow_delegation: Option<bool>,
+    /// False: the signing page offers no way to decline; signers can ask the sender instead. Defaults to the setting of
+    /// the template, and without one to true.
+    pub may_decline: Option<bool>,
     /// Payment for this envelope, instead of the organization's default.
     pub payment: Option<RequestedPayment>,
     /// Page to which signers return after signing or declining, with `envelope_id` and `event`
@@ -478,6 +481,9 @@ fn draft(
             message: request.message.clone(),
             return_url: request.return_url.clone(),
             allow_delegation: request.allow_delegation.unwrap_or(false),
+            may_decline: request
+                .may_decline
+                .unwrap_or_else(|| template.is_none_or(|template| template.may_decline)),
             ..SentDocument::default()
         },
         // An upload was signed elsewhere, so no signer can miss a deadline.
@@ -679,6 +685,7 @@ fn warnings_about(request: &CreateEnvelope, kind: EnvelopeKind, new: bool) -> Ve
             ("send_at", request.send_at.is_some()),
             ("subject", request.subject.is_some()),
             ("message", request.message.is_some()),
+            ("may_decline", request.may_decline.is_some()),
         ];
 
         for (member, _) in unused.into_iter().filter(|(_, given)| *given) {

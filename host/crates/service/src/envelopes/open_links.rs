@@ -512,6 +512,7 @@ pub async fn open(
         preserve_signing_order: Some(true),
         recipients: None,
         allow_delegation: None,
+        may_decline: None,
         payment: None,
         return_url: None,
         subject: None,

@@ -58,6 +58,9 @@ pub struct SendEnvelope {
     /// True: signers may name another person to sign in their place. Defaults to the choice on
     /// creation.
     pub allow_delegation: Option<bool>,
+    /// False: the signing page offers no way to decline. Defaults to true if the choice on creation and the settings of
+    /// all templates allow it.
+    pub may_decline: Option<bool>,
     /// Values by field name.
     pub prefilled_data: Option<Map<String, Value>>,
     /// Subject of the mails that invite and remind signers, in one line. Defaults to that given on creation;
@@ -131,6 +134,9 @@ pub async fn send(
             allow_delegation: request
                 .allow_delegation
                 .unwrap_or(envelope.sending.allow_delegation),
+            may_decline: request
+                .may_decline
+                .unwrap_or(envelope.sending.may_decline && template.may_decline),
             ..envelope.sending.clone()
         },
         ..envelope.clone()

@@ -91,6 +91,11 @@ fn next(glance: &EnvelopeGlance) -> (NextActor, Timestamp) {
         },
         EnvelopeStatus::Preparing => (NextActor::Service, glance.created_at),
         EnvelopeStatus::Sent | EnvelopeStatus::Viewed => {
+            // A signer who asks waits for the answer, and may sign before it comes.
+            if let Some(asked_at) = glance.asked_at {
+                return (NextActor::Sender, asked_at);
+            }
+
             let turn = in_turn(glance.preserve_signing_order, &glance.signers);
             let turn: Vec<Signer> = turn.cloned().collect();
             let since = turn_since(glance, &turn);
@@ -217,6 +222,7 @@ mod tests {
             stopped_at: None,
             sent_at: Some(at(2)),
             reminded_at: None,
+            asked_at: None,
             signers,
             identity: Vec::new(),
         }
@@ -246,6 +252,24 @@ mod tests {
             ..sent(both())
         });
         assert_eq!(names(&together), ["Ann", "Bob"]);
+    }
+
+    #[test]
+    fn an_envelope_with_an_open_question_waits_for_the_sender() {
+        let asked = judge(EnvelopeGlance {
+            asked_at: Some(at(6)),
+            ..sent(vec![signer(0, "Ann")])
+        });
+        assert!(matches!(asked.next, NextActor::Sender) && asked.since == at(6));
+
+        // Whoever asked may sign before the answer.
+        let signed = judge(EnvelopeGlance {
+            status: EnvelopeStatus::Completed,
+            asked_at: Some(at(6)),
+            signed_at: Some(at(7)),
+            ..sent(vec![signer(0, "Ann")])
+        });
+        assert_eq!(signed.since, at(7));
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod corrections;
 pub mod embed;
 pub mod expiry;
 pub mod provider_poll;
+pub mod questions;
 pub mod reencryption;
 pub mod reminders;
 pub mod visits;
@@ -38,7 +39,7 @@ use holdfast_platform::events;
 use holdfast_platform::providers::provider;
 use holdfast_platform::signers::{invited_now, signer_view};
 use holdfast_platform::vaulting;
-use holdfast_platform::{Core, ServiceError, kba, mails};
+use holdfast_platform::{Core, Problem, ProblemKind, ServiceError, kba, mails};
 use holdfast_store::{
     self as store, StoreError, WriteTransaction, envelopes, ledger, organizations, signers,
     templates,
@@ -46,6 +47,15 @@ use holdfast_store::{
 
 /// Time for which the submission of an open envelope may be archived before it is reported.
 const ARCHIVED_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Refuses to decline a document whose sender does not offer it.
+pub fn check_may_decline(envelope: &Envelope) -> Result<(), ServiceError> {
+    if envelope.sending.may_decline {
+        return Ok(());
+    }
+    let why = "The sender does not let signers decline this document; ask the sender instead";
+    Err(Problem::new(ProblemKind::State, "decline_not_offered", why).into())
+}
 
 /// Number of attempts when concurrent reads of the provider conflict.
 const LOOKS: usize = 3;

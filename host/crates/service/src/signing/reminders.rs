@@ -21,7 +21,7 @@ use holdfast_platform::lookup;
 use holdfast_platform::organizations;
 use holdfast_platform::signers::invited_now;
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, mails};
-use holdfast_store::{WriteTransaction, envelopes, signers};
+use holdfast_store::{WriteTransaction, envelopes, questions, signers};
 
 /// Body of `POST /partner/envelopes/:id/remind`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -72,7 +72,8 @@ pub async fn remind(
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 
 /// Sends reminder number `sent` of an envelope's plan, and plans the next one. Waits while the organization has quiet
-/// hours, and for signers who got a message a short time ago, such as those whose turn has just come.
+/// hours, while a question of a signer is open, and for signers who got a message a short time ago, such as those whose
+/// turn has just come.
 pub async fn by_plan(
     core: &Core,
     org: &OrgId,
@@ -101,6 +102,10 @@ pub async fn by_plan(
     };
     // The sweep ends it soon, unless its provider cannot be asked for late signatures.
     if envelope.expires_at.is_some_and(|at| at <= now) {
+        return Ok(later);
+    }
+    // The envelope waits for the sender, who has not answered a signer's question.
+    if questions::has_open(&mut tx, org, id).await? {
         return Ok(later);
     }
     match lifecycle::decide(core, &envelope, EnvelopeTrigger::Remind).await {

@@ -2,17 +2,27 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
+use crate::envelopes::people_notes::is_about;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
 use holdfast_domain::organization::{Organization, PaymentSettings};
 use holdfast_domain::token::LinkToken;
 use holdfast_platform::mails::Person;
-use holdfast_platform::signers::invited_now;
-use holdfast_platform::{Core, ServiceError, mails, payments};
-use holdfast_store::{WriteTransaction, envelopes, organizations, signers};
+use holdfast_platform::signers::{invited_now, signer_view};
+use holdfast_platform::{Core, ServiceError, events, mails, payments};
+use holdfast_store::{WriteTransaction, envelopes, ledger, organizations, signers};
 
 /// Minimum time between two mails requested by a signer.
 pub const COOL_DOWN: Duration = Duration::from_secs(300);
+
+/// Period in which the mails to signers who finish later are counted.
+const LATER_PERIOD: Duration = Duration::from_secs(86_400);
+/// Most of these mails to one signer in the period.
+pub const MOST_LATER: usize = 3;
+/// Action of the ledger: a signer saved the form to finish later.
+pub const POSTPONED: &str = "signer.postponed";
 
 /// The signer who opened a link.
 pub struct LinkVisitor {
@@ -31,7 +41,7 @@ pub struct LinkVisitor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkRenewal {
     Mailed,
-    /// A mail was sent a moment ago.
+    /// A mail was sent a moment ago, or the most of a day were.
     TooSoon,
     /// Another signer has to sign first.
     NotYet,
@@ -160,6 +170,43 @@ pub async fn renew(
     }
 
     mail_again(tx, envelope, signer, signed, now).await
+}
+
+/// Mails a signer who finishes later a link, at most [`MOST_LATER`] times a day, and records it.
+pub async fn postpone(
+    core: &Core,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<LinkRenewal, ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    // The lock makes requests of the same moment count one after the other.
+    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
+    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
+    let mut turn = invited_now(&envelope, &signers);
+    let Some(signer) = turn.find(|now| now.id == signer.id) else {
+        return Ok(LinkRenewal::Closed);
+    };
+    if !envelope.status.is_out_for_signing() {
+        return Ok(LinkRenewal::Closed);
+    }
+
+    let entries = ledger::list(&mut tx, Some(&envelope.org), &envelope.id).await?;
+    let lately = entries.iter().filter(|entry| {
+        entry.action == POSTPONED && entry.at > now - LATER_PERIOD && is_about(entry, signer)
+    });
+    if lately.count() >= MOST_LATER {
+        return Ok(LinkRenewal::TooSoon);
+    }
+
+    let details = json!({ "signer": signer_view(signer) });
+    let actor = format!("signer:{}", signer.email);
+    events::record(&mut tx, &envelope, &actor, POSTPONED, details, now).await?;
+    mails::later(&mut tx, &envelope, signer, now).await?;
+    tx.commit().await?;
+
+    Ok(LinkRenewal::Mailed)
 }
 
 /// Mails the signed copy or a fresh link, unless the last mail was sent a moment ago.

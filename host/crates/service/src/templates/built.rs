@@ -94,6 +94,7 @@ pub async fn document_of(
     let new = NewComposition {
         name: name.unwrap_or_else(|| envelope.name.clone()),
         kba_required: kba_required.unwrap_or(envelope.sending.kba_required),
+        may_decline: envelope.sending.may_decline,
         origin: Origin::Document,
         made_for: Some(made_for),
     };
@@ -138,6 +139,7 @@ fn own_document(envelope: &Envelope, name: String, kba_required: bool) -> NewCom
     NewComposition {
         name,
         kba_required,
+        may_decline: envelope.sending.may_decline,
         origin: Origin::Document,
         made_for: Some(MadeFor {
             owner: envelope.id.to_string(),

@@ -26,6 +26,7 @@ const FIELDS: usize = 1_000;
 pub struct NewComposition {
     pub name: String,
     pub kba_required: bool,
+    pub may_decline: bool,
     pub origin: Origin,
     pub made_for: Option<MadeFor>,
 }
@@ -218,6 +219,7 @@ async fn keep(
     let now = core.clock.now();
     let mut template = Template {
         kba_required: composition.kba_required,
+        may_decline: composition.may_decline,
         origin: composition.origin,
         made_for: composition.made_for,
         fields,

@@ -84,6 +84,7 @@ pub async fn duplicate(
     let mut template = Template {
         external_id: request.external_id,
         kba_required: source.kba_required,
+        may_decline: source.may_decline,
         source_format: source.source_format,
         pricing_table: source.pricing_table,
         repair: source.repair().cloned(),

@@ -449,6 +449,8 @@ pub struct DraftTemplate {
     /// Whether signers must answer identity questions. Cannot be changed later.
     #[serde(default)]
     pub kba_required: bool,
+    /// False: the signing page offers no way to decline; signers can ask the sender instead. True when absent.
+    pub may_decline: Option<bool>,
     /// Format of the author's source document; `pdf` when absent.
     pub source_format: Option<SourceFormat>,
     /// Whether the document has a table of prices that the author's program fills in.
@@ -468,6 +470,7 @@ pub async fn draft(
     let template = Template {
         external_id: request.external_id,
         kba_required: request.kba_required,
+        may_decline: request.may_decline.unwrap_or(true),
         source_format: request.source_format.unwrap_or(SourceFormat::Pdf),
         pricing_table: request.pricing_table,
         version_by: Some(caller.creator()),
@@ -498,9 +501,11 @@ pub struct ChangeTemplate {
     /// Words by which templates are sorted, of 1 to 40 characters without commas. They replace those before.
     #[schemars(length(max = 10))]
     pub tags: Option<Vec<String>>,
+    /// Whether signers may decline. Applies to envelopes that are sent later.
+    pub may_decline: Option<bool>,
 }
 
-/// Changes the name, external id and tags of a template.
+/// Changes the name, external id and tags of a template, and whether signers may decline.
 pub async fn change(
     core: &Core,
     caller: &Caller,
@@ -517,6 +522,7 @@ pub async fn change(
     }
 
     template.external_id = request.external_id.or(template.external_id);
+    template.may_decline = request.may_decline.unwrap_or(template.may_decline);
     template.updated_at = core.clock.now();
     let mut tx = core.store.begin().await?;
     templates::rename(&mut tx, &template, template.updated_at).await?;

@@ -245,6 +245,10 @@ impl SelectedTemplates {
         let composition = NewComposition {
             name: name.unwrap_or_else(|| self.name()),
             kba_required,
+            may_decline: self
+                .templates()
+                .into_iter()
+                .all(|template| template.may_decline),
             // A document without an owner is a template of the library.
             origin: match made_for {
                 None => Origin::Library,

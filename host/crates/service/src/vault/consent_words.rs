@@ -104,11 +104,17 @@ impl ConsentWriter<'_> {
             self.texts.with("certificate-access-pdf", values)
         });
 
+        // A report of the browser: no more is known of the person before it.
+        let displayed = access.all_pages_displayed_at.map(|at| {
+            let values = [("moment", self.moment(at))];
+            self.texts.with("certificate-access-displayed", values)
+        });
+
         // The signer's own statement stands beside the deliveries. 15 U.S.C. §7001(c)(1)(C)(ii) asks for
         // a consent that reasonably demonstrates access.
         let confirmed = || self.texts.text("certificate-access-confirmed");
         let confirmed = access.signer_confirmed.then(confirmed);
-        joined([pages, pdf, confirmed])
+        joined([pages, pdf, displayed, confirmed])
     }
 }
 
@@ -192,6 +198,7 @@ mod tests {
                 first_page_at: Some(at()),
                 last_page_at: Some(at()),
                 pdf_delivered_at: None,
+                all_pages_displayed_at: None,
                 signer_confirmed: true,
             }),
         };
@@ -285,6 +292,7 @@ mod tests {
             first_page_at: None,
             last_page_at: None,
             pdf_delivered_at: Some(Timestamp::from_millis(0)),
+            all_pages_displayed_at: None,
             signer_confirmed: true,
         };
 
@@ -294,6 +302,17 @@ mod tests {
             format!(
                 "PDF delivered, {now} · the signer confirmed: could open and read the document"
             )
+        );
+
+        let displayed = DemonstratedAccess {
+            pdf_delivered_at: None,
+            all_pages_displayed_at: Some(Timestamp::from_millis(0)),
+            signer_confirmed: false,
+            ..access
+        };
+        assert_eq!(
+            writer.access(Some(&displayed)),
+            format!("every page displayed by the browser, the last {now}")
         );
     }
 }

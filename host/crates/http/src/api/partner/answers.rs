@@ -11,7 +11,8 @@ use holdfast_domain::envelope::{
     Recipient, RecipientKind, SendingFailure, SignatureExecution, Signer, SignerAccess,
     SignerChannel, SignerKind, SignerNotice, SignerStatus,
 };
-use holdfast_domain::id::{CustomerId, EnvelopeId, SignerId, TemplateId};
+use holdfast_domain::id::{CustomerId, EnvelopeId, QuestionId, SignerId, TemplateId};
+use holdfast_domain::question::SignerQuestion;
 use holdfast_domain::reminders::PlannedReminders;
 use holdfast_domain::signature::ExistingSignature;
 use holdfast_platform::room::attachments::{AttachedFile, SignersFile};
@@ -476,6 +477,88 @@ pub struct AttachmentView {
     signed: bool,
     #[serde(flatten)]
     file: AttachedFile,
+}
+
+/// Questions of signers to the sender.
+#[derive(Serialize, JsonSchema)]
+pub struct QuestionsView {
+    questions: Vec<QuestionView>,
+}
+
+/// Question of a signer to the sender.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "question_id": "qst_01jdk7m3e8f4x9s2w5v6b0c1dh",
+    "signer": {
+        "signer_id": "sgn_01jdk7m3e8f4x9s2w5v6b0c1dk", "name": "Jordan Lee", "email": "jordan.lee@example.com",
+        "role": "Buyer",
+    },
+    "question": "Does the price include the delivery?", "asked_at": "2026-11-21T09:36:02.000Z",
+    "status": "answered", "answer": "Yes.", "closed_at": "2026-11-21T09:41:07.250Z",
+}]))]
+pub struct QuestionView {
+    question_id: QuestionId,
+    /// The signer as of the question.
+    signer: AskerView,
+    question: String,
+    /// Time of the question.
+    asked_at: Timestamp,
+    /// While a question is open, the envelope waits for the sender.
+    status: QuestionStatus,
+    /// Answer of the sender. Null unless the status is `answered`.
+    answer: Option<String>,
+    /// Time of the answer or the dismissal. Null while the question is open.
+    closed_at: Option<Timestamp>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct AskerView {
+    signer_id: SignerId,
+    /// Name of the signer.
+    name: String,
+    /// E-mail address of the signer.
+    email: String,
+    role: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum QuestionStatus {
+    Open,
+    Answered,
+    Dismissed,
+}
+
+impl From<&SignerQuestion> for QuestionView {
+    fn from(question: &SignerQuestion) -> Self {
+        let closing = question.closing.as_ref();
+        Self {
+            question_id: question.id.clone(),
+            signer: AskerView {
+                signer_id: question.signer.clone(),
+                name: question.name.clone(),
+                email: question.email.clone(),
+                role: question.role.clone(),
+            },
+            question: question.text.clone(),
+            asked_at: question.asked_at,
+            status: match (closing, question.answer()) {
+                (None, _) => QuestionStatus::Open,
+                (Some(_), Some(_)) => QuestionStatus::Answered,
+                (Some(_), None) => QuestionStatus::Dismissed,
+            },
+            answer: question.answer().map(str::to_owned),
+            closed_at: closing.map(|closing| closing.at),
+        }
+    }
+}
+
+impl From<Vec<SignerQuestion>> for QuestionsView {
+    fn from(questions: Vec<SignerQuestion>) -> Self {
+        Self {
+            questions: questions.iter().map(QuestionView::from).collect(),
+        }
+    }
 }
 
 impl From<Vec<SignersFile>> for AttachmentsView {

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::answers::{
-    AttachmentsView, EnvelopeItem, EnvelopeView, PeopleView, SignerView, SigningLinks, StatusView,
-    UploadView,
+    AttachmentsView, EnvelopeItem, EnvelopeView, PeopleView, QuestionView, QuestionsView,
+    SignerView, SigningLinks, StatusView, UploadView,
 };
 use super::templates::optional_fields;
 use crate::api::web::search::statuses;
@@ -15,7 +15,8 @@ use crate::error::HttpError;
 use crate::middleware::act::ActOn;
 use crate::middleware::caller::{Authorized, EnvelopeReader, EnvelopesRead, PartnerCaller};
 use crate::middleware::extract::{
-    FilePath, MultipartForm, ResourceId, RolePath, ValidJson, ValidQuery, page_and_limit,
+    FilePath, MultipartForm, QuestionPath, ResourceId, RolePath, ValidJson, ValidQuery,
+    page_and_limit,
 };
 use crate::middleware::once::IdempotencyKeyHeader;
 use crate::reply::{
@@ -36,6 +37,7 @@ use holdfast_service::envelopes::successors::CorrectEnvelope;
 use holdfast_service::envelopes::{self, creation, documents, successors, uploads};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::expiry;
+use holdfast_service::signing::questions::{self, CloseQuestion};
 use holdfast_service::signing::reminders::{self, RemindRequest, RemindedSigners};
 use holdfast_store::envelopes::EnvelopeFilter;
 use holdfast_store::search::{EnvelopeSearch, FoundEnvelope};
@@ -411,6 +413,33 @@ pub async fn correct_signer<C: Authorized>(
 ) -> Result<Found<SignerView>, HttpError> {
     once.answer(&app, partner.caller(), |app, caller, answer| async move {
         corrections::correct(&app, &caller, &id, &role, request, &answer).await
+    })
+    .await
+}
+
+/// Lists the questions that signers asked on the signing page, the oldest first. While one is open, the envelope waits
+/// for the sender: planned reminders pause, and all can sign.
+pub async fn questions<C: Authorized>(
+    State(app): State<App>,
+    partner: C,
+    ResourceId(id): ResourceId,
+) -> Result<Found<QuestionsView>, HttpError> {
+    let asked = questions::list(&app, partner.caller(), &id).await?;
+    Ok(DataReply::new(&QuestionsView::from(asked)))
+}
+
+/// Answers a question, or dismisses it without an answer. The signer gets the answer by mail and sees it on the signing
+/// page. Planned reminders go on when no other question is open.
+pub async fn close_question<C: Authorized>(
+    State(app): State<App>,
+    partner: C,
+    ResourceId(id): ResourceId,
+    QuestionPath(question): QuestionPath,
+    once: IdempotencyKeyHeader,
+    ValidJson(request): ValidJson<CloseQuestion>,
+) -> Result<Found<QuestionView>, HttpError> {
+    once.answer(&app, partner.caller(), |app, caller, answer| async move {
+        questions::close(&app, &caller, &id, &question, request, &answer).await
     })
     .await
 }

@@ -55,7 +55,7 @@ pub struct TemplateForm {
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "name": "Retail instalment contract",
-    "external_id": null, "kba_required": false, "provider_instance": "embedded",
+    "external_id": null, "kba_required": false, "may_decline": true, "provider_instance": "embedded",
     "provider_template_id": 1021, "has_document": true, "source_format": "pdf",
     "pricing_table": false, "roles": ["Buyer"], "fields": [], "tags": ["Ohio"], "version": 1,
     "created_at": "2026-11-21T09:30:00.000Z", "updated_at": "2026-11-21T09:30:00.000Z",
@@ -67,6 +67,8 @@ pub struct TemplateView {
     external_id: Option<String>,
     /// Whether signers must answer identity questions.
     kba_required: bool,
+    /// Whether signers may decline, unless the envelope says otherwise.
+    may_decline: bool,
     provider_instance: String,
     /// Null until the template exists at the provider.
     provider_template_id: Option<i64>,
@@ -97,6 +99,7 @@ impl From<&Template> for TemplateView {
             name: template.name.clone(),
             external_id: template.external_id.clone(),
             kba_required: template.kba_required,
+            may_decline: template.may_decline,
             provider_instance: template.provider_instance.clone(),
             provider_template_id: number.and_then(|id| id.parse().ok()),
             has_document: template.document.is_some(),

@@ -58,6 +58,8 @@ function start(form) {
   /** Last signature and initials that the signer gave, by kind of field. */
   const adopted = {};
   let current = 0;
+  /** Pages that were on the screen, where every page has to be. */
+  let watched = null;
   let started = false;
 
   for (const field of fields) {
@@ -298,11 +300,16 @@ function start(form) {
   guide.append(consent, finish);
   finish.addEventListener("click", (event) => {
     const missing = fields.find(isMissing);
-    if (!missing && tick.checked) return;
+    const unshown = watched?.unshown();
+    if (!missing && !unshown && tick.checked) return;
     event.preventDefault();
     if (missing) {
       showProblem(missing, text("problem-required"), true);
       go(missing);
+    } else if (unshown) {
+      showDocument();
+      unshown.scrollIntoView();
+      say(text("problem-page-unshown", { limit: unshown.dataset.page }), true);
     } else {
       showConsentProblem(text("problem-consent"));
       tick.focus();
@@ -409,6 +416,8 @@ function start(form) {
   if ("preview" in form.dataset) saved = onlyShow(form, fields, valueOf, follow, refresh);
   else saved = keepSaved(form, fields, valueOf, follow, refresh, showStyle);
   showPictures();
+  if (!("preview" in form.dataset)) addThumbnails();
+  watched = watchPages(form, () => narrow() && !isCollapsed());
   countPages();
   showText();
   offerReading();
@@ -1037,6 +1046,65 @@ function showPictures() {
     }
   }, { rootMargin: "50%" });
   for (const image of document.querySelectorAll("img[data-src]")) near.observe(image);
+}
+
+/** Adds small pictures to the list of the pages when they come near in it. */
+function addThumbnails() {
+  const WIDTH = 96;
+  const near = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      near.unobserve(target);
+      target.src = target.dataset.small;
+    }
+  }, { rootMargin: "100px" });
+  for (const link of document.querySelectorAll(".thumbs a")) {
+    const page = document.querySelector(`${link.getAttribute("href")} img`);
+    const height = Math.round(WIDTH * page.getAttribute("height") / page.getAttribute("width"));
+    // The words beside it name the page.
+    const image = Object.assign(document.createElement("img"), { alt: "", width: WIDTH, height });
+    image.dataset.small = page.dataset.src ?? page.getAttribute("src");
+    link.prepend(image);
+    near.observe(image);
+  }
+}
+
+/** Tells the server which pages were on the screen, if every page has to be. `isCovered` is whether the form hides them. */
+function watchPages(form, isCovered) {
+  const control = form.querySelector("[name=displayed-pages]");
+  if (!control) return null;
+  const LOOK = 500;
+  const figures = [...document.querySelectorAll("figure[data-page]")];
+  const numberOf = (figure) => Number(figure.dataset.page);
+  // The 0 says that this script watches, also before the first page.
+  const displayed = new Set([0, ...control.dataset.before.split(",").filter(Boolean).map(Number)]);
+  const inView = new Set();
+  control.value = [...displayed].join();
+
+  const observer = new IntersectionObserver((entries) => {
+    for (const { target, intersectionRatio, intersectionRect } of entries) {
+      // A page that is larger than the window is on the screen when it fills half of it.
+      const isShown = intersectionRatio >= .5 || intersectionRect.height >= window.innerHeight / 2;
+      if (isShown) inView.add(target); else inView.delete(target);
+    }
+  }, { threshold: Array.from({ length: 21 }, (_, step) => step / 20) });
+  for (const figure of figures) observer.observe(figure);
+
+  const unshown = () => figures.find((figure) => !displayed.has(numberOf(figure)));
+  // Again and again, because pictures and texts arrive after their page.
+  const timer = setInterval(() => {
+    if (document.hidden || isCovered()) return;
+    const isReadable = (figure) => figure.querySelector(".text") || figure.querySelector("img").naturalWidth > 0;
+    const fresh = [...inView].filter((figure) => !displayed.has(numberOf(figure)) && isReadable(figure));
+    if (!fresh.length) return;
+    for (const figure of fresh) displayed.add(numberOf(figure));
+    control.value = [...displayed].join();
+    // The form sends the same list at the end, so a lost report delays only the recorded time.
+    const report = new URLSearchParams({ action: "displayed", [control.name]: control.value });
+    fetch(form.getAttribute("action"), { method: "POST", headers: { accept: "application/json" }, body: report }).catch(() => {});
+    if (!unshown()) clearInterval(timer);
+  }, LOOK);
+  return { unshown };
 }
 
 /** Says which page of a document of several is on the screen. */

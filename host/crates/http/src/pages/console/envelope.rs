@@ -33,6 +33,7 @@ use holdfast_domain::event::EventType;
 use holdfast_domain::identity::KbaStatus;
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_domain::organization::Permission;
+use holdfast_domain::question::{QuestionClosing, SignerQuestion};
 use holdfast_platform::ServiceError;
 use holdfast_platform::components::shadow;
 use holdfast_platform::kba::{self, KbaResult};
@@ -44,7 +45,9 @@ use holdfast_service::envelopes::{documents, people_notes};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::embed::{self, RequestToken};
 use holdfast_service::signing::expiry::{self, ExtendExpiry};
+use holdfast_service::signing::questions::{self, CloseQuestion};
 use holdfast_service::signing::reminders::{self, RemindRequest};
+use holdfast_service::signing::visits::POSTPONED;
 use holdfast_service::templates::pages::{self, WIDTHS};
 use holdfast_service::vault::history::in_words;
 use holdfast_service::vault::vault_in::VaultInEndpoint;
@@ -104,7 +107,25 @@ fn own_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
         return Some(texts.with(own, [("who", who)]));
     }
 
+    if entry.action == POSTPONED {
+        let name = entry.details["signer"]["name"].as_str()?;
+        return Some(texts.with("envelopes-history-postponed", [("name", name)]));
+    }
+
+    let of = |member: &str| entry.details[member].as_str().unwrap_or_default();
     match EventType::parse(&entry.action)? {
+        EventType::SignerQuestionAsked => {
+            let name = entry.details["signer"]["name"].as_str()?;
+            let values = [("name", name), ("question", of("question"))];
+            Some(texts.with("envelopes-history-asked", values))
+        }
+        EventType::SignerQuestionClosed if entry.details["answer"].is_null() => {
+            Some(texts.with("envelopes-history-dismissed", [("who", who)]))
+        }
+        EventType::SignerQuestionClosed => {
+            let values = [("who", who), ("answer", of("answer"))];
+            Some(texts.with("envelopes-history-answered", values))
+        }
         EventType::EnvelopeReminderSent => {
             let reminded = entry.details["reminded"].as_array()?.iter();
             let people: Vec<&str> = reminded.filter_map(Value::as_str).collect();
@@ -235,6 +256,7 @@ struct ShownEnvelope {
     /// Number of pages that can be drawn.
     pages: usize,
     signers: Vec<Signer>,
+    questions: Vec<SignerQuestion>,
     history: Vec<HistoryRow>,
     /// Results of identity questions.
     identity: Vec<KbaResult>,
@@ -249,6 +271,7 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
     let (envelope, compliance) =
         compliance::evaluate(app, &app.management, caller, id, None).await?;
     let (signers, _) = envelopes::people(app, caller, id).await?;
+    let questions = questions::list(app, caller, id).await?;
     let ledger = custody::ledger(app, &app.vault, caller, id).await?;
     let history = ledger.entries.iter();
     let history = history.filter_map(|entry| HistoryRow::of(visitor.texts, entry));
@@ -278,6 +301,7 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
         pages,
         envelope,
         signers,
+        questions,
         history: history.collect(),
         identity,
         compliance,
@@ -337,6 +361,8 @@ pub async fn show(
         Some("copied") => Some(visitor.texts.text("envelopes-copied")),
         Some("replaced") => Some(visitor.texts.text("envelopes-replaced")),
         Some("vaulted") => Some(visitor.texts.text("envelopes-vaulted")),
+        Some("answered") => Some(visitor.texts.text("question-sent")),
+        Some("dismissed") => Some(visitor.texts.text("question-dismissed")),
         _ => None,
     };
 
@@ -360,6 +386,7 @@ pub async fn again(
     }
 }
 
+/// Renders the page; `refused` is a form that was refused.
 fn page(
     visitor: &Visitor,
     shown: &ShownEnvelope,
@@ -396,6 +423,7 @@ fn page(
             }
         }
         (progress(visitor, shown, refused))
+        (asked(visitor, shown, refused))
         section.card {
             h2 { (texts.text("console-people")) }
             ul.rows {
@@ -663,6 +691,71 @@ fn acts(visitor: &Visitor, envelope: &Envelope, refused: Option<&RefusedForm>) -
     }
 }
 
+/// Renders the questions of signers, with a form for the answer to each open one.
+fn asked(visitor: &Visitor, shown: &ShownEnvelope, refused: Option<&RefusedForm>) -> Markup {
+    let texts = visitor.texts;
+    html! {
+        @if !shown.questions.is_empty() {
+            section.card id="questions" {
+                h2 { (texts.text("question-title")) }
+                ul.rows {
+                    @for question in &shown.questions {
+                        li {
+                            p { strong { (question.name) } " " span.soft { (question.role) } " " (visitor.ago(question.asked_at)) }
+                            @for line in question.text.lines() { p { (line) } }
+                            @match &question.closing {
+                                None if visitor.may(Permission::Send) => {
+                                    (answer_form(visitor, shown, question, refused))
+                                }
+                                None => { p.soft { (texts.text("question-open")) } }
+                                Some(closing) => { (ending(visitor, closing)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Renders the sender's answer, or that there is none.
+fn ending(visitor: &Visitor, closing: &QuestionClosing) -> Markup {
+    let texts = visitor.texts;
+    html! {
+        p.soft {
+            @if closing.answer.is_some() { (texts.text("question-answer")) } @else { (texts.text("question-was-dismissed")) }
+            " " (visitor.ago(closing.at)) " · " (person_of(&closing.by))
+        }
+        @for line in closing.answer.iter().flat_map(|answer| answer.lines()) { p { (line) } }
+    }
+}
+
+/// Renders the form for the answer to a question.
+fn answer_form(
+    visitor: &Visitor,
+    shown: &ShownEnvelope,
+    question: &SignerQuestion,
+    refused: Option<&RefusedForm>,
+) -> Markup {
+    let texts = visitor.texts;
+    let action = format!(
+        "{PATH}/envelopes/{}/questions/{}",
+        shown.envelope.id, question.id
+    );
+    let view = FormView::new(texts, &action, refused).with_ids(&question.id);
+    html! {
+        form method="post" action=(action) {
+            (visitor.token())
+            (view.summary())
+            (view.lines("answer", &texts.text("question-answer"), 3, ""))
+            div.actions {
+                button type="submit" name="act" value="answer" { (texts.text("question-reply")) }
+                button.quiet type="submit" name="act" value="dismiss" { (texts.text("question-dismiss")) }
+            }
+        }
+    }
+}
+
 /// Returns the address that the form for a corrected document is sent to.
 fn correction_address(id: impl std::fmt::Display) -> String {
     format!("{PATH}/envelopes/{id}/correct")
@@ -875,6 +968,37 @@ pub async fn remind(State(app): State<App>, Path(id): Path<String>, form: Consol
     match reminders::remind(&app, caller, &id, all, &unrecorded()).await {
         Ok(_) => back(&id, "reminded"),
         Err(error) => failed(error),
+    }
+}
+
+/// Answers a question of a signer, or dismisses it.
+pub async fn close_question(
+    State(app): State<App>,
+    Path((id, question)): Path<(String, String)>,
+    form: ConsoleForm,
+) -> Response {
+    let visitor = &form.visitor;
+    if let Some(refused) = visitor.refusal(Permission::Send) {
+        return refused;
+    }
+
+    let is_dismissed = form.value("act") == "dismiss";
+    let closed = async {
+        let request = if is_dismissed {
+            CloseQuestion::default()
+        } else {
+            // Browsers send CRLF, which the limit would count as two characters.
+            let answer = form.value("answer").replace("\r\n", "\n");
+            valid::<CloseQuestion>(json!({ "answer": answer }))?
+        };
+        let caller = &visitor.caller;
+        questions::close(&app, caller, &id, &question, request, &unrecorded()).await?;
+        Ok::<_, HttpError>(())
+    };
+    match closed.await {
+        Ok(()) if is_dismissed => back(&id, "dismissed"),
+        Ok(()) => back(&id, "answered"),
+        Err(error) => again(&app, visitor, &id, form.refused(error)).await,
     }
 }
 

@@ -143,6 +143,10 @@ pub fn routes(enabled: bool) -> Router<App> {
             post(envelope::correct),
         )
         .route(&below("/envelopes/{id}/remind"), post(envelope::remind))
+        .route(
+            &below("/envelopes/{id}/questions/{question}"),
+            post(envelope::close_question),
+        )
         .route(&below("/envelopes/{id}/void"), post(envelope::void))
         .route(&below("/envelopes/{id}/edit"), post(envelope::edit))
         .route(&below("/envelopes/{id}/send"), post(envelope::send))

@@ -411,6 +411,7 @@ fn disclosure(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
         (text_field(form, "paper_fee", "settings-paper-fee", &amount))
         (text_field(form, "paper_currency", "settings-paper-currency", currency))
         (form.tick("require_access", &texts.text("settings-access"), organization.require_access_demonstration))
+        (form.tick("require_pages", &texts.text("settings-pages"), organization.require_all_pages_shown))
         ul.rows {
             @for (name, label) in DISCLOSURE_TEXTS {
                 @for (language, text) in written[name].as_object().into_iter().flatten() {
@@ -566,6 +567,7 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
             json!({
                 "consumer_disclosure": disclosure_of(form, json!(present.consumer_disclosure)),
                 "require_access_demonstration": is("require_access"),
+                "require_all_pages_shown": is("require_pages"),
             })
         }
         "wording" => {

@@ -129,7 +129,11 @@ pub fn tabs(
     // Troubles are counted up to a limit. Numbers that rest on more of them are left out.
     let number = |tab: EnvelopeTab| match (counts.is_capped, tab) {
         (false, _) | (true, EnvelopeTab::Done) => Some(counts.of(tab).to_string()),
-        (true, EnvelopeTab::Stuck) => Some(format!("{MOST_TROUBLES}+")),
+        (true, EnvelopeTab::Stuck) if counts.stuck > MOST_TROUBLES => {
+            Some(format!("{MOST_TROUBLES}+"))
+        }
+        // Questions were too many to count, and troubles were not.
+        (true, EnvelopeTab::Stuck) => Some(counts.stuck.to_string()),
         (true, _) => None,
     };
 

@@ -401,6 +401,7 @@ fn shown(
                         present: &tags,
                         ..TextField::new("tags", &texts.text("template-tags"))
                     }))
+                    (rename.tick("may_decline", &texts.text("template-may-decline"), template.may_decline))
                     button type="submit" { (texts.text("settings-save")) }
                 }
                 form method="post" action=(act("delete")) {
@@ -500,14 +501,16 @@ pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     open_builder(&app, &form.visitor, ("template_id", &id), &address(&id)).await
 }
 
-/// Changes the name and the tags of a template.
+/// Changes the name and the tags of a template, and whether signers may decline.
 pub async fn rename(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
 
     let caller = &form.visitor.caller;
-    let mut entries = json!({ "name": form.value("name") });
+    let mut entries = json!({
+        "name": form.value("name"), "may_decline": form.value("may_decline") == "yes",
+    });
     if form.values.contains_key("tags") {
         let tags = form.value("tags").split(',').map(str::trim);
         let tags: Vec<&str> = tags.filter(|tag| !tag.is_empty()).collect();

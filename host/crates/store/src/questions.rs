@@ -1,0 +1,123 @@
+//! Questions of signers to the sender.
+
+use crate::SqlConnection;
+
+use super::row::{RowColumns, query_rows, table_row};
+use super::statement::RunStatement as _;
+use super::{StoreError, WriteTransaction};
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::envelope::Envelope;
+use holdfast_domain::id::{EnvelopeId, OrgId, QuestionId, SignerId};
+use holdfast_domain::question::{QuestionClosing, SignerQuestion};
+
+pub async fn insert(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    question: &SignerQuestion,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into signer_question (bucket, question_id, org_id, envelope_id, signer_id, position, name,
+             email, role, question, asked_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+    )
+    .bind(envelope.org.bucket())
+    .bind(question.id.as_str())
+    .bind(envelope.org.as_str())
+    .bind(envelope.id.as_str())
+    .bind(question.signer.as_str())
+    .bind(question.position)
+    .bind(&question.name)
+    .bind(&question.email)
+    .bind(&question.role)
+    .bind(&question.text)
+    .bind(question.asked_at.to_string())
+    .run(tx)
+    .await
+}
+
+/// Closes an open question.
+///
+/// # Errors
+/// [`StoreError::Conflict`] for a question that is closed already.
+pub async fn close(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    question: &QuestionId,
+    closing: &QuestionClosing,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update signer_question set answer = $5, closed_by = $6, closed_at = $7
+         where bucket = $1 and org_id = $2 and envelope_id = $3 and question_id = $4
+             and closed_at is null",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.org.as_str())
+    .bind(envelope.id.as_str())
+    .bind(question.as_str())
+    .bind(closing.answer.as_deref())
+    .bind(&closing.by)
+    .bind(closing.at.to_string())
+    .run_guarded(tx)
+    .await
+}
+
+/// Returns the questions about an envelope, the oldest first.
+pub async fn list(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Vec<SignerQuestion>, StoreError> {
+    // Ids sort by the time of their generation.
+    query_rows(
+        "select {columns} from signer_question where bucket = $1 and org_id = $2 and envelope_id = $3
+         order by question_id",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(envelope.as_str())
+    .fetch_all(connection)
+    .await
+}
+
+/// Whether a question about the envelope is open.
+pub async fn has_open(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<bool, StoreError> {
+    sqlx::query(
+        "select question_id from signer_question
+         where bucket = $1 and org_id = $2 and envelope_id = $3 and closed_at is null limit 1",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(envelope.as_str())
+    .finds_row(connection)
+    .await
+}
+
+table_row! {
+    SignerQuestion of "signer_question" by "question_id" also "answer", "closed_by", "closed_at" {
+        id: parsed("question_id", QuestionId::parse),
+        signer: parsed("signer_id", SignerId::parse),
+        position: number("position"),
+        name: text("name"),
+        email: text("email"),
+        role: text("role"),
+        text: text("question"),
+        asked_at: time("asked_at"),
+        closing: |row| closing(row)?,
+    }
+}
+
+fn closing(row: &RowColumns<'_>) -> Result<Option<QuestionClosing>, StoreError> {
+    let Some(at): Option<Timestamp> = row.optional_time("closed_at")? else {
+        return Ok(None);
+    };
+
+    Ok(Some(QuestionClosing {
+        answer: row.optional_text("answer")?,
+        by: row.text("closed_by")?,
+        at,
+    }))
+}
