@@ -94,6 +94,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     82 "0082_submission_dates",
     83 "0083_troubled_envelopes",
     90 "0090_mail_subject",
+    92 "0092_groups_and_witnesses",
 ];
 
 /// Version of the row that serves as the lock.

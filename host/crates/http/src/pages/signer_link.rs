@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use super::code;
@@ -16,13 +16,13 @@ use crate::middleware::origin::origin;
 use holdfast_adapters::texts::{ShownConsent, Texts};
 use holdfast_base::config::EMBEDDED;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeStatus, SignatureExecution, Signer, SignerKind, SignerStatus,
+    Envelope, EnvelopeStatus, RecipientKind, SignatureExecution, Signer, SignerKind, SignerStatus,
 };
 use holdfast_domain::locale::Locale;
 use holdfast_domain::token::LinkToken;
-use holdfast_platform::ServiceError;
 use holdfast_platform::access::windows::LimitedCredential;
 use holdfast_platform::room::form::{FormError, RequestOrigin};
+use holdfast_platform::{Core, ServiceError};
 use holdfast_service::App;
 use holdfast_service::signing::access_codes;
 use holdfast_service::signing::visits::{self, LinkVisitor};
@@ -83,7 +83,17 @@ impl FromRequestParts<App> for SignerVisit {
         let lookup = lookup.map_err(failed)?;
         let found = visits::find(lookup.core(), &token).await;
         let found = found.map_err(|error| failed(error.into()))?;
-        lookup.settle(app, found.is_some()).map_err(failed)?;
+        let elsewhere = match &found {
+            Some(_) => None,
+            None => now_substitute(lookup.core(), &token)
+                .await
+                .map_err(failed)?,
+        };
+        let is_known = found.is_some() || elsewhere.is_some();
+        lookup.settle(app, is_known).map_err(failed)?;
+        if let Some(page) = elsewhere {
+            return Err(page.into_response());
+        }
 
         match found {
             Some(visitor) => {
@@ -381,6 +391,15 @@ pub fn end_of(status: EnvelopeStatus) -> Option<(&'static str, &'static str)> {
         EnvelopeStatus::Declined => Some(("declined-by-other-title", "declined-by-other")),
         _ => None,
     }
+}
+
+/// Leads a signer to the page for readers, if a substitute has taken the signer's place: the link followed its
+/// person.
+async fn now_substitute(core: &Core, token: &LinkToken) -> Result<Option<Redirect>, HttpError> {
+    let reader = visits::find_reader(core, token).await?;
+    let substitute = reader.filter(|reader| reader.recipient.kind == RecipientKind::Substitute);
+    let path = format!("{}/view/{}", core.config.signing_path(), token.reveal());
+    Ok(substitute.map(|_| Redirect::to(&path)))
 }
 
 /// Returns whether a signer who still has to enter a code may request this path: the page that asks

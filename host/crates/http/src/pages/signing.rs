@@ -530,6 +530,7 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
         email,
         phone: needs_phone.then_some(phone),
         reason: None,
+        group: None,
     };
 
     // The service checks that the envelope allows it. The page only hides the button.

@@ -191,7 +191,8 @@ pub async fn attribute(
     Ok(Some((CONSUMER_CONSENT.to_owned(), list.to_string())))
 }
 
-/// Adds what a signer's consent rests on to the ledger entry of the completion.
+/// Adds what a signer's consent rests on, and what a witness stated, to the ledger entry of the
+/// completion.
 pub async fn note(
     connection: &mut SqlConnection,
     envelope: &Envelope,
@@ -207,8 +208,17 @@ pub async fn note(
         None => None,
     };
 
+    let Some(submitter) = submitter else {
+        return Ok(());
+    };
+
+    if let Some(stated) = &submitter.witness {
+        details["witness_of"] = json!(signer.witness_of);
+        details["witness"] = json!(stated);
+    }
+
     // The other members of the consent are attributes that the signing room reports.
-    if let Some(consent) = submitter.and_then(|submitter| submitter.consent) {
+    if let Some(consent) = submitter.consent {
         details["consent_shown_at"] = json!(consent.shown_at);
         details["consent_demonstrated"] = json!(consent.demonstrated);
     }

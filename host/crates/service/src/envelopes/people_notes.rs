@@ -8,6 +8,7 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, Signer, SignerKind, same_address};
 use holdfast_domain::event::EventType;
 use holdfast_domain::ledger::LedgerEntry;
+use holdfast_platform::signers::witnessed;
 
 /// Ledger action: the signing provider reported that another person took a signer's place.
 const DELEGATED: &str = "signer.delegated";
@@ -23,6 +24,12 @@ pub enum PersonNote {
     NamedBy(String),
     /// The sender put this person in the place of an earlier signer.
     Replaces(String),
+    /// The person took the place of another member of their group.
+    TookPlace { group: String, previous: String },
+    /// The person witnesses the signature of this signer.
+    WitnessOf(String),
+    /// The witness stated this name and this postal address. Nobody has checked them.
+    StatedAddress { name: String, address: String },
     /// A mail could not be delivered, for this reason.
     Undelivered(String),
     /// A bounce reports that a mail could not be delivered, for this reason. Bounces are not signed.
@@ -43,6 +50,15 @@ impl PersonNote {
             }
             Self::Replaces(previous) => {
                 texts.with("note-replaced", [("previous", previous.as_str())])
+            }
+            Self::TookPlace { group, previous } => {
+                let named = [("group", group.as_str()), ("previous", previous)];
+                texts.with("note-substitute", named)
+            }
+            Self::WitnessOf(signer) => texts.with("note-witness", [("signer", signer.as_str())]),
+            Self::StatedAddress { name, address } => {
+                let stated = [("name", name.as_str()), ("address", address)];
+                texts.with("note-witness-address", stated)
             }
             Self::Undelivered(reason) => {
                 texts.with("note-undelivered", [("reason", reason.as_str())])
@@ -75,6 +91,11 @@ pub fn notes(
         notes.push(PersonNote::SendersAddress);
     }
 
+    if let Some(witnessed) = witnessed(signers, signer) {
+        let words = format!("{} ({})", witnessed.name, witnessed.role);
+        notes.push(PersonNote::WitnessOf(words));
+    }
+
     for entry in entries.iter().filter(|entry| is_about(entry, signer)) {
         let previous = entry.details["previous"]["name"].as_str();
         // A delegation at a provider names the earlier person by address.
@@ -88,12 +109,24 @@ pub fn notes(
                     continue;
                 }
 
-                // A signer names a substitute without help. Every other change comes from the sender.
-                notes.push(if entry.actor.starts_with("signer:") {
+                // Signers name another person, and members of a group take a place, without help. Every
+                // other change comes from the sender.
+                let group = entry.details["group"].as_str().map(ToOwned::to_owned);
+                notes.push(if let Some(group) = group {
+                    PersonNote::TookPlace { group, previous }
+                } else if entry.actor.starts_with("signer:") {
                     PersonNote::NamedBy(previous)
                 } else {
                     PersonNote::Replaces(previous)
                 });
+            }
+            action if action == EventType::SignerCompleted.as_str() => {
+                let stated = &entry.details["witness"];
+                let (name, address) = (stated["name"].as_str(), stated["address"].as_str());
+                if let Some((name, address)) = name.zip(address) {
+                    let (name, address) = (name.to_owned(), address.to_owned());
+                    notes.push(PersonNote::StatedAddress { name, address });
+                }
             }
             DELEGATED => notes.push(PersonNote::NamedBy(previous)),
             action if action == EventType::SignerDeliveryFailed.as_str() => {
@@ -269,6 +302,24 @@ mod tests {
             (
                 PersonNote::Replaces(name()),
                 "takes the place of Cy, by the sender’s change",
+            ),
+            (
+                PersonNote::TookPlace {
+                    group: "Managers".into(),
+                    previous: name(),
+                },
+                "acts for the group Managers, in the place of Cy",
+            ),
+            (
+                PersonNote::WitnessOf("Cy (Buyer)".into()),
+                "witness of the signature of Cy (Buyer)",
+            ),
+            (
+                PersonNote::StatedAddress {
+                    name: name(),
+                    address: "1 Main Street, Dallas".into(),
+                },
+                "stated as witness the name Cy and the address 1 Main Street, Dallas, which were not checked",
             ),
             (
                 PersonNote::Undelivered("550 no such user".into()),

@@ -311,7 +311,7 @@ async fn apply(
         for signer in invited_now(&envelope, &signers) {
             let next = !turn_before.contains(&signer.position);
             if next || new_to_it.contains(&signer.position) {
-                mails::invite(&mut tx, &envelope, signer, now).await?;
+                mails::invite_signer(&mut tx, &envelope, signer, now).await?;
             }
         }
     }

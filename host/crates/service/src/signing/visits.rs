@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
+use holdfast_domain::envelope::{Envelope, Recipient, Signer, SignerStatus};
 use holdfast_domain::organization::{Organization, PaymentSettings};
 use holdfast_domain::token::LinkToken;
 use holdfast_platform::mails::Person;
@@ -128,9 +128,9 @@ pub async fn renew_reader(
 ) -> Result<LinkRenewal, ServiceError> {
     let now = core.clock.now();
     let tx = core.store.begin().await?;
-    // A `cc` gets the finished document only. A viewer reads along before.
+    // A `cc` gets the finished document only. The others read along before.
     let signed = envelope.status.is_signed();
-    let reads = envelope.status.is_out_for_signing() && reader.kind == RecipientKind::Viewer;
+    let reads = envelope.status.is_out_for_signing() && reader.kind.reads_along();
     if !(signed || reads) {
         return Ok(LinkRenewal::Closed);
     }
