@@ -430,11 +430,11 @@ async fn sent_to_managers(app: &TestApp, roles: &[&str]) -> (String, String) {
         addressees(&mails, "asks your group to sign"),
         ["bob@example.com"]
     );
-    let mail = mails.iter().find(|mail| {
-        mail.replace("=\r\n", "")
-            .contains("asks your group to sign")
-    });
-    (id, form::link_in(mail.unwrap()))
+    let mut mails = mails.iter().map(|mail| mail.replace("=\r\n", ""));
+    let mail = mails.find(|mail| mail.contains("asks your group to sign"));
+    let mail = mail.unwrap();
+    assert!(mail.contains("You belong to the group Managers."), "{mail}");
+    (id, form::link_in(&mail))
 }
 
 /// Presses the button that takes the place at a position.
@@ -452,6 +452,7 @@ async fn any_member_of_a_group_signs_and_the_record_names_who_did() {
     let page = form::open(&app, &bob).await.text();
     for said in [
         "You can sign this document for the group Managers",
+        "Your signature counts instead of theirs.",
         "Sign in the place of Buyer Person (Buyer)",
     ] {
         assert!(page.contains(said), "{said}: {page}");
