@@ -672,6 +672,8 @@ pub struct Signer {
     pub kind: SignerKind,
     /// Role of the signer whose signature a witness witnesses.
     pub witness_of: Option<String>,
+    /// Whether the page of that signer offers the form of the witness after the signature.
+    pub same_device: bool,
     /// Group with substitutes who may take the signer's place.
     pub group: Option<String>,
     /// Place in the signing order, from 1. Signers with an equal one sign in any order.
@@ -725,6 +727,7 @@ impl Signer {
             role,
             kind: SignerKind::Signer,
             witness_of: None,
+            same_device: false,
             group: None,
             turn: position + 1,
             access: SignerAccess::None,

@@ -23,9 +23,9 @@ pub async fn insert(
     sqlx::query(
         "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status,
              provider_submitter, challenged, kind, turn, access, passcode, locale, phone,
-             notify_by, signer_id, consumer, witness_of, signing_group)
+             notify_by, signer_id, consumer, witness_of, signing_group, same_device)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-             $19, $20, $21)",
+             $19, $20, $21, $22)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -49,6 +49,7 @@ pub async fn insert(
     .bind(signer.consumer.map(i64::from))
     .bind(signer.witness_of.as_deref())
     .bind(signer.group.as_deref())
+    .bind(i64::from(signer.same_device))
     .run(connection)
     .await
 }
@@ -417,6 +418,7 @@ table_row! {
         role: text("role"),
         kind: parsed("kind", SignerKind::parse),
         witness_of: optional_text("witness_of"),
+        same_device: flag("same_device"),
         group: optional_text("signing_group"),
         // Rows of earlier releases have no turn.
         turn: |row| match row.optional_number("turn")? {

@@ -401,6 +401,80 @@ async fn a_witness_of_nobody_is_refused() {
     assert_eq!(listed.json()["data"], json!([]));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_witness_beside_the_signer_signs_on_the_same_device() {
+    let app = TestApp::start().await;
+    let witness = json!({
+        "email": "buyer@example.com", "name": "Witness", "role": "Lender",
+        "kind": "witness", "witness_of": "Buyer", "same_device": true,
+    });
+    let signers = json!([person("Buyer"), witness]);
+    let id = sent(&app, &["Buyer", "Lender"], signers, json!({})).await;
+
+    // Before the signature, there is nothing to witness.
+    let buyer = link(&app, &id, "Buyer").await;
+    let pass = format!("{buyer}/witness");
+    let early = form::press(&app, &pass, "", &[]).await;
+    assert_eq!(
+        early.headers["location"].to_str().unwrap(),
+        form::path(&buyer)
+    );
+
+    form::sign(&app, &buyer).await;
+    let page = form::open(&app, &buyer).await.text();
+    for said in [
+        "A witness of your signature still has to sign.",
+        "Open the form of the witness",
+    ] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+
+    let passed = form::press(&app, &pass, "", &[]).await;
+    assert_eq!(passed.status, 303, "{}", passed.text());
+    form::sign(&app, passed.headers["location"].to_str().unwrap()).await;
+
+    // The record has the name that the witness stated, and no address of theirs.
+    let timeline = timeline(&app, &id).await;
+    assert_eq!(
+        timeline[1]["notes"].as_array().unwrap().len(),
+        4,
+        "{timeline}"
+    );
+    assert_eq!(
+        timeline[1]["notes"][0],
+        "shares the e-mail address with Buyer Person (Buyer)"
+    );
+    assert_eq!(
+        timeline[1]["notes"][2],
+        "got the form on the page of Buyer Person, after that signature"
+    );
+    let people = people(&app, &id).await;
+    assert_eq!(people["signers"][1]["name"], "Jordan Lee");
+
+    let after = form::press(&app, &pass, "", &[]).await;
+    assert_eq!(
+        after.headers["location"].to_str().unwrap(),
+        form::path(&buyer)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_witness_of_a_signer_without_a_code_signs_on_the_same_device() {
+    let app = service().await;
+    let witness = with(person("Lender"), "kind", "witness");
+    let of_buyer = with(witness.clone(), "witness_of", "Buyer");
+    for beside in [
+        person("Lender"),
+        witness,
+        with(of_buyer, "access", "email_code"),
+    ] {
+        let signers = json!([person("Buyer"), with(beside, "same_device", true)]);
+        let refused = create(&app, &["Buyer", "Lender"], signers, json!({})).await;
+        assert_eq!(refused.status, 422, "{}", refused.text());
+        assert_eq!(refused.json()["details"][0]["code"], "same_device");
+    }
+}
+
 /// Returns the signers of the certificate, once the envelope is vaulted.
 async fn timeline(app: &TestApp, id: &str) -> Value {
     app.wait_for(id, "vaulted").await;

@@ -38,6 +38,8 @@ pub struct SignerVisit {
     pub signer: Signer,
     /// Names of the others who have not signed yet.
     pub still_to_sign: Vec<String>,
+    /// Whether a witness may sign on this signer's device now.
+    pub has_witness: bool,
     pub expired: bool,
     /// Whether the signer still has to enter a code before the document opens.
     pub locked: bool,
@@ -153,6 +155,7 @@ impl SignerVisit {
             envelope: visitor.envelope,
             signer: visitor.signer,
             still_to_sign: visitor.still_to_sign,
+            has_witness: visitor.has_witness,
             expired: visitor.expired,
             // The safe default, because only the extractor has seen the cookie.
             locked: true,
@@ -306,6 +309,7 @@ impl SignerVisit {
             @if let Some((_, end)) = end_of(self.envelope.status) {
                 p { (texts.text(end)) }
             } @else if !self.has_copy() {
+                @if self.has_witness && !self.expired { (self.witness()) }
                 @if !self.still_to_sign.is_empty() {
                     p { (texts.text("signed-still-to-sign")) }
                     ul { @for name in &self.still_to_sign { li { (name) } } }
@@ -333,6 +337,16 @@ impl SignerVisit {
         };
 
         self.notice(StatusCode::OK, title, EmbedMessage::Completed, body)
+    }
+
+    /// Asks the signer to pass the device to the witness.
+    fn witness(&self) -> Markup {
+        html! {
+            p { (self.texts.text("witness-pass")) }
+            form method="post" action={ (self.path) "/witness" } {
+                button type="submit" { (self.texts.text("witness-open")) }
+            }
+        }
     }
 
     /// Leads to the sender's own page, if the envelope names one.

@@ -191,6 +191,29 @@ pub async fn attribute(
     Ok(Some((CONSUMER_CONSENT.to_owned(), list.to_string())))
 }
 
+/// Returns the name that a witness stated with the signature.
+pub async fn stated_name(
+    connection: &mut SqlConnection,
+    envelope: &Envelope,
+    witness: &Signer,
+) -> Result<Option<String>, StoreError> {
+    let submitter = submitter_of(connection, envelope, witness).await?;
+    let stated = submitter.and_then(|submitter| submitter.witness);
+    Ok(stated.map(|stated| stated.name))
+}
+
+async fn submitter_of(
+    connection: &mut SqlConnection,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<Option<RoomSubmitter>, StoreError> {
+    let Some(id) = parties::room_submission(envelope) else {
+        return Ok(None);
+    };
+    let submitters = rooms::submitters(connection, &envelope.org, id).await?;
+    Ok(submitters.into_iter().find(|one| is_of(one, signer)))
+}
+
 /// Adds what a signer's consent rests on, and what a witness stated, to the ledger entry of the
 /// completion.
 pub async fn note(
@@ -200,15 +223,7 @@ pub async fn note(
     details: &mut Value,
 ) -> Result<(), StoreError> {
     details["consumer"] = json!(signer.consumer);
-    let submitter = match parties::room_submission(envelope) {
-        Some(id) => {
-            let submitters = rooms::submitters(connection, &envelope.org, id).await?;
-            submitters.into_iter().find(|one| is_of(one, signer))
-        }
-        None => None,
-    };
-
-    let Some(submitter) = submitter else {
+    let Some(submitter) = submitter_of(connection, envelope, signer).await? else {
         return Ok(());
     };
 

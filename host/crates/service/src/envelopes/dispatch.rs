@@ -70,6 +70,7 @@ pub fn plan(
             role: Some((*first_role).into()),
             kind: None,
             witness_of: None,
+            same_device: None,
             group: None,
             order: None,
             access: None,

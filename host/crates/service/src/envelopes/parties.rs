@@ -40,6 +40,10 @@ pub struct RequestedSigner {
     /// after that signer, and states name and postal address with the signature.
     #[schemars(length(min = 1, max = 200))]
     pub witness_of: Option<String>,
+    /// True: the witness is with that signer, whose page offers the form of the witness after the signature.
+    /// The name that the witness states replaces `name`; `email` also gets a link. Only with `witness_of`, and
+    /// without `access`.
+    pub same_device: Option<bool>,
     /// Group of the signer: a recipient of kind `substitute` with this group may sign in the signer's
     /// place, until the signer has signed.
     #[schemars(length(min = 1, max = 200))]
@@ -116,6 +120,7 @@ pub fn planned(
             Signer {
                 kind: signer.kind.unwrap_or(SignerKind::Signer),
                 witness_of: signer.witness_of,
+                same_device: signer.same_device.unwrap_or(false),
                 group: signer.group,
                 turn: signer.order.unwrap_or(number),
                 access: signer.access.unwrap_or(SignerAccess::None),
@@ -301,9 +306,21 @@ fn check_witnesses(requested: &[RequestedSigner], preserved: bool) -> Result<(),
     Ok(())
 }
 
-/// Refuses a witness of a signer who is not there, or who signs later.
+/// Refuses a witness of a signer who is not there, or who signs later, and a witness at no signer's device.
 fn check_witnessed(signers: &[Signer], preserved: bool) -> Result<(), ServiceError> {
     for (index, witness) in signers.iter().enumerate() {
+        // A code goes to the address of the witness, which is not known to be theirs.
+        let is_open = witness.witness_of.is_some() && witness.access == SignerAccess::None;
+        if witness.same_device && !is_open {
+            return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+                "same_device",
+                &["signers", &index.to_string(), "same_device"],
+                "a witness with witness_of and without access",
+                "true",
+                format!("{} cannot sign on the device of a signer", witness.name),
+            )]));
+        }
+
         let Some(role) = &witness.witness_of else {
             continue;
         };
@@ -566,6 +583,7 @@ mod tests {
             role: Some(role.into()),
             kind: Some(kind),
             witness_of: None,
+            same_device: None,
             group: None,
             order,
             access: None,
@@ -633,5 +651,17 @@ mod tests {
         assert!(planned(vec![witness(None), buyer(None)], true).is_err());
         assert!(planned(vec![buyer(Some(1)), witness(Some(1))], true).is_ok());
         assert!(planned(vec![witness(None), buyer(None)], false).is_ok());
+    }
+
+    #[test]
+    fn a_witness_of_a_signer_does_not_sign_first() {
+        let witness = |role: &str| RequestedSigner {
+            witness_of: Some(role.into()),
+            ..signer("Witness", SignerKind::Witness, Some(1))
+        };
+        let buyer = || signer("Buyer", SignerKind::Signer, Some(1));
+        let seller = || signer("Seller", SignerKind::Signer, Some(2));
+        assert!(planned(vec![buyer(), seller(), witness("buyer")], true).is_ok());
+        assert!(planned(vec![buyer(), seller(), witness("Seller")], true).is_err());
     }
 }

@@ -13,6 +13,9 @@ use holdfast_platform::signers::witnessed;
 /// Ledger action: the signing provider reported that another person took a signer's place.
 const DELEGATED: &str = "signer.delegated";
 
+/// Ledger action: the page of a signer opened the form of the witness.
+pub const DEVICE_PASSED: &str = "signer.device_passed";
+
 /// Note about a person with an address or a signature that establishes less than usual.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PersonNote {
@@ -28,6 +31,8 @@ pub enum PersonNote {
     TookPlace { group: String, previous: String },
     /// The person witnesses the signature of this signer.
     WitnessOf(String),
+    /// The page of this signer opened the form of the witness.
+    OnDeviceOf(String),
     /// The witness stated this name and this postal address. Nobody has checked them.
     StatedAddress { name: String, address: String },
     /// A mail could not be delivered, for this reason.
@@ -56,6 +61,9 @@ impl PersonNote {
                 texts.with("note-substitute", named)
             }
             Self::WitnessOf(signer) => texts.with("note-witness", [("signer", signer.as_str())]),
+            Self::OnDeviceOf(signer) => {
+                texts.with("note-same-device", [("signer", signer.as_str())])
+            }
             Self::StatedAddress { name, address } => {
                 let stated = [("name", name.as_str()), ("address", address)];
                 texts.with("note-witness-address", stated)
@@ -126,6 +134,14 @@ pub fn notes(
                 if let Some((name, address)) = name.zip(address) {
                     let (name, address) = (name.to_owned(), address.to_owned());
                     notes.push(PersonNote::StatedAddress { name, address });
+                }
+            }
+            DEVICE_PASSED => {
+                let of = entry.details["device_of"]["name"].as_str();
+                let note = PersonNote::OnDeviceOf(of.unwrap_or_default().to_owned());
+                // The page may have opened the form several times.
+                if !notes.contains(&note) {
+                    notes.push(note);
                 }
             }
             DELEGATED => notes.push(PersonNote::NamedBy(previous)),
@@ -313,6 +329,10 @@ mod tests {
             (
                 PersonNote::WitnessOf("Cy (Buyer)".into()),
                 "witness of the signature of Cy (Buyer)",
+            ),
+            (
+                PersonNote::OnDeviceOf(name()),
+                "got the form on the page of Cy, after that signature",
             ),
             (
                 PersonNote::StatedAddress {

@@ -234,6 +234,7 @@ async fn planned(
             role: Some(signer.role),
             kind: Some(signer.kind),
             witness_of: signer.witness_of,
+            same_device: Some(signer.same_device),
             group: signer.group,
             order: (grouped && preserve_signing_order).then_some(signer.turn),
             access: Some(signer.access),
