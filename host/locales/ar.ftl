@@ -615,6 +615,7 @@ history-created = أُعدّ المستند
 history-sent = أُرسل إلى الموقّعين
 history-viewed = فتحه { $name }
 history-signed = وقّع { $name }
+history-witnessed = وقّع { $name } بصفته شاهدًا للطرف { $role } وذكر العنوان { $address }
 history-signer = أحد الموقّعين
 history-completed = أتمّ الجميع ما عليهم
 history-declined = رفض أحد الموقّعين

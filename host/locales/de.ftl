@@ -601,6 +601,7 @@ history-created = Das Dokument wurde vorbereitet
 history-sent = Es wurde an die Unterzeichner gesendet
 history-viewed = { $name } hat es geöffnet
 history-signed = { $name } hat unterschrieben
+history-witnessed = { $name } hat als Zeuge der Partei { $role } unterschrieben und die Anschrift { $address } angegeben
 history-signer = Ein Unterzeichner
 history-completed = Alle haben ihren Teil erledigt
 history-declined = Ein Unterzeichner hat abgelehnt

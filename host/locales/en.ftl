@@ -602,6 +602,7 @@ history-created = The document was prepared
 history-sent = It was sent to the signers
 history-viewed = { $name } opened it
 history-signed = { $name } signed
+history-witnessed = { $name } signed as a witness of the party { $role } and stated the address { $address }
 history-signer = A signer
 history-completed = Everybody has completed their part
 history-declined = A signer declined

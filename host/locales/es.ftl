@@ -601,6 +601,7 @@ history-created = Se preparó el documento
 history-sent = Se envió a los firmantes
 history-viewed = { $name } lo abrió
 history-signed = { $name } firmó
+history-witnessed = { $name } firmó como testigo de la parte { $role } e indicó la dirección { $address }
 history-signer = Un firmante
 history-completed = Todos han completado su parte
 history-declined = Un firmante rechazó firmar

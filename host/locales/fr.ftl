@@ -601,6 +601,7 @@ history-created = Le document a été préparé
 history-sent = Il a été envoyé aux signataires
 history-viewed = { $name } l’a ouvert
 history-signed = { $name } a signé
+history-witnessed = { $name } a signé comme témoin de la partie { $role } et a indiqué l’adresse { $address }
 history-signer = Un signataire
 history-completed = Tous ont terminé leur part
 history-declined = Un signataire a refusé

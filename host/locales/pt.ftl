@@ -601,6 +601,7 @@ history-created = O documento foi preparado
 history-sent = Ele foi enviado aos signatários
 history-viewed = { $name } abriu o documento
 history-signed = { $name } assinou
+history-witnessed = { $name } assinou como testemunha da parte { $role } e declarou o endereço { $address }
 history-signer = Um signatário
 history-completed = Todos concluíram a sua parte
 history-declined = Um signatário recusou

@@ -591,6 +591,7 @@ history-created = 文件已准备
 history-sent = 文件已发送给签署人
 history-viewed = { $name } 打开了文件
 history-signed = { $name } 已签署
+history-witnessed = { $name } 作为 { $role } 一方的见证人签署，并声明地址 { $address }
 history-signer = 一位签署人
 history-completed = 所有人均已完成各自部分
 history-declined = 一位签署人已拒绝
