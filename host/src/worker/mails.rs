@@ -13,7 +13,7 @@ use holdfast_adapters::texts::Texts;
 use holdfast_components::providers::ProviderError;
 use holdfast_domain::control::{PartyInvitation, ReleaseState};
 use holdfast_domain::dates::DateSettings;
-use holdfast_domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
+use holdfast_domain::envelope::{Envelope, Recipient, Signer, SignerStatus};
 use holdfast_domain::event::EventType;
 use holdfast_domain::hash::sha256;
 use holdfast_domain::id::{
@@ -674,11 +674,15 @@ impl MailSubject {
         viewer: &Recipient,
     ) -> Result<Option<PreparedMail>, DeliveryError> {
         let open = self.envelope.status.is_out_for_signing();
-        if !open || viewer.kind != RecipientKind::Viewer {
+        if !open || !viewer.kind.reads_along() {
             return Ok(None);
         }
         let url = self.view_link(app, viewer).await?;
-        Ok(Some(PreparedMail::plain(self.notice().viewing(url))))
+        let letter = match &viewer.group {
+            Some(group) => self.notice().substitute(group, url),
+            None => self.notice().viewing(url),
+        };
+        Ok(Some(PreparedMail::plain(letter)))
     }
 
     async fn view_link(&self, app: &App, recipient: &Recipient) -> Result<String, DeliveryError> {
@@ -786,6 +790,8 @@ impl MailSubject {
         let failure = self.envelope.sending_failure()?;
         let letter = self.notice().not_sent(&failure.reason);
         Some(PreparedMail::plain(letter))
+    }
+
     /// Writes to the sender what a signer asks; none once the question is closed.
     fn asked(&self, app: &App) -> Option<PreparedMail> {
         let question = self.question.as_ref();

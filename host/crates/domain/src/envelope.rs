@@ -164,11 +164,19 @@ words! {
 }
 
 words! {
-    /// How a recipient who does not sign takes part: gets a copy (`cc`), or may also read the
-    /// document while it is being signed (`viewer`).
+    /// How a recipient who does not sign takes part: gets a copy (`cc`), may also read the document
+    /// while it is being signed (`viewer`), or may also take the place of a signer (`substitute`).
     RecipientKind {
         Cc = "cc",
         Viewer = "viewer",
+        Substitute = "substitute",
+    }
+}
+
+impl RecipientKind {
+    /// Returns whether the recipient may read the document while it is being signed.
+    pub fn reads_along(self) -> bool {
+        self != Self::Cc
     }
 }
 
@@ -805,6 +813,12 @@ pub struct Signer {
     pub role: String,
     /// What the signer does.
     pub kind: SignerKind,
+    /// Role of the signer whose signature a witness witnesses.
+    pub witness_of: Option<String>,
+    /// Whether the page of that signer offers the form of the witness after the signature.
+    pub same_device: bool,
+    /// Group with substitutes who may take the signer's place.
+    pub group: Option<String>,
     /// Place in the signing order, from 1. Signers with an equal one sign in any order.
     pub turn: i64,
     /// What the signer enters before the document opens.
@@ -855,6 +869,9 @@ impl Signer {
             email,
             role,
             kind: SignerKind::Signer,
+            witness_of: None,
+            same_device: false,
+            group: None,
             turn: position + 1,
             access: SignerAccess::None,
             passcode: None,
@@ -886,6 +903,11 @@ impl Signer {
             .filter(|_| self.kind == SignerKind::Approver)
     }
 
+    /// Returns whether a role names the signer. Providers compare roles without regard to case.
+    pub fn has_role(&self, role: &str) -> bool {
+        self.role.eq_ignore_ascii_case(role)
+    }
+
     /// Returns whether the signer cannot take part without a mobile phone.
     pub fn needs_phone(&self) -> bool {
         self.access == SignerAccess::SmsCode || self.notify_by != SignerChannel::Email
@@ -903,6 +925,8 @@ pub struct Recipient {
     pub email: String,
     /// How the recipient takes part.
     pub kind: RecipientKind,
+    /// Group of a substitute.
+    pub group: Option<String>,
 }
 
 /// Permission to keep an envelope's authoritative copy.

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use holdfast_adapters::mail::bounces::BounceMailbox;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeLink, Recipient, RecipientKind, Signer, SignerAccess, SignerChannel,
-    SignerNotice, SignerStatus,
+    Envelope, EnvelopeLink, Recipient, Signer, SignerAccess, SignerChannel, SignerNotice,
+    SignerStatus,
 };
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::{EndpointId, EnvelopeId, OrgId, QuestionId, SignerId};
@@ -53,6 +53,30 @@ pub async fn invite(
     if by != SignerChannel::Email {
         queue::<TextInvitation>(tx, envelope, Some(person), now).await?;
     }
+    Ok(())
+}
+
+/// Invites a signer whose turn has begun, and the substitutes who may sign in this place.
+pub async fn invite_signer(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    signer: &Signer,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    invite(tx, envelope, signer, now).await?;
+    if signer.group.is_none() {
+        return Ok(());
+    }
+
+    // Two signers of one group share a substitute, whose mail is queued once by its key.
+    let recipients = signers::recipients(tx, &envelope.org, &envelope.id).await?;
+    let substitutes = recipients
+        .iter()
+        .filter(|recipient| recipient.group == signer.group);
+    for substitute in substitutes {
+        invite(tx, envelope, substitute, now).await?;
+    }
+
     Ok(())
 }
 
@@ -535,7 +559,7 @@ fn invited<'a>(
 
     let viewers = recipients
         .iter()
-        .filter(|recipient| recipient.kind == RecipientKind::Viewer)
+        .filter(|recipient| recipient.kind.reads_along())
         .map(|recipient| recipient as &dyn Person);
     signers.chain(viewers).collect()
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use holdfast_domain::envelope::{Envelope, Signer, SignerStatus};
 
 /// Returns the signers who can sign now: all who have not signed, and with signing order only those of
-/// the earliest turn among them.
+/// the earliest turn among them. A witness of a signer waits until that one has signed.
 pub fn invited_now<'a>(
     envelope: &Envelope,
     signers: &'a [Signer],
@@ -15,11 +15,22 @@ pub fn invited_now<'a>(
 
 /// Like [`invited_now`], by whether the signers of the envelope sign in order.
 pub fn in_turn(ordered: bool, signers: &[Signer]) -> impl Iterator<Item = &Signer> + Clone {
-    let open = signers
-        .iter()
-        .filter(|signer| signer.status != SignerStatus::Completed);
+    let open = signers.iter().filter(|signer| !has_completed(signer));
     let turn = open.clone().map(|signer| signer.turn).min();
     open.filter(move |signer| !ordered || Some(signer.turn) == turn)
+        .filter(move |signer| {
+            !witnessed(signers, signer).is_some_and(|signer| !has_completed(signer))
+        })
+}
+
+fn has_completed(signer: &Signer) -> bool {
+    signer.status == SignerStatus::Completed
+}
+
+/// Returns the signer whose signature a witness witnesses; none for other signers.
+pub fn witnessed<'a>(signers: &'a [Signer], witness: &Signer) -> Option<&'a Signer> {
+    let role = witness.witness_of.as_deref()?;
+    signers.iter().find(|signer| signer.has_role(role))
 }
 
 /// Formats a signer for events and the ledger: `{signer_id, position, email, name, role}`, with the

@@ -24,7 +24,7 @@ use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::kba::IdentitySubmission;
 use holdfast_platform::lookup;
 use holdfast_platform::room::attachments::ReceivedFile;
-use holdfast_platform::room::form::{FormError, RequestOrigin, SigningForm};
+use holdfast_platform::room::form::{FormError, RequestOrigin, SigningForm, WITNESS};
 use holdfast_platform::signers::invited_now;
 use holdfast_platform::{
     Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue, kba, organizations, payments,
@@ -39,6 +39,8 @@ const KEPT: Duration = Duration::from_secs(30 * 86_400);
 const FURTHEST: i64 = 50 * 366 * 86_400;
 /// What a simulated signer writes into a field for text.
 const TEXT: &str = "Test";
+/// What a simulated witness states as postal address.
+const TEST_ADDRESS: &str = "1 Test Street, Testville";
 /// The smallest picture: what a simulated signer attaches.
 const PICTURE: &[u8] = include_bytes!("test_mode.png");
 
@@ -418,6 +420,14 @@ async fn fill_and_sign(
         }
 
         (form, _) = room.tried(form, values.clone()).await.map_err(refused)?;
+    }
+
+    // Read for witnesses of a signer only.
+    for (control, stated) in WITNESS
+        .into_iter()
+        .zip([signer.name.as_str(), TEST_ADDRESS])
+    {
+        values.insert(control.to_owned(), stated.to_owned());
     }
 
     let settings = organizations::read(core, org).await?.settings;

@@ -98,6 +98,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     88 "0088_open_links",
     89 "0089_activity_and_filters",
     90 "0090_mail_subject",
+    92 "0092_groups_and_witnesses",
 ];
 
 /// Version of the row that serves as the lock.

@@ -156,6 +156,13 @@ pub struct GivenConsent {
     pub demonstrated: Option<DemonstratedAccess>,
 }
 
+/// Name and postal address of a witness, as the witness stated them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WitnessStatement {
+    pub name: String,
+    pub address: String,
+}
+
 #[derive(Clone, Debug)]
 pub struct RoomSubmitter {
     pub id: i64,
@@ -164,6 +171,10 @@ pub struct RoomSubmitter {
     pub position: i64,
     /// Place in the signing order, from 1. Submitters with an equal one sign in any order.
     pub turn: i64,
+    /// Role of the submitter whose signature this one witnesses, and who signs first.
+    pub witness_of: Option<String>,
+    /// Given with the signature of a witness of a submitter.
+    pub witness: Option<WitnessStatement>,
     pub slug: String,
     pub name: String,
     pub email: String,
@@ -200,6 +211,8 @@ impl RoomSubmitter {
             submission,
             position,
             turn: position + 1,
+            witness_of: None,
+            witness: None,
             slug: String::new(),
             name: String::new(),
             email: String::new(),
@@ -390,8 +403,8 @@ pub async fn insert_submitter(
     // signer starts with these, and not with the signer's entries.
     sqlx::query(
         "insert into room_submitter (bucket, submitter_id, org_id, submission_id, position, slug,
-             name, email, role, external_id, field_values, prefilled, turn)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+             name, email, role, external_id, field_values, prefilled, turn, witness_of)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
     )
     .bind(submitter.org.bucket())
     .bind(submitter.id)
@@ -406,19 +419,20 @@ pub async fn insert_submitter(
     .bind(json_text(&submitter.values))
     .bind(submitter.prefilled.as_ref().map(json_text))
     .bind(submitter.turn)
+    .bind(submitter.witness_of.as_deref())
     .run(tx)
     .await
 }
 
-/// Writes the columns of a submitter that the sender can change: name, address and place in the
-/// order.
+/// Writes the columns of a submitter that the sender can change: name, address, place in the order and
+/// witnessed role.
 pub async fn update_invitation(
     tx: &mut WriteTransaction,
     submitter: &RoomSubmitter,
 ) -> Result<(), StoreError> {
     // The columns of `update_submitter` are left out, because they belong to the signer.
     sqlx::query(
-        "update room_submitter set name = $3, email = $4, position = $5, turn = $6
+        "update room_submitter set name = $3, email = $4, position = $5, turn = $6, witness_of = $7
          where bucket = $1 and submitter_id = $2",
     )
     .bind(submitter.org.bucket())
@@ -427,6 +441,7 @@ pub async fn update_invitation(
     .bind(&submitter.email)
     .bind(submitter.position)
     .bind(submitter.turn)
+    .bind(submitter.witness_of.as_deref())
     .run(tx)
     .await
 }
@@ -499,7 +514,7 @@ pub async fn update_submitter(
              completed_at = $6, declined_at = $7, decline_reason = $8, ip = $9, user_agent = $10,
              consented_at = $11, shown_sha256 = $12, signature_style = $13, consent_version = $14,
              consent_locale = $15, consent_sha256 = $16, attachments = $17,
-             consent_shown_at = $18, consent_demonstrated = $19
+             consent_shown_at = $18, consent_demonstrated = $19, witness = $20
          where bucket = $1 and submitter_id = $2",
     )
     .bind(submitter.org.bucket())
@@ -521,6 +536,7 @@ pub async fn update_submitter(
     .bind((!submitter.attachments.is_empty()).then(|| json_text(&submitter.attachments)))
     .bind(consent.and_then(|consent| consent.shown_at.map(|at| at.to_string())))
     .bind(consent.and_then(|consent| consent.demonstrated.as_ref().map(json_text)))
+    .bind(submitter.witness.as_ref().map(json_text))
     .run(tx)
     .await
 }
@@ -556,6 +572,8 @@ table_row! {
             Some(turn) => turn,
             None => row.number("position")? + 1,
         },
+        witness_of: optional_text("witness_of"),
+        witness: optional_json("witness"),
         slug: text("slug"),
         name: text("name"),
         email: text("email"),

@@ -23,9 +23,9 @@ pub async fn insert(
     sqlx::query(
         "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status,
              provider_submitter, challenged, kind, turn, access, passcode, locale, phone,
-             notify_by, signer_id, consumer)
+             notify_by, signer_id, consumer, witness_of, signing_group, same_device)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-             $19)",
+             $19, $20, $21, $22)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -47,6 +47,9 @@ pub async fn insert(
     .bind(signer.notify_by.as_str())
     .bind(signer.id.as_str())
     .bind(signer.consumer.map(i64::from))
+    .bind(signer.witness_of.as_deref())
+    .bind(signer.group.as_deref())
+    .bind(i64::from(signer.same_device))
     .run(connection)
     .await
 }
@@ -59,8 +62,9 @@ pub async fn insert_recipient(
     recipient: &Recipient,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status, kind)
-         values ($1, $2, $3, $4, $5, $6, '', $7, $8)",
+        "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status, kind,
+             signing_group)
+         values ($1, $2, $3, $4, $5, $6, '', $7, $8, $9)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -70,6 +74,40 @@ pub async fn insert_recipient(
     .bind(&recipient.email)
     .bind(SignerStatus::Pending.as_str())
     .bind(recipient.kind.as_str())
+    .bind(recipient.group.as_deref())
+    .run(connection)
+    .await
+}
+
+/// Puts a signer who was replaced by a substitute into the substitute's row. The links of both follow
+/// their persons.
+pub async fn exchange(
+    connection: &mut SqlConnection,
+    envelope: &Envelope,
+    substitute: &Recipient,
+    signer: &Signer,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update signer set name = $4, email = $5, renewed_at = null
+         where bucket = $1 and envelope_id = $2 and position = $3 and kind = 'substitute'",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(substitute.position)
+    .bind(&signer.name)
+    .bind(&signer.email)
+    .run(connection)
+    .await?;
+
+    // One statement, because after the first of two all links would name the same position.
+    sqlx::query(
+        "update signing_link set position = case position when $3 then $4 else $3 end
+         where bucket = $1 and envelope_id = $2 and position in ($3, $4)",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(substitute.position)
+    .bind(signer.position)
     .run(connection)
     .await
 }
@@ -82,7 +120,7 @@ pub async fn recipients(
 ) -> Result<Vec<Recipient>, StoreError> {
     query_rows(
         "select {columns} from signer where bucket = $1 and org_id = $2 and envelope_id = $3
-             and kind in ('cc', 'viewer')
+             and kind in ('cc', 'viewer', 'substitute')
          order by position",
     )
     .bind(org.bucket())
@@ -98,6 +136,7 @@ table_row! {
         name: text("name"),
         email: text("email"),
         kind: parsed("kind", RecipientKind::parse),
+        group: optional_text("signing_group"),
     }
 }
 
@@ -120,7 +159,7 @@ pub async fn list(
     // Neither the rules nor the providers know of recipients who do not sign.
     query_rows(
         "select {columns} from signer where bucket = $1 and org_id = $2 and envelope_id = $3
-             and kind not in ('cc', 'viewer')
+             and kind not in ('cc', 'viewer', 'substitute')
          order by position",
     )
     .bind(org.bucket())
@@ -144,7 +183,7 @@ pub async fn of_envelopes(
 
     // Without the organization: an index of its signers would be read as a whole.
     let text = format!(
-        "select {{columns}} from signer where bucket = $1 and envelope_id in ({}) and kind not in ('cc', 'viewer')
+        "select {{columns}} from signer where bucket = $1 and envelope_id in ({}) and kind not in ('cc', 'viewer', 'substitute')
          order by envelope_id, position",
         numbered(2, envelopes.len())
     );
@@ -378,6 +417,9 @@ table_row! {
         email: text("email"),
         role: text("role"),
         kind: parsed("kind", SignerKind::parse),
+        witness_of: optional_text("witness_of"),
+        same_device: flag("same_device"),
+        group: optional_text("signing_group"),
         // Rows of earlier releases have no turn.
         turn: |row| match row.optional_number("turn")? {
             Some(turn) => turn,

@@ -295,6 +295,341 @@ async fn a_witness_is_named_as_one() {
     assert!(page.text().contains("signs as a witness"));
 }
 
+/// Returns the buyer, and the lender as witness of the buyer's signature.
+fn witness_and_buyer() -> Value {
+    let witness = with(person("Lender"), "kind", "witness");
+    json!([with(witness, "witness_of", "Buyer"), person("Buyer")])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_witness_of_a_signer_signs_afterwards_and_states_name_and_address() {
+    let app = service().await;
+    let unordered = json!({ "preserve_signing_order": false });
+    let roles = ["Buyer", "Lender"];
+    let id = sent(&app, &roles, witness_and_buyer(), unordered).await;
+    let witness = link(&app, &id, "Lender").await;
+    let page = form::open(&app, &witness).await.text();
+    assert!(page.contains("not your turn"), "{page}");
+    let early = form::press(&app, &witness, "finish", &[]).await;
+    assert_eq!(early.status, 409, "{}", early.text());
+
+    // The witness is invited by the signature, although there is no signing order.
+    form::sign(&app, &link(&app, &id, "Buyer").await).await;
+    let mails = app.wait_for_mails(2).await;
+    assert_eq!(
+        addressees(&mails, "sign as a witness"),
+        ["lender@example.com"]
+    );
+
+    let page = form::open(&app, &witness).await.text();
+    assert!(
+        page.contains("You sign as a witness of the signature of the party Buyer."),
+        "{page}"
+    );
+
+    let stating = |address: &str| -> Vec<(String, String)> {
+        let others = form::filled(&page).into_iter();
+        let others = others.filter(|(name, _)| name != "witness-address");
+        let stated = ("witness-address".to_owned(), address.to_owned());
+        others.chain([stated]).collect()
+    };
+    let refused = form::press(&app, &witness, "finish", &stating(" ")).await;
+    assert_eq!(refused.status, 422);
+    let page_again = refused.text();
+    assert!(page_again.contains("#witness-address"), "{page_again}");
+
+    let entries = stating("1 Main Street, Dallas");
+    let signed = form::press(&app, &witness, "finish", &entries).await;
+    assert_eq!(signed.status, 200, "{}", signed.text());
+    app.wait_for(&id, "completed").await;
+
+    let people = people(&app, &id).await;
+    assert_eq!(people["signers"][0]["witness_of"], "Buyer");
+    let ledger = ledger(&app, &id).await;
+    let of_witness = |entry: &&Value| {
+        entry["action"] == "signer.completed" && entry["details"]["witness_of"] == "Buyer"
+    };
+    let completed: Vec<&Value> = ledger.iter().filter(of_witness).collect();
+    assert_eq!(completed.len(), 1);
+    assert_eq!(
+        completed[0]["details"]["witness"],
+        json!({ "name": "Jordan Lee", "address": "1 Main Street, Dallas" })
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_certificate_names_whose_signature_was_witnessed_and_the_stated_address() {
+    let app = TestApp::start().await;
+    let witness = with(person("Lender"), "kind", "witness");
+    let signers = json!([person("Buyer"), with(witness, "witness_of", "Buyer")]);
+    let id = sent(&app, &["Buyer", "Lender"], signers, json!({})).await;
+    form::sign(&app, &link(&app, &id, "Buyer").await).await;
+    form::sign(&app, &link(&app, &id, "Lender").await).await;
+
+    let timeline = timeline(&app, &id).await;
+    assert!(timeline[0].get("notes").is_none(), "{timeline}");
+    assert_eq!(
+        timeline[1]["notes"],
+        json!([
+            "witness of the signature of Buyer Person (Buyer)",
+            "stated as witness the name Jordan Lee and the address Jordan Lee, which were not checked",
+        ])
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_witness_of_nobody_is_refused() {
+    let app = service().await;
+    let roles = ["Buyer", "Lender"];
+    let witness = || with(person("Lender"), "kind", "witness");
+    let refused_with = async |signers: Value, code: &str| {
+        let refused = create(&app, &roles, signers, json!({})).await;
+        assert_eq!(refused.status, 422, "{}", refused.text());
+        let issue = refused.json()["details"][0].clone();
+        assert_eq!(issue["code"], code, "{issue}");
+        assert_eq!(issue["path"][2], "witness_of", "{issue}");
+    };
+
+    let signer = with(person("Lender"), "witness_of", "Buyer");
+    refused_with(json!([person("Buyer"), signer]), "witness_of_unused").await;
+    let of_nobody = with(witness(), "witness_of", "Seller");
+    refused_with(json!([person("Buyer"), of_nobody]), "unknown_role").await;
+    let of_itself = with(witness(), "witness_of", "Lender");
+    refused_with(json!([person("Buyer"), of_itself]), "unknown_role").await;
+
+    let listed = app.get("/partner/envelopes").await;
+    assert_eq!(listed.json()["data"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_witness_beside_the_signer_signs_on_the_same_device() {
+    let app = TestApp::start().await;
+    let witness = json!({
+        "email": "buyer@example.com", "name": "Witness", "role": "Lender",
+        "kind": "witness", "witness_of": "Buyer", "same_device": true,
+    });
+    let signers = json!([person("Buyer"), witness]);
+    let id = sent(&app, &["Buyer", "Lender"], signers, json!({})).await;
+
+    // Before the signature, there is nothing to witness.
+    let buyer = link(&app, &id, "Buyer").await;
+    let pass = format!("{buyer}/witness");
+    let early = form::press(&app, &pass, "", &[]).await;
+    assert_eq!(
+        early.headers["location"].to_str().unwrap(),
+        form::path(&buyer)
+    );
+
+    form::sign(&app, &buyer).await;
+    let page = form::open(&app, &buyer).await.text();
+    for said in [
+        "A witness of your signature still has to sign.",
+        "Open the form of the witness",
+    ] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+
+    let passed = form::press(&app, &pass, "", &[]).await;
+    assert_eq!(passed.status, 303, "{}", passed.text());
+    form::sign(&app, passed.headers["location"].to_str().unwrap()).await;
+
+    // The record has the name that the witness stated, and no address of theirs.
+    let timeline = timeline(&app, &id).await;
+    assert_eq!(
+        timeline[1]["notes"].as_array().unwrap().len(),
+        4,
+        "{timeline}"
+    );
+    assert_eq!(
+        timeline[1]["notes"][0],
+        "shares the e-mail address with Buyer Person (Buyer)"
+    );
+    assert_eq!(
+        timeline[1]["notes"][2],
+        "got the form on the page of Buyer Person, after that signature"
+    );
+    let people = people(&app, &id).await;
+    assert_eq!(people["signers"][1]["name"], "Jordan Lee");
+
+    let after = form::press(&app, &pass, "", &[]).await;
+    assert_eq!(
+        after.headers["location"].to_str().unwrap(),
+        form::path(&buyer)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_witness_of_a_signer_without_a_code_signs_on_the_same_device() {
+    let app = service().await;
+    let witness = with(person("Lender"), "kind", "witness");
+    let of_buyer = with(witness.clone(), "witness_of", "Buyer");
+    for beside in [
+        person("Lender"),
+        witness,
+        with(of_buyer, "access", "email_code"),
+    ] {
+        let signers = json!([person("Buyer"), with(beside, "same_device", true)]);
+        let refused = create(&app, &["Buyer", "Lender"], signers, json!({})).await;
+        assert_eq!(refused.status, 422, "{}", refused.text());
+        assert_eq!(refused.json()["details"][0]["code"], "same_device");
+    }
+}
+
+/// Returns the signers of the certificate, once the envelope is vaulted.
+async fn timeline(app: &TestApp, id: &str) -> Value {
+    app.wait_for(id, "vaulted").await;
+    let path = format!("/partner/envelopes/{id}/vault/certificate");
+    app.get(&path).await.data(200)["signer_timeline"].clone()
+}
+
+fn manager(role: &str) -> Value {
+    with(person(role), "group", "Managers")
+}
+
+fn substitute(name: &str) -> Value {
+    json!({
+        "email": format!("{name}@example.com"), "name": format!("{name} Person"),
+        "kind": "substitute", "group": "Managers",
+    })
+}
+
+/// Sends a document to managers, and returns its id with the link of the substitute `bob`.
+async fn sent_to_managers(app: &TestApp, roles: &[&str]) -> (String, String) {
+    let signers: Vec<Value> = roles.iter().map(|role| manager(role)).collect();
+    let more = json!({ "preserve_signing_order": false, "recipients": [substitute("bob")] });
+    let id = sent(app, roles, json!(signers), more).await;
+
+    let mails = app.wait_for_mails(roles.len() + 1).await;
+    assert_eq!(
+        addressees(&mails, "asks your group to sign"),
+        ["bob@example.com"]
+    );
+    let mut mails = mails.iter().map(|mail| mail.replace("=\r\n", ""));
+    let mail = mails.find(|mail| mail.contains("asks your group to sign"));
+    let mail = mail.unwrap();
+    assert!(mail.contains("You belong to the group Managers."), "{mail}");
+    (id, form::link_in(&mail))
+}
+
+/// Presses the button that takes the place at a position.
+async fn take(app: &TestApp, reading: &str, position: &str) {
+    let place = [("position".to_owned(), position.to_owned())];
+    let taken = form::press(app, &format!("{reading}/take"), "", &place).await;
+    assert_eq!(taken.status, 303, "{}", taken.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_member_of_a_group_signs_and_the_record_names_who_did() {
+    let app = TestApp::start().await;
+    let (id, bob) = sent_to_managers(&app, &["Buyer"]).await;
+    let buyer = link(&app, &id, "Buyer").await;
+    let page = form::open(&app, &bob).await.text();
+    for said in [
+        "You can sign this document for the group Managers",
+        "Your signature counts instead of theirs.",
+        "Sign in the place of Buyer Person (Buyer)",
+    ] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+
+    // Each link follows its person.
+    take(&app, &bob, "0").await;
+    let (signing, reading) = (
+        bob.replace("/view/", "/"),
+        buyer.replace("/sign/", "/sign/view/"),
+    );
+    for (link, page) in [(&bob, &signing), (&buyer, &reading)] {
+        let led = form::fetch(&app, link).await;
+        assert_eq!(led.status, 303, "{}", led.text());
+        assert_eq!(led.headers["location"].to_str().unwrap(), form::path(page));
+    }
+
+    form::sign(&app, &signing).await;
+    let page = form::open(&app, &reading).await.text();
+    assert!(page.contains("bob Person, Buyer: done"), "{page}");
+    assert!(!page.contains("<form"), "{page}");
+
+    let timeline = timeline(&app, &id).await;
+    assert_eq!(timeline.as_array().unwrap().len(), 1);
+    assert_eq!(
+        timeline[0]["notes"],
+        json!(["acts for the group Managers, in the place of Buyer Person"])
+    );
+
+    let people = people(&app, &id).await;
+    assert_eq!(people["signers"][0]["email"], "bob@example.com");
+    assert_eq!(people["recipients"][0]["email"], "buyer@example.com");
+    let entries = ledger(&app, &id).await;
+    let mut changes = entries
+        .iter()
+        .filter(|entry| entry["action"] == "signer.changed");
+    let changed = changes.next().unwrap();
+    assert_eq!(changed["actor"], "signer:bob@example.com");
+    assert_eq!(changed["details"]["group"], "Managers");
+    assert!(changes.next().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_is_taken_back_until_somebody_has_signed() {
+    let app = service().await;
+    let (id, bob) = sent_to_managers(&app, &["Buyer"]).await;
+    let buyer = link(&app, &id, "Buyer").await;
+    take(&app, &bob, "0").await;
+
+    take(&app, &buyer.replace("/sign/", "/sign/view/"), "0").await;
+    form::sign(&app, &buyer).await;
+    app.wait_for(&id, "completed").await;
+
+    // Too late: the page offers no place, and the request changes nothing.
+    let page = form::open(&app, &bob).await.text();
+    assert!(!page.contains("<form"), "{page}");
+    take(&app, &bob, "0").await;
+    let people = people(&app, &id).await;
+    assert_eq!(people["signers"][0]["email"], "buyer@example.com");
+    assert_eq!(people["signers"][0]["status"], "completed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_of_three_members_sign_and_nobody_twice() {
+    let app = service().await;
+    let (id, bob) = sent_to_managers(&app, &["Buyer", "Lender"]).await;
+    let body = json!({ "email": "BOB@example.com", "name": "Bob" });
+    let twice = correct(&app, &id, "Buyer", body).await;
+    assert_eq!(
+        twice.error(409),
+        "BOB@example.com is a member of the group already"
+    );
+
+    take(&app, &bob, "1").await;
+    form::sign(&app, &link(&app, &id, "Buyer").await).await;
+    form::sign(&app, &bob.replace("/view/", "/")).await;
+    app.wait_for(&id, "completed").await;
+
+    let people = people(&app, &id).await;
+    let signers = people["signers"].as_array().unwrap().iter();
+    let emails: Vec<&Value> = signers.map(|signer| &signer["email"]).collect();
+    assert_eq!(emails, ["buyer@example.com", "bob@example.com"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_without_places_or_with_one_person_twice_is_refused() {
+    let app = service().await;
+    let refused_with = async |signer: Value, recipient: Value, code: &str| {
+        let more = json!({ "recipients": [recipient] });
+        let refused = create(&app, &["Buyer"], json!([signer]), more).await;
+        assert_eq!(refused.status, 422, "{}", refused.text());
+        assert_eq!(refused.json()["details"][0]["code"], code);
+    };
+
+    refused_with(person("Buyer"), substitute("bob"), "unknown_group").await;
+    let reader = with(substitute("bob"), "kind", "viewer");
+    refused_with(manager("Buyer"), reader, "group_unused").await;
+    let of_nobody = json!({ "email": "b@example.com", "name": "Bob", "kind": "substitute" });
+    refused_with(manager("Buyer"), of_nobody, "group_required").await;
+    let myself = with(substitute("bob"), "email", "BUYER@example.com");
+    refused_with(manager("Buyer"), myself, "duplicate_member").await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_viewer_reads_along_and_a_cc_gets_the_copy() {
     let app = service().await;

@@ -250,9 +250,26 @@ impl OutcomeNotice<'_> {
 
     /// Builds the mail to a viewer, who may read the document while others sign it.
     pub fn viewing(&self, url: String) -> MailContent {
+        let paragraphs = vec![
+            self.about("mail-viewing"),
+            self.texts.text("mail-viewing-copy"),
+        ];
+        self.reading("mail-viewing-subject", paragraphs, url)
+    }
+
+    /// Builds the mail to a substitute, who may sign in the place of another member of the group.
+    pub fn substitute(&self, group: &str, url: String) -> MailContent {
         let texts = self.texts;
-        let paragraphs = vec![self.about("mail-viewing"), texts.text("mail-viewing-copy")];
-        let letter = self.letter("mail-viewing-subject", paragraphs);
+        let paragraphs = vec![
+            self.about("mail-substitute"),
+            texts.with("mail-substitute-group", [("group", one_line(group))]),
+        ];
+        self.reading("mail-substitute-subject", paragraphs, url)
+    }
+
+    fn reading(&self, subject: &'static str, paragraphs: Vec<String>, url: String) -> MailContent {
+        let texts = self.texts;
+        let letter = self.letter(subject, paragraphs);
         MailContent {
             button: Some(MailButton {
                 label: texts.text("mail-read"),

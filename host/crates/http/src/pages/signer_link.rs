@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use super::code;
@@ -16,13 +16,14 @@ use crate::middleware::origin::origin;
 use holdfast_adapters::texts::{ShownConsent, Texts};
 use holdfast_base::config::EMBEDDED;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeLink, EnvelopeStatus, SignatureExecution, Signer, SignerKind, SignerStatus,
+    Envelope, EnvelopeLink, EnvelopeStatus, RecipientKind, SignatureExecution, Signer, SignerKind,
+    SignerStatus,
 };
 use holdfast_domain::locale::Locale;
 use holdfast_domain::token::LinkToken;
-use holdfast_platform::ServiceError;
 use holdfast_platform::access::windows::LimitedCredential;
 use holdfast_platform::room::form::{FormError, RequestOrigin};
+use holdfast_platform::{Core, ServiceError};
 use holdfast_service::App;
 use holdfast_service::signing::access_codes;
 use holdfast_service::signing::visits::{self, LinkVisitor};
@@ -38,6 +39,8 @@ pub struct SignerVisit {
     pub signer: Signer,
     /// Names of the others who have not signed yet.
     pub still_to_sign: Vec<String>,
+    /// Whether a witness may sign on this signer's device now.
+    pub has_witness: bool,
     pub expired: bool,
     /// Whether the signer still has to enter a code before the document opens.
     pub locked: bool,
@@ -87,7 +90,17 @@ impl FromRequestParts<App> for SignerVisit {
         let lookup = lookup.map_err(failed)?;
         let found = visits::find(lookup.core(), &token).await;
         let found = found.map_err(|error| failed(error.into()))?;
-        lookup.settle(app, found.is_some()).map_err(failed)?;
+        let elsewhere = match &found {
+            Some(_) => None,
+            None => now_substitute(lookup.core(), &token)
+                .await
+                .map_err(failed)?,
+        };
+        let is_known = found.is_some() || elsewhere.is_some();
+        lookup.settle(app, is_known).map_err(failed)?;
+        if let Some(page) = elsewhere {
+            return Err(page.into_response());
+        }
 
         match found {
             Some(visitor) => {
@@ -155,6 +168,7 @@ impl SignerVisit {
             envelope: visitor.envelope,
             signer: visitor.signer,
             still_to_sign: visitor.still_to_sign,
+            has_witness: visitor.has_witness,
             expired: visitor.expired,
             // The safe default, because only the extractor has seen the cookie.
             locked: true,
@@ -314,6 +328,7 @@ impl SignerVisit {
             @if let Some((_, end)) = end_of(&self.envelope) {
                 p { (texts.text(end)) }
             } @else if !self.has_copy() {
+                @if self.has_witness && !self.expired { (self.witness()) }
                 @if !self.still_to_sign.is_empty() {
                     p { (texts.text("signed-still-to-sign")) }
                     ul { @for name in &self.still_to_sign { li { (name) } } }
@@ -341,6 +356,16 @@ impl SignerVisit {
         };
 
         self.notice(StatusCode::OK, title, EmbedMessage::Completed, body)
+    }
+
+    /// Asks the signer to pass the device to the witness.
+    fn witness(&self) -> Markup {
+        html! {
+            p { (self.texts.text("witness-pass")) }
+            form method="post" action={ (self.path) "/witness" } {
+                button type="submit" { (self.texts.text("witness-open")) }
+            }
+        }
     }
 
     /// Leads to the sender's own page, if the envelope names one.
@@ -402,6 +427,15 @@ pub fn end_of(envelope: &Envelope) -> Option<(&'static str, &'static str)> {
         EnvelopeStatus::Declined => Some(("declined-by-other-title", "declined-by-other")),
         _ => None,
     }
+}
+
+/// Leads a signer to the page for readers, if a substitute has taken the signer's place: the link followed its
+/// person.
+async fn now_substitute(core: &Core, token: &LinkToken) -> Result<Option<Redirect>, HttpError> {
+    let reader = visits::find_reader(core, token).await?;
+    let substitute = reader.filter(|reader| reader.recipient.kind == RecipientKind::Substitute);
+    let path = format!("{}/view/{}", core.config.signing_path(), token.reveal());
+    Ok(substitute.map(|_| Redirect::to(&path)))
 }
 
 /// Returns whether a signer who still has to enter a code may request this path: the page that asks

@@ -53,6 +53,7 @@ pub fn routes(path: &str) -> Router<App> {
     Router::new()
         .route(&below(""), get(show).post(submit))
         .route(&below("/renew"), post(renew))
+        .route(&below("/witness"), post(pass_to_witness))
         .merge(signing_files::routes(path))
         .merge(attachments::routes(path))
         .merge(viewing::routes(path))
@@ -637,6 +638,7 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
         email,
         phone: needs_phone.then_some(phone),
         reason: None,
+        group: None,
     };
 
     // The service checks that the envelope allows it. The page only hides the button.
@@ -765,6 +767,20 @@ pub(super) async fn follow(app: &App, visit: &SignerVisit, finished: Option<i64>
 
     if let Err(error) = followed.await {
         tracing::warn!(%error, "envelope update after a signer's action is left to the worker");
+    }
+}
+
+/// Leads from the page of a signer to the form of the witness.
+async fn pass_to_witness(State(app): State<App>, visit: SignerVisit) -> Response {
+    if visit.expired {
+        return back(&visit);
+    }
+
+    match visits::pass_to_witness(&app, &visit.envelope, &visit.signer).await {
+        Ok(Some(url)) => Redirect::to(&url).into_response(),
+        // The witness has signed meanwhile, or the document has ended. The page says so.
+        Ok(None) => back(&visit),
+        Err(error) => HttpError::from(error).into_response(),
     }
 }
 

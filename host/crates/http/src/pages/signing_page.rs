@@ -18,7 +18,7 @@ use holdfast_domain::field::{ATTACHMENT, Area};
 use holdfast_domain::locale::Message;
 use holdfast_domain::question::{LONGEST_TEXT, SignerQuestion};
 use holdfast_platform::room::attachments::FILE_MIB;
-use holdfast_platform::room::form::{DOCUMENT, Problems, STYLE, SigningForm};
+use holdfast_platform::room::form::{DOCUMENT, Problems, STYLE, SigningForm, WITNESS};
 use holdfast_platform::room::signature::is_picture;
 use holdfast_service::templates::pages::WIDTHS;
 use holdfast_store::room::{RoomAttachment, RoomField};
@@ -134,6 +134,7 @@ impl SigningPage<'_> {
                                 (payment(texts, self.path, amount))
                             }
                             (self.review())
+                            @if let Some(role) = &self.form.submitter.witness_of { (self.witness(role)) }
                             (self.consent())
                             div.actions {
                                 button type="submit" name="action" value="finish" { (texts.text(self.finish())) }
@@ -369,6 +370,8 @@ impl SigningPage<'_> {
             (DELEGATION[0], "#delegate-name", "delegate-name"),
             (DELEGATION[1], "#delegate-email", "delegate-email"),
             (DELEGATION[2], "#delegate-phone", "delegate-phone"),
+            (WITNESS[0], "#witness-name", "signing-witness-name"),
+            (WITNESS[1], "#witness-address", "signing-witness-address"),
             (DOCUMENT, "#page-1", "signing-document-field"),
             (DISPLAYED, unshown.as_str(), "signing-document-field"),
         ];
@@ -625,6 +628,30 @@ impl SigningPage<'_> {
         match self.kind {
             SignerKind::Approver => "signing-approve",
             SignerKind::Signer | SignerKind::Witness => "signing-finish",
+        }
+    }
+
+    /// Asks a witness of the signer with this role for name and postal address.
+    fn witness(&self, role: &str) -> Markup {
+        let texts = self.texts;
+        let control = |name: &'static str, label: &'static str, token: &str, known: &str| {
+            let wrong = self.problems.get(name);
+            html! {
+                label for=(name) { (texts.text(label)) }
+                input id=(name) name=(name) type="text" dir="auto" maxlength="500" required
+                    autocomplete=(token) value=(self.entered.get(name).map_or(known, String::as_str))
+                    aria-invalid=[wrong.map(|_| "true")]
+                    aria-describedby=[wrong.map(|_| format!("{name}-problem"))];
+                (self.problem(name, wrong))
+            }
+        };
+
+        html! {
+            div.witness {
+                p { (texts.with("signing-witness-of", [("role", role)])) }
+                (control(WITNESS[0], "signing-witness-name", "name", self.name))
+                (control(WITNESS[1], "signing-witness-address", "street-address", ""))
+            }
         }
     }
 

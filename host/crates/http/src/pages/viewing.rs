@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use axum::Router;
+use axum::extract::rejection::FormRejection;
 use axum::extract::{FromRequestParts, Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
+use axum::{Form, Router};
 use maud::{Markup, html};
+use serde::Deserialize;
 
 use super::page_frame::{PageLook, texts_for};
 use super::signer_link::{end_of, unknown_link};
@@ -17,14 +19,15 @@ use crate::error::HttpError;
 use crate::middleware::limits::{self, CredentialLookup};
 use holdfast_adapters::texts::Texts;
 use holdfast_components::rules::placement::PageFacts;
-use holdfast_domain::envelope::{Envelope, Recipient, Signer, SignerStatus};
+use holdfast_domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
 use holdfast_domain::locale::Locale;
 use holdfast_domain::token::LinkToken;
-use holdfast_platform::ServiceError;
 use holdfast_platform::access::windows::LimitedCredential;
 use holdfast_platform::room::shown::ShownDocument;
+use holdfast_platform::{Core, ServiceError};
 use holdfast_service::App;
 use holdfast_service::envelopes::parties::room_submission;
+use holdfast_service::signing::corrections;
 use holdfast_service::signing::visits::{self, LinkReader, LinkRenewal};
 use holdfast_service::templates::pages;
 
@@ -36,6 +39,7 @@ pub fn routes(path: &str) -> Router<App> {
         .route(&below("/pages/{page}"), get(page))
         .route(&below("/copy.pdf"), get(copy))
         .route(&below("/renew"), post(renew))
+        .route(&below("/take"), post(take))
 }
 
 /// Request by a link for reading.
@@ -67,8 +71,16 @@ impl FromRequestParts<App> for ReaderVisit {
         let lookup = lookup.map_err(failed)?;
         let found = visits::find_reader(lookup.core(), &token).await;
         let reader = found.map_err(|error| failed(error.into()))?;
+        let elsewhere = match &reader {
+            Some(_) => None,
+            None => now_signer(lookup.core(), &token).await.map_err(failed)?,
+        };
         // Counts an unknown link against its network before the visitor learns that it is unknown.
-        lookup.settle(app, reader.is_some()).map_err(failed)?;
+        let is_known = reader.is_some() || elsewhere.is_some();
+        lookup.settle(app, is_known).map_err(failed)?;
+        if let Some(page) = elsewhere {
+            return Err(page.into_response());
+        }
         let LinkReader {
             recipient,
             expired,
@@ -110,6 +122,15 @@ impl ReaderVisit {
         let shown = app.room().shown(&self.envelope.org, submission).await;
         Ok(shown.map(Some)?)
     }
+}
+
+/// Leads a substitute to the signing form, once they have taken the place of a signer: the link followed its
+/// person.
+async fn now_signer(core: &Core, token: &LinkToken) -> Result<Option<Redirect>, HttpError> {
+    let visitor = visits::find(core, token).await?;
+    let member = visitor.filter(|visitor| visitor.signer.group.is_some());
+    let path = format!("{}/{}", core.config.signing_path(), token.reveal());
+    Ok(member.map(|_| Redirect::to(&path)))
 }
 
 async fn show(State(app): State<App>, visit: ReaderVisit) -> Response {
@@ -172,7 +193,12 @@ fn body(visit: &ReaderVisit, document: &ShownDocument, pages: &[PageFacts]) -> M
         header.top {
             (visit.look.masthead())
             h1 { bdi { (visit.envelope.name) } }
-            p { (texts.text("reading-hint")) }
+            @if visit.recipient.kind == RecipientKind::Substitute {
+                @let group = visit.recipient.group.as_deref().unwrap_or_default();
+                p { (texts.with("substitute-hint", [("group", group)])) }
+            } @else {
+                p { (texts.text("reading-hint")) }
+            }
         }
         main.reader {
             section aria-label=(texts.text("reading-signers")) {
@@ -181,11 +207,32 @@ fn body(visit: &ReaderVisit, document: &ShownDocument, pages: &[PageFacts]) -> M
                         li { (standing(texts, signer)) }
                     }
                 }
+                (places(visit))
                 @if visit.envelope.status.is_signed() {
                     p { a.button href={ (visit.path) "/copy.pdf" } download { (texts.text("signed-download")) } }
                 }
             }
             (sheets(texts, &visit.path, &version, pages))
+        }
+    }
+}
+
+/// Offers a substitute the places of the group's signers who can sign now.
+fn places(visit: &ReaderVisit) -> Markup {
+    let texts = visit.texts;
+    let open = corrections::open_places(&visit.envelope, &visit.signers, &visit.recipient);
+    let open: Vec<&Signer> = open.collect();
+    html! {
+        @if !open.is_empty() {
+            p { (texts.text("substitute-explained")) }
+            @for signer in open {
+                @let named = [("name", signer.name.as_str()), ("role", &signer.role)];
+                form method="post" action={ (visit.path) "/take" } {
+                    button.quiet type="submit" name="position" value=(signer.position) {
+                        (texts.with("substitute-take", named))
+                    }
+                }
+            }
         }
     }
 }
@@ -245,6 +292,35 @@ async fn page(
     };
     let answer = read.await;
     answer.unwrap_or_else(|error| HttpError::from(error).into_response())
+}
+
+/// Place of a signer that a substitute takes.
+#[derive(Deserialize)]
+struct TakenPlace {
+    /// Position of the signer, from 0.
+    position: i64,
+}
+
+/// Has a substitute sign in the place of a signer, on the signing form.
+async fn take(
+    State(app): State<App>,
+    visit: ReaderVisit,
+    place: Result<Form<TakenPlace>, FormRejection>,
+) -> Response {
+    if visit.expired {
+        return closed(&visit);
+    }
+    let Ok(Form(place)) = place else {
+        return Redirect::to(&visit.path).into_response();
+    };
+
+    let (envelope, substitute) = (&visit.envelope, &visit.recipient);
+    match corrections::take_place(&app, envelope, substitute, place.position).await {
+        // The link leads to the signing form from now on. After a conflict, the page shows how the place
+        // stands now.
+        Ok(()) | Err(ServiceError::Conflict(_)) => Redirect::to(&visit.path).into_response(),
+        Err(error) => HttpError::from(error).into_response(),
+    }
 }
 
 /// Mails a fresh link, or the copy.

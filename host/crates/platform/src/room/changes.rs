@@ -20,6 +20,8 @@ pub struct SubmitterPlace<'a> {
     pub position: i64,
     /// Place in the signing order, from 1.
     pub turn: i64,
+    /// Role of the submitter whose signature this one witnesses.
+    pub witness_of: Option<&'a str>,
 }
 
 /// Another name and address of a submitter.
@@ -51,6 +53,7 @@ impl Room {
             let submitter = RoomSubmitter {
                 position: place.position,
                 turn: place.turn,
+                witness_of: place.witness_of.map(ToOwned::to_owned),
                 ..match known {
                     Some(known) => known.clone(),
                     None => without_fields(org, submission, place),

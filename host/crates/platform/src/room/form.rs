@@ -22,7 +22,9 @@ use holdfast_domain::field::{ATTACHMENT, Area, Field};
 use holdfast_domain::id::OrgId;
 use holdfast_domain::job::ExecuteSubmission;
 use holdfast_domain::locale::Message;
-use holdfast_store::room::{self as rooms, GivenConsent, RoomField, RoomSubmission, RoomSubmitter};
+use holdfast_store::room::{
+    self as rooms, GivenConsent, RoomField, RoomSubmission, RoomSubmitter, WitnessStatement,
+};
 use holdfast_store::{StoreError, WriteTransaction, jobs};
 
 /// Maximum length of a text field's value, in characters.
@@ -136,6 +138,13 @@ pub const CONSENT: &str = "consent";
 
 /// Key of the document in [`Problems`].
 pub const DOCUMENT: &str = "document-version";
+
+/// Keys of the name and the postal address that a witness of a signer states, among the values and in
+/// [`Problems`].
+pub const WITNESS: [&str; 2] = ["witness-name", "witness-address"];
+
+/// Maximum length of what a witness states, in characters.
+const LONGEST_STATEMENT: usize = 500;
 
 /// Key of the style of typed signatures among the values.
 pub const STYLE: &str = "signature-style";
@@ -432,8 +441,11 @@ impl Room {
             problems.entry(field.name.clone()).or_insert(why);
         }
 
+        submitter.witness = stated_by_witness(&submitter, values, &mut problems);
         if !problems.is_empty() {
-            // The valid entries are kept, so that the signer corrects one field and not all.
+            // The valid entries are kept, so that the signer corrects one field and not all. A statement
+            // belongs to a signature only.
+            submitter.witness = None;
             if changed {
                 self.start(&mut tx, &mut submitter).await?;
                 rooms::update_submitter(&mut tx, &submitter).await?;
@@ -677,6 +689,29 @@ fn has_signed(submitter: &RoomSubmitter) -> bool {
     submitter.completed_at.is_some()
 }
 
+/// Returns the name and the postal address that a witness of a signer states, in one line each; none for
+/// other signers. Problems of them are added.
+fn stated_by_witness(
+    submitter: &RoomSubmitter,
+    values: &BTreeMap<String, String>,
+    problems: &mut Problems,
+) -> Option<WitnessStatement> {
+    submitter.witness_of.as_ref()?;
+    let [name, address] = WITNESS.map(|control| {
+        let entered = values.get(control).map_or("", String::as_str);
+        let line = entered.replace(char::is_control, " ").trim().to_owned();
+        if line.is_empty() {
+            problems.insert(control.into(), Message::new("problem-required"));
+        } else if line.chars().count() > LONGEST_STATEMENT {
+            let why = Message::with_limit("problem-too-long", LONGEST_STATEMENT);
+            problems.insert(control.into(), why);
+        }
+        line
+    });
+
+    Some(WitnessStatement { name, address })
+}
+
 /// Stores the style of typed signatures; returns whether it changed. An unknown style is ignored,
 /// like unknown fields: programs that fill in every control must still be able to sign.
 fn take_style(submitter: &mut RoomSubmitter, values: &BTreeMap<String, String>) -> bool {
@@ -771,13 +806,16 @@ fn waits_for(
     submitter: &RoomSubmitter,
     submitters: &[RoomSubmitter],
 ) -> Option<String> {
-    if !submission.preserve_order {
-        return None;
-    }
-    // Signers of one group have the same turn and do not wait for each other.
+    let is_before = |other: &RoomSubmitter| {
+        // Signers of one group have the same turn and do not wait for each other.
+        let is_earlier = submission.preserve_order && other.turn < submitter.turn;
+        let witnessed = submitter.witness_of.as_deref();
+        // A witness waits for the signature, also without an order.
+        is_earlier || witnessed.is_some_and(|role| other.role.eq_ignore_ascii_case(role))
+    };
     submitters
         .iter()
-        .find(|other| other.turn < submitter.turn && other.completed_at.is_none())
+        .find(|other| is_before(other) && other.completed_at.is_none())
         .map(|other| other.name.clone())
 }
 

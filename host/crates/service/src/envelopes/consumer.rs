@@ -191,7 +191,31 @@ pub async fn attribute(
     Ok(Some((CONSUMER_CONSENT.to_owned(), list.to_string())))
 }
 
-/// Adds what a signer's consent rests on to the ledger entry of the completion.
+/// Returns the name that a witness stated with the signature.
+pub async fn stated_name(
+    connection: &mut SqlConnection,
+    envelope: &Envelope,
+    witness: &Signer,
+) -> Result<Option<String>, StoreError> {
+    let submitter = submitter_of(connection, envelope, witness).await?;
+    let stated = submitter.and_then(|submitter| submitter.witness);
+    Ok(stated.map(|stated| stated.name))
+}
+
+async fn submitter_of(
+    connection: &mut SqlConnection,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<Option<RoomSubmitter>, StoreError> {
+    let Some(id) = parties::room_submission(envelope) else {
+        return Ok(None);
+    };
+    let submitters = rooms::submitters(connection, &envelope.org, id).await?;
+    Ok(submitters.into_iter().find(|one| is_of(one, signer)))
+}
+
+/// Adds what a signer's consent rests on, and what a witness stated, to the ledger entry of the
+/// completion.
 pub async fn note(
     connection: &mut SqlConnection,
     envelope: &Envelope,
@@ -199,16 +223,17 @@ pub async fn note(
     details: &mut Value,
 ) -> Result<(), StoreError> {
     details["consumer"] = json!(signer.consumer);
-    let submitter = match parties::room_submission(envelope) {
-        Some(id) => {
-            let submitters = rooms::submitters(connection, &envelope.org, id).await?;
-            submitters.into_iter().find(|one| is_of(one, signer))
-        }
-        None => None,
+    let Some(submitter) = submitter_of(connection, envelope, signer).await? else {
+        return Ok(());
     };
 
+    if let Some(stated) = &submitter.witness {
+        details["witness_of"] = json!(signer.witness_of);
+        details["witness"] = json!(stated);
+    }
+
     // The other members of the consent are attributes that the signing room reports.
-    if let Some(consent) = submitter.and_then(|submitter| submitter.consent) {
+    if let Some(consent) = submitter.consent {
         details["consent_shown_at"] = json!(consent.shown_at);
         details["consent_demonstrated"] = json!(consent.demonstrated);
     }

@@ -240,7 +240,7 @@ pub async fn create_by(
             let signers = parties::planned(&core.cipher, &caller.org, signers, ordered, now)?;
             messaging::check(core, &caller.org, &signers)?;
             let others = request.recipients.clone().unwrap_or_default();
-            let recipients = parties::recipients(others, &signers);
+            let recipients = parties::recipients(others, &signers)?;
             (signers, recipients)
         }
         None => (Vec::new(), Vec::new()),

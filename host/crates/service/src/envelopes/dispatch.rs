@@ -69,6 +69,9 @@ pub fn plan(
             name: name.clone(),
             role: Some((*first_role).into()),
             kind: None,
+            witness_of: None,
+            same_device: None,
+            group: None,
             order: None,
             access: None,
             passcode: None,
@@ -89,7 +92,7 @@ pub fn plan(
     )?;
     messaging::check(core, &template.org, &signers)?;
 
-    let recipients = parties::recipients(wanted.recipients.clone(), &signers);
+    let recipients = parties::recipients(wanted.recipients.clone(), &signers)?;
     // All problems are reported at once, like those of a body that does not fit its schema.
     let mut issues = parties::unsupported(template, &signers, &recipients);
     let known = roles.join(", ");
@@ -414,7 +417,7 @@ pub async fn announce(
     events::record_and_emit(tx, envelope, actor, sent, data, now).await?;
     // With a signing order, later signers are invited when their turn comes.
     for signer in invited_now(envelope, signers) {
-        mails::invite(tx, envelope, signer, now).await?;
+        mails::invite_signer(tx, envelope, signer, now).await?;
     }
     if let Some(planned) = envelope.reminders() {
         let first = now + planned.plan.wait(true);

@@ -11,6 +11,7 @@ use holdfast_domain::at_rest::AtRestCipher;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
     Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerChannel, SignerKind,
+    same_address,
 };
 use holdfast_domain::id::OrgId;
 use holdfast_domain::identity;
@@ -35,6 +36,18 @@ pub struct RequestedSigner {
     /// `signer` (default) signs, `approver` approves before or after others, `witness` signs as a
     /// witness of a signer.
     pub kind: Option<SignerKind>,
+    /// Role of the signer whose signature the witness witnesses, for kind `witness` only. The witness signs
+    /// after that signer, and states name and postal address with the signature.
+    #[schemars(length(min = 1, max = 200))]
+    pub witness_of: Option<String>,
+    /// True: the witness is with that signer, whose page offers the form of the witness after the signature.
+    /// The name that the witness states replaces `name`; `email` also gets a link. Only with `witness_of`, and
+    /// without `access`.
+    pub same_device: Option<bool>,
+    /// Group of the signer: a recipient of kind `substitute` with this group may sign in the signer's
+    /// place, until the signer has signed.
+    #[schemars(length(min = 1, max = 200))]
+    pub group: Option<String>,
     /// Place in the signing order; signers with an equal one sign in any order. Given for all signers
     /// or none, and only with a signing order. Defaults to one after the other.
     #[schemars(range(min = 1, max = 50))]
@@ -70,8 +83,13 @@ pub struct RequestedRecipient {
     #[schemars(length(min = 1, max = 500))]
     pub name: String,
     /// `cc` (default) gets the signed copy by e-mail; `viewer` gets a link to read the document while
-    /// it is being signed, too.
+    /// it is being signed, too; `substitute` may also take the place of a signer of the `group` who has
+    /// not signed.
     pub kind: Option<RecipientKind>,
+    /// Group of a substitute: that of the signers whose places the substitute may take. For kind
+    /// `substitute` only.
+    #[schemars(length(min = 1, max = 200))]
+    pub group: Option<String>,
 }
 
 /// Plans the signers in signing order; a missing role becomes `Signer N` for position N.
@@ -101,6 +119,9 @@ pub fn planned(
             let role = signer.role.unwrap_or_else(|| format!("Signer {number}"));
             Signer {
                 kind: signer.kind.unwrap_or(SignerKind::Signer),
+                witness_of: signer.witness_of,
+                same_device: signer.same_device.unwrap_or(false),
+                group: signer.group,
                 turn: signer.order.unwrap_or(number),
                 access: signer.access.unwrap_or(SignerAccess::None),
                 passcode: signer.passcode.map(sealed),
@@ -114,6 +135,7 @@ pub fn planned(
         })
         .collect();
 
+    check_witnessed(&signers, preserve_signing_order)?;
     // The sort is stable: signers of one turn keep the order of the request.
     signers.sort_by_key(|signer| signer.turn);
     for (signer, position) in signers.iter_mut().zip(0..) {
@@ -284,11 +306,70 @@ fn check_witnesses(requested: &[RequestedSigner], preserved: bool) -> Result<(),
     Ok(())
 }
 
+/// Refuses a witness of a signer who is not there, or who signs later, and a witness at no signer's device.
+fn check_witnessed(signers: &[Signer], preserved: bool) -> Result<(), ServiceError> {
+    for (index, witness) in signers.iter().enumerate() {
+        // A code goes to the address of the witness, which is not known to be theirs.
+        let is_open = witness.witness_of.is_some() && witness.access == SignerAccess::None;
+        if witness.same_device && !is_open {
+            return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+                "same_device",
+                &["signers", &index.to_string(), "same_device"],
+                "a witness with witness_of and without access",
+                "true",
+                format!("{} cannot sign on the device of a signer", witness.name),
+            )]));
+        }
+
+        let Some(role) = &witness.witness_of else {
+            continue;
+        };
+
+        let witnessed = signers
+            .iter()
+            .find(|signer| signer.kind == SignerKind::Signer && signer.has_role(role));
+        let (code, expected, message) = if witness.kind != SignerKind::Witness {
+            (
+                "witness_of_unused",
+                "no witness_of unless kind is witness",
+                format!("{} is no witness", witness.name),
+            )
+        } else if witnessed.is_none() {
+            (
+                "unknown_role",
+                "the role of a signer of the envelope",
+                format!("No signer has the role {role}"),
+            )
+        } else if witnessed.is_some_and(|signer| preserved && signer.turn > witness.turn) {
+            (
+                "witness_first",
+                "a signer before the witness",
+                format!("{role} signs after the witness {}", witness.name),
+            )
+        } else {
+            continue;
+        };
+
+        let path = ["signers", &index.to_string(), "witness_of"];
+        let issue = ValidationIssue::new(code, &path, expected, role.as_str(), message);
+        return Err(ServiceError::Invalid(vec![issue]));
+    }
+
+    Ok(())
+}
+
 /// Plans the recipients who do not sign. Their positions follow those of the signers.
-pub fn recipients(requested: Vec<RequestedRecipient>, signers: &[Signer]) -> Vec<Recipient> {
+///
+/// # Errors
+///
+/// `Invalid` for substitutes without a group of signers, and for groups that cannot have substitutes.
+pub fn recipients(
+    requested: Vec<RequestedRecipient>,
+    signers: &[Signer],
+) -> Result<Vec<Recipient>, ServiceError> {
     // A link names its person by position, so recipients must not share those of signers.
     let first = signers.iter().map(|signer| signer.position + 1).max();
-    requested
+    let planned: Vec<Recipient> = requested
         .into_iter()
         .zip(first.unwrap_or_default()..)
         .map(|(recipient, position)| Recipient {
@@ -296,8 +377,87 @@ pub fn recipients(requested: Vec<RequestedRecipient>, signers: &[Signer]) -> Vec
             name: recipient.name,
             email: recipient.email,
             kind: recipient.kind.unwrap_or(RecipientKind::Cc),
+            group: recipient.group,
         })
-        .collect()
+        .collect();
+
+    let issues = issues_of_groups(signers, &planned);
+    if issues.is_empty() {
+        Ok(planned)
+    } else {
+        Err(ServiceError::Invalid(issues))
+    }
+}
+
+/// Returns the problems of signers and substitutes of a group.
+fn issues_of_groups(signers: &[Signer], recipients: &[Recipient]) -> Vec<ValidationIssue> {
+    let mut issues = Vec::new();
+    for (index, signer) in signers.iter().enumerate() {
+        // A substitute has no telephone here to which codes and invitations could go.
+        if signer.group.is_some() && signer.needs_phone() {
+            issues.push(ValidationIssue::new(
+                "phone_in_group",
+                &["signers", &index.to_string(), "group"],
+                "signers of a group without text messages",
+                signer.group.as_deref().unwrap_or_default(),
+                format!("A substitute of {} gets no text messages", signer.name),
+            ));
+        }
+    }
+
+    // Each signature of a group has to come from another person.
+    let mut members: Vec<(&str, &str)> = signers
+        .iter()
+        .filter_map(|signer| Some((signer.group.as_deref()?, signer.email.as_str())))
+        .collect();
+    for (index, recipient) in recipients.iter().enumerate() {
+        let group = recipient.group.as_deref();
+        let is_substitute = recipient.kind == RecipientKind::Substitute;
+        let has_group = signers
+            .iter()
+            .any(|signer| group.is_some() && signer.group.as_deref() == group);
+        let (code, expected, message) = match group {
+            Some(_) if !is_substitute => (
+                "group_unused",
+                "no group unless kind is substitute",
+                format!("{} is no substitute", recipient.name),
+            ),
+            None if is_substitute => (
+                "group_required",
+                "the group of a signer",
+                format!("{} is the substitute of nobody", recipient.name),
+            ),
+            Some(name) if !has_group => (
+                "unknown_group",
+                "the group of a signer",
+                format!("No signer has the group {name}"),
+            ),
+            Some(name) => {
+                members.push((name, recipient.email.as_str()));
+                continue;
+            }
+            None => continue,
+        };
+
+        let path = ["recipients", &index.to_string(), "group"];
+        let value = group.unwrap_or_default();
+        issues.push(ValidationIssue::new(code, &path, expected, value, message));
+    }
+
+    for (index, (group, email)) in members.iter().enumerate() {
+        let mut before = members[..index].iter();
+        if before.any(|(other, known)| other == group && same_address(known, email)) {
+            issues.push(ValidationIssue::new(
+                "duplicate_member",
+                &["signers", "group"],
+                "people with different addresses in one group",
+                *email,
+                format!("The group {group} has the address {email} twice"),
+            ));
+        }
+    }
+
+    issues
 }
 
 /// Returns the problems of people that only the built-in signing room can serve, for a template of
@@ -313,7 +473,7 @@ pub fn unsupported(
     }
 
     let turns: BTreeSet<i64> = signers.iter().map(|signer| signer.turn).collect();
-    let viewer = |recipient: &Recipient| recipient.kind == RecipientKind::Viewer;
+    let viewer = |recipient: &Recipient| recipient.kind.reads_along();
     let mut issues = Vec::new();
     let mut refuse = |member: &str, value: &str, what: &str| {
         issues.push(ValidationIssue::new(
@@ -331,7 +491,15 @@ pub fn unsupported(
     }
 
     if recipients.iter().any(viewer) {
-        refuse("recipients", RecipientKind::Viewer.as_str(), "viewers");
+        refuse(
+            "recipients",
+            RecipientKind::Viewer.as_str(),
+            "viewers and substitutes",
+        );
+    }
+
+    if signers.iter().any(|signer| signer.witness_of.is_some()) {
+        refuse("signers", "witness_of", "witnesses of a signer");
     }
 
     if !answers::unsupported(provider, &template.fields).is_empty() {
@@ -370,10 +538,9 @@ pub async fn arrange(
     // The plugin has created submitters one after the other already, so most envelopes need no write.
     let in_order = |signer: &Signer| signer.turn == signer.position + 1;
     let known = |signer: &Signer| signer.provider_submitter.is_some();
-    if signers
-        .iter()
-        .all(|signer| in_order(signer) && known(signer))
-    {
+    let is_arranged =
+        |signer: &Signer| in_order(signer) && known(signer) && signer.witness_of.is_none();
+    if signers.iter().all(is_arranged) {
         return Ok(());
     }
     let Some(submission) = room_submission(envelope) else {
@@ -392,6 +559,7 @@ pub async fn arrange(
             role: &signer.role,
             position: signer.position,
             turn: signer.turn,
+            witness_of: signer.witness_of.as_deref(),
         })
         .collect();
 
@@ -414,6 +582,9 @@ mod tests {
             name: role.into(),
             role: Some(role.into()),
             kind: Some(kind),
+            witness_of: None,
+            same_device: None,
+            group: None,
             order,
             access: None,
             passcode: None,
@@ -480,5 +651,17 @@ mod tests {
         assert!(planned(vec![witness(None), buyer(None)], true).is_err());
         assert!(planned(vec![buyer(Some(1)), witness(Some(1))], true).is_ok());
         assert!(planned(vec![witness(None), buyer(None)], false).is_ok());
+    }
+
+    #[test]
+    fn a_witness_of_a_signer_does_not_sign_first() {
+        let witness = |role: &str| RequestedSigner {
+            witness_of: Some(role.into()),
+            ..signer("Witness", SignerKind::Witness, Some(1))
+        };
+        let buyer = || signer("Buyer", SignerKind::Signer, Some(1));
+        let seller = || signer("Seller", SignerKind::Signer, Some(2));
+        assert!(planned(vec![buyer(), seller(), witness("buyer")], true).is_ok());
+        assert!(planned(vec![buyer(), seller(), witness("Seller")], true).is_err());
     }
 }

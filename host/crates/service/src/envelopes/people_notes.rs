@@ -8,9 +8,13 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, OPEN_LINK, Signer, SignerKind, same_address};
 use holdfast_domain::event::EventType;
 use holdfast_domain::ledger::LedgerEntry;
+use holdfast_platform::signers::witnessed;
 
 /// Ledger action: the signing provider reported that another person took a signer's place.
 const DELEGATED: &str = "signer.delegated";
+
+/// Ledger action: the page of a signer opened the form of the witness.
+pub const DEVICE_PASSED: &str = "signer.device_passed";
 
 /// Note about a person with an address or a signature that establishes less than usual.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +27,14 @@ pub enum PersonNote {
     NamedBy(String),
     /// The sender put this person in the place of an earlier signer.
     Replaces(String),
+    /// The person took the place of another member of their group.
+    TookPlace { group: String, previous: String },
+    /// The person witnesses the signature of this signer.
+    WitnessOf(String),
+    /// The page of this signer opened the form of the witness.
+    OnDeviceOf(String),
+    /// The witness stated this name and this postal address. Nobody has checked them.
+    StatedAddress { name: String, address: String },
     /// A mail could not be delivered, for this reason.
     Undelivered(String),
     /// A bounce reports that a mail could not be delivered, for this reason. Bounces are not signed.
@@ -47,6 +59,18 @@ impl PersonNote {
             }
             Self::Replaces(previous) => {
                 texts.with("note-replaced", [("previous", previous.as_str())])
+            }
+            Self::TookPlace { group, previous } => {
+                let named = [("group", group.as_str()), ("previous", previous)];
+                texts.with("note-substitute", named)
+            }
+            Self::WitnessOf(signer) => texts.with("note-witness", [("signer", signer.as_str())]),
+            Self::OnDeviceOf(signer) => {
+                texts.with("note-same-device", [("signer", signer.as_str())])
+            }
+            Self::StatedAddress { name, address } => {
+                let stated = [("name", name.as_str()), ("address", address)];
+                texts.with("note-witness-address", stated)
             }
             Self::Undelivered(reason) => {
                 texts.with("note-undelivered", [("reason", reason.as_str())])
@@ -82,6 +106,11 @@ pub fn notes(
     }
 
     notes.extend(opened_link(entries, signer));
+    if let Some(witnessed) = witnessed(signers, signer) {
+        let words = format!("{} ({})", witnessed.name, witnessed.role);
+        notes.push(PersonNote::WitnessOf(words));
+    }
+
     for entry in entries.iter().filter(|entry| is_about(entry, signer)) {
         let previous = entry.details["previous"]["name"].as_str();
         // A delegation at a provider names the earlier person by address.
@@ -95,12 +124,32 @@ pub fn notes(
                     continue;
                 }
 
-                // A signer names a substitute without help. Every other change comes from the sender.
-                notes.push(if entry.actor.starts_with("signer:") {
+                // Signers name another person, and members of a group take a place, without help. Every
+                // other change comes from the sender.
+                let group = entry.details["group"].as_str().map(ToOwned::to_owned);
+                notes.push(if let Some(group) = group {
+                    PersonNote::TookPlace { group, previous }
+                } else if entry.actor.starts_with("signer:") {
                     PersonNote::NamedBy(previous)
                 } else {
                     PersonNote::Replaces(previous)
                 });
+            }
+            action if action == EventType::SignerCompleted.as_str() => {
+                let stated = &entry.details["witness"];
+                let (name, address) = (stated["name"].as_str(), stated["address"].as_str());
+                if let Some((name, address)) = name.zip(address) {
+                    let (name, address) = (name.to_owned(), address.to_owned());
+                    notes.push(PersonNote::StatedAddress { name, address });
+                }
+            }
+            DEVICE_PASSED => {
+                let of = entry.details["device_of"]["name"].as_str();
+                let note = PersonNote::OnDeviceOf(of.unwrap_or_default().to_owned());
+                // The page may have opened the form several times.
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
             }
             DELEGATED => notes.push(PersonNote::NamedBy(previous)),
             action if action == EventType::SignerDeliveryFailed.as_str() => {
@@ -315,6 +364,28 @@ mod tests {
             (
                 PersonNote::Replaces(name()),
                 "takes the place of Cy, by the sender’s change",
+            ),
+            (
+                PersonNote::TookPlace {
+                    group: "Managers".into(),
+                    previous: name(),
+                },
+                "acts for the group Managers, in the place of Cy",
+            ),
+            (
+                PersonNote::WitnessOf("Cy (Buyer)".into()),
+                "witness of the signature of Cy (Buyer)",
+            ),
+            (
+                PersonNote::OnDeviceOf(name()),
+                "got the form on the page of Cy, after that signature",
+            ),
+            (
+                PersonNote::StatedAddress {
+                    name: name(),
+                    address: "1 Main Street, Dallas".into(),
+                },
+                "stated as witness the name Cy and the address 1 Main Street, Dallas, which were not checked",
             ),
             (
                 PersonNote::Undelivered("550 no such user".into()),

@@ -260,6 +260,9 @@ pub(super) async fn planned(
             name: signer.name,
             role: Some(signer.role),
             kind: Some(signer.kind),
+            witness_of: signer.witness_of,
+            same_device: Some(signer.same_device),
+            group: signer.group,
             order: (grouped && preserve_signing_order).then_some(signer.turn),
             access: Some(signer.access),
             // `planned` seals the passcode again, as if the request had given it.
@@ -278,6 +281,7 @@ pub(super) async fn planned(
         email: recipient.email,
         name: recipient.name,
         kind: Some(recipient.kind),
+        group: recipient.group,
     });
     let customer = customer.and_then(|customer| Some((customer.email?, customer.name)));
     let wanted = SendingOptions {

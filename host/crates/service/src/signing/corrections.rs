@@ -9,7 +9,9 @@ use crate::envelopes::parties::{self, room_submission};
 use crate::signing::access_codes;
 use holdfast_adapters::mail::address;
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::{Envelope, Signer, SignerStatus};
+use holdfast_domain::envelope::{
+    Envelope, Recipient, RecipientKind, Signer, SignerStatus, same_address,
+};
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::SignerId;
 use holdfast_platform::idempotency::ResponseRecorder;
@@ -50,6 +52,8 @@ pub struct SignerChange<'a> {
     /// None keeps the number of the same person.
     pub phone: Option<&'a str>,
     pub reason: Option<&'a str>,
+    /// Group for which the person takes the place, by their own choice.
+    pub group: Option<&'a str>,
 }
 
 /// Corrects the signer with a role. The signer's earlier links no longer work; the signer gets a new
@@ -79,8 +83,10 @@ pub async fn correct(
         email: request.email.as_deref().unwrap_or(&signer.email),
         phone: request.phone.as_deref(),
         reason: request.reason.as_deref(),
+        group: None,
     };
     let changed = change_signer(core, &mut tx, &envelope, &signer, &change, &caller.actor).await?;
+    hand_over(core, &mut tx, &envelope, &changed).await?;
     answer.commit(tx, &changed).await?;
 
     Ok(changed)
@@ -119,8 +125,84 @@ pub async fn delegate(
     }
 
     let actor = format!("signer:{}", signer.email);
-    change_signer(core, &mut tx, &envelope, &signer, change, &actor).await?;
+    let changed = change_signer(core, &mut tx, &envelope, &signer, change, &actor).await?;
+    hand_over(core, &mut tx, &envelope, &changed).await?;
     Ok(tx.commit().await?)
+}
+
+/// Has a substitute sign in the place of a signer of the same group, at `position`. The two change
+/// places: the earlier signer is a substitute from now on, and the links of both follow them.
+///
+/// # Errors
+///
+/// `Conflict` if the signer at this position has signed or is not in turn, or is of another group; or if
+/// another person has the substitute's place by now.
+pub async fn take_place(
+    core: &Core,
+    envelope: &Envelope,
+    substitute: &Recipient,
+    position: i64,
+) -> Result<(), ServiceError> {
+    let mut tx = core.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
+    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+
+    // Read under the lock: two substitutes may take the place of one signer at the same moment.
+    let recipients = signers::recipients(&mut tx, &envelope.org, &envelope.id).await?;
+    let is_present = recipients.contains(substitute);
+    let all = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
+    let mut places = open_places(&envelope, &all, substitute);
+    let place = places.find(|place| place.position == position);
+    let Some(place) = place.filter(|_| is_present) else {
+        return Err(ServiceError::Conflict(
+            "Nobody of the group has to sign in this place now".into(),
+        ));
+    };
+
+    let change = SignerChange {
+        name: &substitute.name,
+        email: &substitute.email,
+        phone: None,
+        reason: None,
+        group: substitute.group.as_deref(),
+    };
+    let actor = format!("signer:{}", substitute.email);
+    change_signer(core, &mut tx, &envelope, place, &change, &actor).await?;
+    signers::exchange(&mut tx, &envelope, substitute, place).await?;
+
+    Ok(tx.commit().await?)
+}
+
+/// Returns the signers whose places a substitute may take: those of the group who can sign now.
+pub fn open_places<'a>(
+    envelope: &'a Envelope,
+    signers: &'a [Signer],
+    substitute: &'a Recipient,
+) -> impl Iterator<Item = &'a Signer> {
+    let is_open =
+        envelope.status.is_out_for_signing() && substitute.kind == RecipientKind::Substitute;
+    invited_now(envelope, signers)
+        .filter(move |signer| is_open && signer.group.is_some() && signer.group == substitute.group)
+}
+
+/// Ends the links of the person who had a signer's place before, and invites the present one if it is
+/// their turn.
+async fn hand_over(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    // The earlier links are in the mailbox of the person before.
+    signers::expire_links(tx, envelope, signer, now).await?;
+    let all = signers::list(tx, &envelope.org, &envelope.id).await?;
+    let mut turn = invited_now(envelope, &all);
+    if turn.any(|now| now.position == signer.position) {
+        mails::invite(tx, envelope, signer, now).await?;
+    }
+
+    Ok(())
 }
 
 async fn change_signer(
@@ -139,6 +221,11 @@ async fn change_signer(
     }
     if before.status == SignerStatus::Completed {
         let why = format!("{} has already signed", before.email);
+        return Err(ServiceError::Conflict(why));
+    }
+    // Each signature of a group comes from another person.
+    if change.group.is_none() && is_member(tx, envelope, before, change.email.trim()).await? {
+        let why = format!("{} is a member of the group already", change.email.trim());
         return Err(ServiceError::Conflict(why));
     }
 
@@ -220,22 +307,41 @@ async fn change_signer(
     }
 
     signers::update(tx, envelope, &after).await?;
-    // The earlier links are in the mailbox of the person before.
-    signers::expire_links(tx, envelope, before, now).await?;
     if after.phone != before.phone {
         access_codes::forget(tx, envelope, &after).await?;
     }
 
     // A read of the submission that began before this change must not be applied after it.
     store::provider_poll::looked(tx, envelope, false, now).await?;
-    record(tx, envelope, before, &after, change.reason, actor, now).await?;
-    let all = signers::list(tx, &envelope.org, &envelope.id).await?;
-    let mut turn = invited_now(envelope, &all);
-    if turn.any(|now| now.position == after.position) {
-        mails::invite(tx, envelope, &after, now).await?;
-    }
+    record(tx, envelope, before, &after, change, actor, now).await?;
 
     Ok(after)
+}
+
+/// Whether an address belongs to another member of a signer's group.
+async fn is_member(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    signer: &Signer,
+    email: &str,
+) -> Result<bool, ServiceError> {
+    if signer.group.is_none() {
+        return Ok(false);
+    }
+
+    let all = signers::list(tx, &envelope.org, &envelope.id).await?;
+    let recipients = signers::recipients(tx, &envelope.org, &envelope.id).await?;
+    let others = all
+        .iter()
+        .filter(|other| other.position != signer.position && other.group == signer.group)
+        .map(|other| &other.email);
+    let substitutes = recipients
+        .iter()
+        .filter(|recipient| recipient.group == signer.group)
+        .map(|recipient| &recipient.email);
+    let mut members = others.chain(substitutes);
+
+    Ok(members.any(|member| same_address(member, email)))
 }
 
 /// Records the change for the ledger and the webhooks.
@@ -244,16 +350,23 @@ async fn record(
     envelope: &Envelope,
     before: &Signer,
     after: &Signer,
-    reason: Option<&str>,
+    change: &SignerChange<'_>,
     actor: &str,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
     let data = json!({
         "signer": contact_view(after),
         "previous": contact_view(before),
-        "reason": reason,
+        "reason": change.reason,
         "at": now,
     });
+
+    let mut details = data.clone();
+    // Distinguishes a place that was taken from one that was passed on.
+    if let Some(group) = change.group {
+        details["group"] = group.into();
+    }
     let changed = EventType::SignerChanged;
-    Ok(events::record_and_emit(tx, envelope, actor, changed, data, now).await?)
+    events::record(tx, envelope, actor, changed.as_str(), details, now).await?;
+    Ok(events::emit(tx, envelope, changed, data, now).await?)
 }

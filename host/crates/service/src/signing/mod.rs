@@ -321,7 +321,7 @@ async fn apply(
         for signer in invited_now(&envelope, &signers) {
             let next = !turn_before.contains(&signer.position);
             if next || new_to_it.contains(&signer.position) {
-                mails::invite(&mut tx, &envelope, signer, now).await?;
+                mails::invite_signer(&mut tx, &envelope, signer, now).await?;
             }
         }
     }
@@ -452,6 +452,13 @@ async fn follow(
     if after == SignerStatus::Completed {
         let at = seen.completed_at.as_deref().and_then(Timestamp::parse);
         signer.completed_at = Some(at.unwrap_or(now));
+
+        // The sender need not have known who would be with the signer.
+        if signer.same_device
+            && let Some(name) = consumer::stated_name(tx, envelope, signer).await?
+        {
+            signer.name = name;
+        }
     }
 
     if after == SignerStatus::Declined {

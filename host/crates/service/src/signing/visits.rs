@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::envelopes::people_notes::is_about;
+use crate::envelopes::people_notes::{DEVICE_PASSED, is_about};
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
+use holdfast_domain::envelope::{Envelope, Recipient, Signer, SignerStatus};
 use holdfast_domain::organization::{Organization, PaymentSettings};
 use holdfast_domain::token::LinkToken;
 use holdfast_platform::mails::Person;
-use holdfast_platform::signers::{invited_now, signer_view};
+use holdfast_platform::providers::links;
+use holdfast_platform::signers::{invited_now, signer_view, witnessed};
 use holdfast_platform::{Core, ServiceError, events, mails, payments};
 use holdfast_store::{WriteTransaction, envelopes, ledger, organizations, signers};
 
@@ -31,6 +32,8 @@ pub struct LinkVisitor {
     pub signer: Signer,
     /// Names of the others who have not signed yet.
     pub still_to_sign: Vec<String>,
+    /// Whether a witness may sign on this signer's device now.
+    pub has_witness: bool,
     /// Whether the link has expired.
     pub expired: bool,
     /// Payment that this signer still has to make.
@@ -66,12 +69,14 @@ pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<LinkVisitor>,
     let still_to_sign = still_to_sign.map(|other| other.name.clone()).collect();
 
     let signer = signers
-        .into_iter()
-        .find(|signer| signer.position == target.position);
+        .iter()
+        .find(|signer| signer.position == target.position)
+        .cloned();
     let (Some(organization), Some(envelope), Some(signer)) = (organization, envelope, signer)
     else {
         return Ok(None);
     };
+    let has_witness = witness_beside(&envelope, &signers, &signer).is_some();
 
     // `due` takes a connection of its own. Requests that hold two could exhaust the pool.
     drop(connection);
@@ -83,8 +88,51 @@ pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<LinkVisitor>,
         envelope,
         signer,
         still_to_sign,
+        has_witness,
         expired: target.expires_at <= core.clock.now(),
     }))
+}
+
+/// Returns the witness who may sign on a signer's device now.
+fn witness_beside<'a>(
+    envelope: &Envelope,
+    signers: &'a [Signer],
+    signer: &Signer,
+) -> Option<&'a Signer> {
+    let is_open = envelope.status.is_out_for_signing();
+    let is_beside = |witness: &&Signer| {
+        let witnessed = witnessed(signers, witness);
+        witness.same_device && witnessed.is_some_and(|one| one.position == signer.position)
+    };
+    invited_now(envelope, signers)
+        .filter(|_| is_open)
+        .find(is_beside)
+}
+
+/// Opens the form of the witness on the device of a signer who has signed. Returns its URL, or none if no
+/// witness signs there now.
+pub async fn pass_to_witness(
+    core: &Core,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<Option<String>, ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
+    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
+    let Some(witness) = witness_beside(&envelope, &signers, signer) else {
+        return Ok(None);
+    };
+
+    // The link is for this visit. The witness has another one by mail.
+    let url = links::make(core, &mut tx, &envelope, witness, links::EMBED_LIFE).await?;
+    let details = json!({ "signer": signer_view(witness), "device_of": signer_view(signer) });
+    let actor = format!("signer:{}", signer.email);
+    events::record(&mut tx, &envelope, &actor, DEVICE_PASSED, details, now).await?;
+    tx.commit().await?;
+
+    Ok(Some(url))
 }
 
 /// The recipient who opened a link for reading.
@@ -138,9 +186,9 @@ pub async fn renew_reader(
 ) -> Result<LinkRenewal, ServiceError> {
     let now = core.clock.now();
     let tx = core.store.begin().await?;
-    // A `cc` gets the finished document only. A viewer reads along before.
+    // A `cc` gets the finished document only. The others read along before.
     let signed = envelope.status.is_signed();
-    let reads = envelope.status.is_out_for_signing() && reader.kind == RecipientKind::Viewer;
+    let reads = envelope.status.is_out_for_signing() && reader.kind.reads_along();
     if !(signed || reads) {
         return Ok(LinkRenewal::Closed);
     }

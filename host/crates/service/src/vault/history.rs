@@ -41,6 +41,18 @@ pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
             return Some(texts.with("history-viewed", [("name", name("signer"))]));
         }
         EventType::SignerCompleted => {
+            let address = details["witness"]["address"].as_str();
+            if let Some(address) = address.filter(|_| details["signature"] == "executed") {
+                let role = details["witness_of"].as_str().unwrap_or_default();
+                let signer = name("signer");
+                let said = [
+                    ("name", signer.as_str()),
+                    ("role", role),
+                    ("address", address),
+                ];
+                return Some(texts.with("history-witnessed", said));
+            }
+
             // Entries of earlier releases do not say whether a signature was executed.
             let key = match (details["kind"].as_str(), details["signature"].as_str()) {
                 (Some("approver"), _) => "history-approved",
@@ -156,6 +168,12 @@ mod tests {
         };
         let form = |medium: &str| json!({ "form": { "medium": medium, "recipient_organization": "Second Bank" } });
 
+        let witnessed = |signature: &str| {
+            let mut details = with("witness_of", "Buyer");
+            details["witness"] = json!({ "name": "Ann", "address": "1 Main Street" });
+            details["signature"] = signature.into();
+            details
+        };
         let controller = json!({ "controller": { "name": "First Bank" } });
         let plain = || json!({});
         for (action, details, words) in [
@@ -179,6 +197,16 @@ mod tests {
                 "Ann completed the form; no signature was asked",
             ),
             ("signer.completed", with("kind", "approver"), "Ann approved"),
+            (
+                "signer.completed",
+                witnessed("executed"),
+                "Ann signed as a witness of the party Buyer and stated the address 1 Main Street",
+            ),
+            (
+                "signer.completed",
+                witnessed("not_asked"),
+                "Ann completed the form; no signature was asked",
+            ),
             (
                 "signer.delivery_failed",
                 with("reason", "550"),

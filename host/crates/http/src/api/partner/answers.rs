@@ -337,7 +337,8 @@ impl From<Vec<SignerLink>> for SigningLinks {
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "signer_id": "sgn_01jdk7m3e8f4x9s2w5v6b0c1dk", "email": "jordan.lee@example.com", "name": "Jordan Lee",
-    "role": "Buyer", "kind": "signer", "order": 1, "access": "none", "phone": null, "notify_by": "email",
+    "role": "Buyer", "kind": "signer", "witness_of": null, "same_device": false, "group": null, "order": 1,
+    "access": "none", "phone": null, "notify_by": "email",
     "status": "viewed", "completed_at": null, "signature": null, "consumer": true,
     "notice": { "status": "accepted", "at": "2026-05-04T15:04:05.000Z", "reason": null },
 }]))]
@@ -348,6 +349,12 @@ pub struct SignerView {
     name: String,
     role: String,
     kind: SignerKind,
+    /// Role of the signer whose signature a witness witnesses.
+    witness_of: Option<String>,
+    /// Whether the page of that signer offers the form of the witness after the signature.
+    same_device: bool,
+    /// Group with substitutes who may take the signer's place.
+    group: Option<String>,
     /// Place in the signing order, from 1; signers with an equal one sign in any order.
     order: i64,
     /// What the signer enters before the document opens.
@@ -403,6 +410,9 @@ impl From<&Signer> for SignerView {
             name: signer.name.clone(),
             role: signer.role.clone(),
             kind: signer.kind,
+            witness_of: signer.witness_of.clone(),
+            same_device: signer.same_device,
+            group: signer.group.clone(),
             order: signer.turn,
             access: signer.access,
             phone: signer.phone.clone(),
@@ -422,6 +432,8 @@ struct RecipientView {
     email: String,
     name: String,
     kind: RecipientKind,
+    /// Group of a substitute.
+    group: Option<String>,
 }
 
 /// The people of an envelope.
@@ -429,11 +441,12 @@ struct RecipientView {
 #[schemars(extend("examples" = [{
     "signers": [{
         "signer_id": "sgn_01jdk7m3e8f4x9s2w5v6b0c1dk", "email": "jordan.lee@example.com", "name": "Jordan Lee",
-        "role": "Buyer", "kind": "signer", "order": 1, "access": "none", "phone": null, "notify_by": "email",
+        "role": "Buyer", "kind": "signer", "witness_of": null, "same_device": false, "group": null, "order": 1,
+        "access": "none", "phone": null, "notify_by": "email",
         "status": "viewed", "completed_at": null, "signature": null, "consumer": true,
         "notice": { "status": "accepted", "at": "2026-05-04T15:04:05.000Z", "reason": null },
     }],
-    "recipients": [{ "email": "office@example.com", "name": "Back office", "kind": "cc" }],
+    "recipients": [{ "email": "office@example.com", "name": "Back office", "kind": "cc", "group": null }],
 }]))]
 pub struct PeopleView {
     /// In signing order.
@@ -447,6 +460,7 @@ impl PeopleView {
             email: recipient.email,
             name: recipient.name,
             kind: recipient.kind,
+            group: recipient.group,
         };
         Self {
             signers: signers.iter().map(SignerView::from).collect(),
