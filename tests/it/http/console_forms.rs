@@ -66,6 +66,16 @@ async fn a_refused_form_keeps_its_entries() {
             field: Some("until"),
         },
         RefusedEntries {
+            path: known.path("/envelopes/{id}/dates"),
+            entries: &[
+                ("name", "Term seven"),
+                ("date", "2031-05-01"),
+                ("notice_days", "60, 30"),
+                ("notify", "nowhere-at-all"),
+            ],
+            field: Some("notify-date"),
+        },
+        RefusedEntries {
             path: known.path("/envelopes/{id}/void"),
             entries: &[("reason", "")],
             field: Some("reason"),

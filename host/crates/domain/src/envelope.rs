@@ -679,6 +679,10 @@ impl Envelope {
 
     /// Sets the dates of the contract.
     pub fn set_contract_dates(&mut self, dates: &[PlannedDate]) {
+        if dates.is_empty() {
+            self.metadata.remove(CONTRACT_DATES);
+            return;
+        }
         let dates = serde_json::to_value(dates).unwrap_or_default();
         self.metadata.insert(CONTRACT_DATES.into(), dates);
     }

@@ -145,7 +145,7 @@ async fn tell(
 }
 
 /// Replaces the job of the next notice.
-async fn plan_next(
+pub(super) async fn plan_next(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
     dates: &[PlannedDate],
@@ -167,7 +167,8 @@ fn next(dates: &[PlannedDate], zone: &ZoneName) -> Option<Timestamp> {
     dates.iter().filter_map(|planned| planned.next(zone)).min()
 }
 
-async fn zone(core: &Core, org: &OrgId) -> Result<ZoneName, ServiceError> {
+/// Returns the time zone of the organization, in which notices are given.
+pub(super) async fn zone(core: &Core, org: &OrgId) -> Result<ZoneName, ServiceError> {
     let organization = organizations::read(core, org).await?;
     Ok(organization.settings.dates.time_zone.clone())
 }

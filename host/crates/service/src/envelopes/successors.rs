@@ -9,7 +9,7 @@ use crate::envelopes::creation::{self, CreatedEnvelope, CreationPlan};
 use crate::envelopes::dispatch::{self, DispatchRequest};
 use crate::envelopes::lifecycle::{self, LifecycleDecision};
 use crate::envelopes::sending::{self, SendEnvelope};
-use crate::envelopes::{VoidCause, documents, uploads, voiding};
+use crate::envelopes::{VoidCause, contract_dates, documents, uploads, voiding};
 use crate::templates::composition::ReplacedFields;
 use crate::templates::pages::PageCache;
 use crate::templates::{RequestedField, built, warnings};
@@ -59,6 +59,8 @@ pub async fn copy(
     envelope.set_link(EnvelopeLink::CopiedFrom, &earlier.id);
     // That people signed in person belongs to the earlier sending; each send of a draft may state it again.
     envelope.sending.send_email = true;
+    // The new contract has a term of its own.
+    envelope.set_contract_dates(&[]);
     let (payment, has_own_payment) = source.payment(&organization);
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
 
@@ -301,8 +303,11 @@ async fn replace(
         corrected_by: Some(plan.envelope.id.clone()),
         ..VoidCause::default()
     };
+    let zone = contract_dates::zone(core, &caller.org).await?;
     let (mut tx, voided) = voiding(core, caller, earlier.id.as_str(), cause).await?;
     let sign_url = creation::write(core, &mut tx, caller, &mut plan, voided.updated_at).await?;
+    let dates = plan.envelope.contract_dates();
+    contract_dates::plan_next(&mut tx, &plan.envelope, &dates, &zone).await?;
     fingerprints::copy_collateral(&mut tx, earlier, &plan.envelope.id).await?;
     let created = CreatedEnvelope {
         envelope: plan.envelope,
