@@ -48,6 +48,8 @@ const ACTS_AT_ONCE: &[&str] = &[
     "/drafts/{id}/review",
     "/enter/{link}/{code}",
     "/envelopes/{id}/copy",
+    "/envelopes/{id}/dates",
+    "/envelopes/{id}/dates/remove",
     "/envelopes/{id}/edit",
     "/envelopes/{id}/embed",
     "/envelopes/{id}/extend",

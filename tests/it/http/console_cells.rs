@@ -479,6 +479,7 @@ async fn another_organizations_ids_are_unknown_everywhere() {
         ("/envelopes/{id}/edit", ""),
         ("/envelopes/{id}/send", ""),
         ("/envelopes/{id}/extend", "until=2027-01-31"),
+        ("/envelopes/{id}/dates", "name=Term&date=2031-05-01"),
         ("/envelopes/{id}/copy", ""),
         ("/envelopes/{id}/vault", ""),
         ("/envelopes/{id}/verify", ""),
