@@ -80,6 +80,16 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
     connection.execute_batch(SETTINGS)?;
     let inserts = inserts(&connection, since)?;
     let ids = ids(&inserts);
+    // Split once: a search for every id in every text would be most of the work.
+    let inserts: Vec<(String, Vec<CountedValue>)> = inserts
+        .into_iter()
+        .map(|(statement, values)| {
+            let values = values
+                .into_iter()
+                .map(|value| CountedValue::of(value, &ids));
+            (statement, values.collect())
+        })
+        .collect();
 
     let time = Duration::from_millis(time.parse()?);
     let (started, before) = (Instant::now(), meter::seconds(std::process::id(), false));
@@ -87,7 +97,7 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
     while started.elapsed() < time {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for (statement, values) in &inserts {
-            let values = values.iter().map(|value| copied(value, &ids, count));
+            let values = values.iter().map(|value| value.copied(count));
             transaction
                 .prepare_cached(statement)?
                 .execute(params_from_iter(values))?;
@@ -169,18 +179,44 @@ fn looks_like_an_id(text: &str) -> bool {
     })
 }
 
-/// Returns the value with other ids in it.
-fn copied(value: &Value, ids: &[String], count: i32) -> Value {
-    let Value::Text(text) = value else {
-        return value.clone();
-    };
+/// Value of a row.
+enum CountedValue {
+    Same(Value),
+    /// Text in the pieces between which each copy has its number: the ends of ids.
+    Counted(Vec<String>),
+}
 
-    let mut text = text.clone();
-    for id in ids {
-        if text.contains(id.as_str()) {
+impl CountedValue {
+    fn of(value: Value, ids: &[String]) -> Self {
+        let Value::Text(text) = value else {
+            return Self::Same(value);
+        };
+
+        let mut pieces = vec![text];
+        for id in ids {
             let kept = &id[..id.len() - COUNTED];
-            text = text.replace(id.as_str(), &format!("{kept}{count:0COUNTED$}"));
+            pieces = pieces
+                .iter()
+                .flat_map(|piece| {
+                    let mut parts: Vec<String> = piece.split(id).map(str::to_owned).collect();
+                    let last = parts.len() - 1;
+                    for part in &mut parts[..last] {
+                        part.push_str(kept);
+                    }
+                    parts
+                })
+                .collect();
+        }
+        match <[String; 1]>::try_from(pieces) {
+            Ok([text]) => Self::Same(Value::Text(text)),
+            Err(pieces) => Self::Counted(pieces),
         }
     }
-    Value::Text(text)
+
+    fn copied(&self, count: i32) -> Value {
+        match self {
+            Self::Same(value) => value.clone(),
+            Self::Counted(pieces) => Value::Text(pieces.join(&format!("{count:0COUNTED$}"))),
+        }
+    }
 }
