@@ -161,7 +161,7 @@ impl FromRequestParts<App> for DrawingVisit {
 }
 
 impl DrawingVisit {
-    /// Page with the canvas, which the script adds; `wrong` is what is wrong with a picture that was handed in.
+    /// Page with the canvas, which the script adds, and the problem of a refused picture.
     fn canvas(&self, wrong: Option<&Message>) -> Response {
         let (texts, signer) = (self.texts, &self.visitor.signer);
         let (what, draw, use_it) = if self.visitor.handover.kind == "initials" {

@@ -21,7 +21,7 @@ use holdfast_store::{envelopes, organizations, signers};
 
 /// Time for which an address takes a drawing.
 pub const LIFE: Duration = Duration::from_secs(600);
-/// Time for which an expired address still says that it has ended.
+/// Retention of an expired address: its page answers 410 rather than 404.
 const KEPT: Duration = Duration::from_secs(3600);
 /// Action of the ledger: a signer drew an entry on another device.
 pub const DRAWN_ELSEWHERE: &str = "signer.drawn_elsewhere";
@@ -46,7 +46,7 @@ pub enum DrawingOutcome {
     Ended,
 }
 
-/// The signer whose device opened an address.
+/// Signer behind an address, with what the page shows.
 pub struct DrawingVisitor {
     pub organization: Organization,
     pub envelope: Envelope,
