@@ -276,6 +276,10 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         "component_changes.rs",
         &["update component_change set config = null where expires_at"],
     ),
+    (
+        "drawings.rs",
+        &["delete from drawing_handover where expires_at"],
+    ),
     ("instance_log.rs", &["delete from instance_log where at"]),
     // Names are compared by their shape, which SQL cannot.
     ("organizations.rs", &["select name from organization"]),

@@ -17,6 +17,7 @@ use holdfast_platform::{
     ServiceError, access, idempotency, kba, link_hosts, payments, request_log,
 };
 use holdfast_service::control::transfers;
+use holdfast_service::signing::drawings;
 use holdfast_service::signing::expiry;
 use holdfast_service::signing::provider_poll;
 use holdfast_service::vault::{integrity, orphans};
@@ -60,6 +61,7 @@ pub(super) async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
             ("old messages of tests", test_mode::forget(&app).await),
             ("sealing key", check_seal(&app).await),
             ("identity questions", kba::forget(&app).await),
+            ("addresses for drawings", drawings::forget(&app).await),
             ("transfers", transfers::expire(&app).await),
             (
                 "blocks of decisions",

@@ -67,9 +67,10 @@ async fn unknown_credentials_of_every_kind_are_limited_by_network() {
     let session = format!("__Host-holdfast={}", unknown_link());
     let (key, link) = (unknown_key(&app), unknown_link());
     let (signing, viewing) = (format!("/sign/{link}"), format!("/sign/view/{link}"));
+    let drawing = format!("/sign/draw/{link}");
     let download = format!("/api/v2/downloads/{link}");
     let bearer = "Bearer eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl";
-    let kinds: [(&str, &str, &str, Method, u16); 9] = [
+    let kinds: [(&str, &str, &str, Method, u16); 10] = [
         (
             "/api/v2/partner/envelopes",
             "x-api-key",
@@ -95,6 +96,7 @@ async fn unknown_credentials_of_every_kind_are_limited_by_network() {
         ("/console/envelopes", "cookie", &session, Method::GET, 303),
         (&signing, "accept", "text/html", Method::GET, 404),
         (&viewing, "accept", "text/html", Method::GET, 404),
+        (&drawing, "accept", "text/html", Method::GET, 404),
         (&download, "accept", "*/*", Method::GET, 404),
         (
             "/api/v2/callbacks/signing/nobody",

@@ -455,13 +455,12 @@ fn logged_path(path: &str, signing_path: &str) -> String {
         }
 
         // With an empty signing path every path begins with it, so only a valid token marks a link.
-        let token = path
+        let rest = path
             .strip_prefix(before)
             .and_then(|rest| rest.strip_prefix('/'));
-        let token = token
-            .and_then(|rest| rest.split('/').next())
-            .unwrap_or_default();
-        if LinkToken::parse(token).is_some() {
+        // Links of readers and for drawings have a word before the token.
+        let mut segments = rest.unwrap_or_default().split('/').take(2);
+        if segments.any(|segment| LinkToken::parse(segment).is_some()) {
             return format!("{before}/…");
         }
     }
@@ -504,6 +503,7 @@ mod tests {
             "/sign/…"
         );
         assert_eq!(logged_path(&format!("/{token}"), ""), "/…");
+        assert_eq!(logged_path(&format!("/draw/{token}"), ""), "/…");
         assert_eq!(
             logged_path(&format!("/api/v2/downloads/{token}"), "/sign"),
             "/api/v2/downloads/…"

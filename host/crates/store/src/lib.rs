@@ -71,6 +71,7 @@ pub mod deliveries;
 pub mod disclosures;
 pub mod disputes;
 pub mod downloads;
+pub mod drawings;
 pub mod envelopes;
 pub mod event_feed;
 pub mod events;

@@ -99,6 +99,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     89 "0089_activity_and_filters",
     90 "0090_mail_subject",
     92 "0092_groups_and_witnesses",
+    95 "0095_drawing_handovers",
 ];
 
 /// Version of the row that serves as the lock.

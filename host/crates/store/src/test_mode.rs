@@ -111,7 +111,7 @@ pub async fn advanced(connection: &mut SqlConnection, org: &OrgId) -> Result<i64
 }
 
 /// Tables with their times that come nearer when time advances, and the rows that wait for them.
-const WAITING: [(&str, &[&str], &str); 12] = [
+const WAITING: [(&str, &[&str], &str); 13] = [
     (
         "envelope",
         &["expires_at"],
@@ -150,6 +150,7 @@ const WAITING: [(&str, &[&str], &str); 12] = [
         "1 = 1",
     ),
     ("access_code_failure", &["locked_until"], "1 = 1"),
+    ("drawing_handover", &["expires_at"], "1 = 1"),
 ];
 
 /// Advances the time of an organization's test data by `by` seconds: pending times become earlier, times of past events

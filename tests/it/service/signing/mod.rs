@@ -3,6 +3,7 @@
 mod access;
 mod answers;
 mod consent;
+mod drawings;
 mod embed;
 mod entries;
 mod form;

@@ -8,6 +8,7 @@ mod code;
 pub mod console;
 pub mod control;
 pub mod docs;
+mod drawing;
 pub mod embed;
 pub mod error_pages;
 pub mod inspection;

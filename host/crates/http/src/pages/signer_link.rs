@@ -185,6 +185,11 @@ impl SignerVisit {
         &self.url
     }
 
+    /// Returns the address below which all signers' pages are, on the host that the request was for.
+    pub fn base(&self) -> &str {
+        self.url.rsplit_once('/').map_or("", |(base, _)| base)
+    }
+
     /// Reads envelope and signer again after a change.
     pub async fn again(self, app: &App) -> Self {
         match visits::find(app, &self.token).await {

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::attachments;
 use super::code;
+use super::drawing;
 use super::kba;
 use super::page_frame::EmbedMessage;
 use super::signer_link::SignerVisit;
@@ -56,6 +57,7 @@ pub fn routes(path: &str) -> Router<App> {
         .route(&below("/witness"), post(pass_to_witness))
         .merge(signing_files::routes(path))
         .merge(attachments::routes(path))
+        .merge(drawing::routes(path))
         .merge(viewing::routes(path))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
 }
@@ -136,6 +138,8 @@ struct SubmittedForm {
     detached: Option<String>,
     /// Name of the field for which the signer chooses a file on the next page.
     attaching: Option<String>,
+    /// Name of the field for which the signer draws on a phone.
+    drawing: Option<String>,
     /// Value of the consent's control: SHA-256 of the text that the page showed.
     consent: Option<String>,
     reason: String,
@@ -177,11 +181,13 @@ impl SubmittedForm {
         }
 
         let attaching = action.strip_prefix("attach:").map(str::to_owned);
+        let drawing = action.strip_prefix("phone:").map(str::to_owned);
         // The form's own controls leave the map, so that only values of fields remain in it.
         Some(Self {
             action,
             detached,
             attaching,
+            drawing,
             consent: values.remove("consent"),
             document: values.remove(DOCUMENT),
             displayed: values.remove(DISPLAYED).as_deref().and_then(page_list),
@@ -454,6 +460,9 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
     if sent.action == "later" {
         return postponed(app, &visit, submitter, sent).await;
     }
+    if let Some(field) = sent.drawing.clone() {
+        return drawn_on_phone(app, &visit, submitter, sent, &field).await;
+    }
 
     let (tick, consent) = match given_consent(app, &visit, submitter, &sent).await {
         Ok(read) => read,
@@ -704,6 +713,31 @@ async fn postponed(
     visit
         .look
         .notice(status, &texts.text("later-title"), None, body)
+}
+
+/// Saves the form, and shows a code by which the signer draws the entry of a field on a phone.
+async fn drawn_on_phone(
+    app: &App,
+    visit: &SignerVisit,
+    submitter: i64,
+    sent: SubmittedForm,
+    field: &str,
+) -> Response {
+    let problems = match saved(app, visit, submitter, &sent).await {
+        Ok(saved) => saved.problems,
+        Err(failed) => return failed,
+    };
+    // The script saves entries by itself. Without it, an entry that is not kept would be lost on the way.
+    if !sent.by_script && !problems.is_empty() {
+        let outcome = FormFeedback {
+            entered: sent.values,
+            problems,
+            ..FormFeedback::default()
+        };
+        return render(app, visit, submitter, outcome).await;
+    }
+
+    drawing::offer(app, visit, submitter, field, sent.by_script).await
 }
 
 /// Asks the sender a question.

@@ -919,6 +919,17 @@ impl FieldControl<'_> {
                 placeholder=(self.texts.text(if initials { "signing-type-initials" } else { "signing-type-name" }))
                 enterkeyhint="next" required[field.required] readonly[field.is_locked()] maxlength="200"
                 aria-invalid=[self.invalid()] aria-describedby=[self.described.as_deref()];
+            (self.phone())
+        }
+    }
+
+    /// Offers to draw on a phone. The script moves the button to the drawing area.
+    fn phone(&self) -> Markup {
+        let (field, texts) = (self.field, self.texts);
+        html! {
+            @if !field.is_locked() {
+                button.quiet.phone type="submit" name="action" value={ "phone:" (field.name) } { (texts.text("signing-phone")) }
+            }
         }
     }
 
@@ -932,6 +943,7 @@ impl FieldControl<'_> {
             @if !field.is_locked() {
                 button.quiet id=(self.id) type="submit" name="action" value={ "clear:" (field.name) }
                     aria-describedby={ (self.id) "-label" } { (self.texts.text("signing-sign-again")) }
+                (self.phone())
             }
         }
     }

@@ -320,30 +320,73 @@ impl Room {
         person: &str,
         values: &BTreeMap<String, String>,
     ) -> Result<SavedForm, FormError> {
+        let (entries, saved) = self.checked_entries(org, submitter, values).await?;
+        let tx = self.store.begin().await?;
+        let (tx, is_changed) = self.keep(tx, person, entries).await?;
+        if is_changed {
+            tx.commit().await?;
+        }
+
+        Ok(saved)
+    }
+
+    /// Checks values for [`Room::keep`], before its transaction because pictures are rendered in the sandbox. Returns
+    /// the problems of values that would not be kept, too.
+    pub async fn checked_entries<'a>(
+        &self,
+        org: &OrgId,
+        submitter: i64,
+        values: &'a BTreeMap<String, String>,
+    ) -> Result<(CheckedEntries<'a>, SavedForm), FormError> {
         let form = self.unruled_form(org, submitter).await?;
-        // Checked before the transaction, because pictures are rendered in the sandbox.
         let CheckedValues {
             valid,
             problems,
             applied,
         } = self.checked(&form, values).await?;
-        let saved = SavedForm::new(problems, &applied);
 
+        let saved = SavedForm::new(problems, &applied);
+        let entries = CheckedEntries {
+            form,
+            values,
+            valid,
+            computed: applied.computed,
+        };
+        Ok((entries, saved))
+    }
+
+    /// Keeps checked values in the caller's transaction, which the caller commits with its own change. Returns whether
+    /// any value changed, too.
+    pub async fn keep(
+        &self,
+        tx: WriteTransaction,
+        person: &str,
+        entries: CheckedEntries<'_>,
+    ) -> Result<(WriteTransaction, bool), FormError> {
+        let CheckedEntries {
+            form,
+            values,
+            valid,
+            computed,
+        } = entries;
         let SignerTurn {
             mut tx,
             mut submitter,
             ..
-        } = self.turn(org, submitter, person).await?;
+        } = self
+            .turn_in(tx, &form.submitter.org, form.submitter.id, person)
+            .await?;
+
         let styled = take_style(&mut submitter, values);
         // A save without a new value is no start of signing.
-        if take(&form.fields, &mut submitter, valid) || styled {
-            submitter.values.extend(applied.computed);
+        let is_changed = take(&form.fields, &mut submitter, valid) || styled;
+        if is_changed {
+            submitter.values.extend(computed);
             self.start(&mut tx, &mut submitter).await?;
             rooms::update_submitter(&mut tx, &submitter).await?;
-            tx.commit().await?;
         }
 
-        Ok(saved)
+        Ok((tx, is_changed))
     }
 
     /// Signs: all required fields must be filled, with new or saved values, and the signer must
@@ -627,7 +670,18 @@ impl Room {
         submitter: i64,
         person: &str,
     ) -> Result<SignerTurn, FormError> {
-        let mut tx = self.store.begin().await?;
+        let tx = self.store.begin().await?;
+        self.turn_in(tx, org, submitter, person).await
+    }
+
+    /// Like [`Room::turn`], in a transaction of the caller.
+    async fn turn_in(
+        &self,
+        mut tx: WriteTransaction,
+        org: &OrgId,
+        submitter: i64,
+        person: &str,
+    ) -> Result<SignerTurn, FormError> {
         let found = rooms::submitter(&mut tx, org, submitter)
             .await?
             .ok_or(FormError::NotFound)?;
@@ -676,6 +730,16 @@ impl Room {
         }
         Ok(())
     }
+}
+
+/// Values of a form that [`Room::checked_entries`] has checked.
+pub struct CheckedEntries<'a> {
+    form: SigningForm,
+    /// Submitted values.
+    values: &'a BTreeMap<String, String>,
+    valid: BTreeMap<String, String>,
+    /// Results of formulas by field name.
+    computed: BTreeMap<String, String>,
 }
 
 /// Submitted values, checked.

@@ -8,6 +8,7 @@ pub mod access_codes;
 pub mod callbacks;
 pub mod completed_fields;
 pub mod corrections;
+pub mod drawings;
 pub mod embed;
 pub mod expiry;
 pub mod provider_poll;

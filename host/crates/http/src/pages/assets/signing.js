@@ -28,6 +28,8 @@ if (!form && ["completed", "declined"].includes(body.dataset.happening)) {
   sessionStorage.removeItem(`holdfast ${location.pathname}`);
 }
 if (form) start(form);
+const elsewhere = document.getElementById("drawing");
+if (elsewhere) drawHere(elsewhere);
 if (form && "unseen" in form.dataset) tellSeen();
 
 /** Tells that the page is shown: programs that fetch links run no script, and a page that is drawn ahead is not visible. */
@@ -38,6 +40,18 @@ function tellSeen() {
   }
   const seen = new URLSearchParams({ action: "seen" });
   fetch(form.getAttribute("action"), { method: "POST", headers: { accept: "application/json" }, body: seen }).catch(() => {});
+}
+
+/** Draws for a form that is open on another device. */
+function drawHere(form) {
+  const use = form.querySelector("button[type=submit]");
+  const pad = drawingPad((value) => {
+    form.querySelector("[name=picture]").value = value;
+    use.disabled = !value;
+  }, form.dataset.field);
+  use.disabled = true;
+  use.before(pad.element);
+  pad.fit();
 }
 
 function start(form) {
@@ -567,7 +581,16 @@ function offerWays(field, kind, proposal) {
     field.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
-  const pad = drawingPad(take, wordsOf(label));
+  const pad = drawingPad((value) => {
+    phone?.stop();
+    take(value);
+  }, wordsOf(label));
+  const phone = offerPhone(field, name, (value) => {
+    field.give(value);
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+  if (phone) pad.element.append(phone.element);
   const upload = uploadControl(take, wordsOf(label));
   const parts = { type: input, draw: pad.element, upload };
   const names = { type: text("signing-type"), draw: text("signing-draw"), upload: text("signing-upload") };
@@ -594,6 +617,7 @@ function offerWays(field, kind, proposal) {
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.way === way));
     for (const [other, part] of Object.entries(parts)) part.hidden = other !== way;
     if (way === before) return;
+    phone?.stop();
     input.value = way === "type" ? typed_ : "";
     if (way === "draw") {
       pad.fit();
@@ -660,6 +684,77 @@ function offerWays(field, kind, proposal) {
     shown.hidden = true;
     choose("type", false);
   }
+}
+
+/** Shows a QR code for the phone, and takes the drawing that the phone hands in. */
+function offerPhone(field, name, take) {
+  const PERIOD = 2000;
+  const button = field.querySelector("button.phone");
+  if (!button) return null;
+  const form = document.getElementById("form");
+  const address = form.getAttribute("action");
+  const element = document.createElement("div");
+  const shown = Object.assign(document.createElement("div"), { hidden: true });
+  const words = document.createElement("p");
+  const link = Object.assign(document.createElement("a"), { target: "_blank", rel: "noreferrer" });
+  const code = Object.assign(document.createElement("img"), { className: "qr", alt: text("signing-phone-code") });
+  words.setAttribute("role", "status");
+  link.append(code);
+  shown.append(words, link);
+  element.append(button, shown);
+  /** Number of the newest code: answers about an earlier one are dropped. */
+  let turn = 0;
+  let timer = 0;
+
+  function stop() {
+    turn += 1;
+    clearTimeout(timer);
+    shown.hidden = true;
+  }
+
+  async function ask(own) {
+    const body = new URLSearchParams({ action: button.value });
+    const answer = await fetch(address, { method: "POST", headers: { accept: "application/json" }, body }).catch(() => null);
+    const isCode = answer?.ok && answer.headers.get("content-type")?.includes("json");
+    const offered = isCode ? await answer.json() : null;
+    if (own !== turn) return;
+    if (!offered) {
+      say(text("signing-phone-failed"), true);
+      return;
+    }
+    code.src = offered.code;
+    link.href = offered.address;
+    words.textContent = text("signing-phone-scan", { minutes: Math.floor(offered.seconds / 60) });
+    shown.hidden = false;
+    const until = Date.now() + offered.seconds * 1000;
+    timer = setTimeout(() => look(own, until), PERIOD);
+  }
+
+  async function look(own, until) {
+    const answer = await fetch(`${address}/drawing`, { headers: { accept: "application/json" } }).catch(() => null);
+    const isState = answer?.ok && answer.headers.get("content-type")?.includes("json");
+    const found = isState ? await answer.json().catch(() => ({})) : {};
+    if (own !== turn) return;
+    // Another tab may have asked for a code of its own, which ends this one.
+    if (found.state === "drawn" && found.field === name && found.value) {
+      stop();
+      take(found.value);
+    } else if (["drawn", "ended"].includes(found.state) || Date.now() > until) {
+      stop();
+      say(text("signing-phone-ended"), true);
+    } else {
+      timer = setTimeout(() => look(own, until), PERIOD);
+    }
+  }
+
+  button.addEventListener("click", (event) => {
+    // A preview says that nothing is saved.
+    if ("preview" in form.dataset) return;
+    event.preventDefault();
+    stop();
+    ask(turn);
+  });
+  return { element, stop };
 }
 
 /** Sends a chosen file at once, and shows its name. */

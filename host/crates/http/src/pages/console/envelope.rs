@@ -43,6 +43,7 @@ use holdfast_service::envelopes::standing::{self, EnvelopeStanding};
 use holdfast_service::envelopes::successors::{self, CorrectEnvelope};
 use holdfast_service::envelopes::{documents, people_notes};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
+use holdfast_service::signing::drawings::DRAWN_ELSEWHERE;
 use holdfast_service::signing::embed::{self, RequestToken};
 use holdfast_service::signing::expiry::{self, ExtendExpiry};
 use holdfast_service::signing::questions::{self, CloseQuestion};
@@ -107,9 +108,14 @@ fn own_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
         return Some(texts.with(own, [("who", who)]));
     }
 
-    if entry.action == POSTPONED {
+    let by_signer = match entry.action.as_str() {
+        POSTPONED => Some("envelopes-history-postponed"),
+        DRAWN_ELSEWHERE => Some("envelopes-history-drawn"),
+        _ => None,
+    };
+    if let Some(by_signer) = by_signer {
         let name = entry.details["signer"]["name"].as_str()?;
-        return Some(texts.with("envelopes-history-postponed", [("name", name)]));
+        return Some(texts.with(by_signer, [("name", name)]));
     }
 
     let of = |member: &str| entry.details[member].as_str().unwrap_or_default();
