@@ -326,6 +326,9 @@ fn people(link: &OpenLink, visitor: &VisitorEntries) -> Vec<RequestedSigner> {
         notify_by: None,
         locale: locale.map(str::to_owned),
         consumer: None,
+        witness_of: None,
+        same_device: None,
+        group: None,
     };
 
     let (name, email, locale) = (&visitor.name, &visitor.email, &visitor.locale);
