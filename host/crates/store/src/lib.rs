@@ -34,7 +34,6 @@ use sqlx::{Connection as _, Executor as _};
 use sqlx_core::any::AnyValueKind;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-use holdfast_base::disk;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::priority::PriorityClass;
@@ -164,9 +163,16 @@ impl StoreError {
 
     /// Returns whether the database rolled the transaction back because of a concurrent one, so
     /// that it must be retried: class 40 of PostgreSQL's appendix A (a deadlock, or a serialization
-    /// failure on PostgreSQL-like databases with stricter isolation).
+    /// failure on PostgreSQL-like databases with stricter isolation), and on SQLite an error of a
+    /// writer that shared the transaction.
     pub fn is_rolled_back(&self) -> bool {
-        self.class().as_deref() == Some("40")
+        let is_shared = match self {
+            Self::Database(sqlx::Error::Database(error)) => {
+                error.code().as_deref() == Some(sqlite::SHARED_ROLLBACK)
+            }
+            _ => false,
+        };
+        is_shared || self.class().as_deref() == Some("40")
     }
 
     /// Returns whether the database was unreachable or unavailable, so that a retry may succeed.
@@ -638,25 +644,13 @@ impl WriteTransaction {
             self.inner.rollback().await?;
             return Err(StoreError::Rehearsed);
         }
-        if let Err(error) = self.inner.commit(self.turn.take()).await {
-            // Whether the commit is durable is unknown now; the restart reads the actual state.
-            abort_on_io_error(self.dialect, &error);
-            return Err(error.into());
-        }
-
-        self.commits.fetch_add(1, Ordering::Relaxed);
-        if self.added_jobs {
-            self.work.notify_one();
-        }
-
-        if self.dialect == SqlDialect::Postgres && (self.added_jobs || !self.fresh.is_empty()) {
-            // Only after the commit: other nodes would not see the rows before.
-            self.wakeups.tell(self.added_jobs, &self.fresh);
-        }
-
-        if !self.fresh.is_empty() {
-            self.committed.add(self.fresh, true);
-        }
+        let told = Committed {
+            work: self.added_jobs.then(|| self.work.clone()),
+            endpoints: (self.committed.clone(), std::mem::take(&mut self.fresh)),
+            wakeups: (self.dialect == SqlDialect::Postgres).then(|| self.wakeups.clone()),
+            commits: self.commits.clone(),
+        };
+        self.inner.commit(self.turn.take(), told).await?;
 
         Ok(())
     }
@@ -673,17 +667,35 @@ fn owned(org: Option<&OrgId>) -> (i64, &str) {
     org.map_or((0, ""), |org| (org.bucket(), org.as_str()))
 }
 
-/// Aborts the process if SQLite failed to write a commit to the disk.
-fn abort_on_io_error(dialect: SqlDialect, error: &sqlx::Error) {
-    const SQLITE_IOERR: u32 = 10;
+/// What follows a commit: it wakes the workers and dispatchers concerned.
+#[derive(Default)]
+struct Committed {
+    /// Told of added jobs.
+    work: Option<Arc<Notify>>,
+    /// Endpoints concerned, and whether their settings change.
+    endpoints: (Arc<FreshEndpointSet>, BTreeMap<OwnedEndpoint, bool>),
+    /// Tells other nodes (PostgreSQL).
+    wakeups: Option<wakeups::WakeupChannel>,
+    commits: Arc<AtomicU64>,
+}
 
-    let code = match error {
-        sqlx::Error::Database(error) if dialect == SqlDialect::Sqlite => error.code(),
-        _ => None,
-    };
-    let code = code.and_then(|code| code.parse::<u32>().ok());
-    if code.is_some_and(|code| code & 0xff == SQLITE_IOERR) {
-        disk::failed("the database", error);
+impl Committed {
+    /// Only after the commit: others would not see the rows before.
+    fn tell(self) {
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        if let Some(work) = &self.work {
+            work.notify_one();
+        }
+
+        let (set, fresh) = self.endpoints;
+        if let Some(wakeups) = &self.wakeups
+            && (self.work.is_some() || !fresh.is_empty())
+        {
+            wakeups.tell(self.work.is_some(), &fresh);
+        }
+        if !fresh.is_empty() {
+            set.add(fresh, true);
+        }
     }
 }
 

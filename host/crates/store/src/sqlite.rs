@@ -34,6 +34,9 @@ const STATEMENTS: usize = 256;
 /// Time from which a statement is reported.
 const SLOW: Duration = Duration::from_secs(1);
 
+/// Code of SQLite, `SQLITE_ABORT_ROLLBACK`, of a part that was undone with that of another writer.
+pub(super) const SHARED_ROLLBACK: &str = "516";
+
 /// Number of statements whose times are known. Texts with numbers in them are unlimited.
 const TIMED: usize = 4_096;
 
@@ -490,6 +493,11 @@ impl SqliteFailure {
             code,
             message: message.unwrap_or_else(|| error.to_string()),
         }
+    }
+
+    /// Returns whether the disk failed.
+    pub fn is_of_the_disk(&self) -> bool {
+        self.code & 0xff == rusqlite::ffi::SQLITE_IOERR
     }
 
     /// What a writer is told whose finished part was undone with that of another.

@@ -40,10 +40,12 @@ struct WriterQueueState {
 }
 
 impl WriterQueueState {
-    /// Returns whether a request waits that may share the open transaction.
-    fn request_waits(&self) -> bool {
-        let mut waiting = self.urgent.iter().chain(&self.usual);
-        waiting.any(|waiter| !waiter.is_closed())
+    /// Returns whether the next writer may share the open transaction: a batch may not, whose turn also comes while
+    /// requests wait.
+    fn shares_next(&self) -> bool {
+        let is_waiting = |waiter: &oneshot::Sender<WriterTurn>| !waiter.is_closed();
+        let is_batch = self.passed >= BEFORE_BATCH && self.batch.iter().any(is_waiting);
+        self.urgent.iter().any(is_waiting) || (!is_batch && self.usual.iter().any(is_waiting))
     }
 
     /// Returns the next waiter, which may have given up.
@@ -119,8 +121,8 @@ impl Drop for WriterTurn {
     fn drop(&mut self) {
         let writer = &self.turns.writer;
         let next = loop {
-            let waits = self.turns.lock().request_waits();
-            if !waits || writer.sharing() >= SHARING {
+            let shares = self.turns.lock().shares_next();
+            if !shares || writer.sharing() >= SHARING {
                 writer.commit_shared();
             }
 

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use sqlx::AnyPool;
 use tokio::sync::oneshot;
 
-use super::SqlDialect;
 use super::connection::{ConnectionOf, SqlConnection};
 use super::sqlite::{BUSY, SqliteConnection, SqliteFailure, SqliteFile};
 use super::turns::WriterTurn;
+use super::{Committed, SqlDialect};
+use holdfast_base::disk;
 
 /// Time between two tries to write while another process does.
 const BETWEEN_TRIES: Duration = Duration::from_millis(2);
@@ -42,14 +43,23 @@ pub(super) struct SqliteWriter {
 struct KeptConnection {
     connection: Option<Box<SqliteConnection>>,
     /// Writers whose parts of the open transaction are done.
-    waiting: Vec<oneshot::Sender<Result<(), SqliteFailure>>>,
+    waiting: Vec<WaitingWriter>,
+}
+
+struct WaitingWriter {
+    tell: oneshot::Sender<Result<(), SqliteFailure>>,
+    /// Here and not with the writer, which is dropped if its client goes away.
+    then: Committed,
 }
 
 impl KeptConnection {
     fn tell(&mut self, committed: &Result<(), SqliteFailure>) {
         for waiting in self.waiting.drain(..) {
+            if committed.is_ok() {
+                waiting.then.tell();
+            }
             // Who does not wait any more has gone without an answer.
-            drop(waiting.send(committed.clone()));
+            drop(waiting.tell.send(committed.clone()));
         }
     }
 }
@@ -87,11 +97,12 @@ impl SqliteWriter {
     fn share(
         &self,
         connection: Box<SqliteConnection>,
+        then: Committed,
     ) -> oneshot::Receiver<Result<(), SqliteFailure>> {
         let (tell, told) = oneshot::channel();
         let mut kept = self.kept();
         kept.connection = Some(connection);
-        kept.waiting.push(tell);
+        kept.waiting.push(WaitingWriter { tell, then });
         told
     }
 
@@ -106,7 +117,11 @@ impl SqliteWriter {
             Some(connection) => connection.commit(),
             None => Err(SqliteFailure::of_shared_rollback()),
         };
-        if committed.is_err() {
+        if let Err(failure) = &committed {
+            // Whether the commit is durable is unknown now; the restart reads the actual state.
+            if failure.is_of_the_disk() {
+                disk::failed("the database", failure);
+            }
             Self::roll_back(&mut kept.connection);
         }
         kept.tell(&committed);
@@ -207,10 +222,12 @@ impl OpenTransaction {
     }
 
     /// Commits. On SQLite, passes the turn on first: the next writer may share the commit.
-    pub async fn commit(mut self, turn: Option<WriterTurn>) -> sqlx::Result<()> {
+    pub async fn commit(mut self, turn: Option<WriterTurn>, then: Committed) -> sqlx::Result<()> {
         match (self.connection.take(), &self.home) {
             (Some(SqlConnection(ConnectionOf::Transaction(transaction))), _) => {
-                transaction.commit().await
+                transaction.commit().await?;
+                then.tell();
+                Ok(())
             }
             (Some(SqlConnection(ConnectionOf::Sqlite(mut connection))), Some(home)) => {
                 if self.is_part
@@ -220,7 +237,7 @@ impl OpenTransaction {
                     return Err(error);
                 }
 
-                let told = home.share(connection);
+                let told = home.share(connection, then);
                 match turn {
                     Some(turn) => drop(turn),
                     None => home.commit_shared(),
@@ -302,7 +319,7 @@ mod tests {
         let create = "create table item (id integer primary key, \
             of integer references item deferrable initially deferred)";
         sqlx::query(create).execute(&mut *begun).await.unwrap();
-        begun.commit(None).await.unwrap();
+        begun.commit(None, Committed::default()).await.unwrap();
         (writer, turns)
     }
 
@@ -339,7 +356,7 @@ mod tests {
             async move { turns.wait(Request).await }
         });
         tokio::task::yield_now().await;
-        let first = tokio::spawn(first.commit(Some(turn)));
+        let first = tokio::spawn(first.commit(Some(turn), Committed::default()));
         let turn = next.await.unwrap();
         let second = writer.begin().await.unwrap();
         (first, second, Some(turn))
@@ -353,7 +370,7 @@ mod tests {
         assert_eq!(items(&folder).await, 0);
         assert!(!first.is_finished(), "told before the commit");
 
-        second.commit(turn).await.unwrap();
+        second.commit(turn, Committed::default()).await.unwrap();
         first.await.unwrap().unwrap();
         assert_eq!(items(&folder).await, 2);
     }
@@ -383,7 +400,10 @@ mod tests {
             assert!(futures::poll!(std::pin::pin!(waits)).is_pending());
         };
         gives_up.await;
-        first.commit(Some(turn)).await.unwrap();
+        first
+            .commit(Some(turn), Committed::default())
+            .await
+            .unwrap();
         assert_eq!(items(&folder).await, 1);
     }
 
@@ -395,13 +415,13 @@ mod tests {
         let (first, mut second, turn) = two_writers(&shared, Some(99)).await;
         insert(&mut second, 2, None).await;
 
-        assert!(second.commit(turn).await.is_err());
+        assert!(second.commit(turn, Committed::default()).await.is_err());
         assert!(first.await.unwrap().is_err());
         assert_eq!(items(&folder).await, 0);
 
         let mut after = shared.0.begin().await.unwrap();
         insert(&mut after, 3, None).await;
-        after.commit(None).await.unwrap();
+        after.commit(None, Committed::default()).await.unwrap();
         assert_eq!(items(&folder).await, 1);
     }
 
@@ -418,7 +438,7 @@ mod tests {
                 let turn = turns.wait(Request).await;
                 let mut transaction = writer.begin().await.unwrap();
                 insert(&mut transaction, id, None).await;
-                transaction.commit(Some(turn)).await
+                transaction.commit(Some(turn), Committed::default()).await
             }));
             tokio::task::yield_now().await;
         }
@@ -444,7 +464,11 @@ mod tests {
         };
 
         let (begun, ()) = tokio::join!(server.begin(), release);
-        begun.unwrap().commit(None).await.unwrap();
+        begun
+            .unwrap()
+            .commit(None, Committed::default())
+            .await
+            .unwrap();
     }
 
     #[tokio::test]
@@ -454,7 +478,7 @@ mod tests {
         let mut kept = writer.begin().await.unwrap();
         let create = "create table item (id integer primary key)";
         sqlx::query(create).execute(&mut *kept).await.unwrap();
-        kept.commit(None).await.unwrap();
+        kept.commit(None, Committed::default()).await.unwrap();
 
         let mut dropped = writer.begin().await.unwrap();
         let insert = "insert into item (id) values (1)";
