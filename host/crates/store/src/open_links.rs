@@ -113,6 +113,7 @@ pub async fn list(
             ("org_id", Some(org.as_str())),
             ("template_id", Some(template.as_str())),
         ],
+        compared: &[],
         also: "",
     };
 
