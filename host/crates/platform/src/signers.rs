@@ -18,9 +18,7 @@ pub fn in_turn(ordered: bool, signers: &[Signer]) -> impl Iterator<Item = &Signe
     let open = signers.iter().filter(|signer| !has_completed(signer));
     let turn = open.clone().map(|signer| signer.turn).min();
     open.filter(move |signer| !ordered || Some(signer.turn) == turn)
-        .filter(move |signer| {
-            !witnessed(signers, signer).is_some_and(|signer| !has_completed(signer))
-        })
+        .filter(move |signer| witnessed(signers, signer).is_none_or(has_completed))
 }
 
 fn has_completed(signer: &Signer) -> bool {

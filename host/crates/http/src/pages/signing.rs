@@ -344,8 +344,8 @@ async fn count_pages(
     submitter: i64,
 ) -> Result<usize, ServiceError> {
     // Rules change fields and never pages, so the cheaper form without them is enough.
-    let form = app.room().unruled_form(&visit.envelope.org, submitter);
-    let form = form.await?;
+    let room = app.room();
+    let form = room.unruled_form(&visit.envelope.org, submitter).await?;
     let shown = pages::shown_facts(app, &app.pages, &form.document).await?;
     Ok(shown.len())
 }

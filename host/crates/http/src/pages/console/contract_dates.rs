@@ -1,7 +1,7 @@
 //! The card with the dates of a contract on its page: each with its notices, and a form for another one.
 
 use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -9,7 +9,6 @@ use super::PATH;
 use super::envelope::{again, back};
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
-use super::navigation::failed;
 use super::signed_in::{ConsoleForm, Visitor};
 use crate::error::HttpError;
 use crate::middleware::extract::valid;
@@ -110,7 +109,7 @@ pub async fn remove(State(app): State<App>, Path(id): Path<String>, form: Consol
     });
     match removed.await {
         Ok(_) => back(&id, "dated"),
-        Err(error) => failed(error),
+        Err(error) => error.into_response(),
     }
 }
 
