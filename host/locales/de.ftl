@@ -176,6 +176,7 @@ later-back = Zurück zum Dokument
 
 problem-required = Dieses Feld muss ausgefüllt werden
 problem-unsigned = Unterschreiben Sie hier oder in einem anderen Ihrer Unterschriftsfelder
+problem-own-witness = Die Person, die bezeugt, muss eine andere sein als die, die unterschrieben hat. Bei gleichem Namen ergänzen Sie, was Sie unterscheidet.
 problem-consent = Ihre Zustimmung zur elektronischen Unterschrift ist erforderlich
 problem-consent-changed = Dieses Häkchen galt nicht dem Text über elektronische Unterlagen, den Sie jetzt sehen. Lesen Sie den Text und setzen Sie das Häkchen neu
 problem-open-pdf = Öffnen Sie zuerst das Dokument als PDF, um zu sehen, dass Sie es lesen können

@@ -177,6 +177,7 @@ later-back = Back to the document
 
 problem-required = This field is required
 problem-unsigned = Sign here, or in another signature field of yours
+problem-own-witness = The witness has to be another person than the signer. If both have the same name, add what tells you apart.
 problem-consent = Your consent to signing electronically is needed
 problem-consent-changed = This tick was not for the text about electronic records that you see now. Read the text and tick the box again
 problem-open-pdf = Open the document as PDF first, to see that you can read it

@@ -176,6 +176,7 @@ later-back = Volver al documento
 
 problem-required = Este campo es obligatorio
 problem-unsigned = Firme aquí o en otro de sus campos de firma
+problem-own-witness = El testigo debe ser una persona distinta del firmante. Si ambos se llaman igual, añada algo que los distinga.
 problem-consent = Se necesita su consentimiento para firmar de forma electrónica
 problem-consent-changed = Esta marca no era para el texto sobre documentos electrónicos que ve ahora. Lea el texto y marque de nuevo la casilla
 problem-open-pdf = Abra primero el documento en PDF, para ver que puede leerlo

@@ -176,6 +176,7 @@ later-back = Retour au document
 
 problem-required = Ce champ est obligatoire
 problem-unsigned = Signez ici, ou dans un autre de vos champs de signature
+problem-own-witness = Le témoin doit être une autre personne que le signataire. Si vous portez le même nom, ajoutez ce qui vous distingue.
 problem-consent = Votre consentement à la signature électronique est nécessaire
 problem-consent-changed = Cette coche ne portait pas sur le texte sur les documents électroniques que vous voyez maintenant. Lisez le texte et cochez de nouveau la case
 problem-open-pdf = Ouvrez d’abord le document en PDF, pour voir que vous pouvez le lire

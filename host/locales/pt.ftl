@@ -176,6 +176,7 @@ later-back = Voltar ao documento
 
 problem-required = Este campo é obrigatório
 problem-unsigned = Assine aqui ou em outro dos seus campos de assinatura
+problem-own-witness = A testemunha tem de ser uma pessoa diferente do signatário. Se ambos tiverem o mesmo nome, acrescente algo que os distinga.
 problem-consent = É necessário o seu consentimento para assinar eletronicamente
 problem-consent-changed = Esta marca não era para o texto sobre documentos eletrônicos que vê agora. Leia o texto e marque a caixa de novo
 problem-open-pdf = Abra primeiro o documento em PDF, para ver que consegue lê-lo

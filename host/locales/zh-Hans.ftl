@@ -173,6 +173,7 @@ later-back = 返回文件
 
 problem-required = 此项为必填
 problem-unsigned = 请在此处或您的其他签名处签名
+problem-own-witness = 见证人必须是签署人以外的人。如果双方同名，请补充可以区分的信息。
 problem-consent = 需要您同意以电子方式签署
 problem-consent-changed = 此勾选并非针对您现在看到的电子记录文字。请阅读该文字并重新勾选
 problem-open-pdf = 请先以 PDF 打开文件，以确认您能够阅读

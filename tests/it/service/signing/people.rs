@@ -338,7 +338,18 @@ async fn a_witness_of_a_signer_signs_afterwards_and_states_name_and_address() {
     let page_again = refused.text();
     assert!(page_again.contains("#witness-address"), "{page_again}");
 
-    let entries = stating("1 Main Street, Dallas");
+    let mut entries = stating("1 Main Street, Dallas");
+    let mut controls = entries.iter_mut();
+    let stated = controls.find(|(name, _)| name == "witness-name").unwrap();
+    let own = std::mem::replace(&mut stated.1, " BUYER  person".to_owned());
+    let refused = form::press(&app, &witness, "finish", &entries).await;
+    assert_eq!(refused.status, 422);
+    let page_again = refused.text();
+    assert!(page_again.contains("#witness-name"), "{page_again}");
+
+    let mut controls = entries.iter_mut();
+    let stated = controls.find(|(name, _)| name == "witness-name").unwrap();
+    stated.1 = own;
     let signed = form::press(&app, &witness, "finish", &entries).await;
     assert_eq!(signed.status, 200, "{}", signed.text());
     app.wait_for(&id, "completed").await;
@@ -399,6 +410,38 @@ async fn a_witness_of_nobody_is_refused() {
 
     let listed = app.get("/partner/envelopes").await;
     assert_eq!(listed.json()["data"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_witnesses_a_signature_of_their_own() {
+    let app = service().await;
+    let roles = ["Buyer", "Lender"];
+    let witness = with(person("Lender"), "kind", "witness");
+    let witness = with(witness, "witness_of", "Buyer");
+    let itself = with(witness.clone(), "email", "BUYER@example.com");
+    let refused = create(&app, &roles, json!([person("Buyer"), itself]), json!({})).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    assert_eq!(refused.json()["details"][0]["code"], "own_witness");
+
+    // Neither of the two gets the place of the other later.
+    let signers = json!([person("Buyer"), witness]);
+    let id = sent(&app, &roles, signers, json!({ "allow_delegation": true })).await;
+    for (role, email) in [
+        ("Lender", "Buyer@example.com"),
+        ("Buyer", "lender@example.com"),
+    ] {
+        let body = json!({ "email": email, "name": "Ann Oak" });
+        let refused = correct(&app, &id, role, body).await;
+        let why = format!("{email} would witness their own signature");
+        assert_eq!(refused.error(409), why);
+    }
+    let lender = [
+        ("delegate-name".to_owned(), "Ann Oak".to_owned()),
+        ("delegate-email".to_owned(), "lender@example.com".to_owned()),
+    ];
+    let buyer = link(&app, &id, "Buyer").await;
+    let refused = form::press(&app, &buyer, "delegate", &lender).await;
+    assert_eq!(refused.status, 409, "{}", refused.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]

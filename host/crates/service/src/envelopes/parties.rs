@@ -306,7 +306,8 @@ fn check_witnesses(requested: &[RequestedSigner], preserved: bool) -> Result<(),
     Ok(())
 }
 
-/// Refuses a witness of a signer who is not there, or who signs later, and a witness at no signer's device.
+/// Refuses a witness of a signer who is not there, who signs later, or who has the same address, and a witness at no
+/// signer's device.
 fn check_witnessed(signers: &[Signer], preserved: bool) -> Result<(), ServiceError> {
     for (index, witness) in signers.iter().enumerate() {
         // A code goes to the address of the witness, which is not known to be theirs.
@@ -345,6 +346,15 @@ fn check_witnessed(signers: &[Signer], preserved: bool) -> Result<(), ServiceErr
                 "witness_first",
                 "a signer before the witness",
                 format!("{role} signs after the witness {}", witness.name),
+            )
+        } else if !witness.same_device
+            && witnessed.is_some_and(|signer| same_address(&signer.email, &witness.email))
+        {
+            // Beside the signer, the witness need not have an address, and states another name.
+            (
+                "own_witness",
+                "a witness with another address than the signer",
+                format!("{} would witness their own signature", witness.name),
             )
         } else {
             continue;
@@ -663,5 +673,20 @@ mod tests {
         let seller = || signer("Seller", SignerKind::Signer, Some(2));
         assert!(planned(vec![buyer(), seller(), witness("buyer")], true).is_ok());
         assert!(planned(vec![buyer(), seller(), witness("Seller")], true).is_err());
+    }
+
+    #[test]
+    fn a_signer_witnesses_no_signature_of_their_own() {
+        let witness = |email: &str, same_device| RequestedSigner {
+            email: email.into(),
+            witness_of: Some("Buyer".into()),
+            same_device,
+            ..signer("Witness", SignerKind::Witness, None)
+        };
+        let buyer = || signer("Buyer", SignerKind::Signer, None);
+        let beside = Some(true);
+        assert!(planned(vec![buyer(), witness("buyer@EXAMPLE.com", None)], true).is_err());
+        assert!(planned(vec![buyer(), witness("buyer@example.com", beside)], true).is_ok());
+        assert!(planned(vec![buyer(), witness("witness@example.com", None)], true).is_ok());
     }
 }
