@@ -129,6 +129,7 @@ disclosure-title = Bitte zuerst lesen: elektronische Unterlagen und Unterschrift
 disclosure-asks = { $sender } bittet Sie, dieses Dokument elektronisch zu erhalten und zu unterschreiben.
 disclosure-scope = Ihre Zustimmung gilt für dieses Dokument, seine unterschriebene Kopie und die Nachrichten dazu, und für kein anderes Geschäft.
 disclosure-paper = Sie können dieses Dokument stattdessen auf Papier haben. Unterschreiben Sie dann nicht hier: Verlassen Sie diese Seite oder öffnen Sie „{ $decline }“ am Ende des Formulars, und bitten Sie { $sender } um Papier.
+disclosure-paper-leave = Sie können dieses Dokument stattdessen auf Papier haben. Unterschreiben Sie dann nicht hier: Verlassen Sie diese Seite, und bitten Sie { $sender } um Papier.
 disclosure-withdrawal = Sie können diese Zustimmung widerrufen. Vor der Unterschrift genügt es, nicht zu unterschreiben. Ein Widerruf macht eine Unterschrift, die Sie vorher gegeben haben, nicht ungeschehen.
 disclosure-withdrawal-consequences = { $sender } nennt hier keine Bedingung, keine weitere Folge und keine Kosten eines Widerrufs.
 disclosure-contact = Für einen Widerruf, oder um die E-Mail-Adresse oder Telefonnummer zu ändern, unter der man Sie erreicht, wenden Sie sich an { $sender }: { $contact }

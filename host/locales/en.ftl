@@ -130,6 +130,7 @@ disclosure-title = Please read first: electronic records and signatures
 disclosure-asks = { $sender } asks you to receive this document and to sign it in electronic form.
 disclosure-scope = Your consent covers this document, its signed copy and the messages about it, and no other transaction.
 disclosure-paper = You may have this document on paper instead. For that, do not sign here: leave this page, or open “{ $decline }” at the end of the form, and ask { $sender } for paper.
+disclosure-paper-leave = You may have this document on paper instead. For that, do not sign here: leave this page, and ask { $sender } for paper.
 disclosure-withdrawal = You may withdraw this consent. Before you sign, it is enough not to sign. A withdrawal does not undo a signature that you gave before it.
 disclosure-withdrawal-consequences = { $sender } states no condition, no further consequence and no fee of a withdrawal here.
 disclosure-contact = To withdraw, or to change the e-mail address or telephone number at which you are reached, contact { $sender }: { $contact }

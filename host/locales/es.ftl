@@ -129,6 +129,7 @@ disclosure-title = Lea esto primero: documentos y firmas electrónicos
 disclosure-asks = { $sender } le pide que reciba este documento y lo firme en formato electrónico.
 disclosure-scope = Su consentimiento abarca este documento, su copia firmada y los mensajes sobre él, y ninguna otra operación.
 disclosure-paper = Puede tener este documento en papel. Para ello, no firme aquí: salga de esta página o abra «{ $decline }» al final del formulario, y pida a { $sender } el documento en papel.
+disclosure-paper-leave = Puede tener este documento en papel. Para ello, no firme aquí: salga de esta página y pida a { $sender } el documento en papel.
 disclosure-withdrawal = Puede retirar este consentimiento. Antes de firmar, basta con no firmar. La retirada no anula una firma que usted haya dado antes.
 disclosure-withdrawal-consequences = { $sender } no indica aquí ninguna condición, ninguna otra consecuencia ni ningún coste de la retirada.
 disclosure-contact = Para retirarlo, o para cambiar la dirección de correo o el teléfono en que se le localiza, contacte con { $sender }: { $contact }

@@ -129,6 +129,7 @@ disclosure-title = À lire d’abord : documents et signatures électroniques
 disclosure-asks = { $sender } vous demande de recevoir ce document et de le signer sous forme électronique.
 disclosure-scope = Votre consentement porte sur ce document, sa copie signée et les messages à son sujet, et sur aucune autre opération.
 disclosure-paper = Vous pouvez avoir ce document sur papier. Pour cela, ne signez pas ici : quittez cette page ou ouvrez « { $decline } » à la fin du formulaire, et demandez une version papier à { $sender }.
+disclosure-paper-leave = Vous pouvez avoir ce document sur papier. Pour cela, ne signez pas ici : quittez cette page, et demandez une version papier à { $sender }.
 disclosure-withdrawal = Vous pouvez retirer ce consentement. Avant de signer, il suffit de ne pas signer. Un retrait n’annule pas une signature donnée auparavant.
 disclosure-withdrawal-consequences = { $sender } n’indique ici aucune condition, aucune autre conséquence ni aucuns frais d’un retrait.
 disclosure-contact = Pour le retirer, ou pour changer l’adresse e-mail ou le numéro de téléphone où l’on vous joint, contactez { $sender } : { $contact }

@@ -129,6 +129,7 @@ disclosure-title = Leia primeiro: documentos e assinaturas eletrônicos
 disclosure-asks = { $sender } pede que receba este documento e o assine em formato eletrônico.
 disclosure-scope = O seu consentimento abrange este documento, a sua cópia assinada e as mensagens sobre ele, e nenhuma outra operação.
 disclosure-paper = Pode ter este documento em papel. Para isso, não assine aqui: saia desta página ou abra “{ $decline }” no fim do formulário, e peça o documento em papel a { $sender }.
+disclosure-paper-leave = Pode ter este documento em papel. Para isso, não assine aqui: saia desta página e peça o documento em papel a { $sender }.
 disclosure-withdrawal = Pode retirar este consentimento. Antes de assinar, basta não assinar. A retirada não anula uma assinatura que tenha dado antes dela.
 disclosure-withdrawal-consequences = { $sender } não indica aqui nenhuma condição, nenhuma outra consequência nem nenhum custo de uma retirada.
 disclosure-contact = Para retirar, ou para mudar o endereço de e-mail ou o telefone em que é contactado, contacte { $sender }: { $contact }

@@ -126,6 +126,7 @@ disclosure-title = 请先阅读：电子记录与电子签名
 disclosure-asks = { $sender } 请您以电子形式接收并签署此文件。
 disclosure-scope = 您的同意涵盖此文件、其签署副本以及有关消息，不涵盖任何其他交易。
 disclosure-paper = 您也可以选择纸质文件。若要如此，请不要在此签署：离开本页面，或打开表单末尾的“{ $decline }”，并向 { $sender } 索取纸质文件。
+disclosure-paper-leave = 您也可以选择纸质文件。若要如此，请不要在此签署：离开本页面，并向 { $sender } 索取纸质文件。
 disclosure-withdrawal = 您可以撤回此同意。签署之前，不签署即可。撤回不会使您此前作出的签名失效。
 disclosure-withdrawal-consequences = { $sender } 在此未说明撤回的任何条件、其他后果或费用。
 disclosure-contact = 如需撤回，或更改您的电子邮件地址或电话号码，请联系 { $sender }：{ $contact }

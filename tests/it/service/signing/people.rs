@@ -474,7 +474,25 @@ async fn a_witness_beside_the_signer_signs_on_the_same_device() {
 
     let passed = form::press(&app, &pass, "", &[]).await;
     assert_eq!(passed.status, 303, "{}", passed.text());
-    form::sign(&app, passed.headers["location"].to_str().unwrap()).await;
+    let beside = passed.headers["location"].to_str().unwrap();
+
+    // The signer holds the device, and could decide for the witness.
+    let page = form::open(&app, beside).await.text();
+    let values = [
+        ("reason", "Too expensive"),
+        ("sender-question", "Who signs?"),
+        ("delegate-name", "Sam Lee"),
+        ("delegate-email", "sam@example.com"),
+    ];
+    let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    for action in ["decline", "ask", "later", "delegate"] {
+        assert!(!page.contains(&format!("value=\"{action}\"")), "{page}");
+        let refused = form::press(&app, beside, action, &values).await;
+        assert_eq!(refused.status, 409, "{action}: {}", refused.text());
+        assert_eq!(refused.json()["code"], "shared_device");
+    }
+    assert!(!page.contains("at the end of the form"), "{page}");
+    form::sign(&app, beside).await;
 
     // The record has the name that the witness stated, and no address of theirs.
     let timeline = timeline(&app, &id).await;

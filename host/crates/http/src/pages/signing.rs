@@ -450,7 +450,7 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
 
     // The page only leaves the button away.
     if sent.action == "decline"
-        && let Err(error) = check_may_decline(&visit.envelope)
+        && let Err(error) = check_may_decline(&visit.envelope, &visit.signer)
     {
         return HttpError::from(error).into_response();
     }
@@ -932,6 +932,7 @@ pub(super) async fn render(
         name: &visit.signer.name,
         role: &visit.signer.role,
         kind: visit.signer.kind,
+        on_own_device: !visit.signer.same_device,
         allow_delegation: visit.envelope.sending.allow_delegation,
         delegate_phone: visit.signer.needs_phone(),
         may_decline: visit.envelope.sending.may_decline,

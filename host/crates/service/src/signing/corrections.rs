@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::envelopes::parties::{self, room_submission};
-use crate::signing::access_codes;
+use crate::signing::{access_codes, check_own_device};
 use holdfast_adapters::mail::address;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
@@ -119,6 +119,7 @@ pub async fn delegate(
     // Two delegations at the same moment: only the signer on record may name another.
     let now = now.filter(|now| now.email == signer.email);
     let signer = now.ok_or(ServiceError::NotFound("Signer"))?;
+    check_own_device(&signer)?;
     if !envelope.sending.allow_delegation {
         let why = "The sender does not allow another person to sign in your place";
         return Err(ServiceError::Conflict(why.into()));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::envelopes::people_notes::{DEVICE_PASSED, is_about};
+use crate::signing::check_own_device;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, Recipient, Signer, SignerStatus};
 use holdfast_domain::organization::{Organization, PaymentSettings};
@@ -236,6 +237,7 @@ pub async fn postpone(
     let Some(signer) = turn.find(|now| now.id == signer.id) else {
         return Ok(LinkRenewal::Closed);
     };
+    check_own_device(signer)?;
     if !envelope.status.is_out_for_signing() {
         return Ok(LinkRenewal::Closed);
     }
