@@ -494,7 +494,7 @@ async fn a_witness_beside_the_signer_signs_on_the_same_device() {
     assert!(!page.contains("at the end of the form"), "{page}");
     form::sign(&app, beside).await;
 
-    // The record has the name that the witness stated, and no address of theirs.
+    // The record has the name that the witness stated beside the one that the sender gave.
     let timeline = timeline(&app, &id).await;
     assert_eq!(
         timeline[1]["notes"].as_array().unwrap().len(),
@@ -510,7 +510,7 @@ async fn a_witness_beside_the_signer_signs_on_the_same_device() {
         "got the form on the page of Buyer Person, after that signature"
     );
     let people = people(&app, &id).await;
-    assert_eq!(people["signers"][1]["name"], "Jordan Lee");
+    assert_eq!(people["signers"][1]["name"], "Witness");
 
     let after = form::press(&app, &pass, "", &[]).await;
     assert_eq!(

@@ -41,8 +41,8 @@ pub struct RequestedSigner {
     #[schemars(length(min = 1, max = 200))]
     pub witness_of: Option<String>,
     /// True: the witness is with that signer, whose page offers the form of the witness after the signature.
-    /// The name that the witness states replaces `name`; `email` also gets a link. Only with `witness_of`, and
-    /// without `access`.
+    /// The record shows the name that the witness states beside `name`; `email` also gets a link. Only with
+    /// `witness_of`, and without `access`.
     pub same_device: Option<bool>,
     /// Group of the signer: a recipient of kind `substitute` with this group may sign in the signer's
     /// place, until the signer has signed.

@@ -464,13 +464,6 @@ async fn follow(
     if after == SignerStatus::Completed {
         let at = seen.completed_at.as_deref().and_then(Timestamp::parse);
         signer.completed_at = Some(at.unwrap_or(now));
-
-        // The sender need not have known who would be with the signer.
-        if signer.same_device
-            && let Some(name) = consumer::stated_name(tx, envelope, signer).await?
-        {
-            signer.name = name;
-        }
     }
 
     if after == SignerStatus::Declined {
