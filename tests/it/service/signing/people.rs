@@ -689,6 +689,8 @@ async fn a_group_without_places_or_with_one_person_twice_is_refused() {
     refused_with(manager("Buyer"), of_nobody, "group_required").await;
     let myself = with(substitute("bob"), "email", "BUYER@example.com");
     refused_with(manager("Buyer"), myself, "duplicate_member").await;
+    let guarded = with(manager("Buyer"), "access", "email_code");
+    refused_with(guarded, substitute("bob"), "access_in_group").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -240,7 +240,8 @@ pub async fn create_by(
             let signers = parties::planned(&core.cipher, &caller.org, signers, ordered, now)?;
             messaging::check(core, &caller.org, &signers)?;
             let others = request.recipients.clone().unwrap_or_default();
-            let recipients = parties::recipients(others, &signers)?;
+            // Sending plans the people again, with the template.
+            let recipients = parties::recipients(others, &signers, false)?;
             (signers, recipients)
         }
         None => (Vec::new(), Vec::new()),

@@ -92,7 +92,8 @@ pub fn plan(
     )?;
     messaging::check(core, &template.org, &signers)?;
 
-    let recipients = parties::recipients(wanted.recipients.clone(), &signers)?;
+    let recipients =
+        parties::recipients(wanted.recipients.clone(), &signers, template.kba_required)?;
     // All problems are reported at once, like those of a body that does not fit its schema.
     let mut issues = parties::unsupported(template, &signers, &recipients);
     let known = roles.join(", ");

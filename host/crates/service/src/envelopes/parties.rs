@@ -372,10 +372,12 @@ fn check_witnessed(signers: &[Signer], preserved: bool) -> Result<(), ServiceErr
 ///
 /// # Errors
 ///
-/// `Invalid` for substitutes without a group of signers, and for groups that cannot have substitutes.
+/// `Invalid` for substitutes without a group of signers, and for groups that cannot have substitutes: also if
+/// `kba_required`, because signers are asked about their identity.
 pub fn recipients(
     requested: Vec<RequestedRecipient>,
     signers: &[Signer],
+    kba_required: bool,
 ) -> Result<Vec<Recipient>, ServiceError> {
     // A link names its person by position, so recipients must not share those of signers.
     let first = signers.iter().map(|signer| signer.position + 1).max();
@@ -391,7 +393,7 @@ pub fn recipients(
         })
         .collect();
 
-    let issues = issues_of_groups(signers, &planned);
+    let issues = issues_of_groups(signers, &planned, kba_required);
     if issues.is_empty() {
         Ok(planned)
     } else {
@@ -400,9 +402,35 @@ pub fn recipients(
 }
 
 /// Returns the problems of signers and substitutes of a group.
-fn issues_of_groups(signers: &[Signer], recipients: &[Recipient]) -> Vec<ValidationIssue> {
+fn issues_of_groups(
+    signers: &[Signer],
+    recipients: &[Recipient],
+    kba_required: bool,
+) -> Vec<ValidationIssue> {
     let mut issues = Vec::new();
     for (index, signer) in signers.iter().enumerate() {
+        // A link follows its person to another place, and substitutes read the document without a code and a check.
+        if signer.group.is_some() && signer.access != SignerAccess::None {
+            issues.push(ValidationIssue::new(
+                "access_in_group",
+                &["signers", &index.to_string(), "access"],
+                "signers of a group without access",
+                signer.access.as_str(),
+                format!("A substitute of {} enters no code", signer.name),
+            ));
+        }
+        if signer.group.is_some() && kba_required {
+            issues.push(ValidationIssue::new(
+                "kba_in_group",
+                &["signers", &index.to_string(), "group"],
+                "no groups where signers are asked about their identity",
+                signer.group.as_deref().unwrap_or_default(),
+                format!(
+                    "A substitute of {} is not asked about the identity",
+                    signer.name
+                ),
+            ));
+        }
         // A substitute has no telephone here to which codes and invitations could go.
         if signer.group.is_some() && signer.needs_phone() {
             issues.push(ValidationIssue::new(
@@ -673,6 +701,21 @@ mod tests {
         let seller = || signer("Seller", SignerKind::Signer, Some(2));
         assert!(planned(vec![buyer(), seller(), witness("buyer")], true).is_ok());
         assert!(planned(vec![buyer(), seller(), witness("Seller")], true).is_err());
+    }
+
+    #[test]
+    fn a_group_has_no_codes_and_no_questions_about_the_identity() {
+        let manager = |access| RequestedSigner {
+            group: Some("Managers".into()),
+            access,
+            ..signer("Manager", SignerKind::Signer, None)
+        };
+        let open = planned(vec![manager(None)], true).unwrap();
+        assert!(recipients(Vec::new(), &open, false).is_ok());
+        assert!(recipients(Vec::new(), &open, true).is_err());
+        let code = Some(SignerAccess::EmailCode);
+        let guarded = planned(vec![manager(code)], true).unwrap();
+        assert!(recipients(Vec::new(), &guarded, false).is_err());
     }
 
     #[test]
