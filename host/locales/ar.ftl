@@ -505,6 +505,7 @@ signing-witness-name = اسمكم الكامل
 signing-witness-address = عنوانكم البريدي
 witness-pass = لم يوقّع بعدُ الشاهد على توقيعكم. إن كان الشاهد معكم فناولوه الجهاز.
 witness-open = فتح نموذج الشاهد
+witness-too-often = فُتح نموذج الشاهد عشر مرات خلال يوم. حاولوا غدًا، أو استخدموا الرابط الوارد في رسالة البريد الإلكتروني إلى الشاهد.
 signing-approve = موافقة
 signing-download = تنزيل للقراءة
 signing-open-pdf = فتح المستند بصيغة PDF

@@ -495,6 +495,7 @@ signing-witness-name = Ihr vollständiger Name
 signing-witness-address = Ihre Postanschrift
 witness-pass = Ein Zeuge Ihrer Unterschrift muss noch unterschreiben. Ist der Zeuge bei Ihnen, geben Sie das Gerät weiter.
 witness-open = Formular des Zeugen öffnen
+witness-too-often = Das Formular der Person, die bezeugt, wurde innerhalb eines Tages zehnmal geöffnet. Versuchen Sie es morgen noch einmal, oder benutzen Sie den Link in der E-Mail an diese Person.
 signing-approve = Genehmigen
 signing-download = Zum Lesen herunterladen
 signing-open-pdf = Dokument als PDF öffnen

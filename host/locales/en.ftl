@@ -496,6 +496,7 @@ signing-witness-name = Your full name
 signing-witness-address = Your postal address
 witness-pass = A witness of your signature still has to sign. If the witness is with you, pass the device on.
 witness-open = Open the form of the witness
+witness-too-often = The form of the witness was opened ten times within a day. Try again tomorrow, or use the link in the e-mail to the witness.
 signing-approve = Approve
 signing-download = Download to read
 signing-open-pdf = Open the document as PDF

@@ -495,6 +495,7 @@ signing-witness-name = Su nombre completo
 signing-witness-address = Su dirección postal
 witness-pass = Un testigo de su firma aún tiene que firmar. Si el testigo está con usted, pásele el dispositivo.
 witness-open = Abrir el formulario del testigo
+witness-too-often = El formulario del testigo se abrió diez veces en un día. Inténtelo mañana o use el enlace del correo enviado al testigo.
 signing-approve = Aprobar
 signing-download = Descargar para leer
 signing-open-pdf = Abrir el documento en PDF

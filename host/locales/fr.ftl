@@ -495,6 +495,7 @@ signing-witness-name = Votre nom complet
 signing-witness-address = Votre adresse postale
 witness-pass = Un témoin de votre signature doit encore signer. Si le témoin est avec vous, passez-lui l’appareil.
 witness-open = Ouvrir le formulaire du témoin
+witness-too-often = Le formulaire du témoin a été ouvert dix fois en un jour. Réessayez demain, ou utilisez le lien de l’e-mail adressé au témoin.
 signing-approve = Approuver
 signing-download = Télécharger pour lire
 signing-open-pdf = Ouvrir le document en PDF

@@ -495,6 +495,7 @@ signing-witness-name = O seu nome completo
 signing-witness-address = O seu endereço postal
 witness-pass = Uma testemunha da sua assinatura ainda precisa assinar. Se a testemunha estiver com você, passe o aparelho.
 witness-open = Abrir o formulário da testemunha
+witness-too-often = O formulário da testemunha foi aberto dez vezes num dia. Tente amanhã ou use o link do e-mail enviado à testemunha.
 signing-approve = Aprovar
 signing-download = Baixar para ler
 signing-open-pdf = Abrir o documento em PDF

@@ -487,6 +487,7 @@ signing-witness-name = 您的全名
 signing-witness-address = 您的邮寄地址
 witness-pass = 您的签名的见证人尚未签署。如果见证人就在您身边，请将设备交给见证人。
 witness-open = 打开见证人的表单
+witness-too-often = 见证人的表单一天内已打开十次。请明天重试，或使用发给见证人的邮件中的链接。
 signing-approve = 批准
 signing-download = 下载阅读
 signing-open-pdf = 以 PDF 打开文件

@@ -520,6 +520,29 @@ async fn a_witness_beside_the_signer_signs_on_the_same_device() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_form_of_a_witness_opens_ten_times_a_day() {
+    let app = service().await;
+    let witness = with(person("Lender"), "kind", "witness");
+    let witness = with(with(witness, "witness_of", "Buyer"), "same_device", true);
+    let signers = json!([person("Buyer"), witness]);
+    let id = sent(&app, &["Buyer", "Lender"], signers, json!({})).await;
+    let buyer = link(&app, &id, "Buyer").await;
+    form::sign(&app, &buyer).await;
+
+    let pass = format!("{buyer}/witness");
+    for at in 0..11 {
+        let answer = form::press(&app, &pass, "", &[]).await;
+        let expected = if at < 10 { 303 } else { 429 };
+        assert_eq!(answer.status, expected, "{}", answer.text());
+    }
+    let entries = ledger(&app, &id).await;
+    let passed = entries
+        .iter()
+        .filter(|entry| entry["action"] == "signer.device_passed");
+    assert_eq!(passed.count(), 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn only_a_witness_of_a_signer_without_a_code_signs_on_the_same_device() {
     let app = service().await;
     let witness = with(person("Lender"), "kind", "witness");

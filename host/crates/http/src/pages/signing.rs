@@ -39,7 +39,7 @@ use holdfast_platform::room::form::{
 use holdfast_service::App;
 use holdfast_service::signing::corrections::{self, SignerChange};
 use holdfast_service::signing::questions::{self, AskOutcome};
-use holdfast_service::signing::visits::{self, LinkRenewal};
+use holdfast_service::signing::visits::{self, DevicePass, LinkRenewal};
 use holdfast_service::signing::{LinkDestination, check_may_decline, destination, reconcile};
 use holdfast_service::templates::pages;
 use holdfast_store::disclosures::{DeliveredItem, KeptDisclosure};
@@ -811,9 +811,15 @@ async fn pass_to_witness(State(app): State<App>, visit: SignerVisit) -> Response
     }
 
     match visits::pass_to_witness(&app, &visit.envelope, &visit.signer).await {
-        Ok(Some(url)) => Redirect::to(&url).into_response(),
+        Ok(DevicePass::Opened(url)) => Redirect::to(&url).into_response(),
+        Ok(DevicePass::TooOften) => {
+            let texts = visit.texts;
+            let body = html! { p { (texts.text("witness-too-often")) } };
+            let (status, title) = (StatusCode::TOO_MANY_REQUESTS, texts.text("witness-open"));
+            visit.look.notice(status, &title, None, body)
+        }
         // The witness has signed meanwhile, or the document has ended. The page says so.
-        Ok(None) => back(&visit),
+        Ok(DevicePass::Closed) => back(&visit),
         Err(error) => HttpError::from(error).into_response(),
     }
 }
