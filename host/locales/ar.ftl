@@ -571,7 +571,7 @@ reading-viewed = { $name }، { $role }: فتح المستند
 reading-signed = { $name }، { $role }: تم
 reading-declined = { $name }، { $role }: تم الرفض
 substitute-hint = يمكنكم توقيع هذا المستند عن المجموعة { $group } بدلًا من عضو لم يوقّع بعد.
-substitute-explained = يُحتسب توقيعكم بدلًا من توقيعه. يُحذف ما أدخله حتى الآن، ويُبلَّغ المُرسِل.
+substitute-explained = يُحتسب توقيعكم بدلًا من توقيعه. يُحذف ما أدخله حتى الآن، ويُذكر في سجل المستند أنكم حللتم محله.
 substitute-take = التوقيع بدلًا من { $name } ({ $role })
 signed-first-page = الصفحة الأولى من المستند المكتمل
 

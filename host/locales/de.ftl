@@ -557,7 +557,7 @@ reading-viewed = { $name }, { $role }: hat es geöffnet
 reading-signed = { $name }, { $role }: erledigt
 reading-declined = { $name }, { $role }: hat abgelehnt
 substitute-hint = Sie können dieses Dokument für die Gruppe { $group } unterschreiben, an der Stelle eines Mitglieds, das noch nicht unterschrieben hat.
-substitute-explained = Ihre Unterschrift zählt statt der des Mitglieds. Dessen bisherige Eingaben werden verworfen, und der Absender wird informiert.
+substitute-explained = Ihre Unterschrift zählt statt der des Mitglieds. Dessen bisherige Eingaben werden verworfen, und im Protokoll des Dokuments steht, dass Sie an dessen Stelle getreten sind.
 substitute-take = An der Stelle von { $name } ({ $role }) unterschreiben
 signed-first-page = Erste Seite des abgeschlossenen Dokuments
 

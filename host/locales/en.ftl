@@ -558,7 +558,7 @@ reading-viewed = { $name }, { $role }: has opened it
 reading-signed = { $name }, { $role }: done
 reading-declined = { $name }, { $role }: has declined
 substitute-hint = You can sign this document for the group { $group }, in the place of a member who has not signed.
-substitute-explained = Your signature counts instead of theirs. What they have entered so far is dropped, and the sender is told.
+substitute-explained = Your signature counts instead of theirs. What they have entered so far is dropped, and the record of the document says that you took the place.
 substitute-take = Sign in the place of { $name } ({ $role })
 signed-first-page = First page of the completed document
 

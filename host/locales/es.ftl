@@ -557,7 +557,7 @@ reading-viewed = { $name }, { $role }: lo ha abierto
 reading-signed = { $name }, { $role }: hecho
 reading-declined = { $name }, { $role }: ha rechazado
 substitute-hint = Puede firmar este documento por el grupo { $group }, en lugar de un miembro que aún no ha firmado.
-substitute-explained = Su firma cuenta en lugar de la de ese miembro. Lo que haya introducido se descarta y se informa al remitente.
+substitute-explained = Su firma cuenta en lugar de la de ese miembro. Lo que haya introducido se descarta, y en el registro del documento consta que usted ocupó su lugar.
 substitute-take = Firmar en lugar de { $name } ({ $role })
 signed-first-page = Primera página del documento completado
 

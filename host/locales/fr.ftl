@@ -557,7 +557,7 @@ reading-viewed = { $name }, { $role } : l’a ouvert
 reading-signed = { $name }, { $role } : terminé
 reading-declined = { $name }, { $role } : a refusé
 substitute-hint = Vous pouvez signer ce document pour le groupe { $group }, à la place d’un membre qui n’a pas encore signé.
-substitute-explained = Votre signature compte à la place de la sienne. Ce que ce membre a saisi est supprimé, et l’expéditeur en est informé.
+substitute-explained = Votre signature compte à la place de la sienne. Ce que ce membre a saisi est supprimé, et le registre du document indique que vous avez pris sa place.
 substitute-take = Signer à la place de { $name } ({ $role })
 signed-first-page = Première page du document finalisé
 

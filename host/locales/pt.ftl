@@ -557,7 +557,7 @@ reading-viewed = { $name }, { $role }: já o abriu
 reading-signed = { $name }, { $role }: concluído
 reading-declined = { $name }, { $role }: recusou
 substitute-hint = Este documento pode ser assinado por você para o grupo { $group }, no lugar de um membro que ainda não assinou.
-substitute-explained = A sua assinatura conta no lugar da desse membro. O que ele preencheu até agora é descartado, e o remetente é informado.
+substitute-explained = A sua assinatura conta no lugar da desse membro. O que ele preencheu até agora é descartado, e o registro do documento indica que você tomou o lugar dele.
 substitute-take = Assinar no lugar de { $name } ({ $role })
 signed-first-page = Primeira página do documento concluído
 

@@ -547,7 +547,7 @@ reading-viewed = { $name }，{ $role }：已打开
 reading-signed = { $name }，{ $role }：已完成
 reading-declined = { $name }，{ $role }：已拒绝
 substitute-hint = 您可以代表小组 { $group } 签署此文件，代替尚未签署的成员。
-substitute-explained = 您的签名将代替该成员的签名。该成员已填写的内容将被删除，并会告知发件人。
+substitute-explained = 您的签名将代替该成员的签名。该成员已填写的内容将被删除，文件的记录会注明由您代替其签署。
 substitute-take = 代替 { $name }（{ $role }）签署
 signed-first-page = 已完成文件的第一页
 
