@@ -93,6 +93,22 @@ async fn a_question_reaches_the_sender_and_the_answer_the_signer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_open_question_that_is_sent_twice_is_one() {
+    let app = TestApp::start().await;
+    let (id, links) = app.sent_to_two().await;
+    for text in [QUESTION, QUESTION, "Another one?"] {
+        assert_eq!(ask(&app, &links[0], text).await.status, 303);
+    }
+    let asked = questions(&app, &id).await;
+    assert_eq!(asked.as_array().unwrap().len(), 2, "{asked}");
+
+    // After its end, the same words are a new question.
+    close(&app, &id, &asked[0], json!({})).await.data(200);
+    assert_eq!(ask(&app, &links[0], QUESTION).await.status, 303);
+    assert_eq!(questions(&app, &id).await.as_array().unwrap().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_signer_signs_with_an_open_question_and_others_do_not_see_it() {
     let app = TestApp::without_auto_vault().await;
     let (id, links) = app.sent_to_two_at_once().await;
@@ -125,8 +141,9 @@ async fn a_question_has_a_text_and_a_signer_has_five() {
     assert_eq!(questions(&app, &id).await, json!([]));
 
     let fits = "a\r\n".repeat(1_000);
-    for _ in 0..5 {
-        assert_eq!(ask(&app, &links[0], &fits).await.status, 303);
+    for at in 0..5 {
+        let asked = ask(&app, &links[0], &format!("{at}{fits}")).await;
+        assert_eq!(asked.status, 303, "{}", asked.text());
     }
     let sixth = ask(&app, &links[0], QUESTION).await;
     assert_eq!(sixth.status, 422);

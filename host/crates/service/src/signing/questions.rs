@@ -73,6 +73,13 @@ pub async fn ask(
     // The lock makes two questions of the same moment count one after the other.
     let asked = questions::list(&mut tx, &envelope.org, &envelope.id).await?;
     let own = asked.iter().filter(|asked| asked.signer == signer.id);
+    // A second click on the button asks nothing new.
+    if own
+        .clone()
+        .any(|asked| asked.closing.is_none() && asked.text == text)
+    {
+        return Ok(AskOutcome::Asked);
+    }
     if own.count() >= MOST_QUESTIONS {
         return Ok(AskOutcome::TooMany);
     }
