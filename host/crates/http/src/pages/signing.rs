@@ -742,13 +742,23 @@ async fn drawn_on_phone(
 
 /// Asks the sender a question.
 async fn asked(app: &App, visit: &SignerVisit, submitter: i64, sent: SubmittedForm) -> Response {
-    if let Err(failed) = saved(app, visit, submitter, &sent).await {
-        return failed;
-    }
+    let mut problems = match saved(app, visit, submitter, &sent).await {
+        Ok(saved) => saved.problems,
+        Err(failed) => return failed,
+    };
 
     let why = match questions::ask(app, &visit.envelope, &visit.signer, &sent.question).await {
         // A redirect, so that a reload asks nothing twice.
-        Ok(AskOutcome::Asked) => return back(visit),
+        Ok(AskOutcome::Asked) if problems.is_empty() => return back(visit),
+        // Entries that are not kept are corrected while the person is there.
+        Ok(AskOutcome::Asked) => {
+            let outcome = FormFeedback {
+                entered: sent.values,
+                problems,
+                ..FormFeedback::default()
+            };
+            return render(app, visit, submitter, outcome).await;
+        }
         Ok(AskOutcome::Empty) => Message::new("question-missing"),
         Ok(AskOutcome::TooLong) => Message::with_limit("problem-too-long", LONGEST_TEXT),
         Ok(AskOutcome::TooMany) => Message::with_limit("question-too-many", MOST_QUESTIONS),
@@ -756,10 +766,11 @@ async fn asked(app: &App, visit: &SignerVisit, submitter: i64, sent: SubmittedFo
         Err(error) => return HttpError::from(error).into_response(),
     };
 
+    problems.insert(QUESTION.to_owned(), why);
     let outcome = FormFeedback {
         entered: sent.values,
         question: sent.question,
-        problems: Problems::from([(QUESTION.to_owned(), why)]),
+        problems,
         ..FormFeedback::default()
     };
     render(app, visit, submitter, outcome).await
