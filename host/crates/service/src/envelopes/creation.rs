@@ -146,6 +146,7 @@ impl CreateEnvelope {
             customer: Some((self.customer_email.clone(), self.customer_name.clone())),
             prefilled: self.prefilled_data.as_ref(),
             payer: payment.and_then(|payment| payment.payer.as_deref()),
+            may_decline: self.may_decline,
             refuse_unsigned_roles: organization.settings.refuse_unsigned_roles,
         }
     }

@@ -498,12 +498,13 @@ fn issues_of_groups(
     issues
 }
 
-/// Returns the problems of people that only the built-in signing room can serve, for a template of
-/// another provider.
+/// Returns the problems of people, and of a form without a way to decline, that only the built-in signing room can
+/// serve, for a template of another provider.
 pub fn unsupported(
     template: &Template,
     signers: &[Signer],
     recipients: &[Recipient],
+    may_decline: bool,
 ) -> Vec<ValidationIssue> {
     let provider = template.provider_instance.as_str();
     if provider == EMBEDDED {
@@ -538,6 +539,10 @@ pub fn unsupported(
 
     if signers.iter().any(|signer| signer.witness_of.is_some()) {
         refuse("signers", "witness_of", "witnesses of a signer");
+    }
+
+    if !may_decline {
+        refuse("may_decline", "false", "form without a way to decline");
     }
 
     if !answers::unsupported(provider, &template.fields).is_empty() {
@@ -701,6 +706,19 @@ mod tests {
         let seller = || signer("Seller", SignerKind::Signer, Some(2));
         assert!(planned(vec![buyer(), seller(), witness("buyer")], true).is_ok());
         assert!(planned(vec![buyer(), seller(), witness("Seller")], true).is_err());
+    }
+
+    #[test]
+    fn another_signing_provider_always_offers_to_decline() {
+        let refused = |instance: &str, may_decline| {
+            let now = Timestamp::from_millis(0);
+            let template = Template::new(OrgId::new(), "One".into(), instance.into(), now);
+            let people = planned(vec![signer("Buyer", SignerKind::Signer, None)], true).unwrap();
+            unsupported(&template, &people, &[], may_decline).len()
+        };
+        assert_eq!(refused(EMBEDDED, false), 0);
+        assert_eq!(refused("docuseal", false), 1);
+        assert_eq!(refused("docuseal", true), 0);
     }
 
     #[test]
