@@ -507,7 +507,7 @@ async fn a_witness_beside_the_signer_signs_on_the_same_device() {
     );
     assert_eq!(
         timeline[1]["notes"][2],
-        "got the form on the page of Buyer Person, after that signature"
+        "the form was opened on the page of Buyer Person, after that signature; who filled it in was not checked"
     );
     let people = people(&app, &id).await;
     assert_eq!(people["signers"][1]["name"], "Witness");
@@ -637,7 +637,9 @@ async fn any_member_of_a_group_signs_and_the_record_names_who_did() {
     assert_eq!(timeline.as_array().unwrap().len(), 1);
     assert_eq!(
         timeline[0]["notes"],
-        json!(["acts for the group Managers, in the place of Buyer Person"])
+        json!([
+            "takes the place of Buyer Person, as a substitute named by the sender for the group Managers"
+        ])
     );
 
     let people = people(&app, &id).await;
