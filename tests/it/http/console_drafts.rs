@@ -223,6 +223,42 @@ async fn a_row_is_added_without_losing_the_entries() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn members_that_programs_set_stay_when_the_people_are_saved() {
+    let app = TestApp::start().await;
+    let sam = Session::of(&app, "sam@oak.example", "sender").await;
+    let id = begun(&app, &sam, &tagged()).await;
+    let path = format!("/console/drafts/{id}/people");
+    let form = [
+        "name-0=Ann+Oak&email-0=ann%40oak.example&role-0=Buyer&group-0=Managers",
+        "name-1=Wes+Elm&email-1=wes%40elm.example&role-1=Witness&kind-1=witness",
+        "witness_of-1=Buyer&same_device-1=true",
+        "recipients_name-0=Cy+Ash&recipients_email-0=cy%40ash.example",
+        "recipients_kind-0=substitute&recipients_group-0=Managers&ordered=yes",
+    ];
+    location(&sam.post(&app, &path, &form.join("&")).await);
+
+    let page = sam.get(&app, &path).await.text();
+    for control in [
+        "name=\"group-0\" value=\"Managers\"",
+        "name=\"witness_of-1\" value=\"Buyer\"",
+        "name=\"same_device-1\" value=\"true\"",
+        "name=\"recipients_kind-0\" value=\"substitute\"",
+        "name=\"recipients_group-0\" value=\"Managers\"",
+    ] {
+        assert!(page.contains(control), "{control}: {page}");
+    }
+    assert!(!page.contains("name=\"same_device-0\""), "{page}");
+
+    let people = app
+        .get(&format!("/partner/envelopes/{id}/signers"))
+        .await
+        .data(200);
+    assert_eq!(people["signers"][0]["group"], "Managers");
+    assert_eq!(people["signers"][1]["witness_of"], "Buyer");
+    assert_eq!(people["signers"][1]["same_device"], true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_draft_of_a_template_has_a_document_of_its_own() {
     let app = TestApp::start().await;
     let sam = Session::of(&app, "sam@oak.example", "sender").await;

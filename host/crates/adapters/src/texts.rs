@@ -294,14 +294,14 @@ impl Texts {
     }
 
     /// Returns the consent text for a signer: the organization's in the signer's language, else in
-    /// the organization's, else ours. `jurisdiction` is that of the document, if it states one; ours names the way to
-    /// decline only where the form offers it.
+    /// the organization's, else ours. `jurisdiction` is that of the document, if it states one; ours names the way out
+    /// that the form offers.
     pub fn consent(
         self,
         organization: &Organization,
         kind: SignerKind,
         jurisdiction: Option<&str>,
-        may_decline: bool,
+        way_out: WayOut,
     ) -> ShownConsent {
         let settings = &organization.settings;
         // The organization's own words come before ours, even in another language: its counsel answers for
@@ -311,9 +311,9 @@ impl Texts {
             .or_else(|| own(settings.language))
             .unwrap_or_else(|| {
                 let text = ConsentText {
-                    version: version_of_ours(organization, may_decline),
+                    version: version_of_ours(organization, way_out),
                     statement: self.statement(settings, kind, jurisdiction),
-                    disclosure: self.disclosure(organization, may_decline),
+                    disclosure: self.disclosure(organization, way_out),
                 };
                 (self.locale, text)
             });
@@ -372,7 +372,7 @@ impl Texts {
 
     /// Writes the disclosure of 15 U.S.C. §7001(c)(1)(B) and (C)(i) from the organization's settings. Where
     /// one is not set, the text states nothing on its behalf.
-    fn disclosure(self, organization: &Organization, may_decline: bool) -> String {
+    fn disclosure(self, organization: &Organization, way_out: WayOut) -> String {
         let settings = &organization.settings;
         let own = &settings.consumer_disclosure;
         let sender = organization.display_name();
@@ -383,13 +383,16 @@ impl Texts {
         // Each paragraph answers one clause of the statute: (B)(ii) here, then (i) paper and withdrawal,
         // (iii) contact, (iv) copies and their fee, and (C)(i) requirements.
         let scope = written(&own.scope).unwrap_or_else(|| named("disclosure-scope"));
-        let decline = self.text(if may_decline {
-            "decline-summary"
-        } else {
-            "question-summary"
-        });
-        let values = [("sender", sender), ("decline", decline.as_str())];
-        let paper = self.with("disclosure-paper", values);
+        let opening = |summary| {
+            let decline = self.text(summary);
+            let values = [("sender", sender), ("decline", decline.as_str())];
+            self.with("disclosure-paper", values)
+        };
+        let paper = match way_out {
+            WayOut::Decline => opening("decline-summary"),
+            WayOut::Ask => opening("question-summary"),
+            WayOut::Leave => named("disclosure-paper-leave"),
+        };
         let consequences = written(&own.withdrawal);
         let consequences =
             consequences.unwrap_or_else(|| named("disclosure-withdrawal-consequences"));
@@ -451,9 +454,29 @@ impl Texts {
     }
 }
 
+/// Part of the form by which a person who does not sign gets on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WayOut {
+    Decline,
+    Ask,
+    /// The form has neither.
+    Leave,
+}
+
+impl WayOut {
+    /// Returns the way out of a form of the person's own.
+    pub fn of(may_decline: bool) -> Self {
+        if may_decline {
+            Self::Decline
+        } else {
+            Self::Ask
+        }
+    }
+}
+
 /// Returns the version of our text for an organization: it changes with every part of the text that comes
 /// from the organization.
-fn version_of_ours(organization: &Organization, may_decline: bool) -> String {
+fn version_of_ours(organization: &Organization, way_out: WayOut) -> String {
     let settings = &organization.settings;
     // Everything that the built text is made of. A change makes a new version, and an open page has to be
     // ticked again.
@@ -464,8 +487,10 @@ fn version_of_ours(organization: &Organization, may_decline: bool) -> String {
         json!(settings.signature_wording),
     ];
     // Only then, so that texts of earlier releases keep their versions.
-    if !may_decline {
-        parts.push(json!("no decline"));
+    match way_out {
+        WayOut::Decline => {}
+        WayOut::Ask => parts.push(json!("no decline")),
+        WayOut::Leave => parts.push(json!("no way out")),
     }
     let parts = Value::from(parts);
     // Eight digits tell the versions of one organization apart. The evidence has the digest of the whole text
@@ -688,7 +713,12 @@ mod tests {
 
     /// Returns the default text, as a signer of Oak reads it.
     fn shown(locale: Locale, settings: OrgSettings) -> ShownConsent {
-        Texts::of(locale).consent(&organization(settings), SignerKind::Signer, None, true)
+        Texts::of(locale).consent(
+            &organization(settings),
+            SignerKind::Signer,
+            None,
+            WayOut::Decline,
+        )
     }
 
     /// The ledger names a version for the text that a signer agreed to: a changed text needs a new
@@ -841,7 +871,8 @@ mod tests {
         });
 
         let statement = |kind, jurisdiction| {
-            let shown = Texts::of(Locale::En).consent(&organization, kind, jurisdiction, true);
+            let shown =
+                Texts::of(Locale::En).consent(&organization, kind, jurisdiction, WayOut::Decline);
             shown.text.statement
         };
         let delaware = statement(SignerKind::Signer, Some("US-DE"));

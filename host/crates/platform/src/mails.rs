@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use holdfast_adapters::mail::bounces::BounceMailbox;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeLink, Recipient, Signer, SignerAccess, SignerChannel, SignerNotice,
-    SignerStatus,
+    Envelope, EnvelopeLink, Recipient, RecipientKind, Signer, SignerAccess, SignerChannel,
+    SignerNotice, SignerStatus,
 };
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::{EndpointId, EnvelopeId, OrgId, QuestionId, SignerId};
@@ -385,7 +385,10 @@ pub async fn withdrawn(
     let recipients = signers::recipients(tx, &envelope.org, &envelope.id).await?;
     let mut addressed = invited(envelope, &signers, &recipients);
     if envelope.link(EnvelopeLink::CorrectedBy).is_some() {
-        addressed.extend(people(&recipients));
+        let copied = recipients
+            .iter()
+            .filter(|recipient| !recipient.kind.reads_along());
+        addressed.extend(copied.map(|recipient| recipient as &dyn Person));
     }
 
     for person in distinct(addressed) {
@@ -543,7 +546,8 @@ fn people<P: Person>(people: &[P]) -> impl Iterator<Item = &dyn Person> + Clone 
     people.iter().map(|person| person as &dyn Person)
 }
 
-/// Returns the signers who were invited, or who opened the envelope through a link, and the viewers.
+/// Returns the signers who were invited, or who opened the envelope through a link, the viewers, and the substitutes of
+/// these signers.
 fn invited<'a>(
     envelope: &Envelope,
     signers: &'a [Signer],
@@ -552,16 +556,22 @@ fn invited<'a>(
     let turn: Vec<i64> = invited_now(envelope, signers)
         .map(|signer| signer.position)
         .collect();
-    let signers = signers
+    let signers: Vec<&Signer> = signers
         .iter()
         .filter(|signer| signer.status != SignerStatus::Pending || turn.contains(&signer.position))
-        .map(|signer| signer as &dyn Person);
+        .collect();
 
-    let viewers = recipients
+    // A substitute is invited with the first signer of the group.
+    let is_called = |recipient: &Recipient| {
+        let mut groups = signers.iter().map(|signer| &signer.group);
+        recipient.kind != RecipientKind::Substitute || groups.any(|group| *group == recipient.group)
+    };
+    let readers = recipients
         .iter()
-        .filter(|recipient| recipient.kind.reads_along())
+        .filter(|recipient| recipient.kind.reads_along() && is_called(recipient))
         .map(|recipient| recipient as &dyn Person);
-    signers.chain(viewers).collect()
+    let signers = signers.iter().map(|signer| *signer as &dyn Person);
+    signers.chain(readers).collect()
 }
 
 /// Removes people with a repeated address: a person in two roles gets one mail.
@@ -635,6 +645,26 @@ mod tests {
         let told = |ordered| positions(&invited(&envelope(ordered), &signers, &[]));
         assert_eq!(told(true), [0, 1]);
         assert_eq!(told(false), [0, 1, 2]);
+    }
+
+    #[test]
+    fn outcome_mails_go_only_to_substitutes_of_invited_signers() {
+        let substitute = |position, group: &str| Recipient {
+            position,
+            name: "Bob".into(),
+            email: format!("{group}@example.com"),
+            kind: RecipientKind::Substitute,
+            group: Some(group.into()),
+        };
+        let manager = |position, group: &str| Signer {
+            group: Some(group.into()),
+            ..signer(position, "a@example.com", SignerStatus::Pending)
+        };
+        let signers = [manager(0, "managers"), manager(1, "lawyers")];
+        let substitutes = [substitute(2, "managers"), substitute(3, "lawyers")];
+        let told = |ordered| positions(&invited(&envelope(ordered), &signers, &substitutes));
+        assert_eq!(told(true), [0, 2]);
+        assert_eq!(told(false), [0, 1, 2, 3]);
     }
 
     #[test]

@@ -93,7 +93,9 @@ pub struct OrganizationView {
     pub signature_wording: SignatureWording,
     /// Whether signers have to open the document as PDF before they can finish.
     pub require_access_demonstration: bool,
-    /// Whether signers have to have every page shown before they can finish.
+    /// Whether signers have to have every page shown before they can finish. The script of the form reports the pages
+    /// that the browser displayed. Without it, or with an empty report, a page counts as shown when its picture or the
+    /// PDF was delivered.
     pub require_all_pages_shown: bool,
     /// Jurisdiction of chattel paper, for envelopes that state none.
     pub chattel_paper_jurisdiction: Option<Jurisdiction>,
@@ -226,7 +228,9 @@ pub struct ChangeOrganization {
     pub signature_wording: FieldPatch<SignatureWording>,
     /// Whether signers have to open the document as PDF before they can finish.
     pub require_access_demonstration: Option<bool>,
-    /// Whether signers have to have every page shown before they can finish.
+    /// Whether signers have to have every page shown before they can finish. The script of the form reports the pages
+    /// that the browser displayed. Without it, or with an empty report, a page counts as shown when its picture or the
+    /// PDF was delivered.
     pub require_all_pages_shown: Option<bool>,
     #[serde(default)]
     #[schemars(with = "Option<Jurisdiction>")]

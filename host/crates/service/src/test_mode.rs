@@ -243,9 +243,9 @@ pub async fn decline(
     request: SimulateDecline,
 ) -> Result<SimulatedSigners, ServiceError> {
     let (envelope, waiting) = waiting(core, caller, id).await?;
-    signing::check_may_decline(&envelope)?;
     let signer = next(&envelope, waiting, request.signer_email.as_deref())?;
     let signer = signer.ok_or_else(|| closed(&envelope))?;
+    signing::check_may_decline(&envelope, &signer)?;
     let reason = request.reason.as_deref().unwrap_or("Declined in a test");
     let (submitter, origin) = (submitter(&signer)?, RequestOrigin::default());
     core.room()

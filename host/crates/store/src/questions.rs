@@ -79,15 +79,20 @@ pub async fn list(
     .await
 }
 
-/// Whether a question about the envelope is open.
+/// Whether a question of a present signer who has not signed is open.
 pub async fn has_open(
     connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<bool, StoreError> {
+    // Nobody waits for the answer to a person who was replaced, or who has signed.
     sqlx::query(
-        "select question_id from signer_question
-         where bucket = $1 and org_id = $2 and envelope_id = $3 and closed_at is null limit 1",
+        "select asked.question_id from signer_question asked
+         join signer on signer.bucket = asked.bucket and signer.org_id = asked.org_id
+             and signer.envelope_id = asked.envelope_id and signer.signer_id = asked.signer_id
+             and signer.completed_at is null
+         where asked.bucket = $1 and asked.org_id = $2 and asked.envelope_id = $3
+             and asked.closed_at is null limit 1",
     )
     .bind(org.bucket())
     .bind(org.as_str())

@@ -242,6 +242,36 @@ async fn a_copy_and_a_correction_keep_whether_signers_may_decline() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_copy_keeps_witnesses_and_groups() {
+    let app = TestApp::start().await;
+    let signers = json!([
+        { "email": "ann@example.com", "name": "Ann Buyer", "role": "Buyer", "group": "Managers" },
+        {
+            "email": "wes@example.com", "name": "Wes Elm", "role": "Witness",
+            "kind": "witness", "witness_of": "Buyer", "same_device": true,
+        },
+    ]);
+    let document = pdf::with_lines(&[
+        "{{Sign;type=signature;role=Buyer;required=true}}",
+        "{{Seen;type=signature;role=Witness;required=true}}",
+    ]);
+    let fields = [("name", "One")];
+    let template = app
+        .upload("/partner/templates", "application/pdf", &document, &fields)
+        .await
+        .data(200);
+    let mut body = envelope_body(&template["template_id"]);
+    body["signers"] = signers;
+    let id = id_of(&app.post("/partner/envelopes", body).await.data(201));
+
+    let copied = id_of(&copy(&app, &id).await.data(201));
+    let people = people(&app, &copied).await;
+    assert_eq!(people["signers"][0]["group"], "Managers");
+    assert_eq!(people["signers"][1]["witness_of"], "Buyer");
+    assert_eq!(people["signers"][1]["same_device"], true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_corrected_document_is_signed_anew_by_everybody() {
     let app = TestApp::start().await;
     let (id, [buyer, _]) = app.sent_to_two().await;

@@ -338,7 +338,18 @@ async fn a_witness_of_a_signer_signs_afterwards_and_states_name_and_address() {
     let page_again = refused.text();
     assert!(page_again.contains("#witness-address"), "{page_again}");
 
-    let entries = stating("1 Main Street, Dallas");
+    let mut entries = stating("1 Main Street, Dallas");
+    let mut controls = entries.iter_mut();
+    let stated = controls.find(|(name, _)| name == "witness-name").unwrap();
+    let own = std::mem::replace(&mut stated.1, " BUYER  person".to_owned());
+    let refused = form::press(&app, &witness, "finish", &entries).await;
+    assert_eq!(refused.status, 422);
+    let page_again = refused.text();
+    assert!(page_again.contains("#witness-name"), "{page_again}");
+
+    let mut controls = entries.iter_mut();
+    let stated = controls.find(|(name, _)| name == "witness-name").unwrap();
+    stated.1 = own;
     let signed = form::press(&app, &witness, "finish", &entries).await;
     assert_eq!(signed.status, 200, "{}", signed.text());
     app.wait_for(&id, "completed").await;
@@ -402,6 +413,38 @@ async fn a_witness_of_nobody_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nobody_witnesses_a_signature_of_their_own() {
+    let app = service().await;
+    let roles = ["Buyer", "Lender"];
+    let witness = with(person("Lender"), "kind", "witness");
+    let witness = with(witness, "witness_of", "Buyer");
+    let itself = with(witness.clone(), "email", "BUYER@example.com");
+    let refused = create(&app, &roles, json!([person("Buyer"), itself]), json!({})).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    assert_eq!(refused.json()["details"][0]["code"], "own_witness");
+
+    // Neither of the two gets the place of the other later.
+    let signers = json!([person("Buyer"), witness]);
+    let id = sent(&app, &roles, signers, json!({ "allow_delegation": true })).await;
+    for (role, email) in [
+        ("Lender", "Buyer@example.com"),
+        ("Buyer", "lender@example.com"),
+    ] {
+        let body = json!({ "email": email, "name": "Ann Oak" });
+        let refused = correct(&app, &id, role, body).await;
+        let why = format!("{email} would witness their own signature");
+        assert_eq!(refused.error(409), why);
+    }
+    let lender = [
+        ("delegate-name".to_owned(), "Ann Oak".to_owned()),
+        ("delegate-email".to_owned(), "lender@example.com".to_owned()),
+    ];
+    let buyer = link(&app, &id, "Buyer").await;
+    let refused = form::press(&app, &buyer, "delegate", &lender).await;
+    assert_eq!(refused.status, 409, "{}", refused.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_witness_beside_the_signer_signs_on_the_same_device() {
     let app = TestApp::start().await;
     let witness = json!({
@@ -431,9 +474,27 @@ async fn a_witness_beside_the_signer_signs_on_the_same_device() {
 
     let passed = form::press(&app, &pass, "", &[]).await;
     assert_eq!(passed.status, 303, "{}", passed.text());
-    form::sign(&app, passed.headers["location"].to_str().unwrap()).await;
+    let beside = passed.headers["location"].to_str().unwrap();
 
-    // The record has the name that the witness stated, and no address of theirs.
+    // The signer holds the device, and could decide for the witness.
+    let page = form::open(&app, beside).await.text();
+    let values = [
+        ("reason", "Too expensive"),
+        ("sender-question", "Who signs?"),
+        ("delegate-name", "Sam Lee"),
+        ("delegate-email", "sam@example.com"),
+    ];
+    let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    for action in ["decline", "ask", "later", "delegate"] {
+        assert!(!page.contains(&format!("value=\"{action}\"")), "{page}");
+        let refused = form::press(&app, beside, action, &values).await;
+        assert_eq!(refused.status, 409, "{action}: {}", refused.text());
+        assert_eq!(refused.json()["code"], "shared_device");
+    }
+    assert!(!page.contains("at the end of the form"), "{page}");
+    form::sign(&app, beside).await;
+
+    // The record has the name that the witness stated beside the one that the sender gave.
     let timeline = timeline(&app, &id).await;
     assert_eq!(
         timeline[1]["notes"].as_array().unwrap().len(),
@@ -446,16 +507,39 @@ async fn a_witness_beside_the_signer_signs_on_the_same_device() {
     );
     assert_eq!(
         timeline[1]["notes"][2],
-        "got the form on the page of Buyer Person, after that signature"
+        "the form was opened on the page of Buyer Person, after that signature; who filled it in was not checked"
     );
     let people = people(&app, &id).await;
-    assert_eq!(people["signers"][1]["name"], "Jordan Lee");
+    assert_eq!(people["signers"][1]["name"], "Witness");
 
     let after = form::press(&app, &pass, "", &[]).await;
     assert_eq!(
         after.headers["location"].to_str().unwrap(),
         form::path(&buyer)
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_form_of_a_witness_opens_ten_times_a_day() {
+    let app = service().await;
+    let witness = with(person("Lender"), "kind", "witness");
+    let witness = with(with(witness, "witness_of", "Buyer"), "same_device", true);
+    let signers = json!([person("Buyer"), witness]);
+    let id = sent(&app, &["Buyer", "Lender"], signers, json!({})).await;
+    let buyer = link(&app, &id, "Buyer").await;
+    form::sign(&app, &buyer).await;
+
+    let pass = format!("{buyer}/witness");
+    for at in 0..11 {
+        let answer = form::press(&app, &pass, "", &[]).await;
+        let expected = if at < 10 { 303 } else { 429 };
+        assert_eq!(answer.status, expected, "{}", answer.text());
+    }
+    let entries = ledger(&app, &id).await;
+    let passed = entries
+        .iter()
+        .filter(|entry| entry["action"] == "signer.device_passed");
+    assert_eq!(passed.count(), 10);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -553,7 +637,9 @@ async fn any_member_of_a_group_signs_and_the_record_names_who_did() {
     assert_eq!(timeline.as_array().unwrap().len(), 1);
     assert_eq!(
         timeline[0]["notes"],
-        json!(["acts for the group Managers, in the place of Buyer Person"])
+        json!([
+            "takes the place of Buyer Person, as a substitute named by the sender for the group Managers"
+        ])
     );
 
     let people = people(&app, &id).await;
@@ -628,6 +714,8 @@ async fn a_group_without_places_or_with_one_person_twice_is_refused() {
     refused_with(manager("Buyer"), of_nobody, "group_required").await;
     let myself = with(substitute("bob"), "email", "BUYER@example.com");
     refused_with(manager("Buyer"), myself, "duplicate_member").await;
+    let guarded = with(manager("Buyer"), "access", "email_code");
+    refused_with(guarded, substitute("bob"), "access_in_group").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

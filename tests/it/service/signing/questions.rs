@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::http::console::Session;
-use crate::support::{TestApp, TestResponse, form};
+use crate::support::{TestApp, TestResponse, envelope_body, form, pdf};
 
 const DAY: Duration = Duration::from_secs(86_400);
 const QUESTION: &str = "Does the price include the delivery?";
@@ -93,6 +93,22 @@ async fn a_question_reaches_the_sender_and_the_answer_the_signer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_open_question_that_is_sent_twice_is_one() {
+    let app = TestApp::start().await;
+    let (id, links) = app.sent_to_two().await;
+    for text in [QUESTION, QUESTION, "Another one?"] {
+        assert_eq!(ask(&app, &links[0], text).await.status, 303);
+    }
+    let asked = questions(&app, &id).await;
+    assert_eq!(asked.as_array().unwrap().len(), 2, "{asked}");
+
+    // After its end, the same words are a new question.
+    close(&app, &id, &asked[0], json!({})).await.data(200);
+    assert_eq!(ask(&app, &links[0], QUESTION).await.status, 303);
+    assert_eq!(questions(&app, &id).await.as_array().unwrap().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_signer_signs_with_an_open_question_and_others_do_not_see_it() {
     let app = TestApp::without_auto_vault().await;
     let (id, links) = app.sent_to_two_at_once().await;
@@ -125,8 +141,9 @@ async fn a_question_has_a_text_and_a_signer_has_five() {
     assert_eq!(questions(&app, &id).await, json!([]));
 
     let fits = "a\r\n".repeat(1_000);
-    for _ in 0..5 {
-        assert_eq!(ask(&app, &links[0], &fits).await.status, 303);
+    for at in 0..5 {
+        let asked = ask(&app, &links[0], &format!("{at}{fits}")).await;
+        assert_eq!(asked.status, 303, "{}", asked.text());
     }
     let sixth = ask(&app, &links[0], QUESTION).await;
     assert_eq!(sixth.status, 422);
@@ -136,6 +153,35 @@ async fn a_question_has_a_text_and_a_signer_has_five() {
     // A signer whose turn has not come asks nothing.
     let early = ask(&app, &links[1], QUESTION).await;
     assert_eq!(early.status, 409, "{}", early.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_that_are_not_kept_stay_beside_a_question() {
+    let app = TestApp::start().await;
+    let document = pdf::with_lines(&[
+        "Price: {{Price;type=number;role=Buyer}}",
+        "{{Sign;type=signature;role=Buyer;required=true}}",
+    ]);
+    let fields = [("name", "One")];
+    let template = app
+        .upload("/partner/templates", "application/pdf", &document, &fields)
+        .await
+        .data(200);
+    let mut body = envelope_body(&template["template_id"]);
+    body["signers"] =
+        json!([{ "email": "buyer@example.com", "name": "Ann Buyer", "role": "Buyer" }]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let link = envelope["sign_url"].as_str().unwrap();
+
+    let values = [("Price", "a lot"), ("sender-question", QUESTION)];
+    let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let answer = form::press(&app, link, "ask", &values).await;
+    assert_eq!(answer.status, 422);
+    let page = answer.text();
+    assert!(page.contains(QUESTION) && page.contains("a lot"), "{page}");
+    assert!(!page.contains("id=\"sender-question-problem\""), "{page}");
+    let asked = questions(&app, envelope["envelope_id"].as_str().unwrap()).await;
+    assert_eq!(asked.as_array().unwrap().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -202,6 +248,29 @@ async fn nobody_is_reminded_by_plan_while_a_question_is_open() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     panic!("no reminder after the question was closed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_question_of_a_signer_who_has_signed_holds_up_no_reminder() {
+    let app = TestApp::start().await;
+    let (id, links) = app.sent_to_two().await;
+    let plan = json!({ "first_after_days": 1, "every_days": 1, "at_most": 3 });
+    app.put(&format!("/partner/envelopes/{id}/reminders"), plan)
+        .await
+        .data(200);
+    ask(&app, &links[0], QUESTION).await;
+    form::sign(&app, &links[0]).await;
+    app.wait_until_idle().await;
+
+    let _later = app.as_of(DAY * 3).await;
+    for _ in 0..200 {
+        let envelope = app.get(&format!("/partner/envelopes/{id}")).await;
+        if envelope.data(200)["reminders"]["sent"].as_u64().unwrap() > 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("no reminder after the signature");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -25,7 +25,7 @@ use crate::middleware::caller::bearer_token;
 use crate::middleware::extract::{FileForm, MultipartForm, ValidJson};
 use crate::middleware::limits::CredentialLookup;
 use crate::reply;
-use holdfast_adapters::texts::Texts;
+use holdfast_adapters::texts::{Texts, WayOut};
 use holdfast_domain::envelope::SignerKind;
 use holdfast_platform::ServiceError;
 use holdfast_platform::access::windows::LimitedCredential;
@@ -340,7 +340,7 @@ pub fn preview_page(look: PageLook, title: &str, path: &str, made: &FormPreview)
         &made.organization,
         SignerKind::Signer,
         None,
-        made.may_decline,
+        WayOut::of(made.may_decline),
     );
     let shown = SigningPage {
         path,
@@ -351,6 +351,7 @@ pub fn preview_page(look: PageLook, title: &str, path: &str, made: &FormPreview)
         name: &texts.text("builder-sample-signer"),
         role: &made.form.submitter.role,
         kind: SignerKind::Signer,
+        on_own_device: true,
         // Delegation and payment belong to an envelope, and a preview has none.
         allow_delegation: false,
         delegate_phone: false,

@@ -13,7 +13,7 @@ use super::page_frame::{EmbedMessage, PageLook, languages, texts_for};
 use crate::error::HttpError;
 use crate::middleware::limits::{self, CredentialLookup};
 use crate::middleware::origin::origin;
-use holdfast_adapters::texts::{ShownConsent, Texts};
+use holdfast_adapters::texts::{ShownConsent, Texts, WayOut};
 use holdfast_base::config::EMBEDDED;
 use holdfast_domain::envelope::{
     Envelope, EnvelopeLink, EnvelopeStatus, RecipientKind, SignatureExecution, Signer, SignerKind,
@@ -144,6 +144,12 @@ impl SignerVisit {
         // Checked at each visit: an origin that the organization has withdrawn is no way back any more.
         let back = back.filter(|url| settings.permits_return_to(url));
 
+        let way_out = if visitor.signer.same_device {
+            WayOut::Leave
+        } else {
+            WayOut::of(visitor.envelope.sending.may_decline)
+        };
+
         Self {
             token: token.clone(),
             // The next four and the URL belong to a request. The extractor and `again` fill them in.
@@ -156,7 +162,7 @@ impl SignerVisit {
                 &visitor.organization,
                 visitor.signer.kind,
                 visitor.envelope.jurisdiction(),
-                visitor.envelope.sending.may_decline,
+                way_out,
             ),
             require_access: settings.require_access_demonstration,
             require_pages: settings.require_all_pages_shown,

@@ -39,7 +39,7 @@ use holdfast_platform::room::form::{
 use holdfast_service::App;
 use holdfast_service::signing::corrections::{self, SignerChange};
 use holdfast_service::signing::questions::{self, AskOutcome};
-use holdfast_service::signing::visits::{self, LinkRenewal};
+use holdfast_service::signing::visits::{self, DevicePass, LinkRenewal};
 use holdfast_service::signing::{LinkDestination, check_may_decline, destination, reconcile};
 use holdfast_service::templates::pages;
 use holdfast_store::disclosures::{DeliveredItem, KeptDisclosure};
@@ -450,7 +450,7 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
 
     // The page only leaves the button away.
     if sent.action == "decline"
-        && let Err(error) = check_may_decline(&visit.envelope)
+        && let Err(error) = check_may_decline(&visit.envelope, &visit.signer)
     {
         return HttpError::from(error).into_response();
     }
@@ -742,13 +742,23 @@ async fn drawn_on_phone(
 
 /// Asks the sender a question.
 async fn asked(app: &App, visit: &SignerVisit, submitter: i64, sent: SubmittedForm) -> Response {
-    if let Err(failed) = saved(app, visit, submitter, &sent).await {
-        return failed;
-    }
+    let mut problems = match saved(app, visit, submitter, &sent).await {
+        Ok(saved) => saved.problems,
+        Err(failed) => return failed,
+    };
 
     let why = match questions::ask(app, &visit.envelope, &visit.signer, &sent.question).await {
         // A redirect, so that a reload asks nothing twice.
-        Ok(AskOutcome::Asked) => return back(visit),
+        Ok(AskOutcome::Asked) if problems.is_empty() => return back(visit),
+        // Entries that are not kept are corrected while the person is there.
+        Ok(AskOutcome::Asked) => {
+            let outcome = FormFeedback {
+                entered: sent.values,
+                problems,
+                ..FormFeedback::default()
+            };
+            return render(app, visit, submitter, outcome).await;
+        }
         Ok(AskOutcome::Empty) => Message::new("question-missing"),
         Ok(AskOutcome::TooLong) => Message::with_limit("problem-too-long", LONGEST_TEXT),
         Ok(AskOutcome::TooMany) => Message::with_limit("question-too-many", MOST_QUESTIONS),
@@ -756,10 +766,11 @@ async fn asked(app: &App, visit: &SignerVisit, submitter: i64, sent: SubmittedFo
         Err(error) => return HttpError::from(error).into_response(),
     };
 
+    problems.insert(QUESTION.to_owned(), why);
     let outcome = FormFeedback {
         entered: sent.values,
         question: sent.question,
-        problems: Problems::from([(QUESTION.to_owned(), why)]),
+        problems,
         ..FormFeedback::default()
     };
     render(app, visit, submitter, outcome).await
@@ -811,9 +822,15 @@ async fn pass_to_witness(State(app): State<App>, visit: SignerVisit) -> Response
     }
 
     match visits::pass_to_witness(&app, &visit.envelope, &visit.signer).await {
-        Ok(Some(url)) => Redirect::to(&url).into_response(),
+        Ok(DevicePass::Opened(url)) => Redirect::to(&url).into_response(),
+        Ok(DevicePass::TooOften) => {
+            let texts = visit.texts;
+            let body = html! { p { (texts.text("witness-too-often")) } };
+            let (status, title) = (StatusCode::TOO_MANY_REQUESTS, texts.text("witness-open"));
+            visit.look.notice(status, &title, None, body)
+        }
         // The witness has signed meanwhile, or the document has ended. The page says so.
-        Ok(None) => back(&visit),
+        Ok(DevicePass::Closed) => back(&visit),
         Err(error) => HttpError::from(error).into_response(),
     }
 }
@@ -932,6 +949,7 @@ pub(super) async fn render(
         name: &visit.signer.name,
         role: &visit.signer.role,
         kind: visit.signer.kind,
+        on_own_device: !visit.signer.same_device,
         allow_delegation: visit.envelope.sending.allow_delegation,
         delegate_phone: visit.signer.needs_phone(),
         may_decline: visit.envelope.sending.may_decline,

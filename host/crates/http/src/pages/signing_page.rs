@@ -55,6 +55,8 @@ pub struct SigningPage<'a> {
     pub name: &'a str,
     pub role: &'a str,
     pub kind: SignerKind,
+    /// Whether the form is the signer's own. On the device of another signer, the person can only sign.
+    pub on_own_device: bool,
     /// Whether the signer may name another person to sign.
     pub allow_delegation: bool,
     /// Whether another person needs a mobile phone.
@@ -139,13 +141,17 @@ impl SigningPage<'_> {
                             div.actions {
                                 button type="submit" name="action" value="finish" { (texts.text(self.finish())) }
                                 button.quiet.plain type="submit" name="action" value="review" { (texts.text("signing-check-first")) }
-                                button.quiet.plain type="submit" name="action" value="later" { (texts.text("signing-later")) }
+                                @if self.on_own_device {
+                                    button.quiet.plain type="submit" name="action" value="later" { (texts.text("signing-later")) }
+                                }
                             }
-                            @if self.allow_delegation {
-                                (self.delegate())
+                            @if self.on_own_device {
+                                @if self.allow_delegation {
+                                    (self.delegate())
+                                }
+                                (self.ask())
+                                @if self.may_decline { (self.decline()) }
                             }
-                            (self.ask())
-                            @if self.may_decline { (self.decline()) }
                         }
                     }
                     @for (index, field) in self.form.fields.iter().enumerate() {

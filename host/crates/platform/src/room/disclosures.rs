@@ -70,8 +70,8 @@ impl DeliveredToSigner {
     }
 
     /// Returns the first page that was not shown. `is_watched` is whether the browser reports the pages that it
-    /// displays. One without the script does not: then a page counts as shown if its picture or the whole document was
-    /// delivered.
+    /// displays. One without the script, or with an empty report, does not: then a page counts as shown if its
+    /// picture or the whole document was delivered.
     pub fn unshown_page(&self, page_count: usize, is_watched: bool) -> Option<u32> {
         let is_delivered = |number| {
             let page = self.first(&DeliveredItem::Page(number));

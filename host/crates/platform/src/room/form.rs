@@ -484,7 +484,7 @@ impl Room {
             problems.entry(field.name.clone()).or_insert(why);
         }
 
-        submitter.witness = stated_by_witness(&submitter, values, &mut problems);
+        submitter.witness = stated_by_witness(&submitter, &submitters, values, &mut problems);
         if !problems.is_empty() {
             // The valid entries are kept, so that the signer corrects one field and not all. A statement
             // belongs to a signature only.
@@ -757,10 +757,11 @@ fn has_signed(submitter: &RoomSubmitter) -> bool {
 /// other signers. Problems of them are added.
 fn stated_by_witness(
     submitter: &RoomSubmitter,
+    submitters: &[RoomSubmitter],
     values: &BTreeMap<String, String>,
     problems: &mut Problems,
 ) -> Option<WitnessStatement> {
-    submitter.witness_of.as_ref()?;
+    let role = submitter.witness_of.as_ref()?;
     let [name, address] = WITNESS.map(|control| {
         let entered = values.get(control).map_or("", String::as_str);
         let line = entered.replace(char::is_control, " ").trim().to_owned();
@@ -773,7 +774,21 @@ fn stated_by_witness(
         line
     });
 
+    // On the device of the signer, nothing but the name tells the two apart.
+    let mut witnessed = submitters
+        .iter()
+        .filter(|other| other.role.eq_ignore_ascii_case(role));
+    if witnessed.any(|signer| is_same_name(&signer.name, &name)) {
+        problems.insert(WITNESS[0].into(), Message::new("problem-own-witness"));
+    }
+
     Some(WitnessStatement { name, address })
+}
+
+/// Compares names without regard to case and spaces.
+fn is_same_name(left: &str, right: &str) -> bool {
+    let letters = |name: &str| name.to_lowercase().replace(char::is_whitespace, "");
+    letters(left) == letters(right)
 }
 
 /// Stores the style of typed signatures; returns whether it changed. An unknown style is ignored,

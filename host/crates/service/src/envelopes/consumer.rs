@@ -191,17 +191,6 @@ pub async fn attribute(
     Ok(Some((CONSUMER_CONSENT.to_owned(), list.to_string())))
 }
 
-/// Returns the name that a witness stated with the signature.
-pub async fn stated_name(
-    connection: &mut SqlConnection,
-    envelope: &Envelope,
-    witness: &Signer,
-) -> Result<Option<String>, StoreError> {
-    let submitter = submitter_of(connection, envelope, witness).await?;
-    let stated = submitter.and_then(|submitter| submitter.witness);
-    Ok(stated.map(|stated| stated.name))
-}
-
 async fn submitter_of(
     connection: &mut SqlConnection,
     envelope: &Envelope,

@@ -146,6 +146,7 @@ impl CreateEnvelope {
             customer: Some((self.customer_email.clone(), self.customer_name.clone())),
             prefilled: self.prefilled_data.as_ref(),
             payer: payment.and_then(|payment| payment.payer.as_deref()),
+            may_decline: self.may_decline,
             refuse_unsigned_roles: organization.settings.refuse_unsigned_roles,
         }
     }
@@ -240,7 +241,8 @@ pub async fn create_by(
             let signers = parties::planned(&core.cipher, &caller.org, signers, ordered, now)?;
             messaging::check(core, &caller.org, &signers)?;
             let others = request.recipients.clone().unwrap_or_default();
-            let recipients = parties::recipients(others, &signers)?;
+            // Sending plans the people again, with the template.
+            let recipients = parties::recipients(others, &signers, false)?;
             (signers, recipients)
         }
         None => (Vec::new(), Vec::new()),

@@ -45,6 +45,8 @@ pub struct SendingOptions<'a> {
     pub prefilled: Option<&'a Map<String, Value>>,
     /// Role of the payer, or `first`.
     pub payer: Option<&'a str>,
+    /// Whether signers may decline; none for the choice of the template.
+    pub may_decline: Option<bool>,
     /// The organization refuses signers with roles that ask for no signature.
     pub refuse_unsigned_roles: bool,
 }
@@ -92,9 +94,11 @@ pub fn plan(
     )?;
     messaging::check(core, &template.org, &signers)?;
 
-    let recipients = parties::recipients(wanted.recipients.clone(), &signers)?;
+    let recipients =
+        parties::recipients(wanted.recipients.clone(), &signers, template.kba_required)?;
     // All problems are reported at once, like those of a body that does not fit its schema.
-    let mut issues = parties::unsupported(template, &signers, &recipients);
+    let may_decline = wanted.may_decline.unwrap_or(template.may_decline);
+    let mut issues = parties::unsupported(template, &signers, &recipients, may_decline);
     let known = roles.join(", ");
     for (index, signer) in signers.iter().enumerate() {
         let path = ["signers", &index.to_string(), "role"];

@@ -383,7 +383,7 @@ pub async fn set_people(
     }
     let planned = parties::planned(&core.cipher, &envelope.org, requested, ordered, now)?;
     messaging::check(core, &envelope.org, &planned)?;
-    let recipients = parties::recipients(recipients, &planned)?;
+    let recipients = parties::recipients(recipients, &planned, envelope.sending.kba_required)?;
 
     let mut changed = Envelope {
         updated_at: now,

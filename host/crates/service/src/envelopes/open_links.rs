@@ -286,6 +286,7 @@ async fn check_people(
         customer: None,
         prefilled: None,
         payer: None,
+        may_decline: None,
         refuse_unsigned_roles: organization.settings.refuse_unsigned_roles,
     };
 

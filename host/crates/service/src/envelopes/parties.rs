@@ -41,8 +41,8 @@ pub struct RequestedSigner {
     #[schemars(length(min = 1, max = 200))]
     pub witness_of: Option<String>,
     /// True: the witness is with that signer, whose page offers the form of the witness after the signature.
-    /// The name that the witness states replaces `name`; `email` also gets a link. Only with `witness_of`, and
-    /// without `access`.
+    /// The record shows the name that the witness states beside `name`; `email` also gets a link. Only with
+    /// `witness_of`, and without `access`.
     pub same_device: Option<bool>,
     /// Group of the signer: a recipient of kind `substitute` with this group may sign in the signer's
     /// place, until the signer has signed.
@@ -306,7 +306,8 @@ fn check_witnesses(requested: &[RequestedSigner], preserved: bool) -> Result<(),
     Ok(())
 }
 
-/// Refuses a witness of a signer who is not there, or who signs later, and a witness at no signer's device.
+/// Refuses a witness of a signer who is not there, who signs later, or who has the same address, and a witness at no
+/// signer's device.
 fn check_witnessed(signers: &[Signer], preserved: bool) -> Result<(), ServiceError> {
     for (index, witness) in signers.iter().enumerate() {
         // A code goes to the address of the witness, which is not known to be theirs.
@@ -346,6 +347,15 @@ fn check_witnessed(signers: &[Signer], preserved: bool) -> Result<(), ServiceErr
                 "a signer before the witness",
                 format!("{role} signs after the witness {}", witness.name),
             )
+        } else if !witness.same_device
+            && witnessed.is_some_and(|signer| same_address(&signer.email, &witness.email))
+        {
+            // Beside the signer, the witness need not have an address, and states another name.
+            (
+                "own_witness",
+                "a witness with another address than the signer",
+                format!("{} would witness their own signature", witness.name),
+            )
         } else {
             continue;
         };
@@ -362,10 +372,12 @@ fn check_witnessed(signers: &[Signer], preserved: bool) -> Result<(), ServiceErr
 ///
 /// # Errors
 ///
-/// `Invalid` for substitutes without a group of signers, and for groups that cannot have substitutes.
+/// `Invalid` for substitutes without a group of signers, and for groups that cannot have substitutes: also if
+/// `kba_required`, because signers are asked about their identity.
 pub fn recipients(
     requested: Vec<RequestedRecipient>,
     signers: &[Signer],
+    kba_required: bool,
 ) -> Result<Vec<Recipient>, ServiceError> {
     // A link names its person by position, so recipients must not share those of signers.
     let first = signers.iter().map(|signer| signer.position + 1).max();
@@ -381,7 +393,7 @@ pub fn recipients(
         })
         .collect();
 
-    let issues = issues_of_groups(signers, &planned);
+    let issues = issues_of_groups(signers, &planned, kba_required);
     if issues.is_empty() {
         Ok(planned)
     } else {
@@ -390,9 +402,35 @@ pub fn recipients(
 }
 
 /// Returns the problems of signers and substitutes of a group.
-fn issues_of_groups(signers: &[Signer], recipients: &[Recipient]) -> Vec<ValidationIssue> {
+fn issues_of_groups(
+    signers: &[Signer],
+    recipients: &[Recipient],
+    kba_required: bool,
+) -> Vec<ValidationIssue> {
     let mut issues = Vec::new();
     for (index, signer) in signers.iter().enumerate() {
+        // A link follows its person to another place, and substitutes read the document without a code and a check.
+        if signer.group.is_some() && signer.access != SignerAccess::None {
+            issues.push(ValidationIssue::new(
+                "access_in_group",
+                &["signers", &index.to_string(), "access"],
+                "signers of a group without access",
+                signer.access.as_str(),
+                format!("A substitute of {} enters no code", signer.name),
+            ));
+        }
+        if signer.group.is_some() && kba_required {
+            issues.push(ValidationIssue::new(
+                "kba_in_group",
+                &["signers", &index.to_string(), "group"],
+                "no groups where signers are asked about their identity",
+                signer.group.as_deref().unwrap_or_default(),
+                format!(
+                    "A substitute of {} is not asked about the identity",
+                    signer.name
+                ),
+            ));
+        }
         // A substitute has no telephone here to which codes and invitations could go.
         if signer.group.is_some() && signer.needs_phone() {
             issues.push(ValidationIssue::new(
@@ -460,12 +498,13 @@ fn issues_of_groups(signers: &[Signer], recipients: &[Recipient]) -> Vec<Validat
     issues
 }
 
-/// Returns the problems of people that only the built-in signing room can serve, for a template of
-/// another provider.
+/// Returns the problems of people, and of a form without a way to decline, that only the built-in signing room can
+/// serve, for a template of another provider.
 pub fn unsupported(
     template: &Template,
     signers: &[Signer],
     recipients: &[Recipient],
+    may_decline: bool,
 ) -> Vec<ValidationIssue> {
     let provider = template.provider_instance.as_str();
     if provider == EMBEDDED {
@@ -500,6 +539,10 @@ pub fn unsupported(
 
     if signers.iter().any(|signer| signer.witness_of.is_some()) {
         refuse("signers", "witness_of", "witnesses of a signer");
+    }
+
+    if !may_decline {
+        refuse("may_decline", "false", "form without a way to decline");
     }
 
     if !answers::unsupported(provider, &template.fields).is_empty() {
@@ -663,5 +706,48 @@ mod tests {
         let seller = || signer("Seller", SignerKind::Signer, Some(2));
         assert!(planned(vec![buyer(), seller(), witness("buyer")], true).is_ok());
         assert!(planned(vec![buyer(), seller(), witness("Seller")], true).is_err());
+    }
+
+    #[test]
+    fn another_signing_provider_always_offers_to_decline() {
+        let refused = |instance: &str, may_decline| {
+            let now = Timestamp::from_millis(0);
+            let template = Template::new(OrgId::new(), "One".into(), instance.into(), now);
+            let people = planned(vec![signer("Buyer", SignerKind::Signer, None)], true).unwrap();
+            unsupported(&template, &people, &[], may_decline).len()
+        };
+        assert_eq!(refused(EMBEDDED, false), 0);
+        assert_eq!(refused("docuseal", false), 1);
+        assert_eq!(refused("docuseal", true), 0);
+    }
+
+    #[test]
+    fn a_group_has_no_codes_and_no_questions_about_the_identity() {
+        let manager = |access| RequestedSigner {
+            group: Some("Managers".into()),
+            access,
+            ..signer("Manager", SignerKind::Signer, None)
+        };
+        let open = planned(vec![manager(None)], true).unwrap();
+        assert!(recipients(Vec::new(), &open, false).is_ok());
+        assert!(recipients(Vec::new(), &open, true).is_err());
+        let code = Some(SignerAccess::EmailCode);
+        let guarded = planned(vec![manager(code)], true).unwrap();
+        assert!(recipients(Vec::new(), &guarded, false).is_err());
+    }
+
+    #[test]
+    fn a_signer_witnesses_no_signature_of_their_own() {
+        let witness = |email: &str, same_device| RequestedSigner {
+            email: email.into(),
+            witness_of: Some("Buyer".into()),
+            same_device,
+            ..signer("Witness", SignerKind::Witness, None)
+        };
+        let buyer = || signer("Buyer", SignerKind::Signer, None);
+        let beside = Some(true);
+        assert!(planned(vec![buyer(), witness("buyer@EXAMPLE.com", None)], true).is_err());
+        assert!(planned(vec![buyer(), witness("buyer@example.com", beside)], true).is_ok());
+        assert!(planned(vec![buyer(), witness("witness@example.com", None)], true).is_ok());
     }
 }

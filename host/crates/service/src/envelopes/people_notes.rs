@@ -370,7 +370,7 @@ mod tests {
                     group: "Managers".into(),
                     previous: name(),
                 },
-                "acts for the group Managers, in the place of Cy",
+                "takes the place of Cy, as a substitute named by the sender for the group Managers",
             ),
             (
                 PersonNote::WitnessOf("Cy (Buyer)".into()),
@@ -378,7 +378,7 @@ mod tests {
             ),
             (
                 PersonNote::OnDeviceOf(name()),
-                "got the form on the page of Cy, after that signature",
+                "the form was opened on the page of Cy, after that signature; who filled it in was not checked",
             ),
             (
                 PersonNote::StatedAddress {

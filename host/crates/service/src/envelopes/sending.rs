@@ -297,6 +297,9 @@ pub(super) async fn planned(
         customer,
         prefilled,
         payer: payment.as_ref().map(|payment| payment.asked.payer.as_str()),
+        may_decline: request
+            .may_decline
+            .or(Some(envelope.sending.may_decline && template.may_decline)),
         refuse_unsigned_roles: organization.settings.refuse_unsigned_roles,
     };
 

@@ -456,6 +456,9 @@ fn signer_afresh(earlier: &Signer) -> Signer {
     let (name, email) = (earlier.name.clone(), earlier.email.clone());
     Signer {
         kind: earlier.kind,
+        witness_of: earlier.witness_of.clone(),
+        same_device: earlier.same_device,
+        group: earlier.group.clone(),
         turn: earlier.turn,
         access: earlier.access,
         phone: earlier.phone.clone(),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::envelopes::parties::{self, room_submission};
-use crate::signing::access_codes;
+use crate::signing::{access_codes, check_own_device};
 use holdfast_adapters::mail::address;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
@@ -18,7 +18,7 @@ use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::lookup;
 use holdfast_platform::room::changes::SubmitterCorrection;
 use holdfast_platform::room::form::FormError;
-use holdfast_platform::signers::{contact_view, invited_now};
+use holdfast_platform::signers::{contact_view, invited_now, witnessed};
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, events, kba, mails};
 use holdfast_store::{self as store, WriteTransaction, envelopes, signers};
 
@@ -119,6 +119,7 @@ pub async fn delegate(
     // Two delegations at the same moment: only the signer on record may name another.
     let now = now.filter(|now| now.email == signer.email);
     let signer = now.ok_or(ServiceError::NotFound("Signer"))?;
+    check_own_device(&signer)?;
     if !envelope.sending.allow_delegation {
         let why = "The sender does not allow another person to sign in your place";
         return Err(ServiceError::Conflict(why.into()));
@@ -173,7 +174,8 @@ pub async fn take_place(
     Ok(tx.commit().await?)
 }
 
-/// Returns the signers whose places a substitute may take: those of the group who can sign now.
+/// Returns the signers whose places a substitute may take: those of the group who can sign now, without a place in which
+/// the substitute would witness a signature of their own.
 pub fn open_places<'a>(
     envelope: &'a Envelope,
     signers: &'a [Signer],
@@ -181,8 +183,23 @@ pub fn open_places<'a>(
 ) -> impl Iterator<Item = &'a Signer> {
     let is_open =
         envelope.status.is_out_for_signing() && substitute.kind == RecipientKind::Substitute;
-    invited_now(envelope, signers)
-        .filter(move |signer| is_open && signer.group.is_some() && signer.group == substitute.group)
+    invited_now(envelope, signers).filter(move |signer| {
+        let is_of_group = signer.group.is_some() && signer.group == substitute.group;
+        is_open && is_of_group && !is_own_witness(signers, signer, &substitute.email)
+    })
+}
+
+/// Whether a person with this address in the place of a signer would witness a signature of their own.
+fn is_own_witness(signers: &[Signer], signer: &Signer, email: &str) -> bool {
+    // Beside the signer, the witness need not have an address, and states another name.
+    let is_pair = |witness: &Signer, other: &Signer| {
+        let witnessed = witnessed(signers, witness);
+        !witness.same_device && witnessed.is_some_and(|one| one.position == other.position)
+    };
+    let mut paired = signers
+        .iter()
+        .filter(|other| is_pair(signer, other) || is_pair(other, signer));
+    paired.any(|other| same_address(&other.email, email))
 }
 
 /// Ends the links of the person who had a signer's place before, and invites the present one if it is
@@ -226,6 +243,11 @@ async fn change_signer(
     // Each signature of a group comes from another person.
     if change.group.is_none() && is_member(tx, envelope, before, change.email.trim()).await? {
         let why = format!("{} is a member of the group already", change.email.trim());
+        return Err(ServiceError::Conflict(why));
+    }
+    let all = signers::list(tx, &envelope.org, &envelope.id).await?;
+    if is_own_witness(&all, before, change.email) {
+        let why = format!("{} would witness their own signature", change.email.trim());
         return Err(ServiceError::Conflict(why));
     }
 

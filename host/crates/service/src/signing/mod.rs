@@ -49,8 +49,19 @@ use holdfast_store::{
 /// Time for which the submission of an open envelope may be archived before it is reported.
 const ARCHIVED_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Refuses to decline a document whose sender does not offer it.
-pub fn check_may_decline(envelope: &Envelope) -> Result<(), ServiceError> {
+/// Refuses what only the person on record decides to a witness whose form opens on the device of a signer: to decline,
+/// to name another person, to ask the sender, or to finish later. The signer could do it in the place of the witness.
+pub fn check_own_device(signer: &Signer) -> Result<(), ServiceError> {
+    if !signer.same_device {
+        return Ok(());
+    }
+    let why = "A witness on the device of a signer can sign here, and nothing else";
+    Err(Problem::new(ProblemKind::State, "shared_device", why).into())
+}
+
+/// Refuses to decline a document whose sender does not offer it, and on the device of another signer.
+pub fn check_may_decline(envelope: &Envelope, signer: &Signer) -> Result<(), ServiceError> {
+    check_own_device(signer)?;
     if envelope.sending.may_decline {
         return Ok(());
     }
@@ -453,13 +464,6 @@ async fn follow(
     if after == SignerStatus::Completed {
         let at = seen.completed_at.as_deref().and_then(Timestamp::parse);
         signer.completed_at = Some(at.unwrap_or(now));
-
-        // The sender need not have known who would be with the signer.
-        if signer.same_device
-            && let Some(name) = consumer::stated_name(tx, envelope, signer).await?
-        {
-            signer.name = name;
-        }
     }
 
     if after == SignerStatus::Declined {

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::signing::check_own_device;
 use holdfast_domain::envelope::{Envelope, Signer};
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::QuestionId;
@@ -64,6 +65,7 @@ pub async fn ask(
     let Some(signer) = turn.find(|other| other.id == signer.id) else {
         return Ok(AskOutcome::Closed);
     };
+    check_own_device(signer)?;
     if !envelope.status.is_out_for_signing() {
         return Ok(AskOutcome::Closed);
     }
@@ -71,6 +73,13 @@ pub async fn ask(
     // The lock makes two questions of the same moment count one after the other.
     let asked = questions::list(&mut tx, &envelope.org, &envelope.id).await?;
     let own = asked.iter().filter(|asked| asked.signer == signer.id);
+    // A second click on the button asks nothing new.
+    if own
+        .clone()
+        .any(|asked| asked.closing.is_none() && asked.text == text)
+    {
+        return Ok(AskOutcome::Asked);
+    }
     if own.count() >= MOST_QUESTIONS {
         return Ok(AskOutcome::TooMany);
     }

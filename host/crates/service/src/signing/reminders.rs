@@ -104,7 +104,7 @@ pub async fn by_plan(
     if envelope.expires_at.is_some_and(|at| at <= now) {
         return Ok(later);
     }
-    // The envelope waits for the sender, who has not answered a signer's question.
+    // The envelope waits for the sender, who has not answered a question of somebody who still has to sign.
     if questions::has_open(&mut tx, org, id).await? {
         return Ok(later);
     }

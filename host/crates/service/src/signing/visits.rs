@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::envelopes::people_notes::{DEVICE_PASSED, is_about};
+use crate::signing::check_own_device;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, Recipient, Signer, SignerStatus};
 use holdfast_domain::organization::{Organization, PaymentSettings};
@@ -18,10 +19,12 @@ use holdfast_store::{WriteTransaction, envelopes, ledger, organizations, signers
 /// Minimum time between two mails requested by a signer.
 pub const COOL_DOWN: Duration = Duration::from_secs(300);
 
-/// Period in which the mails to signers who finish later are counted.
-const LATER_PERIOD: Duration = Duration::from_secs(86_400);
+/// Period in which the mails to signers who finish later, and the openings of a witness's form, are counted.
+const PERIOD: Duration = Duration::from_secs(86_400);
 /// Most of these mails to one signer in the period.
 pub const MOST_LATER: usize = 3;
+/// Most links on the device of a signer for one witness in the period.
+pub const MOST_PASSED: usize = 10;
 /// Action of the ledger: a signer saved the form to finish later.
 pub const POSTPONED: &str = "signer.postponed";
 
@@ -109,21 +112,39 @@ fn witness_beside<'a>(
         .find(is_beside)
 }
 
-/// Opens the form of the witness on the device of a signer who has signed. Returns its URL, or none if no
-/// witness signs there now.
+/// Result of the request for the form of a witness.
+pub enum DevicePass {
+    /// The form has this URL.
+    Opened(String),
+    /// It was opened [`MOST_PASSED`] times within a day.
+    TooOften,
+    /// No witness signs on this device now.
+    Closed,
+}
+
+/// Opens the form of the witness on the device of a signer who has signed, at most [`MOST_PASSED`] times a day.
 pub async fn pass_to_witness(
     core: &Core,
     envelope: &Envelope,
     signer: &Signer,
-) -> Result<Option<String>, ServiceError> {
+) -> Result<DevicePass, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
     let Some(witness) = witness_beside(&envelope, &signers, signer) else {
-        return Ok(None);
+        return Ok(DevicePass::Closed);
     };
+
+    // Each press makes a link and an entry. The lock makes those of the same moment count one after the other.
+    let entries = ledger::list(&mut tx, Some(&envelope.org), &envelope.id).await?;
+    let lately = entries.iter().filter(|entry| {
+        entry.action == DEVICE_PASSED && entry.at > now - PERIOD && is_about(entry, witness)
+    });
+    if lately.count() >= MOST_PASSED {
+        return Ok(DevicePass::TooOften);
+    }
 
     // The link is for this visit. The witness has another one by mail.
     let url = links::make(core, &mut tx, &envelope, witness, links::EMBED_LIFE).await?;
@@ -132,7 +153,7 @@ pub async fn pass_to_witness(
     events::record(&mut tx, &envelope, &actor, DEVICE_PASSED, details, now).await?;
     tx.commit().await?;
 
-    Ok(Some(url))
+    Ok(DevicePass::Opened(url))
 }
 
 /// The recipient who opened a link for reading.
@@ -236,13 +257,14 @@ pub async fn postpone(
     let Some(signer) = turn.find(|now| now.id == signer.id) else {
         return Ok(LinkRenewal::Closed);
     };
+    check_own_device(signer)?;
     if !envelope.status.is_out_for_signing() {
         return Ok(LinkRenewal::Closed);
     }
 
     let entries = ledger::list(&mut tx, Some(&envelope.org), &envelope.id).await?;
     let lately = entries.iter().filter(|entry| {
-        entry.action == POSTPONED && entry.at > now - LATER_PERIOD && is_about(entry, signer)
+        entry.action == POSTPONED && entry.at > now - PERIOD && is_about(entry, signer)
     });
     if lately.count() >= MOST_LATER {
         return Ok(LinkRenewal::TooSoon);

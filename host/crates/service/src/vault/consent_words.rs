@@ -312,7 +312,7 @@ mod tests {
         };
         assert_eq!(
             writer.access(Some(&displayed)),
-            format!("every page displayed by the browser, the last {now}")
+            format!("the browser reported every page as displayed, the last {now}")
         );
     }
 }

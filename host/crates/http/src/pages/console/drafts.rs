@@ -34,7 +34,7 @@ use holdfast_service::envelopes::sending::{self, SendEnvelope};
 /// Most people of each kind, as in the API.
 const PEOPLE: usize = 50;
 /// Controls of a signer, each with the number of its row.
-const OF_SIGNER: [&str; 11] = [
+const OF_SIGNER: [&str; 14] = [
     "name",
     "email",
     "role",
@@ -46,9 +46,17 @@ const OF_SIGNER: [&str; 11] = [
     "kind",
     "notify_by",
     "consumer",
+    "witness_of",
+    "same_device",
+    "group",
 ];
 /// Controls of a recipient of a copy.
-const OF_RECIPIENT: [&str; 3] = ["recipients_name", "recipients_email", "recipients_kind"];
+const OF_RECIPIENT: [&str; 4] = [
+    "recipients_name",
+    "recipients_email",
+    "recipients_kind",
+    "recipients_group",
+];
 /// What signers can be asked for before the document opens.
 const ACCESS: [(SignerAccess, &str); 4] = [
     (SignerAccess::None, "send-access-none"),
@@ -345,6 +353,22 @@ fn signer_row(
             "consumer",
             consumer.map_or("", |one| if one { "true" } else { "false" }),
         ),
+        (
+            "witness_of",
+            signer
+                .and_then(|signer| signer.witness_of.as_deref())
+                .unwrap_or_default(),
+        ),
+        (
+            "same_device",
+            signer.map_or("", |signer| if signer.same_device { "true" } else { "" }),
+        ),
+        (
+            "group",
+            signer
+                .and_then(|signer| signer.group.as_deref())
+                .unwrap_or_default(),
+        ),
     ];
     let legend = if role.is_empty() {
         texts.with("send-signer", [("number", at + 1)])
@@ -413,7 +437,20 @@ fn languages(texts: Texts) -> Vec<(String, String)> {
 
 fn recipient_row(form: &FormView<'_>, at: usize, recipient: Option<&Recipient>) -> Markup {
     let texts = form.texts;
-    let [name, email, kind] = OF_RECIPIENT.map(|name| format!("{name}-{at}"));
+    let [name, email, kind, group] = OF_RECIPIENT.map(|name| format!("{name}-{at}"));
+    // Set by programs; the form leaves them as they are.
+    let of_programs = [
+        (
+            kind,
+            recipient.map_or("", |recipient| recipient.kind.as_str()),
+        ),
+        (
+            group,
+            recipient
+                .and_then(|recipient| recipient.group.as_deref())
+                .unwrap_or_default(),
+        ),
+    ];
     html! {
         (form.text(&TextField {
             present: recipient.map_or("", |recipient| recipient.name.as_str()),
@@ -425,9 +462,10 @@ fn recipient_row(form: &FormView<'_>, at: usize, recipient: Option<&Recipient>) 
             present: recipient.map_or("", |recipient| recipient.email.as_str()),
             ..TextField::new(&email, &texts.text("sign-in-email"))
         }))
-        @let present = recipient.map_or("", |recipient| recipient.kind.as_str());
-        @let chosen = form.value(&kind, present);
-        @if !chosen.is_empty() { input type="hidden" name=(kind) value=(chosen); }
+        @for (of_program, present) in &of_programs {
+            @let value = form.value(of_program, present);
+            @if !value.is_empty() { input type="hidden" name=(of_program) value=(value); }
+        }
     }
 }
 
@@ -470,7 +508,7 @@ fn people_of(form: &ConsoleForm, signers: usize, copies: usize) -> Value {
             let value = given(format!("{name}-{at}"))?;
             let value = match (*name, value.parse::<i64>()) {
                 ("order", Ok(number)) => json!(number),
-                ("consumer", _) => json!(value == "true"),
+                ("consumer" | "same_device", _) => json!(value == "true"),
                 _ => json!(value),
             };
             Some(((*name).to_owned(), value))
