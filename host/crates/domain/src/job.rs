@@ -117,7 +117,7 @@ pub struct SendPlanned {
 
 impl JobPayload for SendPlanned {
     const NAME: &'static str = "envelope.send";
-    /// What the rules refuse is recorded; the rest is a failure of this service or a provider.
+    /// A refusal is recorded, and so is what still fails after a day. The rest is tried again.
     const RETRIES: RetryPolicy = RetryPolicy::Endless;
 }
 

@@ -9,6 +9,8 @@ use crate::http::console::Session;
 use crate::support::{TestApp, TestResponse, envelope_body, pdf};
 
 const DAY: Duration = Duration::from_secs(86_400);
+/// Less than the time for which a sending that failed is tried again.
+const HOUR: Duration = Duration::from_secs(3_600);
 
 /// Returns a time in so many days, as the API takes it.
 fn in_days(days: u32) -> String {
@@ -63,7 +65,7 @@ async fn an_envelope_is_sent_at_its_planned_time() {
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(read(&early, &id).await["status"], "pending");
 
-    let later = app.as_of(DAY * 3).await;
+    let later = app.as_of(DAY * 2 + HOUR).await;
     let sent = until(&later, &id, |envelope| envelope["status"] == "sent").await;
     assert!(sent["send_at"].is_null(), "{sent}");
 }
@@ -84,7 +86,7 @@ async fn a_plan_is_moved_and_ended() {
         assert_eq!(read(&between, id).await["status"], "pending");
     }
 
-    let later = app.as_of(DAY * 7).await;
+    let later = app.as_of(DAY * 6 + HOUR).await;
     until(&later, &moved, |envelope| envelope["status"] == "sent").await;
     assert_eq!(read(&later, &ended).await["status"], "pending");
 }
@@ -101,7 +103,7 @@ async fn the_reason_of_a_refused_sending_is_on_the_envelope() {
     let made = app.post("/partner/envelopes", body).await.data(201);
     let id = made["envelope_id"].as_str().unwrap();
 
-    let later = app.as_of(DAY * 3).await;
+    let later = app.as_of(DAY * 2 + HOUR).await;
     let refused = until(&later, id, |envelope| {
         envelope["sending_failure"].is_object()
     })
@@ -131,7 +133,7 @@ async fn a_copy_has_no_plan() {
     assert!(read(&app, &id).await["send_at"].is_string());
 
     let copied = copy["envelope_id"].as_str().unwrap();
-    let later = app.as_of(DAY * 3).await;
+    let later = app.as_of(DAY * 2 + HOUR).await;
     until(&later, &id, |envelope| envelope["status"] == "sent").await;
     assert_eq!(read(&later, copied).await["status"], "pending");
 }
@@ -190,7 +192,7 @@ async fn a_draft_is_prepared_and_sent_later() {
     let list = ada.get(&app, "/console/envelopes").await.text();
     assert!(list.contains("Will be sent"), "{list}");
 
-    let later = app.as_of(DAY * 3).await;
+    let later = app.as_of(DAY * 2 + HOUR).await;
     until(&later, id, |envelope| envelope["status"] == "sent").await;
     let again = json!({ "send_at": in_days(1) });
     let again = app

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::envelopes::sending::{self, SendEnvelope};
 use crate::templates::pages::PageCache;
+use holdfast_components::providers::ProviderError;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, PlannedSending, SendingFailure};
 use holdfast_domain::event::EventType;
@@ -20,6 +21,9 @@ use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::lookup;
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, mails};
 use holdfast_store::{StoreError, WriteTransaction, envelopes, jobs};
+
+/// Time after the planned one for which a failure of this service or of a provider is tried again.
+const TRIED_FOR: Duration = Duration::from_secs(86_400);
 
 /// Latest planned time from now: a year.
 const LONGEST: Duration = Duration::from_secs(366 * 86_400);
@@ -158,13 +162,28 @@ pub async fn send(
     let sent = sending::send(core, locks, pages, &caller, id, request, &answer).await;
     match sent {
         Ok(_) => Ok(NextStep::Done),
-        Err(error) if is_refusal(&error) => refused(core, &envelope, job, &error).await,
+        // A document that leaves days later can be out of date, so the sender decides again.
+        Err(error) if is_refusal(&error) || core.clock.now() > job.at + TRIED_FOR => {
+            tracing::warn!(envelope = %envelope.id, %error, "a planned envelope was not sent");
+            refused(core, &envelope, job, &error).await
+        }
         Err(error) => Err(error),
     }
 }
 
 /// Returns whether a repeat would be refused again.
 fn is_refusal(error: &ServiceError) -> bool {
+    let provider = match error {
+        ServiceError::Provider(error) | ServiceError::OtherProvider(_, error) => Some(error),
+        _ => None,
+    };
+    if let Some(error) = provider {
+        return matches!(
+            error,
+            ProviderError::Rejected(_) | ProviderError::NotFound | ProviderError::NotConfigured(_)
+        );
+    }
+
     matches!(
         error,
         ServiceError::Invalid(_)
@@ -172,6 +191,10 @@ fn is_refusal(error: &ServiceError) -> bool {
             | ServiceError::Unreadable(_)
             | ServiceError::NotFound(_)
             | ServiceError::Refused(_)
+            | ServiceError::Control(_)
+            | ServiceError::Change(_)
+            | ServiceError::Statement(_)
+            | ServiceError::NotAdmitted(_)
             | ServiceError::Semantic(_)
             | ServiceError::Conflict(_)
             | ServiceError::NotAllowed(_)
@@ -213,13 +236,40 @@ async fn refused(
     Ok(NextStep::Done)
 }
 
-/// Returns a refusal in words: each problem of a request that has several.
+/// Returns a refusal in words: each problem of a request that has several. Texts of dependencies can quote settings or
+/// persons, so they are in the log alone.
 fn reason(error: &ServiceError) -> String {
     match error {
         ServiceError::Invalid(issues) => {
             let messages: Vec<&str> = issues.iter().map(|issue| issue.message.as_str()).collect();
             messages.join("; ")
         }
+        ServiceError::Provider(_) | ServiceError::OtherProvider(..) => {
+            "A provider refused it, or could not be reached for a day".to_owned()
+        }
+        ServiceError::Component(_)
+        | ServiceError::Store(_)
+        | ServiceError::Files(_)
+        | ServiceError::Seal(_)
+        | ServiceError::Internal(_) => "This service could not send it for a day".to_owned(),
         error => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_a_provider_ends_a_plan_and_an_outage_does_not() {
+        let refused = ProviderError::Rejected("no such role: Ann".into());
+        let refused = ServiceError::Provider(refused);
+        assert!(is_refusal(&refused));
+        assert!(!reason(&refused).contains("Ann"));
+
+        let away = ProviderError::Unreachable("no route".into());
+        for failure in [ServiceError::Provider(away), ServiceError::Busy] {
+            assert!(!is_refusal(&failure), "{failure}");
+        }
     }
 }
