@@ -31,7 +31,9 @@ use holdfast_platform::providers::provider;
 use holdfast_platform::{
     Caller, Core, ServiceError, ValidationIssue, events, kba, lookup, organizations,
 };
-use holdfast_store::{WriteTransaction, envelopes, fingerprints, payments, signers, templates};
+use holdfast_store::{
+    SqlConnection, WriteTransaction, envelopes, fingerprints, payments, signers, templates,
+};
 
 /// Creates a draft from an envelope in any status: with its document, fields, people, values and settings, and
 /// without answers, signatures, passcodes and submission. Sends nothing.
@@ -232,7 +234,7 @@ pub async fn correct(
         open_link: None,
     };
 
-    let saved = replace(core, caller, earlier, plan, notes, answer).await;
+    let saved = replace(core, caller, &source, plan, notes, answer).await;
     // The submission exists at the provider, but no envelope names it: withdraw it.
     if saved.is_err() {
         let (org, instance) = (&caller.org, &template.provider_instance);
@@ -293,7 +295,7 @@ fn values_with_field(earlier: &Envelope, template: &Template) -> Map<String, Val
 async fn replace(
     core: &Core,
     caller: &Caller,
-    earlier: &Envelope,
+    source: &SourceRecords,
     mut plan: CreationPlan,
     warnings: Vec<Warning>,
     answer: &ResponseRecorder<CreatedEnvelope>,
@@ -304,7 +306,16 @@ async fn replace(
         ..VoidCause::default()
     };
     let zone = contract_dates::zone(core, &caller.org).await?;
+    // Checked early, too, before the submission at the provider is archived.
+    let mut connection = core.store.read().await?;
+    source.check_people(&mut connection).await?;
+    drop(connection);
+
+    let earlier = &source.envelope;
     let (mut tx, voided) = voiding(core, caller, earlier.id.as_str(), cause).await?;
+    source.check_people(&mut tx).await?;
+    // They may have been set since the envelope was read.
+    plan.envelope.set_contract_dates(&voided.contract_dates());
     let sign_url = creation::write(core, &mut tx, caller, &mut plan, voided.updated_at).await?;
     let dates = plan.envelope.contract_dates();
     contract_dates::plan_next(&mut tx, &plan.envelope, &dates, &zone).await?;
@@ -352,6 +363,21 @@ impl SourceRecords {
         })
     }
 
+    /// Refuses a correction if the people of the envelope were changed since they were read: the corrected one would ask
+    /// the earlier people.
+    async fn check_people(&self, connection: &mut SqlConnection) -> Result<(), ServiceError> {
+        let (org, id) = (&self.envelope.org, &self.envelope.id);
+        let signers = signers::list(connection, org, id).await?;
+        let recipients = signers::recipients(connection, org, id).await?;
+
+        if are_same(&signers, &self.signers) && recipients == self.recipients {
+            Ok(())
+        } else {
+            let why = "The people of the envelope were changed meanwhile; correct it again";
+            Err(ServiceError::Conflict(why.into()))
+        }
+    }
+
     /// Returns the payment of the new envelope, and whether the envelope itself requests it.
     fn payment(&self, organization: &Organization) -> (Option<PaymentSettings>, bool) {
         match &self.own_payment {
@@ -359,6 +385,18 @@ impl SourceRecords {
             None => (organization.settings.payment.clone(), false),
         }
     }
+}
+
+/// Returns whether two lists are of the same signers, whatever their progress.
+fn are_same(left: &[Signer], right: &[Signer]) -> bool {
+    let is_same = |(left, right): (&Signer, &Signer)| {
+        left.id == right.id
+            && left.name == right.name
+            && left.email == right.email
+            && left.phone == right.phone
+            && left.role == right.role
+    };
+    left.len() == right.len() && left.iter().zip(right).all(is_same)
 }
 
 /// Returns the record of a new envelope with the settings of an earlier one.
@@ -504,4 +542,27 @@ async fn note_copy(
     let details = json!({ "copied_to": copy.id });
     events::record(tx, &locked, &caller.actor, "envelope.copied", details, now).await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdfast_domain::envelope::SignerStatus;
+
+    #[test]
+    fn another_person_is_a_change_of_signers_and_progress_is_not() {
+        let ann = Signer::new(0, "Ann".into(), "ann@oak.example".into(), "Buyer".into());
+        let viewed = Signer {
+            status: SignerStatus::Viewed,
+            ..ann.clone()
+        };
+        assert!(are_same(&[ann.clone()], &[viewed]));
+
+        let bo = Signer {
+            email: "bo@oak.example".into(),
+            ..ann.clone()
+        };
+        assert!(!are_same(&[ann.clone()], &[bo]));
+        assert!(!are_same(&[ann], &[]));
+    }
 }
