@@ -31,6 +31,7 @@ use holdfast_platform::providers::provider;
 use holdfast_platform::{
     Caller, Core, ServiceError, ValidationIssue, events, kba, lookup, organizations,
 };
+use holdfast_store::payments::EnvelopePayment;
 use holdfast_store::{
     SqlConnection, WriteTransaction, envelopes, fingerprints, payments, signers, templates,
 };
@@ -63,7 +64,7 @@ pub async fn copy(
     envelope.sending.send_email = true;
     // The new contract has a term of its own.
     envelope.set_contract_dates(&[]);
-    let (payment, has_own_payment) = source.payment(&organization);
+    let (payment, has_own_payment) = source.payment_of_copy(&organization);
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
 
     // A created envelope with a template is sent at once, so the rules are asked before it gets its document.
@@ -191,7 +192,9 @@ pub async fn correct(
     envelope.set_link(EnvelopeLink::Corrects, &earlier.id);
     envelope.set_version(earlier.version() + 1);
     envelope.sending.message = Some(request.message.trim().to_owned());
-    let (payment, has_own_payment) = source.payment(&organization);
+    // The settings may have changed since the signers were told what they pay.
+    let has_own_payment = source.payment.as_ref().is_some_and(|one| one.own);
+    let payment = source.payment.as_ref().map(|one| one.asked.clone());
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
 
     let (template, mut notes) =
@@ -337,8 +340,8 @@ struct SourceRecords {
     recipients: Vec<Recipient>,
     /// Its document with the fields. A template is read even if it was deleted since.
     template: Option<Template>,
-    /// Payment that the envelope itself requested.
-    own_payment: Option<PaymentSettings>,
+    /// Payment that the envelope or the settings requested.
+    payment: Option<EnvelopePayment>,
 }
 
 impl SourceRecords {
@@ -358,7 +361,7 @@ impl SourceRecords {
             signers,
             recipients,
             template,
-            own_payment: payment.filter(|one| one.own).map(|one| one.asked),
+            payment,
             envelope,
         })
     }
@@ -378,10 +381,11 @@ impl SourceRecords {
         }
     }
 
-    /// Returns the payment of the new envelope, and whether the envelope itself requests it.
-    fn payment(&self, organization: &Organization) -> (Option<PaymentSettings>, bool) {
-        match &self.own_payment {
-            Some(own) => (Some(own.clone()), true),
+    /// Returns the payment of a copy, and whether the envelope itself requests it. Without one of its own, the present
+    /// settings decide.
+    fn payment_of_copy(&self, organization: &Organization) -> (Option<PaymentSettings>, bool) {
+        match self.payment.as_ref().filter(|one| one.own) {
+            Some(own) => (Some(own.asked.clone()), true),
             None => (organization.settings.payment.clone(), false),
         }
     }
