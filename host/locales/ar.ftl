@@ -486,6 +486,7 @@ mail-date-subject = { $date }: { $name } – { $document }
 mail-date-today = اليوم { $date }: { $name }. هذا تاريخ في «{ $document }».
 mail-date-tomorrow = غدًا { $date }: { $name }. هذا تاريخ في «{ $document }».
 mail-date = بعد { $days } يومًا، في { $date }: { $name }. هذا تاريخ في «{ $document }».
+mail-date-past = مضى تاريخ { $date }: { $name }. هذا تاريخ في «{ $document }».
 mail-date-open = عرض المستند
 mail-release-subject = تطلب { $originator } الإفراج عن { $document }
 mail-release = تريد { $originator } تسليم النسخة المعتمدة من { $document } إلى { $recipient }. الغرض: { $purpose }

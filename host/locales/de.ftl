@@ -476,6 +476,7 @@ mail-date-subject = { $date }: { $name } – { $document }
 mail-date-today = Heute, am { $date }: { $name }. Das ist ein Termin von „{ $document }“.
 mail-date-tomorrow = Morgen, am { $date }: { $name }. Das ist ein Termin von „{ $document }“.
 mail-date = In { $days } Tagen, am { $date }: { $name }. Das ist ein Termin von „{ $document }“.
+mail-date-past = Der { $date } ist vorbei: { $name }. Das ist ein Termin von „{ $document }“.
 mail-date-open = Dokument ansehen
 mail-release-subject = { $originator } bittet um die Herausgabe von { $document }
 mail-release = { $originator } möchte das maßgebliche Exemplar von { $document } an { $recipient } herausgeben. Zweck: { $purpose }

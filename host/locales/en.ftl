@@ -477,6 +477,7 @@ mail-date-subject = { $date }: { $name } – { $document }
 mail-date-today = Today, on { $date }: { $name }. This is a date of “{ $document }”.
 mail-date-tomorrow = Tomorrow, on { $date }: { $name }. This is a date of “{ $document }”.
 mail-date = In { $days } days, on { $date }: { $name }. This is a date of “{ $document }”.
+mail-date-past = { $date } has passed: { $name }. This is a date of “{ $document }”.
 mail-date-open = See the document
 mail-release-subject = { $originator } asks to release { $document }
 mail-release = { $originator } wants to release the authoritative copy of { $document } to { $recipient }. Purpose: { $purpose }

@@ -476,6 +476,7 @@ mail-date-subject = { $date }: { $name } – { $document }
 mail-date-today = Hoy, { $date }: { $name }. Es una fecha de «{ $document }».
 mail-date-tomorrow = Mañana, { $date }: { $name }. Es una fecha de «{ $document }».
 mail-date = Dentro de { $days } días, el { $date }: { $name }. Es una fecha de «{ $document }».
+mail-date-past = El { $date } ya ha pasado: { $name }. Es una fecha de «{ $document }».
 mail-date-open = Ver el documento
 mail-release-subject = { $originator } pide liberar { $document }
 mail-release = { $originator } quiere entregar la copia autoritativa de { $document } a { $recipient }. Finalidad: { $purpose }

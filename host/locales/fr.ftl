@@ -476,6 +476,7 @@ mail-date-subject = { $date } : { $name } – { $document }
 mail-date-today = Aujourd’hui, { $date } : { $name }. C’est une échéance de « { $document } ».
 mail-date-tomorrow = Demain, { $date } : { $name }. C’est une échéance de « { $document } ».
 mail-date = Dans { $days } jours, le { $date } : { $name }. C’est une échéance de « { $document } ».
+mail-date-past = Le { $date } est passé : { $name }. C’est une échéance de « { $document } ».
 mail-date-open = Voir le document
 mail-release-subject = { $originator } demande la remise de { $document }
 mail-release = { $originator } souhaite remettre la copie faisant foi de { $document } à { $recipient }. Motif : { $purpose }

@@ -476,6 +476,7 @@ mail-date-subject = { $date }: { $name } – { $document }
 mail-date-today = Hoje, { $date }: { $name }. É uma data de “{ $document }”.
 mail-date-tomorrow = Amanhã, { $date }: { $name }. É uma data de “{ $document }”.
 mail-date = Em { $days } dias, em { $date }: { $name }. É uma data de “{ $document }”.
+mail-date-past = O dia { $date } já passou: { $name }. É uma data de “{ $document }”.
 mail-date-open = Ver o documento
 mail-release-subject = { $originator } pede a liberação de { $document }
 mail-release = { $originator } quer entregar a cópia autoritativa de { $document } a { $recipient }. Finalidade: { $purpose }

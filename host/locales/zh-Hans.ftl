@@ -468,6 +468,7 @@ mail-date-subject = { $date }：{ $name } – { $document }
 mail-date-today = 今天（{ $date }）：{ $name }。这是“{ $document }”中的日期。
 mail-date-tomorrow = 明天（{ $date }）：{ $name }。这是“{ $document }”中的日期。
 mail-date = { $days } 天后（{ $date }）：{ $name }。这是“{ $document }”中的日期。
+mail-date-past = { $date } 已过：{ $name }。这是“{ $document }”中的日期。
 mail-date-open = 查看文件
 mail-release-subject = { $originator } 请求放行 { $document }
 mail-release = { $originator } 希望将 { $document } 的权威副本交给 { $recipient }。用途：{ $purpose }

@@ -142,8 +142,6 @@ pub struct MailContractDate {
     /// What happens on the day.
     pub name: String,
     pub date: jiff::civil::Date,
-    /// Days until then.
-    pub days: u16,
 }
 
 impl JobPayload for MailContractDate {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::contract_dates::{ContractDate, PlannedDate};
+use holdfast_domain::contract_dates::{ContractDate, PlannedDate, days_until};
 use holdfast_domain::dates::ZoneName;
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus};
 use holdfast_domain::event::EventType;
@@ -97,10 +97,12 @@ pub async fn give_notice(
 
     let mut dates = envelope.contract_dates();
     for planned in &mut dates {
-        let Some(days) = planned.take_due(&zone, now) else {
+        let Some(notice) = planned.take_due(&zone, now) else {
             continue;
         };
-        tell(&mut tx, &envelope, &planned.date, days, now).await?;
+        tell(&mut tx, &envelope, &planned.date, notice, now).await?;
+        // After an outage it is given late, so the days of the plan can be wrong.
+        let days = days_until(planned.date.date, &zone, now);
         let near = EventType::EnvelopeDateNear;
         let data = json!({ "name": planned.date.name, "date": planned.date.date, "days": days });
         events::record_and_emit(&mut tx, &envelope, "system", near, data, now).await?;
@@ -115,12 +117,12 @@ pub async fn give_notice(
     Ok(next(&dates, &zone).map_or(NextStep::Done, NextStep::Again))
 }
 
-/// Queues the mails of a notice.
+/// Queues the mails of a notice that was planned so many days before a date.
 async fn tell(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
     date: &ContractDate,
-    days: u16,
+    notice: u16,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let creator = envelope.creator_email().map(str::to_owned);
@@ -130,13 +132,12 @@ async fn tell(
         date.notify.clone()
     };
     for to in people {
-        let key = format!("{}:{to}:{}:{}:{days}", envelope.id, date.name, date.date);
+        let key = format!("{}:{to}:{}:{}:{notice}", envelope.id, date.name, date.date);
         let mail = MailContractDate {
             envelope: envelope.id.clone(),
             to,
             name: date.name.clone(),
             date: date.date,
-            days,
         };
         jobs::insert(tx, &envelope.org, &mail, Some(&key), now).await?;
     }
