@@ -15,6 +15,7 @@ use holdfast_domain::envelope::{Envelope, PlannedSending, SendingFailure};
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::job::{NextStep, SendPlanned};
+use holdfast_platform::access;
 use holdfast_platform::envelope_locks::EnvelopeLocks;
 use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
@@ -151,6 +152,11 @@ pub async fn send(
     else {
         return Ok(NextStep::Done);
     };
+
+    if !access::may_still_send(core, org, &planned.actor).await? {
+        let why = ServiceError::NotAllowed("Whoever planned the sending may not send any more");
+        return refused(core, &envelope, job, &why).await;
+    }
 
     let caller = Caller {
         actor: planned.actor,
