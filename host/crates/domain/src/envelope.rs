@@ -539,6 +539,17 @@ pub struct PlannedSending {
     pub actor: String,
     /// E-mail address of the actor, if there is one.
     pub email: Option<String>,
+    /// Template of the library that is sent; none for a document of the envelope's own, which its sender may change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<PlannedTemplate>,
+}
+
+/// Template of a planned sending, as it was when the sending was planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedTemplate {
+    pub id: TemplateId,
+    /// Hash of document and fields.
+    pub content: String,
 }
 
 /// Reason why a draft was not sent at its planned time.

@@ -11,17 +11,18 @@ use crate::envelopes::sending::{self, SendEnvelope};
 use crate::templates::pages::PageCache;
 use holdfast_components::providers::ProviderError;
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::{Envelope, PlannedSending, SendingFailure};
+use holdfast_domain::envelope::{Envelope, PlannedSending, PlannedTemplate, SendingFailure};
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::job::{NextStep, SendPlanned};
+use holdfast_domain::template::{Origin, Template};
 use holdfast_platform::access;
 use holdfast_platform::envelope_locks::EnvelopeLocks;
 use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::lookup;
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, mails};
-use holdfast_store::{StoreError, WriteTransaction, envelopes, jobs};
+use holdfast_store::{StoreError, WriteTransaction, envelopes, jobs, templates};
 
 /// Time after the planned one for which a failure of this service or of a provider is tried again.
 const TRIED_FOR: Duration = Duration::from_secs(86_400);
@@ -63,8 +64,13 @@ pub fn check(
 }
 
 /// Returns the plan of a caller for a time.
-pub fn planned_by(caller: &Caller, at: Timestamp) -> PlannedSending {
+pub fn planned_by(caller: &Caller, at: Timestamp, template: Option<&Template>) -> PlannedSending {
+    let library = template.filter(|template| template.origin == Origin::Library);
     PlannedSending {
+        template: library.map(|template| PlannedTemplate {
+            id: template.id.clone(),
+            content: template.content(),
+        }),
         at,
         actor: caller.actor.clone(),
         email: caller.email.clone(),
@@ -120,7 +126,12 @@ pub async fn plan(
     if let Some(before) = before {
         jobs::remove::<SendPlanned>(&mut tx, &envelope.org, &key(&envelope, before)).await?;
     }
-    let planned = request.send_at.map(|at| planned_by(caller, at));
+    let template = match &envelope.template {
+        Some(template) => templates::get(&mut tx, &envelope.org, template).await?,
+        None => None,
+    };
+    let planned = request.send_at;
+    let planned = planned.map(|at| planned_by(caller, at, template.as_ref()));
     envelope.plan_sending(planned.as_ref());
     envelope.updated_at = now;
     envelopes::set_metadata(&mut tx, &envelope).await?;
@@ -153,8 +164,7 @@ pub async fn send(
         return Ok(NextStep::Done);
     };
 
-    if !access::may_still_send(core, org, &planned.actor).await? {
-        let why = ServiceError::NotAllowed("Whoever planned the sending may not send any more");
+    if let Some(why) = no_longer_holds(core, &envelope, &planned).await? {
         return refused(core, &envelope, job, &why).await;
     }
 
@@ -175,6 +185,32 @@ pub async fn send(
         }
         Err(error) => Err(error),
     }
+}
+
+/// Returns why a plan does not hold any more.
+async fn no_longer_holds(
+    core: &Core,
+    envelope: &Envelope,
+    planned: &PlannedSending,
+) -> Result<Option<ServiceError>, ServiceError> {
+    if !access::may_still_send(core, &envelope.org, &planned.actor).await? {
+        let why = "Whoever planned the sending may not send any more";
+        return Ok(Some(ServiceError::NotAllowed(why)));
+    }
+
+    // The sender may have chosen another document since.
+    let fixed = planned.template.as_ref();
+    let Some(fixed) = fixed.filter(|fixed| envelope.template.as_ref() == Some(&fixed.id)) else {
+        return Ok(None);
+    };
+    let mut connection = core.store.read().await?;
+    let template = templates::get(&mut connection, &envelope.org, &fixed.id).await?;
+    drop(connection);
+
+    // One that was deleted is refused by the sending itself.
+    let is_other = template.is_some_and(|template| template.content() != fixed.content);
+    let why = "The template was changed after the sending was planned";
+    Ok(is_other.then(|| ServiceError::Conflict(why.into())))
 }
 
 /// Returns whether a repeat would be refused again.

@@ -90,7 +90,6 @@ pub async fn send(
     request.selection.check()?;
     check_subject(request.subject.as_deref())?;
     let id = lookup::envelope(core, caller, id).await?.id;
-    let later = request.send_at.map(|at| planned_by(caller, at));
     let selected = request.selection.read(core, caller).await?;
 
     // Serializes sends in this process, so that two of them do not create two submissions.
@@ -166,6 +165,8 @@ pub async fn send(
         sent.set_prefilled(values);
     }
 
+    let later = request.send_at;
+    let later = later.map(|at| planned_by(caller, at, Some(&template)));
     sent.plan_sending(later.as_ref());
     if let Some(later) = later {
         planned_sending::check(later.at, sent.expires_at, core.clock.now())?;
