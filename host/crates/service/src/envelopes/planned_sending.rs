@@ -63,6 +63,22 @@ pub fn check(
     )]))
 }
 
+/// Refuses an envelope that is no draft, whose plan would have no effect.
+pub(super) fn check_draft(envelope: &Envelope) -> Result<(), ServiceError> {
+    if envelope.is_draft() {
+        return Ok(());
+    }
+    if envelope.batch.is_some() {
+        let why = "Cannot plan the sending of an envelope of a batch";
+        return Err(ServiceError::Conflict(why.into()));
+    }
+
+    Err(ServiceError::Conflict(format!(
+        "Cannot plan the sending of an envelope with status: {}",
+        envelope.status
+    )))
+}
+
 /// Returns the plan of a caller for a time.
 pub fn planned_by(caller: &Caller, at: Timestamp, template: Option<&Template>) -> PlannedSending {
     let library = template.filter(|template| template.origin == Origin::Library);
@@ -112,12 +128,7 @@ pub async fn plan(
     let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
     let mut envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
-    if !envelope.is_draft() {
-        return Err(ServiceError::Conflict(format!(
-            "Cannot plan the sending of an envelope with status: {}",
-            envelope.status
-        )));
-    }
+    check_draft(&envelope)?;
     if let Some(at) = request.send_at {
         check(at, envelope.expires_at, now)?;
     }
