@@ -18,8 +18,8 @@ use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeLink, PaymentStatus, Recipient, SentDocument, Signer, SignerAccess,
-    StoredFile, VERSION,
+    Envelope, EnvelopeLink, OPEN_LINK, PaymentStatus, Recipient, SentDocument, Signer,
+    SignerAccess, StoredFile, VERSION,
 };
 use holdfast_domain::organization::{Organization, PaymentSettings};
 use holdfast_domain::reminders::PlannedReminders;
@@ -62,8 +62,9 @@ pub async fn copy(
     envelope.set_link(EnvelopeLink::CopiedFrom, &earlier.id);
     // That people signed in person belongs to the earlier sending; each send of a draft may state it again.
     envelope.sending.send_email = true;
-    // The new contract has a term of its own.
+    // The new contract has a term of its own, and no visitor of a link made it.
     envelope.set_contract_dates(&[]);
+    envelope.metadata.remove(OPEN_LINK);
     let (payment, has_own_payment) = source.payment_of_copy(&organization);
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
 
@@ -437,7 +438,8 @@ fn successor(
             ..earlier.sending.clone()
         },
         expires_at: Some(now + Duration::from_secs(days * 86_400)),
-        auto_vault: earlier.auto_vault,
+        // Vaulting without a person needs an acceptance of its own.
+        auto_vault: earlier.auto_vault.filter(|is_unattended| !is_unattended),
         ..new
     };
 
