@@ -103,6 +103,8 @@ pub(super) struct MailSubject {
     language: Locale,
     /// Position of the addressed signer or recipient; none addresses the creator.
     position: Option<i64>,
+    /// Whether whoever planned the sending is addressed instead of the creator.
+    is_planner: bool,
     /// Question that the mail is about.
     question: Option<SignerQuestion>,
 }
@@ -542,6 +544,7 @@ impl MailSubject {
             reply_to: organization.settings.reply_to,
             language: organization.settings.language,
             position: to.position,
+            is_planner: to.is_planner,
             question,
         }))
     }
@@ -613,6 +616,7 @@ impl MailSubject {
         let signer = self.signer().map(|signer| signer.email.as_str());
         match self.position {
             Some(_) => signer.or_else(|| Some(self.recipient()?.email.as_str())),
+            None if self.is_planner => self.envelope.failed_planner(),
             None => self.envelope.creator_email(),
         }
     }

@@ -325,11 +325,14 @@ impl JobPayload for VoidBatch {
 pub struct MailAddressee {
     /// The envelope.
     pub envelope: EnvelopeId,
-    /// Position of the signer; `None` is the creator of the envelope.
+    /// Position of the signer; `None` is the creator of the envelope, or whoever planned its sending.
     pub position: Option<i64>,
     /// Question that the mail is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<QuestionId>,
+    /// Instead of the creator, whoever planned the sending that failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_planner: bool,
 }
 
 /// A mail or text message about an envelope.
@@ -375,7 +378,7 @@ mails! {
     MailWithdrawal = "mail.withdrawn" in Mail;
     /// Reports that a mail to a signer could not be delivered.
     MailUndelivered = "mail.undelivered" in Mail;
-    /// Reports to the creator that a draft was not sent at its planned time.
+    /// Reports to the creator or the planner that a draft was not sent at its planned time.
     MailNotSent = "mail.not_sent" in Mail;
     /// Tells the creator of the envelope what a signer asks.
     MailQuestion = "mail.question" in Mail;

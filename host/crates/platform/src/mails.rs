@@ -234,16 +234,32 @@ async fn record_undelivered(
     Ok(())
 }
 
-/// Queues the mail to the creator of a draft that was not sent at its planned time.
+/// Queues the mails to the creator of a draft that was not sent at its planned time, and to whoever planned it. A person
+/// who is both gets one.
 pub async fn not_sent(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    match envelope.creator_email() {
-        Some(_) => queue::<MailNotSent>(tx, envelope, None, now).await,
-        None => Ok(()),
+    let creator = envelope.creator_email();
+    if creator.is_some() {
+        queue::<MailNotSent>(tx, envelope, None, now).await?;
     }
+
+    let planner = envelope.failed_planner();
+    let planner =
+        planner.filter(|planner| creator.is_none_or(|creator| !is_same(creator, planner)));
+    let Some(planner) = planner else {
+        return Ok(());
+    };
+    let mail = MailNotSent::from(MailAddressee {
+        envelope: envelope.id.clone(),
+        position: None,
+        question: None,
+        is_planner: true,
+    });
+    let key = format!("{}:planner:{planner}", envelope.id);
+    jobs::insert_or_revive(tx, &envelope.org, &mail, &key, now).await
 }
 
 /// Queues the mail or text message with the code that opens the document.
@@ -474,6 +490,7 @@ async fn insert<M: EnvelopeMail>(
         envelope: envelope.id.clone(),
         position: to.map(Person::position),
         question: question.cloned(),
+        is_planner: false,
     };
     let whom = match addressee.position {
         Some(position) => position.to_string(),
