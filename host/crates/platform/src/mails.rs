@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 use holdfast_adapters::mail::bounces::BounceMailbox;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeLink, Recipient, Signer, SignerAccess, SignerChannel, SignerNotice,
-    SignerStatus,
+    Envelope, Recipient, Signer, SignerAccess, SignerChannel, SignerNotice, SignerStatus,
 };
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::{EndpointId, EnvelopeId, OrgId, QuestionId, SignerId};
@@ -385,8 +384,8 @@ pub async fn declined(
     Ok(())
 }
 
-/// Queues mails to the invited signers that the envelope was withdrawn, or that its document was corrected, which
-/// recipients of copies learn as well. `envelope` is the record from before it was voided.
+/// Queues mails to the invited signers that the envelope was withdrawn, or that its document was corrected. `envelope` is
+/// the record from before it was voided.
 pub async fn withdrawn(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
@@ -399,12 +398,7 @@ pub async fn withdrawn(
 
     let signers = signers::list(tx, &envelope.org, &envelope.id).await?;
     let recipients = signers::recipients(tx, &envelope.org, &envelope.id).await?;
-    let mut addressed = invited(envelope, &signers, &recipients);
-    if envelope.link(EnvelopeLink::CorrectedBy).is_some() {
-        addressed.extend(people(&recipients));
-    }
-
-    for person in distinct(addressed) {
+    for person in distinct(invited(envelope, &signers, &recipients)) {
         queue::<MailWithdrawal>(tx, envelope, Some(person), now).await?;
     }
 

@@ -420,10 +420,16 @@ impl OutcomeNotice<'_> {
     /// Builds the notification that the sender withdrew the document, or corrected it and sent it again.
     pub fn withdrawn(&self) -> MailContent {
         if self.envelope.link(EnvelopeLink::CorrectedBy).is_some() {
+            // Without mails, the sender hands over the corrected document.
+            let next = if self.envelope.sending.send_email {
+                "mail-corrected-link"
+            } else {
+                "mail-corrected-sign"
+            };
             let paragraphs = vec![
                 self.about("mail-corrected"),
                 self.texts.text("mail-corrected-void"),
-                self.texts.text("mail-corrected-link"),
+                self.texts.text(next),
             ];
             return self.letter("mail-corrected-subject", paragraphs);
         }
@@ -923,6 +929,17 @@ mod tests {
                 "Signers get another message with a link to the corrected document when it is their turn. \
                  Please sign that one, even if you have signed before.",
             ]
+        );
+
+        let mut in_person = corrected.clone();
+        in_person.sending.send_email = false;
+        let notice = OutcomeNotice {
+            envelope: &in_person,
+            ..notice
+        };
+        assert_eq!(
+            lines(notice.withdrawn())[3],
+            "Please sign the corrected document, even if you have signed before."
         );
 
         let mut new = contract();
