@@ -549,6 +549,7 @@ pub struct PlannedSending {
 /// Template of a planned sending, as it was when the sending was planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedTemplate {
+    /// Its id.
     pub id: TemplateId,
     /// Hash of document and fields.
     pub content: String,

@@ -538,6 +538,16 @@ mod tests {
         corrected.sending.send_email = false;
         let in_person = Some(("corrected-title", "corrected-ask"));
         assert_eq!(end_of(&corrected), in_person);
+        for (key, next) in [
+            (
+                "corrected",
+                "Look for the newer message with a link to the corrected one.",
+            ),
+            ("corrected-ask", "Ask the sender for the corrected one."),
+        ] {
+            let sentence = format!("The sender has corrected this document. {next}");
+            assert_eq!(Texts::default().text(key), sentence);
+        }
     }
 
     #[test]
