@@ -133,6 +133,7 @@ fn mail() -> MailCompletion {
         envelope: EnvelopeId::new(),
         position: None,
         question: None,
+        is_planner: false,
     })
 }
 

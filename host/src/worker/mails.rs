@@ -11,6 +11,7 @@ use holdfast_adapters::mail::message::{MessageDraft, PdfAttachment};
 use holdfast_adapters::mail::{EnvelopeMailKind, MailError};
 use holdfast_adapters::texts::Texts;
 use holdfast_components::providers::ProviderError;
+use holdfast_domain::contract_dates::{ContractDate, days_until};
 use holdfast_domain::control::{PartyInvitation, ReleaseState};
 use holdfast_domain::dates::DateSettings;
 use holdfast_domain::envelope::{Envelope, Recipient, Signer, SignerStatus};
@@ -33,6 +34,7 @@ use holdfast_platform::access::sessions;
 use holdfast_platform::providers::links;
 use holdfast_platform::{ServiceError, mails};
 use holdfast_service::control::invitations;
+use holdfast_service::envelopes::contract_dates;
 use holdfast_service::inspection::views as inspected;
 use holdfast_service::signing::access_codes;
 use holdfast_service::vault::{completion, copies};
@@ -101,6 +103,8 @@ pub(super) struct MailSubject {
     language: Locale,
     /// Position of the addressed signer or recipient; none addresses the creator.
     position: Option<i64>,
+    /// Whether whoever planned the sending is addressed instead of the creator.
+    is_planner: bool,
     /// Question that the mail is about.
     question: Option<SignerQuestion>,
 }
@@ -305,7 +309,7 @@ async fn hand_over(
     }
 }
 
-/// Tells a person of a date of a contract.
+/// Tells a person of a date of a contract, unless the date was removed or moved, or the envelope ended without a contract.
 pub(super) async fn about_contract_date(
     app: &App,
     job: &ClaimedJob,
@@ -319,16 +323,27 @@ pub(super) async fn about_contract_date(
         return Ok(());
     };
 
+    // The mail server may have been away, so that the day is nearer now, or the date is another one.
+    let mut dates = envelope.contract_dates().into_iter();
+    let is_it = |date: &ContractDate| date.name == notice.name && date.date == notice.date;
+    let is_there = dates.any(|planned| is_it(&planned.date));
+    if !is_there || contract_dates::has_no_contract(&envelope) {
+        return Ok(());
+    }
+
     let settings = &organization.settings;
+    let zone = &settings.dates.time_zone;
+    // Test data has no users, so it has no page for them.
+    let page = app
+        .config
+        .console_page(&format!("envelopes/{}", envelope.id));
     let letter = letters::contract_date(&ContractDateFacts {
         texts: Texts::of(settings.language),
         document: &envelope.name,
         name: &notice.name,
         date: &settings.dates.format.written(&notice.date.to_string()),
-        days: notice.days,
-        page: app
-            .config
-            .console_page(&format!("envelopes/{}", envelope.id)),
+        days: days_until(notice.date, zone, app.clock.now()),
+        page: page.filter(|_| !envelope.org.is_test()),
         reference: envelope.id.as_str(),
     });
 
@@ -529,6 +544,7 @@ impl MailSubject {
             reply_to: organization.settings.reply_to,
             language: organization.settings.language,
             position: to.position,
+            is_planner: to.is_planner,
             question,
         }))
     }
@@ -600,6 +616,7 @@ impl MailSubject {
         let signer = self.signer().map(|signer| signer.email.as_str());
         match self.position {
             Some(_) => signer.or_else(|| Some(self.recipient()?.email.as_str())),
+            None if self.is_planner => self.envelope.failed_planner(),
             None => self.envelope.creator_email(),
         }
     }

@@ -41,7 +41,7 @@ pub struct PlannedDate {
 }
 
 impl PlannedDate {
-    /// Plans the notices that are not past: a notice given late would name the wrong number of days.
+    /// Plans the notices that are not past.
     pub fn new(date: ContractDate, zone: &ZoneName, now: Timestamp) -> Self {
         let is_to_come = |days: &u16| date.moment(*days, zone).is_some_and(|at| at > now);
         let left = date.notice_days.iter().copied().filter(is_to_come);
@@ -66,6 +66,13 @@ impl PlannedDate {
         let due: Vec<u16> = due;
         due.into_iter().min()
     }
+}
+
+/// Returns the days from now until a day, in a time zone; negative once the day is past.
+pub fn days_until(date: Date, zone: &ZoneName, now: Timestamp) -> i32 {
+    let today = zone.local(now).date();
+    // Two dates are never too far apart to be counted.
+    today.until(date).map_or(0, |span| span.get_days())
 }
 
 impl ContractDate {
@@ -132,5 +139,14 @@ mod tests {
             Some(7)
         );
         assert_eq!(planned.left, [0]);
+    }
+
+    /// In New York, the sixteenth begins at four o'clock in UTC.
+    #[test]
+    fn a_late_notice_counts_from_today_in_the_zone_of_the_organization() {
+        let days = |now| days_until(date(&[]).date, &new_york(), at(now));
+        assert_eq!(days("2027-03-10T12:00:00.000Z"), 5);
+        assert_eq!(days("2027-03-16T03:59:59.000Z"), 0);
+        assert_eq!(days("2027-03-16T04:00:00.000Z"), -1);
     }
 }

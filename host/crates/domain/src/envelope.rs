@@ -478,6 +478,8 @@ const REMINDERS: &str = "reminders";
 const PLANNED_SENDING: &str = "planned_sending";
 /// Member with the reason why a planned sending failed.
 const SENDING_FAILURE: &str = "sending_failure";
+/// Member of that with the e-mail address of whoever planned the sending.
+const PLANNER: &str = "planned_by";
 /// Member with the number of the version, from the first correction.
 pub const VERSION: &str = "version";
 /// Member with the values that the sender gave for fields.
@@ -539,6 +541,18 @@ pub struct PlannedSending {
     pub actor: String,
     /// E-mail address of the actor, if there is one.
     pub email: Option<String>,
+    /// Template of the library that is sent; none for a document of the envelope's own, which its sender may change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<PlannedTemplate>,
+}
+
+/// Template of a planned sending, as it was when the sending was planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedTemplate {
+    /// Its id.
+    pub id: TemplateId,
+    /// Hash of document and fields.
+    pub content: String,
 }
 
 /// Reason why a draft was not sent at its planned time.
@@ -585,9 +599,18 @@ impl Envelope {
 
     /// Ends the plan of sending with a failure.
     pub fn fail_sending(&mut self, failure: &SendingFailure) {
+        let planner = self.planned_sending().and_then(|planned| planned.email);
         self.plan_sending(None);
-        let failure = serde_json::to_value(failure).unwrap_or_default();
+        let mut failure = serde_json::to_value(failure).unwrap_or_default();
+        // For the mail alone, and so no member of the failure that partners see.
+        failure[PLANNER] = planner.into();
         self.metadata.insert(SENDING_FAILURE.into(), failure);
+    }
+
+    /// Returns the e-mail address of whoever planned the sending that failed.
+    pub fn failed_planner(&self) -> Option<&str> {
+        let planner = self.metadata.get(SENDING_FAILURE)?[PLANNER].as_str();
+        planner.filter(|planner| planner.contains('@'))
     }
 
     /// Returns the partner's own metadata.
@@ -960,6 +983,32 @@ mod tests {
         assert_eq!(FileType::detect(b"\xff\xd8\xff\xe0"), Some(FileType::Jpeg));
         assert_eq!(FileType::detect(b"GIF89a"), None);
         assert_eq!(FileType::detect(b""), None);
+    }
+
+    #[test]
+    fn a_failed_sending_keeps_its_planner_until_it_is_planned_again() {
+        let now = Timestamp::from_millis(0);
+        let kind = EnvelopeKind::Esign;
+        let (org, customer) = (OrgId::new(), CustomerId::new());
+        let mut draft = Envelope::new(org, customer, "Loan".into(), kind, "key:1".into(), now);
+        let planned = PlannedSending {
+            at: now,
+            actor: "user:ada@oak.example".into(),
+            email: Some("ada@oak.example".into()),
+            template: None,
+        };
+        draft.plan_sending(Some(&planned));
+        let failure = SendingFailure {
+            planned_for: now,
+            reason: "No document".into(),
+        };
+        draft.fail_sending(&failure);
+        assert_eq!(draft.planned_sending(), None);
+        assert_eq!(draft.sending_failure(), Some(failure));
+        assert_eq!(draft.failed_planner(), Some("ada@oak.example"));
+
+        draft.plan_sending(Some(&planned));
+        assert_eq!(draft.failed_planner(), None);
     }
 
     #[test]

@@ -117,7 +117,7 @@ pub struct SendPlanned {
 
 impl JobPayload for SendPlanned {
     const NAME: &'static str = "envelope.send";
-    /// What the rules refuse is recorded; the rest is a failure of this service or a provider.
+    /// A refusal is recorded, and so is what still fails after a day. The rest is tried again.
     const RETRIES: RetryPolicy = RetryPolicy::Endless;
 }
 
@@ -142,8 +142,6 @@ pub struct MailContractDate {
     /// What happens on the day.
     pub name: String,
     pub date: jiff::civil::Date,
-    /// Days until then.
-    pub days: u16,
 }
 
 impl JobPayload for MailContractDate {
@@ -327,11 +325,14 @@ impl JobPayload for VoidBatch {
 pub struct MailAddressee {
     /// The envelope.
     pub envelope: EnvelopeId,
-    /// Position of the signer; `None` is the creator of the envelope.
+    /// Position of the signer; `None` is the creator of the envelope, or whoever planned its sending.
     pub position: Option<i64>,
     /// Question that the mail is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<QuestionId>,
+    /// Instead of the creator, whoever planned the sending that failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_planner: bool,
 }
 
 /// A mail or text message about an envelope.
@@ -377,7 +378,7 @@ mails! {
     MailWithdrawal = "mail.withdrawn" in Mail;
     /// Reports that a mail to a signer could not be delivered.
     MailUndelivered = "mail.undelivered" in Mail;
-    /// Reports to the creator that a draft was not sent at its planned time.
+    /// Reports to the creator or the planner that a draft was not sent at its planned time.
     MailNotSent = "mail.not_sent" in Mail;
     /// Tells the creator of the envelope what a signer asks.
     MailQuestion = "mail.question" in Mail;

@@ -271,7 +271,7 @@ fn schema_of(event: EventType, member: &str) -> Schema {
             ],
         }),
         (_, "suspension") => or_null(inlined::<SuspensionView>()),
-        (_, "epoch" | "score" | "amount_cents") => number(),
+        (_, "epoch" | "score" | "amount_cents" | "days") => number(),
         (_, "similarity") => json_schema!({ "type": "number" }),
         (
             _,

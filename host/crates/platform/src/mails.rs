@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use holdfast_adapters::mail::bounces::BounceMailbox;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeLink, Recipient, RecipientKind, Signer, SignerAccess, SignerChannel,
-    SignerNotice, SignerStatus,
+    Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerChannel, SignerNotice,
+    SignerStatus,
 };
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::{EndpointId, EnvelopeId, OrgId, QuestionId, SignerId};
@@ -234,16 +234,32 @@ async fn record_undelivered(
     Ok(())
 }
 
-/// Queues the mail to the creator of a draft that was not sent at its planned time.
+/// Queues the mails to the creator of a draft that was not sent at its planned time, and to whoever planned it. A person
+/// who is both gets one.
 pub async fn not_sent(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    match envelope.creator_email() {
-        Some(_) => queue::<MailNotSent>(tx, envelope, None, now).await,
-        None => Ok(()),
+    let creator = envelope.creator_email();
+    if creator.is_some() {
+        queue::<MailNotSent>(tx, envelope, None, now).await?;
     }
+
+    let planner = envelope.failed_planner();
+    let planner =
+        planner.filter(|planner| creator.is_none_or(|creator| !is_same(creator, planner)));
+    let Some(planner) = planner else {
+        return Ok(());
+    };
+    let mail = MailNotSent::from(MailAddressee {
+        envelope: envelope.id.clone(),
+        position: None,
+        question: None,
+        is_planner: true,
+    });
+    let key = format!("{}:planner:{planner}", envelope.id);
+    jobs::insert_or_revive(tx, &envelope.org, &mail, &key, now).await
 }
 
 /// Queues the mail or text message with the code that opens the document.
@@ -369,8 +385,8 @@ pub async fn declined(
     Ok(())
 }
 
-/// Queues mails to the invited signers that the envelope was withdrawn, or that its document was corrected, which
-/// recipients of copies learn as well. `envelope` is the record from before it was voided.
+/// Queues mails to the invited signers that the envelope was withdrawn, or that its document was corrected. `envelope` is
+/// the record from before it was voided.
 pub async fn withdrawn(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
@@ -383,15 +399,7 @@ pub async fn withdrawn(
 
     let signers = signers::list(tx, &envelope.org, &envelope.id).await?;
     let recipients = signers::recipients(tx, &envelope.org, &envelope.id).await?;
-    let mut addressed = invited(envelope, &signers, &recipients);
-    if envelope.link(EnvelopeLink::CorrectedBy).is_some() {
-        let copied = recipients
-            .iter()
-            .filter(|recipient| !recipient.kind.reads_along());
-        addressed.extend(copied.map(|recipient| recipient as &dyn Person));
-    }
-
-    for person in distinct(addressed) {
+    for person in distinct(invited(envelope, &signers, &recipients)) {
         queue::<MailWithdrawal>(tx, envelope, Some(person), now).await?;
     }
 
@@ -477,6 +485,7 @@ async fn insert<M: EnvelopeMail>(
         envelope: envelope.id.clone(),
         position: to.map(Person::position),
         question: question.cloned(),
+        is_planner: false,
     };
     let whom = match addressee.position {
         Some(position) => position.to_string(),

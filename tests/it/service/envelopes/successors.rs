@@ -324,6 +324,32 @@ async fn a_corrected_document_is_signed_anew_by_everybody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_correction_is_told_to_invited_people_and_keeps_the_dates() {
+    let app = TestApp::start().await;
+    let template = app.contract_template().await;
+    let mut body = envelope_body(&template["template_id"]);
+    body["recipients"] = json!([{ "email": "file@example.com", "name": "Our file" }]);
+    let id = id_of(&app.post("/partner/envelopes", body).await.data(201));
+    let dates = json!({ "contract_dates": [{ "name": "End of the term", "date": "2050-11-30" }] });
+    let path = format!("/partner/envelopes/{id}/contract-dates");
+    app.put(&path, dates).await.data(200);
+    app.wait_for_mails(1).await;
+
+    let file = padded(CONTRACT.len() + 100);
+    let texts = [("message", "Another edition")];
+    let corrected = correct(&app, &id, Some(&file), &texts).await.data(201);
+    let term = &corrected["contract_dates"][0];
+    assert_eq!(term["name"], "End of the term");
+
+    // The signer has two invitations and the news between them.
+    app.wait_for_mails(3).await;
+    app.wait_until_idle().await;
+    let mails = app.wait_for_mails(3).await;
+    assert_eq!(mails.len(), 3, "{mails:?}");
+    assert!(!mails.concat().contains("To: file@example.com"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn fields_are_corrected_on_the_same_document() {
     let app = TestApp::start().await;
     let id = id_of(&app.sent_envelope().await);
@@ -400,6 +426,21 @@ async fn a_correction_that_does_not_fit_changes_nothing() {
     }
     let all = app.get("/partner/envelopes").await.json();
     assert_eq!(all["data"].as_array().map(Vec::len), Some(2), "{all}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_correction_keeps_the_payment_and_a_copy_takes_that_of_the_settings() {
+    let app = TestApp::start().await;
+    let id = id_of(&app.sent_envelope().await);
+    app.set_organization(&[r#"payment={"amount_cents":4900,"currency":"USD"}"#]);
+
+    let file = padded(CONTRACT.len() + 100);
+    let texts = [("message", "Another edition")];
+    correct(&app, &id, Some(&file), &texts).await.data(201);
+    assert_eq!(app.count("payment").await, 0);
+
+    copy(&app, &id).await.data(201);
+    assert_eq!(app.count("payment").await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -122,6 +122,11 @@ async fn a_visitor_gets_the_link_by_mail_and_signs_a_record_of_their_own() {
     assert!(mails[0].contains("jordan@example.com"), "{}", mails[0]);
     form::sign(&app, &form::link_in(&mails[0])).await;
     app.wait_for(&id, "vaulted").await;
+
+    // A copy is made by its sender, and not by the visitor.
+    let path = format!("/partner/envelopes/{id}/copy");
+    let copy = app.post(&path, json!({})).await.data(201);
+    assert_eq!(copy["metadata"]["open_link"], Value::Null);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -420,10 +420,16 @@ impl OutcomeNotice<'_> {
     /// Builds the notification that the sender withdrew the document, or corrected it and sent it again.
     pub fn withdrawn(&self) -> MailContent {
         if self.envelope.link(EnvelopeLink::CorrectedBy).is_some() {
+            // Without mails, the sender hands over the corrected document.
+            let next = if self.envelope.sending.send_email {
+                "mail-corrected-link"
+            } else {
+                "mail-corrected-sign"
+            };
             let paragraphs = vec![
                 self.about("mail-corrected"),
                 self.texts.text("mail-corrected-void"),
-                self.texts.text("mail-corrected-link"),
+                self.texts.text(next),
             ];
             return self.letter("mail-corrected-subject", paragraphs);
         }
@@ -522,8 +528,8 @@ pub struct ContractDateFacts<'a> {
     pub name: &'a str,
     /// The day, as the organization writes dates.
     pub date: &'a str,
-    /// Days until then.
-    pub days: u16,
+    /// Days until then; negative once the day is past.
+    pub days: i32,
     /// Page of the envelope, if the console has an address.
     pub page: Option<String>,
     /// Id of the envelope.
@@ -540,6 +546,7 @@ pub fn contract_date(facts: &ContractDateFacts<'_>) -> MailContent {
         ("days", facts.days.to_string()),
     ];
     let sentence = match facts.days {
+        ..0 => "mail-date-past",
         0 => "mail-date-today",
         1 => "mail-date-tomorrow",
         _ => "mail-date",
@@ -924,6 +931,17 @@ mod tests {
             ]
         );
 
+        let mut in_person = corrected.clone();
+        in_person.sending.send_email = false;
+        let notice = OutcomeNotice {
+            envelope: &in_person,
+            ..notice
+        };
+        assert_eq!(
+            lines(notice.withdrawn())[3],
+            "Please sign the corrected document, even if you have signed before."
+        );
+
         let mut new = contract();
         new.set_link(EnvelopeLink::Corrects, &corrected.id);
         new.sending.message = Some("The price was wrong".into());
@@ -947,6 +965,26 @@ mod tests {
                 "The price was wrong",
             ]
         );
+    }
+
+    #[test]
+    fn a_letter_about_a_date_names_the_days_only_while_they_are_to_come() {
+        let sentence = |days| {
+            let letter = contract_date(&ContractDateFacts {
+                texts: Texts::default(),
+                document: "Loan",
+                name: "End of the term",
+                date: "2031-11-30",
+                days,
+                page: None,
+                reference: "env_1",
+            });
+            lines(letter).remove(1)
+        };
+        let rest = "End of the term. This is a date of “Loan”.";
+        assert_eq!(sentence(7), format!("In 7 days, on 2031-11-30: {rest}"));
+        assert_eq!(sentence(0), format!("Today, on 2031-11-30: {rest}"));
+        assert_eq!(sentence(-2), format!("2031-11-30 has passed: {rest}"));
     }
 
     #[test]

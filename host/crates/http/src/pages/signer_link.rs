@@ -431,7 +431,13 @@ impl SignerVisit {
 pub fn end_of(envelope: &Envelope) -> Option<(&'static str, &'static str)> {
     match envelope.status {
         EnvelopeStatus::Voided if envelope.link(EnvelopeLink::CorrectedBy).is_some() => {
-            Some(("corrected-title", "corrected"))
+            // Without mails, there is no newer message to look for.
+            let sentence = if envelope.sending.send_email {
+                "corrected"
+            } else {
+                "corrected-ask"
+            };
+            Some(("corrected-title", sentence))
         }
         EnvelopeStatus::Voided => Some(("withdrawn-title", "withdrawn")),
         EnvelopeStatus::Expired => Some(("expired-title", "expired")),
@@ -534,6 +540,20 @@ mod tests {
         let mut corrected = envelope(EnvelopeStatus::Voided);
         corrected.set_link(EnvelopeLink::CorrectedBy, &EnvelopeId::new());
         assert_eq!(end_of(&corrected), Some(("corrected-title", "corrected")));
+
+        corrected.sending.send_email = false;
+        let in_person = Some(("corrected-title", "corrected-ask"));
+        assert_eq!(end_of(&corrected), in_person);
+        for (key, next) in [
+            (
+                "corrected",
+                "Look for the newer message with a link to the corrected one.",
+            ),
+            ("corrected-ask", "Ask the sender for the corrected one."),
+        ] {
+            let sentence = format!("The sender has corrected this document. {next}");
+            assert_eq!(Texts::default().text(key), sentence);
+        }
     }
 
     #[test]

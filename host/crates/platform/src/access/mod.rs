@@ -28,7 +28,7 @@ use holdfast_base::fair_queue::{FairQueue, QueueCapacity, QueueTurn, WorkOwner};
 use holdfast_base::keys::Key;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{KeyId, OrgId, TokenId, UserId};
-use holdfast_domain::organization::{ApiKeyRecord, Role};
+use holdfast_domain::organization::{ApiKeyRecord, Permission, Role, Scope};
 use holdfast_domain::priority::PriorityClass;
 use holdfast_domain::token::{ApiKey, SecretHash};
 use holdfast_domain::user::{IssuerIdentity, User, UserStatus};
@@ -437,6 +437,26 @@ impl BeginningCredential {
         // Other actors, such as the operator, have no credential that could end.
         Ok(true)
     }
+}
+
+/// Whether the key or the user who planned a sending may still send.
+pub async fn may_still_send(core: &Core, org: &OrgId, actor: &str) -> Result<bool, ServiceError> {
+    let mut connection = core.store.read().await?;
+    if let Some(id) = actor.strip_prefix("key:").and_then(KeyId::parse) {
+        let key = key_rows::by_id(&mut connection, &id).await?;
+        let key = key.filter(|key| key.active && key.org == *org);
+        return Ok(key.is_some_and(|key| key.scopes.contains(&Scope::EnvelopesWrite)));
+    }
+
+    if let Some(email) = actor.strip_prefix("user:") {
+        let email = users::address(email);
+        // Users of the operator's issuer can be without a row here.
+        let user = user_rows::by_address(&mut connection, org, &email).await?;
+        let may = |user: User| user.status != UserStatus::Ended && user.role.may(Permission::Send);
+        return Ok(user.is_none_or(may));
+    }
+
+    Ok(true)
 }
 
 /// Whether a token is of another account at the issuer than the known user's.

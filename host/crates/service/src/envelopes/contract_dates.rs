@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::contract_dates::{ContractDate, PlannedDate};
+use holdfast_domain::contract_dates::{ContractDate, PlannedDate, days_until};
 use holdfast_domain::dates::ZoneName;
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus};
 use holdfast_domain::event::EventType;
@@ -42,6 +42,22 @@ pub async fn set(
     request: ContractDates,
     answer: &ResponseRecorder<Envelope>,
 ) -> Result<Envelope, ServiceError> {
+    set_if(core, caller, id, request, None, answer).await
+}
+
+/// Like [`set`], with the dates that the change was made of, for a caller who adds or removes one.
+///
+/// # Errors
+///
+/// `Conflict` if the envelope has other dates than those by now.
+pub async fn set_if(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    request: ContractDates,
+    unchanged: Option<&[ContractDate]>,
+    answer: &ResponseRecorder<Envelope>,
+) -> Result<Envelope, ServiceError> {
     check(&request.contract_dates)?;
     let id = lookup::envelope(core, caller, id).await?.id;
     let zone = zone(core, &caller.org).await?;
@@ -57,6 +73,12 @@ pub async fn set(
     }
 
     let before = envelope.contract_dates();
+    let present = before.iter().map(|planned| &planned.date);
+    if unchanged.is_some_and(|unchanged| present.ne(unchanged)) {
+        let why = "The dates were changed meanwhile; try again";
+        return Err(ServiceError::Conflict(why.into()));
+    }
+
     let dates = request.contract_dates.into_iter().map(|date| {
         let same = before.iter().find(|planned| planned.date == date);
         same.cloned()
@@ -96,31 +118,38 @@ pub async fn give_notice(
     }
 
     let mut dates = envelope.contract_dates();
+    let mut is_given = false;
     for planned in &mut dates {
-        let Some(days) = planned.take_due(&zone, now) else {
+        let Some(notice) = planned.take_due(&zone, now) else {
             continue;
         };
-        tell(&mut tx, &envelope, &planned.date, days, now).await?;
+        is_given = true;
+        tell(&mut tx, &envelope, &planned.date, notice, now).await?;
+        // After an outage it is given late, so the days of the plan can be wrong.
+        let days = days_until(planned.date.date, &zone, now);
         let near = EventType::EnvelopeDateNear;
         let data = json!({ "name": planned.date.name, "date": planned.date.date, "days": days });
         events::record_and_emit(&mut tx, &envelope, "system", near, data, now).await?;
     }
 
-    // A repeat after a crash finds that nothing is due: what was taken commits with its mails.
-    envelope.set_contract_dates(&dates);
-    envelope.updated_at = now;
-    envelopes::set_metadata(&mut tx, &envelope).await?;
-    tx.commit().await?;
+    // A repeat after a crash finds that nothing is due: what was taken commits with its mails. Without a notice the envelope
+    // stays as it is, so that a sender who changes it meanwhile is not refused.
+    if is_given {
+        envelope.set_contract_dates(&dates);
+        envelope.updated_at = now;
+        envelopes::set_metadata(&mut tx, &envelope).await?;
+        tx.commit().await?;
+    }
 
     Ok(next(&dates, &zone).map_or(NextStep::Done, NextStep::Again))
 }
 
-/// Queues the mails of a notice.
+/// Queues the mails of a notice that was planned so many days before a date.
 async fn tell(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
     date: &ContractDate,
-    days: u16,
+    notice: u16,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let creator = envelope.creator_email().map(str::to_owned);
@@ -130,13 +159,12 @@ async fn tell(
         date.notify.clone()
     };
     for to in people {
-        let key = format!("{}:{to}:{}:{}:{days}", envelope.id, date.name, date.date);
+        let key = format!("{}:{to}:{}:{}:{notice}", envelope.id, date.name, date.date);
         let mail = MailContractDate {
             envelope: envelope.id.clone(),
             to,
             name: date.name.clone(),
             date: date.date,
-            days,
         };
         jobs::insert(tx, &envelope.org, &mail, Some(&key), now).await?;
     }

@@ -225,7 +225,8 @@ pub async fn create_by(
     let begun = lifecycle::first_status(core, &envelope).await?;
     envelope.template = envelope.template.take().or(begins_with);
     envelope.status = begun.status;
-    let planned = request.send_at.map(|at| planned_by(caller, at));
+    let planned = request.send_at;
+    let planned = planned.map(|at| planned_by(caller, at, template.as_ref()));
     envelope.plan_sending(planned.as_ref().filter(|_| kind == EnvelopeKind::Esign));
 
     let (mut signers, recipients) = match &template {

@@ -165,6 +165,9 @@ async fn voiding(
 
     // Refuse early, before the submission at the provider is archived.
     lifecycle::next_status(core, &envelope, EnvelopeTrigger::Void).await?;
+    if cause.corrected_by.is_some() {
+        successors::check_correctable(&envelope)?;
+    }
     archive_submission(core, &envelope).await?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;

@@ -9,17 +9,23 @@ use serde_json::json;
 
 use crate::envelopes::sending::{self, SendEnvelope};
 use crate::templates::pages::PageCache;
+use holdfast_components::providers::ProviderError;
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::{Envelope, PlannedSending, SendingFailure};
+use holdfast_domain::envelope::{Envelope, PlannedSending, PlannedTemplate, SendingFailure};
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::job::{NextStep, SendPlanned};
+use holdfast_domain::template::{Origin, Template};
+use holdfast_platform::access;
 use holdfast_platform::envelope_locks::EnvelopeLocks;
 use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::lookup;
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, mails};
-use holdfast_store::{StoreError, WriteTransaction, envelopes, jobs};
+use holdfast_store::{StoreError, WriteTransaction, envelopes, jobs, templates};
+
+/// Time after the planned one for which a failure of this service or of a provider is tried again.
+const TRIED_FOR: Duration = Duration::from_secs(86_400);
 
 /// Latest planned time from now: a year.
 const LONGEST: Duration = Duration::from_secs(366 * 86_400);
@@ -57,9 +63,30 @@ pub fn check(
     )]))
 }
 
+/// Refuses an envelope that is no draft, whose plan would have no effect.
+pub(super) fn check_draft(envelope: &Envelope) -> Result<(), ServiceError> {
+    if envelope.is_draft() {
+        return Ok(());
+    }
+    if envelope.batch.is_some() {
+        let why = "Cannot plan the sending of an envelope of a batch";
+        return Err(ServiceError::Conflict(why.into()));
+    }
+
+    Err(ServiceError::Conflict(format!(
+        "Cannot plan the sending of an envelope with status: {}",
+        envelope.status
+    )))
+}
+
 /// Returns the plan of a caller for a time.
-pub fn planned_by(caller: &Caller, at: Timestamp) -> PlannedSending {
+pub fn planned_by(caller: &Caller, at: Timestamp, template: Option<&Template>) -> PlannedSending {
+    let library = template.filter(|template| template.origin == Origin::Library);
     PlannedSending {
+        template: library.map(|template| PlannedTemplate {
+            id: template.id.clone(),
+            content: template.content(),
+        }),
         at,
         actor: caller.actor.clone(),
         email: caller.email.clone(),
@@ -101,12 +128,7 @@ pub async fn plan(
     let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
     let mut envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
-    if !envelope.is_draft() {
-        return Err(ServiceError::Conflict(format!(
-            "Cannot plan the sending of an envelope with status: {}",
-            envelope.status
-        )));
-    }
+    check_draft(&envelope)?;
     if let Some(at) = request.send_at {
         check(at, envelope.expires_at, now)?;
     }
@@ -115,7 +137,12 @@ pub async fn plan(
     if let Some(before) = before {
         jobs::remove::<SendPlanned>(&mut tx, &envelope.org, &key(&envelope, before)).await?;
     }
-    let planned = request.send_at.map(|at| planned_by(caller, at));
+    let template = match &envelope.template {
+        Some(template) => templates::get(&mut tx, &envelope.org, template).await?,
+        None => None,
+    };
+    let planned = request.send_at;
+    let planned = planned.map(|at| planned_by(caller, at, template.as_ref()));
     envelope.plan_sending(planned.as_ref());
     envelope.updated_at = now;
     envelopes::set_metadata(&mut tx, &envelope).await?;
@@ -148,6 +175,10 @@ pub async fn send(
         return Ok(NextStep::Done);
     };
 
+    if let Some(why) = no_longer_holds(core, &envelope, &planned).await? {
+        return refused(core, &envelope, job, &why).await;
+    }
+
     let caller = Caller {
         actor: planned.actor,
         email: planned.email,
@@ -158,13 +189,54 @@ pub async fn send(
     let sent = sending::send(core, locks, pages, &caller, id, request, &answer).await;
     match sent {
         Ok(_) => Ok(NextStep::Done),
-        Err(error) if is_refusal(&error) => refused(core, &envelope, job, &error).await,
+        // A document that leaves days later can be out of date, so the sender decides again.
+        Err(error) if is_refusal(&error) || core.clock.now() > job.at + TRIED_FOR => {
+            tracing::warn!(envelope = %envelope.id, %error, "a planned envelope was not sent");
+            refused(core, &envelope, job, &error).await
+        }
         Err(error) => Err(error),
     }
 }
 
+/// Returns why a plan does not hold any more.
+async fn no_longer_holds(
+    core: &Core,
+    envelope: &Envelope,
+    planned: &PlannedSending,
+) -> Result<Option<ServiceError>, ServiceError> {
+    if !access::may_still_send(core, &envelope.org, &planned.actor).await? {
+        let why = "Whoever planned the sending may not send any more";
+        return Ok(Some(ServiceError::NotAllowed(why)));
+    }
+
+    // The sender may have chosen another document since.
+    let fixed = planned.template.as_ref();
+    let Some(fixed) = fixed.filter(|fixed| envelope.template.as_ref() == Some(&fixed.id)) else {
+        return Ok(None);
+    };
+    let mut connection = core.store.read().await?;
+    let template = templates::get(&mut connection, &envelope.org, &fixed.id).await?;
+    drop(connection);
+
+    // One that was deleted is refused by the sending itself.
+    let is_other = template.is_some_and(|template| template.content() != fixed.content);
+    let why = "The template was changed after the sending was planned";
+    Ok(is_other.then(|| ServiceError::Conflict(why.into())))
+}
+
 /// Returns whether a repeat would be refused again.
 fn is_refusal(error: &ServiceError) -> bool {
+    let provider = match error {
+        ServiceError::Provider(error) | ServiceError::OtherProvider(_, error) => Some(error),
+        _ => None,
+    };
+    if let Some(error) = provider {
+        return matches!(
+            error,
+            ProviderError::Rejected(_) | ProviderError::NotFound | ProviderError::NotConfigured(_)
+        );
+    }
+
     matches!(
         error,
         ServiceError::Invalid(_)
@@ -172,6 +244,10 @@ fn is_refusal(error: &ServiceError) -> bool {
             | ServiceError::Unreadable(_)
             | ServiceError::NotFound(_)
             | ServiceError::Refused(_)
+            | ServiceError::Control(_)
+            | ServiceError::Change(_)
+            | ServiceError::Statement(_)
+            | ServiceError::NotAdmitted(_)
             | ServiceError::Semantic(_)
             | ServiceError::Conflict(_)
             | ServiceError::NotAllowed(_)
@@ -213,13 +289,40 @@ async fn refused(
     Ok(NextStep::Done)
 }
 
-/// Returns a refusal in words: each problem of a request that has several.
+/// Returns a refusal in words: each problem of a request that has several. Texts of dependencies can quote settings or
+/// persons, so they are in the log alone.
 fn reason(error: &ServiceError) -> String {
     match error {
         ServiceError::Invalid(issues) => {
             let messages: Vec<&str> = issues.iter().map(|issue| issue.message.as_str()).collect();
             messages.join("; ")
         }
+        ServiceError::Provider(_) | ServiceError::OtherProvider(..) => {
+            "A provider refused it, or could not be reached for a day".to_owned()
+        }
+        ServiceError::Component(_)
+        | ServiceError::Store(_)
+        | ServiceError::Files(_)
+        | ServiceError::Seal(_)
+        | ServiceError::Internal(_) => "This service could not send it for a day".to_owned(),
         error => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_a_provider_ends_a_plan_and_an_outage_does_not() {
+        let refused = ProviderError::Rejected("no such role: Ann".into());
+        let refused = ServiceError::Provider(refused);
+        assert!(is_refusal(&refused));
+        assert!(!reason(&refused).contains("Ann"));
+
+        let away = ProviderError::Unreachable("no route".into());
+        for failure in [ServiceError::Provider(away), ServiceError::Busy] {
+            assert!(!is_refusal(&failure), "{failure}");
+        }
     }
 }

@@ -19,7 +19,7 @@ use crate::templates::warnings;
 use holdfast_base::config::SecretText;
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::{Envelope, Recipient, SentDocument, Signer};
+use holdfast_domain::envelope::{Envelope, EnvelopeLink, Recipient, SentDocument, Signer};
 use holdfast_domain::template::Template;
 use holdfast_domain::warning::Warning;
 use holdfast_platform::envelope_locks::EnvelopeLocks;
@@ -90,7 +90,6 @@ pub async fn send(
     request.selection.check()?;
     check_subject(request.subject.as_deref())?;
     let id = lookup::envelope(core, caller, id).await?.id;
-    let later = request.send_at.map(|at| planned_by(caller, at));
     let selected = request.selection.read(core, caller).await?;
 
     // Serializes sends in this process, so that two of them do not create two submissions.
@@ -166,6 +165,8 @@ pub async fn send(
         sent.set_prefilled(values);
     }
 
+    let later = request.send_at;
+    let later = later.map(|at| planned_by(caller, at, Some(&template)));
     sent.plan_sending(later.as_ref());
     if let Some(later) = later {
         planned_sending::check(later.at, sent.expires_at, core.clock.now())?;
@@ -349,7 +350,9 @@ async fn prepare(
         return Err(changed_meanwhile());
     }
 
+    planned_sending::check_draft(&locked)?;
     draft.updated_at = now;
+    keep_copy(&mut draft, &locked);
     envelopes::set_sent(&mut tx, locked.status, &draft).await?;
     signers::forget(&mut tx, &draft).await?;
     for signer in &people.signers {
@@ -372,6 +375,13 @@ async fn prepare(
     answer.commit(tx, &created).await?;
 
     Ok(created)
+}
+
+/// Keeps which copy was made of the envelope: a copy is noted in the metadata and is no change of the envelope.
+fn keep_copy(sent: &mut Envelope, locked: &Envelope) {
+    if let Some(copy) = locked.link(EnvelopeLink::CopiedTo) {
+        sent.set_link(EnvelopeLink::CopiedTo, &copy);
+    }
 }
 
 fn changed_meanwhile() -> ServiceError {
@@ -418,6 +428,7 @@ async fn save(
 
     sent.status = decided.status;
     sent.updated_at = now;
+    keep_copy(&mut sent, &locked);
     signing.write(&mut tx).await?;
     parties::arrange(core, &mut tx, &sent, &mut signers).await?;
     envelopes::set_sent(&mut tx, locked.status, &sent).await?;

@@ -18,8 +18,8 @@ use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeLink, PaymentStatus, Recipient, SentDocument, Signer, SignerAccess,
-    StoredFile, VERSION,
+    Envelope, EnvelopeLink, OPEN_LINK, PaymentStatus, Recipient, SentDocument, Signer,
+    SignerAccess, StoredFile, VERSION,
 };
 use holdfast_domain::organization::{Organization, PaymentSettings};
 use holdfast_domain::reminders::PlannedReminders;
@@ -31,7 +31,10 @@ use holdfast_platform::providers::provider;
 use holdfast_platform::{
     Caller, Core, ServiceError, ValidationIssue, events, kba, lookup, organizations,
 };
-use holdfast_store::{WriteTransaction, envelopes, fingerprints, payments, signers, templates};
+use holdfast_store::payments::EnvelopePayment;
+use holdfast_store::{
+    SqlConnection, WriteTransaction, envelopes, fingerprints, payments, signers, templates,
+};
 
 /// Creates a draft from an envelope in any status: with its document, fields, people, values and settings, and
 /// without answers, signatures, passcodes and submission. Sends nothing.
@@ -59,9 +62,10 @@ pub async fn copy(
     envelope.set_link(EnvelopeLink::CopiedFrom, &earlier.id);
     // That people signed in person belongs to the earlier sending; each send of a draft may state it again.
     envelope.sending.send_email = true;
-    // The new contract has a term of its own.
+    // The new contract has a term of its own, and no visitor of a link made it.
     envelope.set_contract_dates(&[]);
-    let (payment, has_own_payment) = source.payment(&organization);
+    envelope.metadata.remove(OPEN_LINK);
+    let (payment, has_own_payment) = source.payment_of_copy(&organization);
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
 
     // A created envelope with a template is sent at once, so the rules are asked before it gets its document.
@@ -189,7 +193,9 @@ pub async fn correct(
     envelope.set_link(EnvelopeLink::Corrects, &earlier.id);
     envelope.set_version(earlier.version() + 1);
     envelope.sending.message = Some(request.message.trim().to_owned());
-    let (payment, has_own_payment) = source.payment(&organization);
+    // The settings may have changed since the signers were told what they pay.
+    let has_own_payment = source.payment.as_ref().is_some_and(|one| one.own);
+    let payment = source.payment.as_ref().map(|one| one.asked.clone());
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
 
     let (template, mut notes) =
@@ -232,7 +238,7 @@ pub async fn correct(
         open_link: None,
     };
 
-    let saved = replace(core, caller, earlier, plan, notes, answer).await;
+    let saved = replace(core, caller, &source, plan, notes, answer).await;
     // The submission exists at the provider, but no envelope names it: withdraw it.
     if saved.is_err() {
         let (org, instance) = (&caller.org, &template.provider_instance);
@@ -293,7 +299,7 @@ fn values_with_field(earlier: &Envelope, template: &Template) -> Map<String, Val
 async fn replace(
     core: &Core,
     caller: &Caller,
-    earlier: &Envelope,
+    source: &SourceRecords,
     mut plan: CreationPlan,
     warnings: Vec<Warning>,
     answer: &ResponseRecorder<CreatedEnvelope>,
@@ -304,7 +310,16 @@ async fn replace(
         ..VoidCause::default()
     };
     let zone = contract_dates::zone(core, &caller.org).await?;
+    // Checked early, too, before the submission at the provider is archived.
+    let mut connection = core.store.read().await?;
+    source.check_people(&mut connection).await?;
+    drop(connection);
+
+    let earlier = &source.envelope;
     let (mut tx, voided) = voiding(core, caller, earlier.id.as_str(), cause).await?;
+    source.check_people(&mut tx).await?;
+    // They may have been set since the envelope was read.
+    plan.envelope.set_contract_dates(&voided.contract_dates());
     let sign_url = creation::write(core, &mut tx, caller, &mut plan, voided.updated_at).await?;
     let dates = plan.envelope.contract_dates();
     contract_dates::plan_next(&mut tx, &plan.envelope, &dates, &zone).await?;
@@ -326,8 +341,8 @@ struct SourceRecords {
     recipients: Vec<Recipient>,
     /// Its document with the fields. A template is read even if it was deleted since.
     template: Option<Template>,
-    /// Payment that the envelope itself requested.
-    own_payment: Option<PaymentSettings>,
+    /// Payment that the envelope or the settings requested.
+    payment: Option<EnvelopePayment>,
 }
 
 impl SourceRecords {
@@ -347,18 +362,46 @@ impl SourceRecords {
             signers,
             recipients,
             template,
-            own_payment: payment.filter(|one| one.own).map(|one| one.asked),
+            payment,
             envelope,
         })
     }
 
-    /// Returns the payment of the new envelope, and whether the envelope itself requests it.
-    fn payment(&self, organization: &Organization) -> (Option<PaymentSettings>, bool) {
-        match &self.own_payment {
-            Some(own) => (Some(own.clone()), true),
+    /// Refuses a correction if the people of the envelope were changed since they were read: the corrected one would ask
+    /// the earlier people.
+    async fn check_people(&self, connection: &mut SqlConnection) -> Result<(), ServiceError> {
+        let (org, id) = (&self.envelope.org, &self.envelope.id);
+        let signers = signers::list(connection, org, id).await?;
+        let recipients = signers::recipients(connection, org, id).await?;
+
+        if are_same(&signers, &self.signers) && recipients == self.recipients {
+            Ok(())
+        } else {
+            let why = "The people of the envelope were changed meanwhile; correct it again";
+            Err(ServiceError::Conflict(why.into()))
+        }
+    }
+
+    /// Returns the payment of a copy, and whether the envelope itself requests it. Without one of its own, the present
+    /// settings decide.
+    fn payment_of_copy(&self, organization: &Organization) -> (Option<PaymentSettings>, bool) {
+        match self.payment.as_ref().filter(|one| one.own) {
+            Some(own) => (Some(own.asked.clone()), true),
             None => (organization.settings.payment.clone(), false),
         }
     }
+}
+
+/// Returns whether two lists are of the same signers, whatever their progress.
+fn are_same(left: &[Signer], right: &[Signer]) -> bool {
+    let is_same = |(left, right): (&Signer, &Signer)| {
+        left.id == right.id
+            && left.name == right.name
+            && left.email == right.email
+            && left.phone == right.phone
+            && left.role == right.role
+    };
+    left.len() == right.len() && left.iter().zip(right).all(is_same)
 }
 
 /// Returns the record of a new envelope with the settings of an earlier one.
@@ -395,7 +438,8 @@ fn successor(
             ..earlier.sending.clone()
         },
         expires_at: Some(now + Duration::from_secs(days * 86_400)),
-        auto_vault: earlier.auto_vault,
+        // Vaulting without a person needs an acceptance of its own.
+        auto_vault: earlier.auto_vault.filter(|is_unattended| !is_unattended),
         ..new
     };
 
@@ -507,4 +551,27 @@ async fn note_copy(
     let details = json!({ "copied_to": copy.id });
     events::record(tx, &locked, &caller.actor, "envelope.copied", details, now).await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdfast_domain::envelope::SignerStatus;
+
+    #[test]
+    fn another_person_is_a_change_of_signers_and_progress_is_not() {
+        let ann = Signer::new(0, "Ann".into(), "ann@oak.example".into(), "Buyer".into());
+        let viewed = Signer {
+            status: SignerStatus::Viewed,
+            ..ann.clone()
+        };
+        assert!(are_same(&[ann.clone()], &[viewed]));
+
+        let bo = Signer {
+            email: "bo@oak.example".into(),
+            ..ann.clone()
+        };
+        assert!(!are_same(&[ann.clone()], &[bo]));
+        assert!(!are_same(&[ann], &[]));
+    }
 }

@@ -131,5 +131,7 @@ async fn changed(
     change(&mut dates);
 
     let request = valid::<ContractDates>(json!({ "contract_dates": dates }))?;
-    Ok(contract_dates::set(app, caller, id, request, &unrecorded()).await?)
+    // Another user may change them between the reading and the writing.
+    let (unchanged, answer) = (Some(present.as_slice()), unrecorded());
+    Ok(contract_dates::set_if(app, caller, id, request, unchanged, &answer).await?)
 }
