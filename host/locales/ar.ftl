@@ -1067,6 +1067,7 @@ template-compare-note = لم يتغير شيء بعد. تبقى المستندا
 template-changes = ما يحدث للحقول
 template-kept = يبقى
 template-moved = ينتقل
+template-changed = يتغيّر
 template-lost = يُفقد
 template-added = جديد
 template-move = الصفحة { $from } ← الصفحة { $to }

@@ -1048,6 +1048,7 @@ template-compare-note = Noch ist nichts geändert. Gesendete Dokumente bleiben, 
 template-changes = Was aus den Feldern wird
 template-kept = Bleibt
 template-moved = Rückt
+template-changed = Ändert sich
 template-lost = Geht verloren
 template-added = Ist neu
 template-move = Seite { $from } → Seite { $to }

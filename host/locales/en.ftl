@@ -1055,6 +1055,7 @@ template-compare-note = Nothing is changed yet. Documents that were sent stay as
 template-changes = What becomes of the fields
 template-kept = Stays
 template-moved = Moves
+template-changed = Changes
 template-lost = Is lost
 template-added = Is new
 template-move = page { $from } → page { $to }

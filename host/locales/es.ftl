@@ -1048,6 +1048,7 @@ template-compare-note = Todavía no se ha cambiado nada. Los documentos enviados
 template-changes = Qué ocurre con los campos
 template-kept = Se queda
 template-moved = Se mueve
+template-changed = Cambia
 template-lost = Se pierde
 template-added = Es nuevo
 template-move = página { $from } → página { $to }

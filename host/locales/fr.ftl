@@ -1048,6 +1048,7 @@ template-compare-note = Rien n’est encore modifié. Les documents envoyés res
 template-changes = Ce que deviennent les champs
 template-kept = Reste
 template-moved = Se déplace
+template-changed = Change
 template-lost = Est perdu
 template-added = Est nouveau
 template-move = page { $from } → page { $to }

@@ -1048,6 +1048,7 @@ template-compare-note = Ainda nada foi alterado. Os documentos enviados ficam co
 template-changes = O que acontece aos campos
 template-kept = Fica
 template-moved = Move-se
+template-changed = Muda
 template-lost = Perde-se
 template-added = É novo
 template-move = página { $from } → página { $to }

@@ -1038,6 +1038,7 @@ template-compare-note = 尚未更改任何内容。已发送的文件保持不�
 template-changes = 字段的变化
 template-kept = 不变
 template-moved = 移动
+template-changed = 更改
 template-lost = 丢失
 template-added = 新增
 template-move = 第 { $from } 页 → 第 { $to } 页

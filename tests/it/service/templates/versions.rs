@@ -250,7 +250,7 @@ async fn tags_of_the_new_document_place_their_fields() {
     let app = TestApp::start().await;
     let template = template(&app).await;
     let tagged = pdf::with_lines(&[
-        "{{Buyer signature;type=signature;role=Buyer;required=true}}",
+        "{{Buyer signature;type=initials;role=Seller}}",
         "{{City;type=text;role=Buyer}}",
     ]);
     let change = upload(&app, &template, "", &tagged).await.data(200);
@@ -261,13 +261,14 @@ async fn tags_of_the_new_document_place_their_fields() {
         ("City", "added"),
     ];
     assert_eq!(outcomes(&change), expected);
-    assert_eq!(
-        read(&app, &template).await["fields"]
-            .as_array()
-            .unwrap()
-            .len(),
-        3
-    );
+
+    let after = read(&app, &template).await;
+    assert_eq!(after["fields"].as_array().unwrap().len(), 3);
+    // A tag gives the place alone.
+    let field = &after["fields"][0];
+    assert_eq!(field["type"], "signature");
+    assert_eq!(field["role"], "Buyer");
+    assert_eq!(field["required"], true);
 }
 
 #[tokio::test(flavor = "multi_thread")]

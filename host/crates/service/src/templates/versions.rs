@@ -3,7 +3,7 @@
 //!
 //! | A field | On the new document |
 //! |---|---|
-//! | with the name of one of the document's `{{…}}` tags | is that of the tag |
+//! | with the name of one of the document's `{{…}}` tags | is placed where the tag is |
 //! | that stands where its anchor placed it | is placed by the anchor again |
 //! | any other | stays on its pages, if they exist and have the same size |
 
@@ -80,6 +80,8 @@ pub enum FieldOutcome {
     Kept,
     /// It is somewhere else, or has fewer or more places.
     Moved,
+    /// Its type, its role or another setting differs, and maybe its place.
+    Changed,
     /// It has no place in the new version.
     Lost,
     /// Only the new version has it.
@@ -104,7 +106,14 @@ pub struct FieldChange {
 
 impl FieldChange {
     fn placed(before: &Field, after: &Field) -> Self {
-        let outcome = if before.areas == after.areas {
+        let settings = |field: &Field| Field {
+            areas: Vec::new(),
+            anchor_match: None,
+            ..field.clone()
+        };
+        let outcome = if settings(before) != settings(after) {
+            FieldOutcome::Changed
+        } else if before.areas == after.areas {
             FieldOutcome::Kept
         } else {
             FieldOutcome::Moved
@@ -460,7 +469,7 @@ fn draft_of_earlier(template: &Template, earlier: TemplateVersion) -> DraftVersi
     let mut added: Vec<&Field> = earlier.fields.iter().collect();
     let mut changes = Vec::new();
     for field in &template.fields {
-        let found = added.iter().position(|other| other.name == field.name);
+        let found = namesake(field, added.iter().copied());
         changes.push(match found {
             Some(position) => FieldChange::placed(field, added.remove(position)),
             None => FieldChange::lost(
@@ -481,6 +490,14 @@ fn draft_of_earlier(template: &Template, earlier: TemplateVersion) -> DraftVersi
         read: None,
         _room: None,
     }
+}
+
+/// Returns the position of the field with the same name, of the same role if there are several.
+fn namesake<'a>(field: &Field, others: impl Iterator<Item = &'a Field> + Clone) -> Option<usize> {
+    let same_role = others
+        .clone()
+        .position(|other| other.name == field.name && other.role == field.role);
+    same_role.or_else(|| others.clone().position(|other| other.name == field.name))
 }
 
 /// Finds the places of the template's fields on a new document.
@@ -522,8 +539,8 @@ async fn draft_of(
     let mut changes = Vec::new();
     for (index, field) in template.fields.iter().enumerate() {
         let place = if tagged.contains(&field.name) {
-            let tag = by_tags.iter().position(|tag| tag.name == field.name);
-            tag.map(|tag| by_tags.remove(tag))
+            let tag = namesake(field, by_tags.iter()).map(|tag| by_tags.remove(tag));
+            tag.map(|tag| at_tag(field, tag))
                 .ok_or_else(|| "The document has fewer tags of this name".to_owned())
         } else if let Some(found) = anchored.remove(&index) {
             found
@@ -681,6 +698,15 @@ fn rejected(anchors: &BTreeMap<usize, FieldRequest>, issues: &[Issue]) -> BTreeM
     lost
 }
 
+/// Returns a field where a tag of its name is. Its settings stay: they may be of the builder, and a tag may lack them.
+fn at_tag(field: &Field, tag: Field) -> Field {
+    Field {
+        areas: tag.areas,
+        anchor_match: tag.anchor_match,
+        ..field.clone()
+    }
+}
+
 /// Returns a field with its places on pages that are as before, or why it has none.
 fn staying(field: &Field, before: &[PageFacts], after: &[PageFacts]) -> Result<Field, String> {
     let why_not = |area: &Area| {
@@ -764,6 +790,64 @@ mod tests {
         assert_eq!(stays(&[2], &before[..1]), no_page);
         let other_size = Err("Page 2 of the new document has another size".to_owned());
         assert_eq!(stays(&[2], &[page(612.0), page(595.0)]), other_size);
+    }
+
+    #[test]
+    fn a_tag_gives_a_field_its_place_and_nothing_else() {
+        let before = Field {
+            default_value: Some("Ann".into()),
+            ..field(&[1])
+        };
+        let tag = Field {
+            role: "Seller".into(),
+            required: false,
+            ..field(&[2])
+        };
+        let after = at_tag(&before, tag.clone());
+        let expected = Field {
+            areas: tag.areas,
+            ..before.clone()
+        };
+        assert_eq!(after, expected);
+
+        let outcome = |after: &Field| FieldChange::placed(&before, after).outcome;
+        assert_eq!(outcome(&after), FieldOutcome::Moved);
+        assert_eq!(outcome(&before), FieldOutcome::Kept);
+    }
+
+    #[test]
+    fn a_field_with_another_setting_is_changed() {
+        let before = field(&[1]);
+        for after in [
+            Field {
+                role: "Seller".into(),
+                ..before.clone()
+            },
+            Field {
+                required: false,
+                ..before.clone()
+            },
+            Field {
+                field_type: "date".into(),
+                ..field(&[2])
+            },
+        ] {
+            let outcome = FieldChange::placed(&before, &after).outcome;
+            assert_eq!(outcome, FieldOutcome::Changed);
+        }
+    }
+
+    #[test]
+    fn a_field_is_compared_with_its_namesake_of_the_same_role() {
+        let buyer = field(&[1]);
+        let seller = Field {
+            role: "Seller".into(),
+            ..field(&[2])
+        };
+        let fields = [seller.clone(), buyer.clone()];
+        assert_eq!(namesake(&buyer, fields.iter()), Some(1));
+        assert_eq!(namesake(&buyer, fields[..1].iter()), Some(0));
+        assert_eq!(namesake(&buyer, fields[..0].iter()), None);
     }
 
     #[test]
