@@ -29,6 +29,7 @@ use holdfast_domain::envelope::{KeptFile, StoredFile};
 use holdfast_domain::field::{Area, Field};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::id::TemplateId;
+use holdfast_domain::open_link::{OpenLink, OpenLinkStatus};
 use holdfast_domain::template::{DocumentRepair, Template, TemplateVersion};
 use holdfast_domain::warning::Warning;
 use holdfast_platform::documents::{DocumentUpload, admit, check_signable, read_whole, settled};
@@ -36,12 +37,12 @@ use holdfast_platform::fields::resolved;
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::decisions::{self, PlacementDecision};
-use holdfast_store::{StoreError, WriteTransaction, template_versions, templates};
+use holdfast_store::{StoreError, WriteTransaction, open_links, template_versions, templates};
 
 /// Versions of a list, the newest ones.
 const LISTED: i64 = 100;
 /// Placements in which the anchors of fields are searched, the newest ones.
-const PLACEMENTS: i64 = 100;
+const PLACEMENTS: i64 = 1000;
 /// Difference up to which sizes of pages are the same, in points.
 const SAME_SIZE: f64 = 0.5;
 /// Difference up to which places are the same, as a fraction of the page: browsers round numbers.
@@ -236,6 +237,7 @@ pub async fn compare(
 ) -> Result<VersionChange, ServiceError> {
     let template = get(core, caller, id).await?;
     let draft = draft(core, pages, caller, &template, new).await?;
+    let draft = with_links(core, &template, draft).await?;
     Ok(draft.change(&template))
 }
 
@@ -250,6 +252,7 @@ pub async fn replace(
 ) -> Result<VersionChange, ServiceError> {
     let before = get(core, caller, id).await?;
     let draft = draft(core, pages, caller, &before, new).await?;
+    let draft = with_links(core, &before, draft).await?;
     let change = draft.change(&before);
 
     // The file is stored before its row. If a later step fails, the sweep removes it.
@@ -387,6 +390,7 @@ pub async fn propose(
     let upload = read(core, &template, &file, accept_certification_loss).await?;
     let (pdf, repair) = (upload.pdf.clone(), upload.repair.clone());
     let draft = draft_of(core, pages, &template, upload).await?;
+    let draft = with_links(core, &template, draft).await?;
 
     let (area, id) = (FileArea::Templates, template.id.as_str());
     let put = core
@@ -464,6 +468,34 @@ async fn draft(
     draft_of(core, pages, template, document).await
 }
 
+/// Adds a warning for each open link whose people do not fit the roles of a draft: its page has no form any more.
+async fn with_links(
+    core: &Core,
+    template: &Template,
+    mut draft: DraftVersion,
+) -> Result<DraftVersion, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let links = open_links::unclosed(&mut connection, &template.org, &template.id).await?;
+    drop(connection);
+
+    let after = Template {
+        fields: draft.fields.clone(),
+        ..template.clone()
+    };
+    let (roles, now) = (after.roles(), core.clock.now());
+    let is_lost = |link: &&OpenLink| link.status(now) == OpenLinkStatus::Open && !link.fits(&roles);
+    for link in links.iter().filter(is_lost) {
+        let message = format!(
+            "The people of the open link {} do not fit the roles: nobody can sign by it",
+            link.name
+        );
+        let warning = Warning::new("open_link_unavailable", &["fields"], message);
+        draft.warnings.push(warning);
+    }
+
+    Ok(draft)
+}
+
 /// Compares with an earlier version. Its fields fitted its document then, so they are taken as they are.
 fn draft_of_earlier(template: &Template, earlier: TemplateVersion) -> DraftVersion {
     let mut added: Vec<&Field> = earlier.fields.iter().collect();
@@ -530,7 +562,7 @@ async fn draft_of(
     }
 
     let tagged: Vec<String> = by_tags.iter().map(|field| field.name.clone()).collect();
-    let mut anchors = anchors_of(core, template).await?;
+    let (mut anchors, forgotten) = anchors_of(core, template).await?;
     anchors.retain(|index, _| !tagged.contains(&template.fields[*index].name));
     let (mut anchored, by_anchors) = find_anchors(&rules, &pdf, anchors, &template.fields).await?;
     placements.extend(by_anchors);
@@ -566,6 +598,7 @@ async fn draft_of(
     };
     let mut all = new.warnings;
     all.extend(of_tags);
+    all.extend(forgotten);
     all.extend(warnings::of_roles(&after));
 
     Ok(DraftVersion {
@@ -581,15 +614,23 @@ async fn draft_of(
 }
 
 /// Returns the anchors of the fields that stand where an anchor placed them, by the index of the field. They are in the
-/// decisions that placed the fields.
+/// decisions that placed the fields; a warning says if these are too many to be read.
 async fn anchors_of(
     core: &Core,
     template: &Template,
-) -> Result<BTreeMap<usize, FieldRequest>, ServiceError> {
+) -> Result<(BTreeMap<usize, FieldRequest>, Option<Warning>), ServiceError> {
     let mut connection = core.store.read().await?;
     let made =
         decisions::placements_of(&mut connection, &template.org, &template.id, PLACEMENTS).await?;
     drop(connection);
+
+    let is_full = made.len() as i64 >= PLACEMENTS;
+    let forgotten = is_full.then(|| {
+        let message = format!(
+            "Anchors were searched in the newest {PLACEMENTS} placements of fields; a field that was placed before stays on its page"
+        );
+        Warning::new("anchors_forgotten", &["fields"], message)
+    });
 
     let mut anchors = BTreeMap::new();
     for decision in made {
@@ -622,7 +663,7 @@ async fn anchors_of(
         }
     }
 
-    Ok(anchors)
+    Ok((anchors, forgotten))
 }
 
 /// Whether a field is where it was placed.
