@@ -15,7 +15,7 @@ create table open_link (
     code text,
     -- Addresses that are told of each new record (JSON).
     notify text not null,
-    -- Whether the visitor gets the signing link by mail only.
+    -- Whether the page does not show the signing link, which goes to the mailbox of the visitor.
     verify_email bigint not null,
     -- The token of the link: its hash to find it by, and encrypted, because its managers may see it again.
     token_hash text not null,

@@ -53,7 +53,7 @@ pub struct OpenLink {
     pub code: Option<String>,
     /// Addresses that are told of each new record.
     pub notify: Vec<String>,
-    /// Whether the visitor gets the signing link by mail only.
+    /// Whether the page does not show the signing link, which goes to the mailbox of the visitor.
     pub verify_email: bool,
     /// Token of the link, encrypted.
     pub token: String,

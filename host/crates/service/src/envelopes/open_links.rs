@@ -117,7 +117,7 @@ pub struct OpenLinkView {
     pub has_code: bool,
     /// E-mail addresses that are told of each new record.
     pub notify: Vec<String>,
-    /// Whether the visitor gets the signing link by mail only.
+    /// Whether the page does not show the signing link, which goes to the mailbox of the visitor.
     pub verify_email: bool,
     /// Time of creation.
     pub created_at: Timestamp,
