@@ -15,7 +15,7 @@ create table open_link (
     code text,
     -- Addresses that are told of each new record (JSON).
     notify text not null,
-    -- Whether the visitor gets the signing link by mail only.
+    -- Whether the page does not show the signing link, which goes to the mailbox of the visitor.
     verify_email bigint not null,
     -- The token of the link: its hash to find it by, and encrypted, because its managers may see it again.
     token_hash text not null,
@@ -24,18 +24,32 @@ create table open_link (
     owner_email text,
     created_at text not null,
     closed_at text,
+    -- When a visitor first found that the people do not fit the template any more.
+    unavailable_at text,
     primary key (bucket, open_link_id)
 );
 create unique index open_link_by_token on open_link (bucket, token_hash);
 create index open_link_by_template on open_link (bucket, org_id, template_id, open_link_id);
 
--- Wrong passcodes of open links, by network.
-create table open_link_failure (
+-- The newest record of each address of an open link. The customer has the address.
+create table open_link_record (
     bucket bigint not null,
     org_id text not null,
     open_link_id text not null,
+    customer_id text not null,
+    envelope_id text not null,
+    primary key (bucket, org_id, open_link_id, customer_id)
+);
+
+-- Wrong passcodes and records of open links within a time. `kind` says what is counted; the network is empty where all
+-- networks count together.
+create table open_link_count (
+    bucket bigint not null,
+    org_id text not null,
+    open_link_id text not null,
+    kind text not null,
     network text not null,
-    failures bigint not null,
+    number bigint not null,
     began_at text not null,
-    primary key (bucket, org_id, open_link_id, network)
+    primary key (bucket, org_id, open_link_id, kind, network)
 );

@@ -30,7 +30,7 @@ impl DefaultComponent {
     /// The file beside the program cannot be used.
     pub fn bytes(&self) -> Result<Vec<u8>, ShareError> {
         let packed = self.packed.bytes()?;
-        Ok(zstd::bulk::decompress(packed, self.size).unwrap_or_default())
+        Ok(zstd::bulk::decompress(&packed, self.size).unwrap_or_default())
     }
 }
 

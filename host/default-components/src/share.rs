@@ -4,11 +4,13 @@
 //! program: `share` in the folder of the program, or else `share/holdfast` beside that folder, as in
 //! `/usr/share/holdfast` for `/usr/bin/holdfast`. The program knows the SHA-256 of each file and uses no other bytes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::env;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::slice;
@@ -18,8 +20,8 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 use sha2::{Digest as _, Sha256};
 
 /// What to do about a file that is missing or altered.
-const REPAIR: &str =
-    "Install the package again, or copy the folder `share` of the same build beside the program";
+const REPAIR: &str = "Stop the program, then install the package again, or copy the folder `share` of the same build \
+                      beside the program";
 
 /// File that comes with the program.
 pub struct SharedFile {
@@ -63,7 +65,7 @@ pub enum ShareError {
 /// Folder of the files, found when the first of them is used.
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 /// Files beside the program that were opened, by name.
-static OPEN: Mutex<BTreeMap<&str, MappedFile>> = Mutex::new(BTreeMap::new());
+static OPEN: Mutex<BTreeMap<&str, OpenFile>> = Mutex::new(BTreeMap::new());
 
 impl SharedFile {
     /// Describes a file inside the program.
@@ -94,15 +96,30 @@ impl SharedFile {
         Ok(())
     }
 
-    /// Returns the bytes of the file. The first call for a file beside the program checks their SHA-256.
+    /// Returns the bytes of the file: of one beside the program a copy, whose SHA-256 is checked.
     ///
     /// # Errors
     /// The file beside the program is missing, cannot be read, or was altered.
-    pub fn bytes(&self) -> Result<&'static [u8], ShareError> {
+    pub fn bytes(&self) -> Result<Cow<'static, [u8]>, ShareError> {
+        match self.content {
+            FileContent::Embedded(bytes) => Ok(Cow::Borrowed(bytes)),
+            FileContent::Beside { size, sha256 } => {
+                let copy = opened(&mut open_files(), self.name, size)?.copy(sha256)?;
+                Ok(Cow::Owned(copy))
+            }
+        }
+    }
+
+    /// Like [`Self::bytes`] without a copy: the system reads the pages of a file beside the program when they are used.
+    /// The SHA-256 is checked once, so who writes into the file later alters the bytes. For typefaces only.
+    ///
+    /// # Errors
+    /// Those of [`Self::bytes`].
+    pub fn mapped(&self) -> Result<&'static [u8], ShareError> {
         match self.content {
             FileContent::Embedded(bytes) => Ok(bytes),
             FileContent::Beside { size, sha256 } => {
-                opened(&mut open_files(), self.name, size)?.verified(sha256)
+                opened(&mut open_files(), self.name, size)?.mapped(sha256)
             }
         }
     }
@@ -134,79 +151,101 @@ fn folder() -> &'static Path {
     })
 }
 
-fn open_files() -> MutexGuard<'static, BTreeMap<&'static str, MappedFile>> {
+fn open_files() -> MutexGuard<'static, BTreeMap<&'static str, OpenFile>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the open file of a name, and opens it if necessary.
 fn opened<'a>(
-    files: &'a mut BTreeMap<&'static str, MappedFile>,
+    files: &'a mut BTreeMap<&'static str, OpenFile>,
     name: &'static str,
     size: usize,
-) -> Result<&'a mut MappedFile, ShareError> {
+) -> Result<&'a mut OpenFile, ShareError> {
     match files.entry(name) {
         Entry::Occupied(file) => Ok(file.into_mut()),
         Entry::Vacant(place) => {
-            let file = MappedFile::open(folder().join(name), size)?;
+            let file = OpenFile::open(folder().join(name), size)?;
             Ok(place.insert(file))
         }
     }
 }
 
-/// File in memory: the system reads its pages when they are used. It stays mapped while the process lives.
-struct MappedFile {
+/// Open file beside the program.
+struct OpenFile {
     path: PathBuf,
-    bytes: &'static [u8],
-    is_verified: bool,
+    file: File,
+    size: usize,
+    /// Its bytes in memory once they were mapped and verified. They stay mapped while the process lives.
+    mapped: Option<&'static [u8]>,
 }
 
-impl MappedFile {
-    /// Maps a file of this size.
-    #[expect(unsafe_code, reason = "mapping a file has no safe form")]
+impl OpenFile {
+    /// Opens a file of this size.
     fn open(path: PathBuf, size: usize) -> Result<Self, ShareError> {
-        let unreadable = |source| ShareError::Unreadable {
-            file: path.display().to_string(),
-            source,
-        };
-        let file = File::open(&path).map_err(unreadable)?;
-        let found = file.metadata().map_err(unreadable)?.len();
+        let file = File::open(&path).map_err(|source| unreadable(&path, source))?;
+        let found = file.metadata();
+        let found = found.map_err(|source| unreadable(&path, source))?.len();
         if usize::try_from(found) != Ok(size) {
             return Err(altered(&path));
         }
 
-        // SAFETY: a new, private and read-only mapping of the whole file, which nothing removes. The bytes do not
-        // change: packages and builds replace the file by renaming, and who can write into it can replace the program
-        // as well.
-        let bytes = unsafe {
-            let start = mmap(
-                ptr::null_mut(),
-                size,
-                ProtFlags::READ,
-                MapFlags::PRIVATE,
-                &file,
-                0,
-            )
-            .map_err(|error| unreadable(error.into()))?;
-            slice::from_raw_parts(start.cast_const().cast::<u8>(), size)
-        };
-
         Ok(Self {
             path,
-            bytes,
-            is_verified: false,
+            file,
+            size,
+            mapped: None,
         })
     }
 
-    /// Returns the bytes after checking their SHA-256 once.
-    fn verified(&mut self, sha256: &str) -> Result<&'static [u8], ShareError> {
-        if !self.is_verified {
-            if hex::encode(Sha256::digest(self.bytes)) != sha256 {
-                return Err(altered(&self.path));
-            }
-            self.is_verified = true;
+    /// Reads the bytes. The SHA-256 is that of the copy, so nobody can alter what was checked.
+    fn copy(&self, sha256: &str) -> Result<Vec<u8>, ShareError> {
+        let mut bytes = vec![0; self.size];
+        let read = self.file.read_exact_at(&mut bytes, 0);
+        read.map_err(|source| unreadable(&self.path, source))?;
+        self.check(&bytes, sha256)?;
+        Ok(bytes)
+    }
+
+    /// Maps the file, after checking its SHA-256 once.
+    #[expect(unsafe_code, reason = "mapping a file has no safe form")]
+    fn mapped(&mut self, sha256: &str) -> Result<&'static [u8], ShareError> {
+        if let Some(bytes) = self.mapped {
+            return Ok(bytes);
         }
 
-        Ok(self.bytes)
+        // SAFETY: a new, private and read-only mapping of the whole file, which nothing removes. Packages and builds replace
+        // the file by renaming, and who can write into it can replace the program as well.
+        let bytes = unsafe {
+            let start = mmap(
+                ptr::null_mut(),
+                self.size,
+                ProtFlags::READ,
+                MapFlags::PRIVATE,
+                &self.file,
+                0,
+            )
+            .map_err(|error| unreadable(&self.path, error.into()))?;
+            slice::from_raw_parts(start.cast_const().cast::<u8>(), self.size)
+        };
+
+        self.check(bytes, sha256)?;
+        self.mapped = Some(bytes);
+        Ok(bytes)
+    }
+
+    fn check(&self, bytes: &[u8], sha256: &str) -> Result<(), ShareError> {
+        if hex::encode(Sha256::digest(bytes)) == sha256 {
+            Ok(())
+        } else {
+            Err(altered(&self.path))
+        }
+    }
+}
+
+fn unreadable(path: &Path, source: io::Error) -> ShareError {
+    ShareError::Unreadable {
+        file: path.display().to_string(),
+        source,
     }
 }
 
@@ -224,12 +263,12 @@ mod tests {
 
     const BYTES: &[u8] = b"a typeface";
 
-    fn file(folder: &tempfile::TempDir, bytes: &[u8]) -> Result<MappedFile, ShareError> {
+    fn file(folder: &tempfile::TempDir, bytes: &[u8]) -> Result<OpenFile, ShareError> {
         let path = folder.path().join("Face.ttf");
-        // Replaced like by a package: another mapping keeps the old file.
+        // Replaced like by a package: who has it open keeps the old file.
         let _ = fs::remove_file(&path);
         fs::write(&path, bytes).unwrap();
-        MappedFile::open(path, BYTES.len())
+        OpenFile::open(path, BYTES.len())
     }
 
     fn digest() -> String {
@@ -241,7 +280,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut open = file(&folder, BYTES).unwrap();
         fs::remove_file(folder.path().join("Face.ttf")).unwrap();
-        assert_eq!(open.verified(&digest()).unwrap(), BYTES);
+        assert_eq!(open.copy(&digest()).unwrap(), BYTES);
+        assert_eq!(open.mapped(&digest()).unwrap(), BYTES);
+    }
+
+    #[test]
+    fn a_copy_stays_what_was_checked() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = file(&folder, BYTES).unwrap();
+        let copy = open.copy(&digest()).unwrap();
+
+        // Written into, not replaced.
+        fs::write(folder.path().join("Face.ttf"), b"b typeface").unwrap();
+        assert_eq!(copy, BYTES);
+        let altered = open.copy(&digest()).unwrap_err();
+        assert!(matches!(altered, ShareError::Altered { .. }), "{altered}");
     }
 
     #[test]
@@ -250,7 +303,8 @@ mod tests {
         let mut same_size = file(&folder, b"b typeface").unwrap();
         let other_size = file(&folder, b"another typeface").map(|_| ());
         for error in [
-            same_size.verified(&digest()).map(|_| ()).unwrap_err(),
+            same_size.copy(&digest()).map(|_| ()).unwrap_err(),
+            same_size.mapped(&digest()).map(|_| ()).unwrap_err(),
             other_size.unwrap_err(),
         ] {
             assert!(matches!(error, ShareError::Altered { .. }), "{error}");
@@ -261,9 +315,9 @@ mod tests {
     #[test]
     fn a_missing_file_is_named_with_its_repair() {
         let folder = tempfile::tempdir().unwrap();
-        let error = MappedFile::open(folder.path().join("Face.ttf"), BYTES.len());
+        let error = OpenFile::open(folder.path().join("Face.ttf"), BYTES.len());
         let error = error.map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("Face.ttf"), "{error}");
-        assert!(error.contains("Install the package again"), "{error}");
+        assert!(error.contains("install the package again"), "{error}");
     }
 }

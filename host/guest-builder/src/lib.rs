@@ -151,7 +151,7 @@ pub fn shared_file(file: &Path, out: &Path) -> Result<String> {
         .join("share");
     fs::create_dir_all(&folder)?;
 
-    // By renaming, because a program that runs has the old file mapped.
+    // By renaming, because a program that runs has the old file open.
     let temporary = folder.join(format!("{name}.{}.tmp", process::id()));
     fs::write(&temporary, &bytes)?;
     fs::rename(temporary, folder.join(name))?;

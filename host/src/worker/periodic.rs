@@ -103,7 +103,7 @@ pub(super) async fn sweep(app: App, stop: CancellationToken) {
             tracing::error!(%error, "orphaned objects could not be searched");
         }
 
-        if let Err(error) = link_hosts::check_when_due(&app).await {
+        if let Err(error) = link_hosts::check_when_due(&app, &stop).await {
             tracing::error!(%error, "hosts of signing links could not be checked");
         }
 

@@ -43,7 +43,7 @@ async fn the_page_counts_what_happened(app: TestApp) {
             row("Sent", &[2]),
             row("Opened", &[1]),
             row("Signed by all", &[1]),
-            row("In the vault", &[1]),
+            row("Vaulted, or released since", &[1]),
             "Envelopes: 1".to_owned(),
             row("A signer cannot be reached", &[0]),
         ],
@@ -102,7 +102,10 @@ async fn an_organization_without_envelopes_sees_nothing_of_another() {
 
     let eva = Session::at(&app, &elm, "eva@elm.example", "owner").await;
     let page = eva.get(&app, "/console/activity").await.text();
-    has(&page, &[row("Sent", &[0]), row("In the vault", &[0])]);
+    has(
+        &page,
+        &[row("Sent", &[0]), row("Vaulted, or released since", &[0])],
+    );
     assert!(page.contains("Nothing here."), "{page}");
     assert_eq!(page.matches("<td>0</td><td>0</td><td>0</td>").count(), 30);
 }

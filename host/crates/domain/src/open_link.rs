@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::clock::Timestamp;
 use super::envelope::words;
@@ -52,7 +53,7 @@ pub struct OpenLink {
     pub code: Option<String>,
     /// Addresses that are told of each new record.
     pub notify: Vec<String>,
-    /// Whether the visitor gets the signing link by mail only.
+    /// Whether the page does not show the signing link, which goes to the mailbox of the visitor.
     pub verify_email: bool,
     /// Token of the link, encrypted.
     pub token: String,
@@ -62,6 +63,8 @@ pub struct OpenLink {
     pub owner_email: Option<String>,
     pub created_at: Timestamp,
     pub closed_at: Option<Timestamp>,
+    /// When a visitor first found that the people do not fit the template any more.
+    pub unavailable_at: Option<Timestamp>,
 }
 
 impl OpenLink {
@@ -76,6 +79,22 @@ impl OpenLink {
         } else {
             OpenLinkStatus::Open
         }
+    }
+
+    /// Whether the people of a record are those of a template's roles.
+    pub fn fits(&self, roles: &[&str]) -> bool {
+        let others = self.signers.iter().map(|signer| signer.role.as_str());
+        let own: Vec<&str> = std::iter::once(self.role.as_str()).chain(others).collect();
+        own.iter().all(|role| roles.contains(role)) && roles.iter().all(|role| own.contains(role))
+    }
+
+    /// Returns what entries about an act on the link say of it.
+    pub fn details(&self) -> Value {
+        json!({
+            "open_link_id": self.id, "template_id": self.template, "name": self.name, "role": self.role,
+            "expires_at": self.expires_at, "limit": self.limit, "has_code": self.code.is_some(),
+            "verify_email": self.verify_email,
+        })
     }
 
     /// Returns the actor of ledger entries for acts of its visitors.

@@ -44,8 +44,8 @@ impl WordDocument {
         head.starts_with(b"PK\x03\x04")
     }
 
-    /// Detects the type by names in the archive, which are not compressed; `None` for any other archive.
-    /// Nothing is unpacked.
+    /// Detects the type by names in the archive, which are not compressed; `None` for any other archive, and for a
+    /// document with macros. Nothing is unpacked.
     pub fn detect(archive: &[u8]) -> Option<Self> {
         /// Name and content of the first entry, without a gap, and the beginning of the next record
         /// (OpenDocument 1.3, part 2, section 3.3).
@@ -54,8 +54,8 @@ impl WordDocument {
         const ENTRY: usize = 30;
         /// Main part of the document, in all programs that write the type.
         const DOCX: &[u8] = b"word/document.xml";
-        /// Bytes at the end of the archive that hold the directory of its entries.
-        const DIRECTORY: usize = 1024 * 1024;
+        /// End of the name of a part with macros.
+        const MACROS: &[u8] = b"vbaproject.bin";
 
         if !Self::is_archive(archive) {
             return None;
@@ -67,10 +67,10 @@ impl WordDocument {
             return Some(Self::Odt);
         }
 
-        let end = &archive[archive.len().saturating_sub(DIRECTORY)..];
-        end.windows(DOCX.len())
-            .any(|bytes| bytes == DOCX)
-            .then_some(Self::Docx)
+        let names = names_of(archive)?;
+        let has_macros = |name: &&[u8]| name.to_ascii_lowercase().ends_with(MACROS);
+        let is_docx = names.contains(&DOCX) && !names.iter().any(has_macros);
+        is_docx.then_some(Self::Docx)
     }
 
     /// Returns a file name with the type's extension.
@@ -80,6 +80,53 @@ impl WordDocument {
             Self::Odt => "document.odt",
         }
     }
+}
+
+/// Returns the names in the central directory of a ZIP archive (APPNOTE 6.3.10, sections 4.3.12 and 4.3.16); `None` for a
+/// damaged one, and for one of thousands of files or of gigabytes, which no document is.
+fn names_of(archive: &[u8]) -> Option<Vec<&[u8]>> {
+    /// First bytes of the record at the end, and its length without the comment.
+    const END: &[u8] = b"PK\x05\x06";
+    const END_LENGTH: usize = 22;
+    /// First bytes of an entry of the directory, and its length before the name.
+    const ENTRY: &[u8] = b"PK\x01\x02";
+    const ENTRY_LENGTH: usize = 46;
+    const MOST_ENTRIES: usize = 4096;
+
+    let number = |at: usize| {
+        let bytes: [u8; 2] = archive.get(at..at + 2)?.try_into().ok()?;
+        Some(usize::from(u16::from_le_bytes(bytes)))
+    };
+
+    // The comment is the last part of the archive, and its length is known only from the record before it.
+    let last = archive.len().checked_sub(END_LENGTH)?;
+    let first = last.saturating_sub(usize::from(u16::MAX));
+    let end = (first..=last).rev().find(|at| {
+        archive[*at..].starts_with(END)
+            && number(*at + 20).is_some_and(|length| *at + END_LENGTH + length == archive.len())
+    })?;
+
+    let count = number(end + 10)?;
+    if count > MOST_ENTRIES {
+        return None;
+    }
+
+    let offset: [u8; 4] = archive.get(end + 16..end + 20)?.try_into().ok()?;
+    let mut at = usize::try_from(u32::from_le_bytes(offset)).ok()?;
+    let mut names = Vec::new();
+    for _ in 0..count {
+        if !archive.get(at..)?.starts_with(ENTRY) {
+            return None;
+        }
+
+        let name = at + ENTRY_LENGTH;
+        let length = number(at + 28)?;
+        names.push(archive.get(name..name + length)?);
+        // Further facts and a comment follow the name.
+        at = name + length + number(at + 30)? + number(at + 32)?;
+    }
+
+    Some(names)
 }
 
 /// Owner and source of a derived template.
@@ -241,13 +288,38 @@ impl Template {
 mod tests {
     use super::*;
 
+    /// Returns an archive with these files, uncompressed. What the detection does not read is zero.
+    fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+        let length = |text: &str| u16::try_from(text.len()).unwrap().to_le_bytes();
+        let (mut archive, mut directory) = (Vec::new(), Vec::new());
+        for (name, content) in files {
+            archive.extend_from_slice(b"PK\x03\x04");
+            archive.extend_from_slice(&[0; 26]);
+            archive.extend_from_slice(name.as_bytes());
+            archive.extend_from_slice(content.as_bytes());
+
+            directory.extend_from_slice(b"PK\x01\x02");
+            directory.extend_from_slice(&[0; 24]);
+            directory.extend_from_slice(&length(name));
+            directory.extend_from_slice(&[0; 16]);
+            directory.extend_from_slice(name.as_bytes());
+        }
+
+        let offset = u32::try_from(archive.len()).unwrap();
+        archive.extend_from_slice(&directory);
+        archive.extend_from_slice(b"PK\x05\x06");
+        archive.extend_from_slice(&[0; 6]);
+        let count = u16::try_from(files.len()).unwrap();
+        archive.extend_from_slice(&count.to_le_bytes());
+        archive.extend_from_slice(&[0; 4]);
+        archive.extend_from_slice(&offset.to_le_bytes());
+        archive.extend_from_slice(&[0; 2]);
+        archive
+    }
+
     #[test]
     fn documents_of_word_processors_are_detected_by_names_in_their_archive() {
-        let entry = |name: &str, content: &str| {
-            let gap = "\0".repeat(26);
-            format!("PK\x03\x04{gap}{name}{content}PK\x01\x02{name}").into_bytes()
-        };
-        let detect = |name: &str, content: &str| WordDocument::detect(&entry(name, content));
+        let detect = |name: &str, content: &str| WordDocument::detect(&archive(&[(name, content)]));
         let odt = WordDocument::Odt.as_str();
         assert_eq!(detect("mimetype", odt), Some(WordDocument::Odt));
         assert_eq!(
@@ -262,5 +334,36 @@ mod tests {
         assert_eq!(detect("xl/workbook.xml", ""), None);
         assert_eq!(WordDocument::detect(b"word/document.xml"), None);
         assert_eq!(WordDocument::detect(b"PK\x03\x04"), None);
+    }
+
+    #[test]
+    fn the_main_part_of_a_document_is_a_file_and_no_text_in_one() {
+        let document = ("word/document.xml", "<w:document/>");
+        let other = ("xl/workbook.xml", "word/document.xml");
+        assert_eq!(WordDocument::detect(&archive(&[other])), None);
+        let both = archive(&[other, document]);
+        assert_eq!(WordDocument::detect(&both), Some(WordDocument::Docx));
+
+        // A part with macros, and archives that end early or count too many files.
+        let macros = archive(&[document, ("word/vbaProject.bin", "")]);
+        assert_eq!(WordDocument::detect(&macros), None);
+        for length in 0..both.len() {
+            assert_eq!(WordDocument::detect(&both[..length]), None, "{length}");
+        }
+        let mut many = both.clone();
+        let count = both.len() - 12;
+        many[count..count + 2].copy_from_slice(&u16::MAX.to_le_bytes());
+        assert_eq!(WordDocument::detect(&many), None);
+    }
+
+    #[test]
+    fn a_comment_at_the_end_of_an_archive_is_no_directory() {
+        let document = ("word/document.xml", "<w:document/>");
+        let mut commented = archive(&[document]);
+        let length = commented.len() - 2;
+        commented[length..].copy_from_slice(&9_u16.to_le_bytes());
+        commented.extend_from_slice(b"PK\x05\x06 text");
+        let found = WordDocument::detect(&commented);
+        assert_eq!(found, Some(WordDocument::Docx));
     }
 }

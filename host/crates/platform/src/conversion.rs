@@ -1,11 +1,13 @@
 //! PDFs of word processor documents, through the organization's provider (slot `provider.conversion`).
 
+use std::sync::LazyLock;
+
 use bytes::Bytes;
 
 use crate::documents::{DocumentUpload, UPLOAD_LIMIT, admit, read_whole, read_word};
 use crate::{Core, ServiceError, ValidationIssue};
 use holdfast_base::config::EMBEDDED;
-use holdfast_base::fair_queue::{QueueTurn, WorkOwner};
+use holdfast_base::fair_queue::{FairQueue, QueueCapacity, QueueTurn, WorkOwner};
 use holdfast_components::providers::ProviderError;
 use holdfast_domain::component::Slot;
 use holdfast_domain::envelope::FileType;
@@ -14,6 +16,17 @@ use holdfast_domain::template::{SourceFormat, WordDocument};
 
 /// Characters of a provider's reason that the sender gets.
 const REASON: usize = 500;
+
+/// Conversions at once on this node. Each holds a document and its PDF, without a reservation while the provider works.
+static CONVERSIONS: LazyLock<FairQueue> = LazyLock::new(|| {
+    FairQueue::new(QueueCapacity {
+        units: 4,
+        of_organization: 2,
+        waiting: 32,
+        waiting_of_organization: 8,
+        waiting_of_item: 2,
+    })
+});
 
 /// Document of a template in memory.
 pub struct SourceDocument {
@@ -30,7 +43,7 @@ pub struct SourceDocument {
 ///
 /// # Errors
 /// `Problem` for any other type of file; `Invalid` without a provider, and for a document that it cannot
-/// convert; `OtherProvider` for a failure that a later attempt may not have.
+/// convert; `OtherProvider` for a failure that a later attempt may not have; `Busy` if too many conversions wait.
 pub async fn read_as_pdf(
     core: &Core,
     org: &OrgId,
@@ -44,8 +57,11 @@ pub async fn read_as_pdf(
         return Ok(SourceDocument { pdf, format, room });
     }
 
+    let turn = CONVERSIONS.turn(owner, core.store.priority(), 1).await;
+    let _turn = turn.ok_or(ServiceError::Busy)?;
     let (kind, document, room) = read_word(core, owner, upload).await?;
-    // Release the memory reservation before the provider call, which may be slow.
+    // Release the memory reservation before the provider call, which may be slow: the reservations of all organizations
+    // are about as much as one document. The turn limits what is held meanwhile.
     drop(room);
     let pdf = convert(core, org, kind, document).await?;
 

@@ -5,9 +5,12 @@
 
 use std::time::Duration;
 
+use futures::StreamExt as _;
+use futures::stream;
 use reqwest::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::organizations::{self, OrganizationView};
@@ -26,6 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LIMIT: usize = 4096;
 /// Interval of the checks.
 const HOUR: Duration = Duration::from_secs(3600);
+/// Number of hosts that are checked at once.
+const AT_ONCE: usize = 8;
 /// Age of a success after which a host is checked again.
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -142,8 +147,9 @@ async fn replace(
     Ok(organization.into())
 }
 
-/// Checks once an hour every host that was verified more than a day ago, on one node.
-pub async fn check_when_due(core: &Core) -> Result<(), ServiceError> {
+/// Checks once an hour every host that was verified more than a day ago, on one node, until `stop` is cancelled. A host
+/// that has ended its use because it cannot be reached is checked once a day.
+pub async fn check_when_due(core: &Core, stop: &CancellationToken) -> Result<(), ServiceError> {
     let now = core.clock.now();
     if !chores::claim(&core.store, "link hosts", now, now + HOUR).await? {
         return Ok(());
@@ -151,18 +157,44 @@ pub async fn check_when_due(core: &Core) -> Result<(), ServiceError> {
 
     let all = rows::list(&mut *core.store.read().await?).await?;
     // Test data has the host of its organization.
-    for organization in all.into_iter().filter(|one| !one.id.is_test()) {
-        let (id, host) = (organization.id, organization.settings.link_host);
-        let Some(host) = host.filter(|host| is_due(host, now)) else {
-            continue;
-        };
+    let live = all.into_iter().filter(|one| !one.id.is_test());
+    let due = live.filter_map(|organization| {
+        let host = organization.settings.link_host;
+        let host = host.filter(|host| is_due(host, now))?;
+        Some((organization.id, host))
+    });
+
+    // A host that does not answer takes seconds, and the next task waits for all of them.
+    let due: Vec<(OrgId, LinkHost)> = due.collect();
+    let checks = stream::iter(due).for_each_concurrent(AT_ONCE, |(org, host)| async move {
         // The hosts are independent, so that a failure leaves the others their check.
-        if let Err(error) = check(core, &id, &host).await {
-            tracing::error!(org = %id, %error, "host of signing links could not be checked");
+        if let Err(error) = check_if_due(core, &org, &host, now).await {
+            tracing::error!(%org, %error, "host of signing links could not be checked");
         }
+    });
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = checks => {}
     }
 
     Ok(())
+}
+
+async fn check_if_due(
+    core: &Core,
+    org: &OrgId,
+    host: &LinkHost,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    // No link leads there any more, so a day is soon enough.
+    if !host.is_in_use() {
+        let chore = format!("link host of {org}");
+        if !chores::claim(&core.store, &chore, now, now + DAY).await? {
+            return Ok(());
+        }
+    }
+
+    check(core, org, host).await
 }
 
 /// A host that named its organization no more may have changed hands, so only a person puts it to use again.

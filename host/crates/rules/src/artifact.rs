@@ -185,7 +185,8 @@ impl ComponentArtifact {
             let packed = self.native?.bytes().inspect_err(|error| {
                 tracing::error!(%error, "native code cannot be read, compiling the component");
             });
-            zstd::decode_all(packed.ok()?).ok()
+            let packed = packed.ok()?;
+            zstd::decode_all(&packed[..]).ok()
         }
         #[cfg(not(feature = "ahead-of-time"))]
         {

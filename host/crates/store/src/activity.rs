@@ -31,9 +31,9 @@ pub async fn by_day(
     org: &OrgId,
     from: Timestamp,
 ) -> Result<BTreeMap<String, DayCounts>, StoreError> {
-    // The index has all columns that are read, in this order.
+    // The index has all columns that are read, in this order. An envelope that was sent again on a day counts once.
     let text = format!(
-        "select substr(at, 1, 10) as day, action, count(*) as total from ledger_entry
+        "select substr(at, 1, 10) as day, action, count(distinct envelope_id) as total from ledger_entry
          where bucket = $1 and org_id = $2 and {COUNTED} and at >= $3
          group by substr(at, 1, 10), action"
     );

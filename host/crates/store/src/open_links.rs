@@ -1,4 +1,4 @@
-//! Open links of templates, and wrong passcodes of their visitors.
+//! Open links of templates, the records of their visitors, and how often visitors did something.
 
 use crate::SqlConnection;
 
@@ -7,14 +7,36 @@ use super::row::{json_text, query_locked, query_rows, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::id::{OpenLinkId, OrgId, TemplateId};
+use holdfast_domain::id::{CustomerId, EnvelopeId, OpenLinkId, OrgId, TemplateId};
 use holdfast_domain::open_link::OpenLink;
 use holdfast_domain::token::LinkToken;
 
-/// Wrong passcodes from one network.
+/// What is counted of the visitors of a link.
 #[derive(Clone, Copy, Debug)]
-pub struct CodeFailures {
-    pub failures: i64,
+pub enum LinkCounter<'a> {
+    /// Wrong passcodes from a network.
+    CodesOf(&'a str),
+    /// Wrong passcodes from all networks.
+    Codes,
+    /// Records that a network made.
+    RecordsOf(&'a str),
+}
+
+impl<'a> LinkCounter<'a> {
+    /// Returns the columns `kind` and `network`.
+    fn key(self) -> (&'static str, &'a str) {
+        match self {
+            Self::CodesOf(network) => ("codes", network),
+            Self::Codes => ("all_codes", ""),
+            Self::RecordsOf(network) => ("records", network),
+        }
+    }
+}
+
+/// How often something happened.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkCount {
+    pub number: i64,
     /// Time of the first one.
     pub began_at: Timestamp,
 }
@@ -158,22 +180,39 @@ pub async fn close(
     .await
 }
 
-/// Closes the links of a template.
-pub async fn close_all(
+/// Notes when a visitor found that the people of a link do not fit its template. Returns false if this was noted before.
+pub async fn note_unavailable(
     tx: &mut WriteTransaction,
+    link: &OpenLink,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    sqlx::query(
+        "update open_link set unavailable_at = $4
+         where bucket = $1 and org_id = $2 and open_link_id = $3 and unavailable_at is null",
+    )
+    .bind(link.org.bucket())
+    .bind(link.org.as_str())
+    .bind(link.id.as_str())
+    .bind(now.to_string())
+    .changes_row(tx)
+    .await
+}
+
+/// Returns the links of a template that were not closed, oldest first.
+pub async fn unclosed(
+    connection: &mut SqlConnection,
     org: &OrgId,
     template: &TemplateId,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    sqlx::query(
-        "update open_link set closed_at = $4
-         where bucket = $1 and org_id = $2 and template_id = $3 and closed_at is null",
+) -> Result<Vec<OpenLink>, StoreError> {
+    query_rows(
+        "select {columns} from open_link
+         where bucket = $1 and org_id = $2 and template_id = $3 and closed_at is null
+         order by open_link_id",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(template.as_str())
-    .bind(now.to_string())
-    .run(tx)
+    .fetch_all(connection)
     .await
 }
 
@@ -196,65 +235,123 @@ table_row! {
         owner_email: optional_text("owner_email"),
         created_at: time("created_at"),
         closed_at: optional_time("closed_at"),
+        unavailable_at: optional_time("unavailable_at"),
     }
 }
 
-/// Returns the wrong passcodes of a network.
-pub async fn failures_of(
+/// Returns the newest record of a customer's address.
+pub async fn record_of(
     connection: &mut SqlConnection,
     link: &OpenLink,
-    network: &str,
-) -> Result<Option<CodeFailures>, StoreError> {
-    query_rows(
-        "select {columns} from open_link_failure
-         where bucket = $1 and org_id = $2 and open_link_id = $3 and network = $4",
+    customer: &CustomerId,
+) -> Result<Option<EnvelopeId>, StoreError> {
+    let row: Option<LinkRecord> = query_rows(
+        "select {columns} from open_link_record
+         where bucket = $1 and org_id = $2 and open_link_id = $3 and customer_id = $4",
     )
     .bind(link.org.bucket())
     .bind(link.org.as_str())
     .bind(link.id.as_str())
+    .bind(customer.as_str())
+    .fetch_optional(connection)
+    .await?;
+
+    Ok(row.map(|row| row.envelope))
+}
+
+/// Record of an address.
+struct LinkRecord {
+    envelope: EnvelopeId,
+}
+
+table_row! {
+    LinkRecord of "open_link_record" by "envelope_id" {
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+    }
+}
+
+/// Makes an envelope the newest record of a customer's address.
+pub async fn put_record(
+    tx: &mut WriteTransaction,
+    link: &OpenLink,
+    customer: &CustomerId,
+    envelope: &EnvelopeId,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into open_link_record (bucket, org_id, open_link_id, customer_id, envelope_id)
+         values ($1, $2, $3, $4, $5)
+         on conflict (bucket, org_id, open_link_id, customer_id) do update set envelope_id = $5",
+    )
+    .bind(link.org.bucket())
+    .bind(link.org.as_str())
+    .bind(link.id.as_str())
+    .bind(customer.as_str())
+    .bind(envelope.as_str())
+    .run(tx)
+    .await
+}
+
+/// Returns how often something happened.
+pub async fn count_of(
+    connection: &mut SqlConnection,
+    link: &OpenLink,
+    counter: LinkCounter<'_>,
+) -> Result<Option<LinkCount>, StoreError> {
+    let (kind, network) = counter.key();
+    query_rows(
+        "select {columns} from open_link_count
+         where bucket = $1 and org_id = $2 and open_link_id = $3 and kind = $4 and network = $5",
+    )
+    .bind(link.org.bucket())
+    .bind(link.org.as_str())
+    .bind(link.id.as_str())
+    .bind(kind)
     .bind(network)
     .fetch_optional(connection)
     .await
 }
 
 table_row! {
-    CodeFailures of "open_link_failure" by "open_link_id" also "open_link_id" {
-        failures: number("failures"),
+    LinkCount of "open_link_count" by "open_link_id" also "open_link_id" {
+        number: number("number"),
         began_at: time("began_at"),
     }
 }
 
-/// Records the wrong passcodes of a network, and forgets those of all networks that began at or before
-/// `forgotten`.
-pub async fn put_failures(
+/// Records how often something happened, and forgets all counts of its kind that began at or before `forgotten`.
+pub async fn put_count(
     tx: &mut WriteTransaction,
     link: &OpenLink,
-    network: &str,
-    state: CodeFailures,
+    counter: LinkCounter<'_>,
+    count: LinkCount,
     forgotten: Timestamp,
 ) -> Result<(), StoreError> {
+    let (kind, network) = counter.key();
     sqlx::query(
-        "delete from open_link_failure
-         where bucket = $1 and org_id = $2 and open_link_id = $3 and began_at <= $4",
+        "delete from open_link_count
+         where bucket = $1 and org_id = $2 and open_link_id = $3 and kind = $4 and began_at <= $5",
     )
     .bind(link.org.bucket())
     .bind(link.org.as_str())
     .bind(link.id.as_str())
+    .bind(kind)
     .bind(forgotten.to_string())
     .run(tx)
     .await?;
 
     sqlx::query(
-        "insert into open_link_failure (bucket, open_link_id, network, org_id, failures, began_at)
-         values ($1, $2, $3, $4, $5, $6)
-         on conflict (bucket, org_id, open_link_id, network) do update set failures = $5, began_at = $6",
+        "insert into open_link_count (bucket, org_id, open_link_id, kind, network, number, began_at)
+         values ($1, $2, $3, $4, $5, $6, $7)
+         on conflict (bucket, org_id, open_link_id, kind, network)
+             do update set number = $6, began_at = $7",
     )
     .bind(link.org.bucket())
-    .bind(link.id.as_str())
-    .bind(network)
     .bind(link.org.as_str())
-    .bind(state.failures)
-    .bind(state.began_at.to_string())
+    .bind(link.id.as_str())
+    .bind(kind)
+    .bind(network)
+    .bind(count.number)
+    .bind(count.began_at.to_string())
     .run(tx)
     .await
 }

@@ -3,10 +3,10 @@
 use crate::SqlConnection;
 use sqlx::AssertSqlSafe;
 
-use super::StoreError;
 use super::page::PagedQuery;
-use super::row::{json_text, query_rows, table_row};
+use super::row::{json_text, query_locked, query_rows, table_row};
 use super::statement::RunStatement as _;
+use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::StoredFile;
 use holdfast_domain::field::Field;
@@ -78,6 +78,25 @@ pub async fn find(
     .bind(id.as_str())
     .fetch_optional(connection)
     .await
+}
+
+/// Like [`get`], with the row locked until the transaction ends.
+pub async fn lock(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    id: &TemplateId,
+) -> Result<Option<Template>, StoreError> {
+    let found: Option<Template> = query_locked(
+        tx,
+        "select {columns} from template where bucket = $1 and org_id = $2 and template_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .fetch_optional(tx)
+    .await?;
+
+    Ok(found.filter(|template| template.deleted_at.is_none()))
 }
 
 /// Returns the template made for this owner from this source.

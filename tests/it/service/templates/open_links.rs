@@ -221,10 +221,21 @@ async fn entries_that_are_no_name_or_address_are_shown_again_with_the_problem() 
 
 /// Sends the form with a passcode from an address.
 async fn enter_from(app: &TestApp, address: [u8; 4], link: &Value, code: &str) -> TestResponse {
+    enter_as(app, address, link, "jordan", code).await
+}
+
+/// Sends the form of a person with a passcode from an address.
+async fn enter_as(
+    app: &TestApp,
+    address: [u8; 4],
+    link: &Value,
+    person: &str,
+    code: &str,
+) -> TestResponse {
     let request = Request::post(form::path(url(link)))
         .header("content-type", "application/x-www-form-urlencoded")
         .extension(ConnectInfo(SocketAddr::from((address, 40_000))));
-    let body = format!("name=Jordan&email=jordan%40example.com&code={code}");
+    let body = format!("name=Jordan&email={person}%40example.com&code={code}");
     app.send(request.body(Body::from(body)).unwrap()).await
 }
 
@@ -254,6 +265,154 @@ async fn five_wrong_passcodes_lock_the_link_for_their_network() {
     let later = app.as_of(Duration::from_secs(16 * 60)).await;
     let answer = enter_from(&later, stranger, &link, "maple-2027").await;
     assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+/// A guesser may have many networks.
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_passcodes_of_many_networks_lock_the_link_for_everybody() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({ "code": "maple-2027" })).await;
+    let answer = enter_from(&app, [203, 0, 113, 1], &link, "guess").await;
+    assert_eq!(answer.status, 422);
+    app.execute("update open_link_count set number = 199 where kind = 'all_codes'")
+        .await;
+
+    let answer = enter_from(&app, [203, 0, 113, 2], &link, "guess").await;
+    assert_eq!(answer.status, 403);
+    let answer = enter_from(&app, [198, 51, 100, 1], &link, "maple-2027").await;
+    assert_eq!(answer.status, 403, "another network does not help");
+
+    let later = app.as_of(Duration::from_secs(61 * 60)).await;
+    let answer = enter_from(&later, [198, 51, 100, 1], &link, "maple-2027").await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_has_one_unfinished_record_of_a_link() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({ "verify_email": false })).await;
+    let first = enter(&app, &link, &JORDAN).await;
+    assert_eq!(first.status, 303, "{}", first.text());
+
+    // The mail goes to the mailbox: the second visitor may be a stranger.
+    let again_as = [("name", "Stranger"), ("email", "Jordan@example.com")];
+    for _ in 0..3 {
+        let answer = enter(&app, &link, &again_as).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert!(answer.text().contains("We have sent you the link"));
+        assert!(!answer.text().contains("/sign/"));
+    }
+
+    let id = only_envelope(&app).await;
+    assert_eq!(again(&app, &link).await["used"], 1);
+    let mails = app.wait_for_mails(2).await;
+    assert_eq!(
+        mails.len(),
+        2,
+        "the invitation, and one more in the cool-down"
+    );
+
+    // Another one after it is signed.
+    form::sign(&app, first.headers["location"].to_str().unwrap()).await;
+    app.wait_for(&id, "vaulted").await;
+    let answer = enter(&app, &link, &JORDAN).await;
+    assert_eq!(answer.status, 303, "{}", answer.text());
+    assert_eq!(again(&app, &link).await["used"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_makes_thirty_records_of_a_link_an_hour() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({})).await;
+    let (office, other) = ([203, 0, 113, 7], [198, 51, 100, 1]);
+    let answer = enter_as(&app, office, &link, "first", "").await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    app.execute("update open_link_count set number = 30 where kind = 'records'")
+        .await;
+
+    let answer = enter_as(&app, office, &link, "second", "").await;
+    assert_eq!(answer.status, 429);
+    assert!(answer.headers.contains_key("retry-after"));
+    assert_eq!(again(&app, &link).await["used"], 1);
+
+    let answer = enter_as(&app, other, &link, "second", "").await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let later = app.as_of(Duration::from_secs(61 * 60)).await;
+    let answer = enter_as(&later, office, &link, "third", "").await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+/// The token is public, so one network must not use up a limit of all visitors.
+#[tokio::test(flavor = "multi_thread")]
+async fn forms_are_counted_by_network_and_apart_from_sign_ins() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({ "code": "maple-2027" })).await;
+    let (office, other) = ([203, 0, 113, 7], [198, 51, 100, 1]);
+    for _ in 0..10 {
+        enter_from(&app, office, &link, "guess").await;
+    }
+
+    let answer = enter_from(&app, office, &link, "guess").await;
+    assert_eq!(answer.status, 429);
+    let answer = enter_from(&app, other, &link, "maple-2027").await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+/// Returns the actions of the organization's log about a link.
+async fn acts_on(app: &TestApp, link: &Value) -> Vec<(String, String)> {
+    let list = app.web(Method::GET, "/audit-log", Value::Null).await;
+    let list = list.data(200);
+    let entries = list.as_array().unwrap().iter();
+    let own = entries.filter(|entry| entry["details"]["open_link_id"] == link["open_link_id"]);
+    let text = |entry: &Value, member: &str| entry[member].as_str().unwrap().to_owned();
+    own.map(|entry| (text(entry, "action"), text(entry, "actor")))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_ends_with_the_access_of_its_author() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({ "verify_email": false })).await;
+    app.execute("update open_link set created_by = 'key:key_01h455vb4pex5vsknk084sn02q'")
+        .await;
+
+    for _ in 0..2 {
+        let page = form::fetch(&app, url(&link)).await;
+        assert_eq!(page.status, 410);
+        assert!(page.text().contains("The sender has closed it"));
+    }
+    let answer = send(&app, &link, "another", &JORDAN).await;
+    assert_eq!(answer.status, 410);
+    assert_eq!(app.count("envelope").await, 0);
+
+    let closed = ("open_link.closed".to_owned(), "system".to_owned());
+    let acts = acts_on(&app, &link).await;
+    assert_eq!(acts.iter().filter(|act| **act == closed).count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_whose_role_is_gone_is_not_available_and_says_so_once() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({})).await;
+    app.execute("update open_link set role = 'Lessee'").await;
+
+    for _ in 0..2 {
+        let page = form::fetch(&app, url(&link)).await;
+        assert_eq!(page.status, 410);
+        assert!(
+            page.text()
+                .contains("Its document is not available any more")
+        );
+    }
+    let answer = send(&app, &link, "another", &JORDAN).await;
+    assert_eq!(answer.status, 410);
+    assert_eq!(app.count("envelope").await, 0);
+
+    let acts = acts_on(&app, &link).await;
+    let noted = acts
+        .iter()
+        .filter(|(action, _)| action == "open_link.unavailable");
+    assert_eq!(noted.count(), 1, "{acts:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -300,7 +459,11 @@ async fn people_whom_a_link_names_are_told_of_each_record() {
     enter(&app, &link, &JORDAN).await;
 
     let is_told = |mail: &String| {
-        mail.contains("office@club.example") && mail.contains("Jordan Lee opened Membership")
+        let mail = mail.replace("=\r\n", "");
+        mail.contains("office@club.example")
+            && mail.contains("Subject: Somebody opened Membership")
+            && mail.contains("gave the name Jordan Lee and the address jordan@example.com")
+            && mail.contains("neither is verified")
     };
     app.wait_for_mail(is_told).await;
 }
@@ -382,4 +545,6 @@ async fn the_links_of_a_template_end_with_it_and_are_of_its_organization() {
     app.web(Method::DELETE, &path, Value::Null).await.data(200);
     assert_eq!(again(&app, &link).await["status"], "closed");
     assert_eq!(form::fetch(&app, url(&link)).await.status, 410);
+    let acts = acts_on(&app, &link).await;
+    assert!(acts.iter().any(|(action, _)| action == "open_link.closed"));
 }

@@ -250,7 +250,7 @@ async fn tags_of_the_new_document_place_their_fields() {
     let app = TestApp::start().await;
     let template = template(&app).await;
     let tagged = pdf::with_lines(&[
-        "{{Buyer signature;type=signature;role=Buyer;required=true}}",
+        "{{Buyer signature;type=initials;role=Seller}}",
         "{{City;type=text;role=Buyer}}",
     ]);
     let change = upload(&app, &template, "", &tagged).await.data(200);
@@ -261,13 +261,46 @@ async fn tags_of_the_new_document_place_their_fields() {
         ("City", "added"),
     ];
     assert_eq!(outcomes(&change), expected);
-    assert_eq!(
-        read(&app, &template).await["fields"]
-            .as_array()
-            .unwrap()
-            .len(),
-        3
-    );
+
+    let after = read(&app, &template).await;
+    assert_eq!(after["fields"].as_array().unwrap().len(), 3);
+    // A tag gives the place alone.
+    let field = &after["fields"][0];
+    assert_eq!(field["type"], "signature");
+    assert_eq!(field["role"], "Buyer");
+    assert_eq!(field["required"], true);
+}
+
+/// The page of such a link has no form any more, which its visitors would find.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_without_the_role_of_an_open_link_has_a_warning() {
+    let app = TestApp::start().await;
+    let field = |name: &str, role: &str, page: u32| {
+        json!({
+            "name": name, "type": "signature", "role": role, "required": true,
+            "placement": { "mode": "absolute", "areas": [area(page)] },
+        })
+    };
+    let fields = json!([field("First", "Buyer", 1), field("Second", "Seller", 2)]);
+    let template = app.template(&first_document(), &fields).await;
+    let link = json!({
+        "name": "Membership", "expires_at": "2030-12-31T23:59:59Z", "limit": 10,
+        "signers": [{ "email": "ana@example.com", "name": "Ana Diaz", "role": "Seller" }],
+    });
+    let path = format!("/partner{}/open-links", path_of(&template));
+    app.post(&path, link).await.data(201);
+
+    let codes = |change: &Value| {
+        // Absent without any.
+        let warnings = change["warnings"].as_array().into_iter().flatten();
+        let codes = warnings.map(|warning| warning["code"].as_str().unwrap().to_owned());
+        codes.collect::<Vec<_>>()
+    };
+    let change = upload(&app, &template, "?dry_run=true", &other_document()).await;
+    let lost = "open_link_unavailable".to_owned();
+    assert!(codes(&change.json()).contains(&lost), "{}", change.text());
+    let change = upload(&app, &template, "?dry_run=true", &first_document()).await;
+    assert!(!codes(&change.json()).contains(&lost), "{}", change.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]

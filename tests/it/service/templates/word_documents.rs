@@ -161,10 +161,12 @@ async fn other_archives_and_wrong_types_reach_no_service() {
         ("mimetype", "application/vnd.oasis.opendocument.spreadsheet"),
         ("content.xml", ""),
     ]);
-    let other = archive(&[("xl/workbook.xml", "")]);
+    let other = archive(&[("xl/workbook.xml", "word/document.xml")]);
+    let macros = archive(&[("word/document.xml", ""), ("word/vbaProject.bin", "")]);
     for (content_type, file) in [
         ("application/octet-stream", &sheet),
         ("application/octet-stream", &other),
+        (DOCX, &macros),
         ("application/pdf", &docx()),
         (ODT, &docx()),
     ] {

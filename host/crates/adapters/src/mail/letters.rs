@@ -636,15 +636,16 @@ pub fn open_link_used(
     reference_id: &str,
 ) -> MailContent {
     // A stranger entered name and address, so they must not add lines to the mail.
+    let link = ("link", one_line(link));
     let values = [
-        ("link", one_line(link)),
+        link.clone(),
         ("name", one_line(&visitor.name)),
         ("email", one_line(&visitor.email)),
     ];
 
     MailContent {
         texts,
-        subject: texts.with("mail-open-link-subject", values.clone()),
+        subject: texts.with("mail-open-link-subject", [link]),
         to: None,
         paragraphs: vec![texts.with("mail-open-link", values)],
         button: page.map(|url| MailButton {

@@ -55,9 +55,9 @@ pub enum ProviderError {
     Component(#[from] ComponentError),
 }
 
-/// Converts the provider errors of each world.
+/// Converts the provider errors of each world. The last word is the variant of any other failure.
 macro_rules! provider_errors {
-    ($($types:path => { $($not_found:ident)? };)+) => {$(
+    ($($types:path => { $($not_found:ident)? } or $other:ident;)+) => {$(
         const _: () = {
             use $types as types;
             impl From<types::ProviderError> for ProviderError {
@@ -68,7 +68,7 @@ macro_rules! provider_errors {
                         $(types::ProviderError::$not_found => Self::NotFound,)?
                         types::ProviderError::Unreachable(why) => Self::Unreachable(why),
                         types::ProviderError::RateLimited(wait) => Self::RateLimited(wait),
-                        types::ProviderError::Other(why) => Self::Rejected(why),
+                        types::ProviderError::Other(why) => Self::$other(why),
                     }
                 }
             }
@@ -77,11 +77,12 @@ macro_rules! provider_errors {
 }
 
 provider_errors! {
-    bindings::signing::holdfast::signing::types => { NotFound };
-    bindings::payment::holdfast::payment::types => { NotFound };
-    bindings::kba::holdfast::kba::types => {};
-    bindings::messaging::holdfast::messaging::types => {};
-    bindings::conversion::holdfast::conversion::types => {};
+    bindings::signing::holdfast::signing::types => { NotFound } or Rejected;
+    bindings::payment::holdfast::payment::types => { NotFound } or Rejected;
+    bindings::kba::holdfast::kba::types => {} or Rejected;
+    bindings::messaging::holdfast::messaging::types => {} or Rejected;
+    // Says nothing about the document: the sender reads reasons of refusals only, and may try again.
+    bindings::conversion::holdfast::conversion::types => {} or Unreachable;
 }
 
 /// Optional function of a provider that checks its settings; see [`probing`].

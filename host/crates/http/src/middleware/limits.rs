@@ -22,8 +22,12 @@ use holdfast_service::App;
 
 /// Refusals without delay for one address within a window.
 const REFUSALS: u32 = 100;
-/// Sign-in links, and records of open links, that a network asks for within a minute.
+/// Sign-in links that a network asks for within a minute.
 const SIGN_INS: u32 = 10;
+/// Pages of open links that a network opens within a minute: an office or an event may be one network.
+const OPEN_LINKS: u32 = 120;
+/// Forms of open links that a network sends within a minute.
+const OPEN_LINK_FORMS: u32 = 10;
 /// Unknown credentials that a network sends within a minute before it has to wait.
 const UNKNOWN: u32 = 30;
 /// Delay of each further refusal.
@@ -57,7 +61,10 @@ fn admit_address(app: &App, credential: LimitedCredential, parts: &Parts) -> Res
     count(app, LimitedCredential::Address, address.clone())?;
     match credential {
         // These need no credential, so that their own limits count by address too.
-        LimitedCredential::Ledger | LimitedCredential::SignIn => count(app, credential, address),
+        LimitedCredential::Ledger
+        | LimitedCredential::SignIn
+        | LimitedCredential::OpenLink
+        | LimitedCredential::OpenLinkForm => count(app, credential, address),
         _ => Ok(()),
     }
 }
@@ -72,6 +79,8 @@ fn count(app: &App, credential: LimitedCredential, key: String) -> Result<(), Ht
         LimitedCredential::Uploads => limits.component_uploads,
         LimitedCredential::Ledger => limits.ledger,
         LimitedCredential::SignIn => SIGN_INS,
+        LimitedCredential::OpenLink => OPEN_LINKS,
+        LimitedCredential::OpenLinkForm => OPEN_LINK_FORMS,
         LimitedCredential::Address => limits.address,
         LimitedCredential::Refused => REFUSALS,
         // Not a setting: without this limit, guesses would reach the database at full speed.
@@ -103,8 +112,8 @@ pub struct CredentialLookup {
 }
 
 impl CredentialLookup {
-    /// Begins a look-up. `credential` is the kind by which its requests are counted; API keys have
-    /// limits of their own.
+    /// Begins a look-up. `credential` is the kind by which its requests are counted; API keys and open links
+    /// have limits of their own.
     ///
     /// # Errors
     /// 429 if the credential exceeds its limit, or its network sent too many unknown ones; 503 if

@@ -27,8 +27,9 @@ use holdfast_platform::ServiceError;
 use holdfast_platform::access::windows::LimitedCredential;
 use holdfast_service::App;
 use holdfast_service::envelopes::open_links::{
-    self, NextPlace, PasscodeCheck, ShownOpenLink, VisitorEntries,
+    self, LinkVisit, NextPlace, PasscodeCheck, ShownOpenLink, VisitorEntries,
 };
+use holdfast_service::signing::visits;
 
 /// Path below which the pages are.
 pub const PATH: &str = "/open";
@@ -42,6 +43,8 @@ struct OpenVisit {
     token: LinkToken,
     link: OpenLink,
     status: OpenLinkStatus,
+    /// Whether the people of the link fit its template.
+    is_available: bool,
     /// Name of the organization.
     sender: String,
     look: PageLook,
@@ -65,23 +68,29 @@ impl FromRequestParts<App> for OpenVisit {
             .ok_or_else(|| unknown_link(plain))?;
         let failed = |error: HttpError| error.into_response();
 
-        let counted = Some(LimitedCredential::SigningLink);
-        let lookup = CredentialLookup::begin(app, counted, token.reveal(), parts).await;
+        // Counted by network alone: all visitors have the same token, and one must not use up the limit of the others.
+        limits::admit(app, LimitedCredential::OpenLink, "", parts).map_err(failed)?;
+        let lookup = CredentialLookup::begin(app, None, token.reveal(), parts).await;
         let lookup = lookup.map_err(failed)?;
         let found = open_links::find(lookup.core(), &token).await;
         let found = found.map_err(|error| failed(error.into()))?;
         // Counts an unknown link against its network before the visitor learns that it is unknown.
         lookup.settle(app, found.is_some()).map_err(failed)?;
+        let mut found = found.ok_or_else(|| unknown_link(plain))?;
+        let reviewed = open_links::review(app, &mut found).await;
+        reviewed.map_err(|error| failed(error.into()))?;
         let ShownOpenLink {
             organization,
             link,
             status,
-        } = found.ok_or_else(|| unknown_link(plain))?;
+            is_available,
+        } = found;
 
         let texts = texts_for(&parts.headers, organization.settings.language);
         Ok(Self {
             token,
             status,
+            is_available,
             sender: organization.display_name().to_owned(),
             look: PageLook {
                 // The form leads to the document, which may be on another host.
@@ -99,7 +108,8 @@ impl OpenVisit {
     /// Page of a link that takes no further records; none while it is open.
     fn over(&self) -> Option<Response> {
         let text = match self.status {
-            OpenLinkStatus::Open => return None,
+            OpenLinkStatus::Open if self.is_available => return None,
+            OpenLinkStatus::Open => "open-unavailable",
             OpenLinkStatus::Expired => "open-expired",
             OpenLinkStatus::UsedUp => "open-used-up",
             OpenLinkStatus::Closed => "open-closed",
@@ -226,8 +236,8 @@ async fn submit(State(app): State<App>, request: Request) -> Response {
 async fn submitted(app: &App, request: Request) -> Result<Response, Response> {
     let (mut parts, body) = request.into_parts();
     let visit = OpenVisit::from_request_parts(&mut parts, app).await?;
-    // Each form can send a mail to an address that nobody has verified, like a request to sign in.
-    limits::admit(app, LimitedCredential::SignIn, "", &parts)
+    // Each form can send a mail to an address that nobody has verified.
+    limits::admit(app, LimitedCredential::OpenLinkForm, "", &parts)
         .map_err(IntoResponse::into_response)?;
     let values = read_form(Request::from_parts(parts, body), app).await?;
     if let Some(page) = visit.over() {
@@ -252,11 +262,22 @@ async fn submitted(app: &App, request: Request) -> Result<Response, Response> {
 
     let email = entries.email.clone();
     let form = values.get("form").cloned().unwrap_or_default();
-    let (task, link) = (app.clone(), visit.link.clone());
+    let (task, link, network) = (app.clone(), visit.link.clone(), visit.network.clone());
     // Completes even if the browser goes away.
-    let opened = tokio::spawn(async move { open_links::open(&task, &link, entries, &form).await });
+    let opened = tokio::spawn(async move {
+        let (link, network) = (&link, network.as_str());
+        open_links::open(&task, LinkVisit { link, network }, entries, &form).await
+    });
     match opened.await {
         Ok(Ok(NextPlace::Mailbox)) => Ok(visit.mailed(&email)),
+        Ok(Ok(NextPlace::Unfinished(record))) => {
+            if let Some(signer) = &record.visitor {
+                let renewed = visits::renew(app, &record.envelope, signer).await;
+                renewed.map_err(failed)?;
+            }
+            // The same page, so that it does not tell who has signed here.
+            Ok(visit.mailed(&email))
+        }
         Ok(Ok(NextPlace::Document(url))) => Ok(Redirect::to(&url).into_response()),
         Ok(Err(error)) => Err(refused(app, visit, error).await),
         Err(error) => Err(failed(ServiceError::Internal(error.to_string()))),

@@ -30,8 +30,12 @@ pub enum LimitedCredential {
     /// Organization, counted by its component uploads.
     Uploads,
     Ledger,
-    /// Network, counted by the sign-in links that it asks for, and by the forms of open links that it sends.
+    /// Network, counted by the sign-in links that it asks for.
     SignIn,
+    /// Network, counted by the pages of open links that it opens: everybody has the address of such a page.
+    OpenLink,
+    /// Network, counted by the forms of open links that it sends.
+    OpenLinkForm,
     Address,
     /// Network, counted by the refusals it received.
     Refused,

@@ -561,7 +561,7 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<DeletedBat
             .as_ref()
             .is_some_and(|made| made.owner == batch.id.as_str())
     {
-        template_service::deletion::remove(&mut tx, &master, now).await?;
+        template_service::deletion::remove(&mut tx, &master, &caller.actor, now).await?;
     }
 
     tx.commit().await?;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::envelopes::dispatch::{self, SendingOptions};
 use crate::envelopes::lifecycle::{self, LifecycleDecision};
-use crate::envelopes::open_links;
+use crate::envelopes::open_links::{self, LinkVisit};
 use crate::envelopes::paper_original::PaperStatement;
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
 use crate::envelopes::planned_sending::{self, planned_by};
@@ -36,7 +36,6 @@ use holdfast_platform::providers::links;
 use holdfast_platform::providers::{SigningProvider, provider};
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, kba, messaging};
 use holdfast_store::fingerprints::{self, Fingerprint};
-use holdfast_store::open_links as open_link_rows;
 use holdfast_store::{WriteTransaction, customers, envelopes, jobs, payments, signers};
 
 /// Limits of a partner's own metadata.
@@ -174,12 +173,13 @@ pub async fn create(
 ///
 /// # Errors
 ///
-/// `Conflict` if the link takes no further records.
+/// `Conflict` if the link takes no further records, or the visitor has an unfinished one; `Quota` if the visitor's network
+/// made too many.
 pub async fn create_by(
     core: &Core,
     caller: &Caller,
     request: CreateEnvelope,
-    open_link: Option<&OpenLink>,
+    visit: Option<LinkVisit<'_>>,
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
     let kind = request.envelope_kind.unwrap_or(EnvelopeKind::Esign);
@@ -199,8 +199,8 @@ pub async fn create_by(
         now,
     );
 
-    if let Some(link) = open_link {
-        let about = open_links::metadata(link);
+    if let Some(visit) = visit {
+        let about = open_links::metadata(visit.link);
         envelope.metadata.insert(OPEN_LINK.into(), about);
     }
 
@@ -280,14 +280,14 @@ pub async fn create_by(
         payment,
         has_own_payment: request.payment.is_some(),
         collateral,
-        open_link: open_link.cloned(),
+        open_link: visit.map(|visit| visit.link.clone()),
     };
 
     let unsigned = template
         .as_ref()
         .map(|template| warnings::of_unsigned_roles(template, &plan.signers))
         .unwrap_or_default();
-    let saved = save(core, caller, plan, &request, unsigned, now, answer).await;
+    let saved = save(core, caller, plan, &request, unsigned, visit, answer).await;
 
     // The submission exists at the provider, but no envelope names it: withdraw it.
     if saved.is_err()
@@ -524,28 +524,28 @@ async fn save(
     mut plan: CreationPlan,
     request: &CreateEnvelope,
     unsigned: Vec<Warning>,
-    now: Timestamp,
+    visit: Option<LinkVisit<'_>>,
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
+    let (now, email) = (plan.envelope.created_at, &request.customer_email);
     let mut tx = core.store.begin().await?;
-    // In the transaction of the record, so that the limit of the link holds.
-    let open_link = plan.open_link.clone();
-    if let Some(link) = &open_link
-        && !open_link_rows::take(&mut tx, link, now).await?
-    {
-        let why = "The open link takes no further records";
-        return Err(ServiceError::Conflict(why.into()));
+    // In the transaction of the record, so that the limits of the link hold.
+    if let Some(visit) = visit {
+        open_links::take(&mut tx, visit, email, now).await?;
     }
 
-    let email = &request.customer_email;
     // A stranger who enters the address of a customer must not rename that customer.
-    let known = match &open_link {
+    let known = match visit {
         Some(_) => customers::by_email(&mut tx, &caller.org, email).await?,
         None => None,
     };
     let name = known.map_or_else(|| request.customer_name.clone(), |known| known.name);
     let name = &name;
     let customer = customers::upsert_by_email(&mut tx, &caller.org, email, name, now).await?;
+    if let Some(visit) = visit {
+        let id = &plan.envelope.id;
+        open_links::keep_record(&mut tx, visit.link, &customer.id, id).await?;
+    }
     plan.envelope.customer = customer.id;
     let sign_url = write(core, &mut tx, caller, &mut plan, now).await?;
 

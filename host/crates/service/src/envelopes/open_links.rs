@@ -13,25 +13,36 @@ use crate::envelopes::parties::RequestedSigner;
 use crate::templates;
 use holdfast_base::config::SecretText;
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::Signer;
+use holdfast_domain::envelope::{Envelope, Signer};
 use holdfast_domain::hash::sha256;
-use holdfast_domain::id::{OpenLinkId, RequestId, TemplateId};
+use holdfast_domain::id::{CustomerId, EnvelopeId, KeyId, OpenLinkId, RequestId, TemplateId};
 use holdfast_domain::open_link::{OpenLink, OpenLinkSigner, OpenLinkStatus};
-use holdfast_domain::organization::Organization;
+use holdfast_domain::organization::{Organization, Permission};
 use holdfast_domain::template::Template;
 use holdfast_domain::token::LinkToken;
-use holdfast_platform::access::credentials;
-use holdfast_platform::idempotency::{self, IdempotencyClaim, ResponseRecorder};
+use holdfast_domain::user::UserStatus;
+use holdfast_platform::access::{credentials, users};
+use holdfast_platform::idempotency::{
+    self, IdempotencyClaim, IdempotencyReceipt, ResponseRecorder,
+};
 use holdfast_platform::passcodes::{open_passcode, seal_passcode};
-use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
-use holdfast_store::open_links::{self as rows, CodeFailures};
-use holdfast_store::{WriteTransaction, organizations};
+use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue};
+use holdfast_store::open_links::{self as rows, LinkCount, LinkCounter};
+use holdfast_store::{
+    SqlConnection, StoreError, WriteTransaction, api_keys, customers, envelopes, organizations,
+    signers, templates as template_rows, users as user_rows,
+};
 
 /// Latest expiry from now: five years.
 const LONGEST: Duration = Duration::from_secs(5 * 366 * 86_400);
 /// Wrong passcodes of a network within [`FAILURE_WINDOW`] after which it has to wait.
 const MOST_FAILURES: i64 = 5;
 const FAILURE_WINDOW: Duration = Duration::from_secs(900);
+/// Wrong passcodes of all networks within [`HOUR`] after which everybody has to wait: a guesser may have many networks.
+const MOST_FAILURES_OF_ALL: i64 = 200;
+/// Records of a network within [`HOUR`]: each sends a mail to an address that a stranger entered.
+const MOST_RECORDS: i64 = 30;
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// Body of `POST /partner/templates/:id/open-links`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -64,7 +75,7 @@ pub struct CreateOpenLink {
     #[serde(default)]
     #[schemars(length(max = 20), inner(email))]
     pub notify: Vec<String>,
-    /// True (default): the visitor gets the signing link by mail, so only a reader of the mailbox can sign.
+    /// True (default): the page does not show the signing link; it goes to the mailbox of the visitor.
     /// False: the browser goes on to the document at once, and the evidence states that the address was not
     /// verified.
     pub verify_email: Option<bool>,
@@ -106,7 +117,7 @@ pub struct OpenLinkView {
     pub has_code: bool,
     /// E-mail addresses that are told of each new record.
     pub notify: Vec<String>,
-    /// Whether the visitor gets the signing link by mail only.
+    /// Whether the page does not show the signing link, which goes to the mailbox of the visitor.
     pub verify_email: bool,
     /// Time of creation.
     pub created_at: Timestamp,
@@ -130,15 +141,33 @@ pub struct ShownOpenLink {
     pub organization: Organization,
     pub link: OpenLink,
     pub status: OpenLinkStatus,
+    /// Whether the people of the link fit its template.
+    pub is_available: bool,
 }
 
 /// Where the visitor gets the document.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextPlace {
     /// The link is in a mail.
     Mailbox,
     /// Signing link.
     Document(String),
+    /// The address has an unfinished record already, and gets the link of that one again.
+    Unfinished(UnfinishedRecord),
+}
+
+/// Record that was made for an address and is not signed by all.
+pub struct UnfinishedRecord {
+    pub envelope: Box<Envelope>,
+    /// The signer with the address; none if another person signs now.
+    pub visitor: Option<Box<Signer>>,
+}
+
+/// An open link whose visitor makes a record.
+#[derive(Clone, Copy)]
+pub struct LinkVisit<'a> {
+    pub link: &'a OpenLink,
+    /// Network of the visitor, by which records count.
+    pub network: &'a str,
 }
 
 /// Result of an entry of the passcode.
@@ -146,7 +175,7 @@ pub enum NextPlace {
 pub enum PasscodeCheck {
     Right,
     Wrong,
-    /// Too many wrong entries of this network.
+    /// Too many wrong entries, of this network or of all.
     Locked(Timestamp),
 }
 
@@ -221,10 +250,16 @@ pub async fn create(
         owner_email: caller.email.clone(),
         created_at: now,
         closed_at: None,
+        unavailable_at: None,
     };
     check_people(core, &template, &link).await?;
 
     let mut tx = core.store.begin().await?;
+    // Locked, so that a deletion of the template closes this link, too.
+    let present = template_rows::lock(&mut tx, &link.org, &link.template).await?;
+    if present.is_none() {
+        return Err(ServiceError::NotFound("Template"));
+    }
     rows::insert(&mut tx, &link, &token).await?;
     record(&mut tx, &link, &caller.actor, "open_link.created", now).await?;
     let view = view(core, &link)?;
@@ -346,13 +381,8 @@ async fn record(
     actor: &str,
     action: &str,
     now: Timestamp,
-) -> Result<(), ServiceError> {
-    let details = json!({
-        "open_link_id": link.id, "template_id": link.template, "name": link.name, "role": link.role,
-        "expires_at": link.expires_at, "limit": link.limit, "has_code": link.code.is_some(),
-        "verify_email": link.verify_email,
-    });
-    Ok(credentials::record_by(tx, Some(&link.org), actor, action, details, now).await?)
+) -> Result<(), StoreError> {
+    credentials::record_by(tx, Some(&link.org), actor, action, link.details(), now).await
 }
 
 /// Returns a page of the links of a template, newest first, and the total number.
@@ -415,13 +445,79 @@ pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<ShownOpenLink
     let organization = organizations::get(&mut connection, &link.org).await?;
     Ok(organization.map(|organization| ShownOpenLink {
         status: link.status(core.clock.now()),
+        is_available: true,
         organization,
         link,
     }))
 }
 
+/// Checks an open link before its page is shown. A link whose author may not send any more is closed. One whose people do
+/// not fit the template any more is not available, which the first visit records.
+pub async fn review(core: &Core, shown: &mut ShownOpenLink) -> Result<(), ServiceError> {
+    let link = &shown.link;
+    if shown.status != OpenLinkStatus::Open {
+        return Ok(());
+    }
+
+    let now = core.clock.now();
+    if !may_author_send(core, link).await? {
+        let mut tx = core.store.begin().await?;
+        // Another visit may have closed it meanwhile.
+        if rows::close(&mut tx, link, now).await? {
+            record(&mut tx, link, "system", "open_link.closed", now).await?;
+        }
+        tx.commit().await?;
+        shown.status = OpenLinkStatus::Closed;
+        return Ok(());
+    }
+
+    let mut connection = core.store.read().await?;
+    let template = template_rows::get(&mut connection, &link.org, &link.template).await?;
+    drop(connection);
+    shown.is_available = match template {
+        Some(template) => match check_people(core, &template, link).await {
+            Ok(()) => true,
+            Err(ServiceError::Invalid(_) | ServiceError::Conflict(_)) => false,
+            Err(error) => return Err(error),
+        },
+        None => false,
+    };
+    if shown.is_available || link.unavailable_at.is_some() {
+        return Ok(());
+    }
+
+    let mut tx = core.store.begin().await?;
+    if rows::note_unavailable(&mut tx, link, now).await? {
+        record(&mut tx, link, "system", "open_link.unavailable", now).await?;
+    }
+    Ok(tx.commit().await?)
+}
+
+/// Whether the author of a link may still send: its records are sent in the author's name.
+async fn may_author_send(core: &Core, link: &OpenLink) -> Result<bool, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let author = link.created_by.as_str();
+    if let Some(id) = author.strip_prefix("key:").and_then(KeyId::parse) {
+        let key = api_keys::by_id(&mut connection, &id).await?;
+        return Ok(key.is_some_and(|key| key.active && key.org == link.org));
+    }
+
+    if let Some(email) = author.strip_prefix("user:") {
+        // Test data has the users of its organization.
+        let (org, email) = (link.org.live(), users::address(email));
+        let user = user_rows::by_address(&mut connection, &org, &email).await?;
+        // Users of the operator's issuer can be without a row here.
+        return Ok(user.is_none_or(|user| {
+            user.status != UserStatus::Ended && user.role.may(Permission::Send)
+        }));
+    }
+
+    // Other actors, such as the operator, have no access that could end.
+    Ok(true)
+}
+
 /// Checks the passcode that a visitor entered. Five wrong entries of a network within 15 minutes lock the
-/// link for it until these have passed.
+/// link for it until these have passed, and 200 of all networks within an hour lock it for everybody.
 pub async fn check_code(
     core: &Core,
     link: &OpenLink,
@@ -436,15 +532,18 @@ pub async fn check_code(
     })?;
 
     let now = core.clock.now();
+    // Read without a transaction first: entries that are refused anyway must not hold up writers.
+    let mut connection = core.store.read().await?;
+    if let Some(until) = locked_until(&mut connection, link, network, now).await? {
+        return Ok(PasscodeCheck::Locked(until));
+    }
+    drop(connection);
+
     let mut tx = core.store.begin().await?;
     // Locked, so that each of several entries at once counts.
     rows::lock(&mut tx, &link.org, &link.id).await?;
-    let counted = rows::failures_of(&mut tx, link, network).await?;
-    let counted = counted.filter(|counted| counted.began_at + FAILURE_WINDOW > now);
-    if let Some(counted) = counted
-        && counted.failures >= MOST_FAILURES
-    {
-        return Ok(PasscodeCheck::Locked(counted.began_at + FAILURE_WINDOW));
+    if let Some(until) = locked_until(&mut tx, link, network, now).await? {
+        return Ok(PasscodeCheck::Locked(until));
     }
 
     // By hashes, so that the time reveals nothing about the passcode.
@@ -452,32 +551,170 @@ pub async fn check_code(
         return Ok(PasscodeCheck::Right);
     }
 
-    let state = CodeFailures {
-        failures: counted.map_or(0, |counted| counted.failures) + 1,
-        began_at: counted.map_or(now, |counted| counted.began_at),
-    };
-    rows::put_failures(&mut tx, link, network, state, now - FAILURE_WINDOW).await?;
+    for (counter, _, length) in code_limits(network) {
+        let count = present_count(&mut tx, link, counter, length, now).await?;
+        put_one_more(&mut tx, link, counter, count, now - length).await?;
+    }
+    let locked = locked_until(&mut tx, link, network, now).await?;
     tx.commit().await?;
 
-    Ok(if state.failures >= MOST_FAILURES {
-        PasscodeCheck::Locked(state.began_at + FAILURE_WINDOW)
-    } else {
-        PasscodeCheck::Wrong
-    })
+    Ok(locked.map_or(PasscodeCheck::Wrong, PasscodeCheck::Locked))
 }
 
-/// Creates and sends the record of a visitor. `form` identifies the shown form: sent twice, it makes one
-/// record.
+/// Returns what is counted of wrong passcodes, with the number that locks the link, and the time in which they count.
+fn code_limits(network: &str) -> [(LinkCounter<'_>, i64, Duration); 2] {
+    [
+        (LinkCounter::CodesOf(network), MOST_FAILURES, FAILURE_WINDOW),
+        (LinkCounter::Codes, MOST_FAILURES_OF_ALL, HOUR),
+    ]
+}
+
+/// Returns until when wrong passcodes lock a link for a network; none if they do not.
+async fn locked_until(
+    connection: &mut SqlConnection,
+    link: &OpenLink,
+    network: &str,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
+    let mut until: Option<Timestamp> = None;
+    for (counter, most, length) in code_limits(network) {
+        let count = present_count(connection, link, counter, length, now).await?;
+        if count.number >= most {
+            until = until.max(Some(count.began_at + length));
+        }
+    }
+    Ok(until)
+}
+
+/// Returns a count within a time, which begins now if nothing was counted lately.
+async fn present_count(
+    connection: &mut SqlConnection,
+    link: &OpenLink,
+    counter: LinkCounter<'_>,
+    length: Duration,
+    now: Timestamp,
+) -> Result<LinkCount, StoreError> {
+    let kept = rows::count_of(connection, link, counter).await?;
+    let kept = kept.filter(|kept| kept.began_at + length > now);
+    Ok(kept.unwrap_or(LinkCount {
+        number: 0,
+        began_at: now,
+    }))
+}
+
+async fn put_one_more(
+    tx: &mut WriteTransaction,
+    link: &OpenLink,
+    counter: LinkCounter<'_>,
+    count: LinkCount,
+    forgotten: Timestamp,
+) -> Result<(), StoreError> {
+    let more = LinkCount {
+        number: count.number + 1,
+        ..count
+    };
+    rows::put_count(tx, link, counter, more, forgotten).await
+}
+
+/// Takes one of the remaining records of a link for an address, in the transaction of the record.
+///
+/// # Errors
+/// `Conflict` if the link takes no further records, or the address has an unfinished one; `Quota` if the network made too
+/// many.
+pub(super) async fn take(
+    tx: &mut WriteTransaction,
+    visit: LinkVisit<'_>,
+    email: &str,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    let LinkVisit { link, network } = visit;
+    if !rows::take(tx, link, now).await? {
+        let why = "The open link takes no further records";
+        return Err(ServiceError::Conflict(why.into()));
+    }
+
+    // The row of the link is locked from here on, so that two forms cannot both be the first of an address.
+    if unfinished(tx, link, email).await?.is_some() {
+        let why = "The address has an unfinished document of this open link";
+        return Err(ServiceError::Conflict(why.into()));
+    }
+
+    let counter = LinkCounter::RecordsOf(network);
+    let made = present_count(tx, link, counter, HOUR, now).await?;
+    if made.number >= MOST_RECORDS {
+        let message = format!("A network makes {MOST_RECORDS} documents of an open link an hour");
+        let wait = (made.began_at + HOUR).since(now).as_secs() + 1;
+        let wait = u32::try_from(wait).unwrap_or(u32::MAX);
+        return Err(Problem::new(ProblemKind::Quota(wait), None, message).into());
+    }
+
+    Ok(put_one_more(tx, link, counter, made, now - HOUR).await?)
+}
+
+/// Keeps which record an address got last.
+pub(super) async fn keep_record(
+    tx: &mut WriteTransaction,
+    link: &OpenLink,
+    customer: &CustomerId,
+    envelope: &EnvelopeId,
+) -> Result<(), StoreError> {
+    rows::put_record(tx, link, customer, envelope).await
+}
+
+/// Returns the record of an address that is out for signing.
+async fn unfinished(
+    connection: &mut SqlConnection,
+    link: &OpenLink,
+    email: &str,
+) -> Result<Option<Envelope>, StoreError> {
+    let Some(customer) = customers::by_email(connection, &link.org, email).await? else {
+        return Ok(None);
+    };
+    let Some(id) = rows::record_of(connection, link, &customer.id).await? else {
+        return Ok(None);
+    };
+
+    let envelope = envelopes::get(connection, &link.org, &id).await?;
+    Ok(envelope.filter(|envelope| envelope.status.is_out_for_signing()))
+}
+
+/// Like [`unfinished`], with the signer who has the address.
+async fn unfinished_record(
+    core: &Core,
+    link: &OpenLink,
+    email: &str,
+) -> Result<Option<UnfinishedRecord>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let Some(envelope) = unfinished(&mut connection, link, email).await? else {
+        return Ok(None);
+    };
+
+    let people = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
+    let address = users::address(email);
+    // A person who signs in the visitor's place has another address, and did not ask for a mail.
+    let visitor = people
+        .into_iter()
+        .find(|signer| signer.role == link.role && users::address(&signer.email) == address);
+    Ok(Some(UnfinishedRecord {
+        envelope: Box::new(envelope),
+        visitor: visitor.map(Box::new),
+    }))
+}
+
+/// Creates and sends the record of a visitor, unless the address has an unfinished one. `form` identifies the shown
+/// form: sent twice, it makes one record.
 ///
 /// # Errors
 ///
-/// `Conflict` for a link that is used up, expired or closed; those of creating an envelope.
+/// `Conflict` for a link that is used up, expired or closed; `Quota` for a network that made too many records; those of
+/// creating an envelope.
 pub async fn open(
     core: &Core,
-    link: &OpenLink,
+    visit: LinkVisit<'_>,
     visitor: VisitorEntries,
     form: &str,
 ) -> Result<NextPlace, ServiceError> {
+    let link = visit.link;
     let caller = Caller {
         org: link.org.clone(),
         actor: link.actor(),
@@ -502,6 +739,12 @@ pub async fn open(
             return Ok(next(link, kept["sign_url"].as_str()));
         }
     };
+
+    // Before anything is made at the provider. The transaction of the record asks again.
+    if let Some(record) = unfinished_record(core, link, &visitor.email).await? {
+        release(core, &receipt).await;
+        return Ok(NextPlace::Unfinished(record));
+    }
 
     let request = CreateEnvelope {
         envelope_name: link.name.clone(),
@@ -534,16 +777,27 @@ pub async fn open(
         |created: &CreatedEnvelope| json!({ "sign_url": created.sign_url }),
     );
 
-    let created = creation::create_by(core, &caller, request, Some(link), &answer).await;
+    let created = creation::create_by(core, &caller, request, Some(visit), &answer).await;
     match created {
         Ok(created) => Ok(next(link, created.sign_url.as_deref())),
         Err(error) => {
-            // The same form can be sent again. Without this, it would wait for the lease.
-            if let Err(kept) = receipt.release(core).await {
-                tracing::warn!(error = %kept, "an idempotency key was not released");
-            }
-            Err(error)
+            release(core, &receipt).await;
+            // Another form with the same address may have been faster.
+            let may_be_second = matches!(error, ServiceError::Conflict(_));
+            let record = if may_be_second {
+                unfinished_record(core, link, &visitor.email).await?
+            } else {
+                None
+            };
+            record.map(NextPlace::Unfinished).ok_or(error)
         }
+    }
+}
+
+/// Lets the same form be sent again. Without this, it would wait for the lease.
+async fn release(core: &Core, receipt: &IdempotencyReceipt) {
+    if let Err(error) = receipt.release(core).await {
+        tracing::warn!(%error, "an idempotency key was not released");
     }
 }
 

@@ -8,6 +8,7 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{OrgId, TemplateId};
 use holdfast_domain::job::{ArchiveTemplate, NextStep};
 use holdfast_domain::template::Template;
+use holdfast_platform::access::credentials;
 use holdfast_platform::providers::provider;
 use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::{StoreError, WriteTransaction, jobs, open_links, templates};
@@ -17,7 +18,7 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<Template, 
     let template = get(core, caller, id).await?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    remove(&mut tx, &template, now).await?;
+    remove(&mut tx, &template, &caller.actor, now).await?;
     tx.commit().await?;
 
     Ok(Template {
@@ -31,10 +32,11 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<Template, 
 pub(crate) async fn remove(
     tx: &mut WriteTransaction,
     template: &Template,
+    actor: &str,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     templates::delete(tx, template, now).await?;
-    open_links::close_all(tx, &template.org, &template.id, now).await?;
+    close_links(tx, template, actor, now).await?;
     // The provider never got this template, so there is nothing to archive.
     if template.provider_template.is_none() {
         return Ok(());
@@ -49,6 +51,24 @@ pub(crate) async fn remove(
         template: template.id.clone(),
     };
     jobs::insert(tx, &template.org, &job, Some(template.id.as_str()), run_at).await
+}
+
+/// Closes the open links of a template, each with an entry.
+async fn close_links(
+    tx: &mut WriteTransaction,
+    template: &Template,
+    actor: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let org = &template.org;
+    for link in open_links::unclosed(tx, org, &template.id).await? {
+        // One that was closed meanwhile has its entry.
+        if open_links::close(tx, &link, now).await? {
+            let (action, details) = ("open_link.closed", link.details());
+            credentials::record_by(tx, Some(org), actor, action, details, now).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Takes back the deletion of a template. Restoring a present template changes nothing, so that a repeat is harmless.

@@ -18,7 +18,7 @@ use holdfast_store::decisions::{self, PlacementDecision};
 use holdfast_store::templates;
 
 /// Placements that a duplicate takes over: enough for all fields, which are added in few calls.
-const PLACEMENTS: i64 = 100;
+const PLACEMENTS: i64 = 1000;
 
 /// Body of `POST /templates/{id}/duplicate`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -3,7 +3,7 @@
 //!
 //! | A field | On the new document |
 //! |---|---|
-//! | with the name of one of the document's `{{…}}` tags | is that of the tag |
+//! | with the name of one of the document's `{{…}}` tags | is placed where the tag is |
 //! | that stands where its anchor placed it | is placed by the anchor again |
 //! | any other | stays on its pages, if they exist and have the same size |
 
@@ -29,6 +29,7 @@ use holdfast_domain::envelope::{KeptFile, StoredFile};
 use holdfast_domain::field::{Area, Field};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::id::TemplateId;
+use holdfast_domain::open_link::{OpenLink, OpenLinkStatus};
 use holdfast_domain::template::{DocumentRepair, Template, TemplateVersion};
 use holdfast_domain::warning::Warning;
 use holdfast_platform::documents::{DocumentUpload, admit, check_signable, read_whole, settled};
@@ -36,12 +37,12 @@ use holdfast_platform::fields::resolved;
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::decisions::{self, PlacementDecision};
-use holdfast_store::{StoreError, WriteTransaction, template_versions, templates};
+use holdfast_store::{StoreError, WriteTransaction, open_links, template_versions, templates};
 
 /// Versions of a list, the newest ones.
 const LISTED: i64 = 100;
 /// Placements in which the anchors of fields are searched, the newest ones.
-const PLACEMENTS: i64 = 100;
+const PLACEMENTS: i64 = 1000;
 /// Difference up to which sizes of pages are the same, in points.
 const SAME_SIZE: f64 = 0.5;
 /// Difference up to which places are the same, as a fraction of the page: browsers round numbers.
@@ -80,6 +81,8 @@ pub enum FieldOutcome {
     Kept,
     /// It is somewhere else, or has fewer or more places.
     Moved,
+    /// Its type, its role or another setting differs, and maybe its place.
+    Changed,
     /// It has no place in the new version.
     Lost,
     /// Only the new version has it.
@@ -104,7 +107,14 @@ pub struct FieldChange {
 
 impl FieldChange {
     fn placed(before: &Field, after: &Field) -> Self {
-        let outcome = if before.areas == after.areas {
+        let settings = |field: &Field| Field {
+            areas: Vec::new(),
+            anchor_match: None,
+            ..field.clone()
+        };
+        let outcome = if settings(before) != settings(after) {
+            FieldOutcome::Changed
+        } else if before.areas == after.areas {
             FieldOutcome::Kept
         } else {
             FieldOutcome::Moved
@@ -227,6 +237,7 @@ pub async fn compare(
 ) -> Result<VersionChange, ServiceError> {
     let template = get(core, caller, id).await?;
     let draft = draft(core, pages, caller, &template, new).await?;
+    let draft = with_links(core, &template, draft).await?;
     Ok(draft.change(&template))
 }
 
@@ -241,6 +252,7 @@ pub async fn replace(
 ) -> Result<VersionChange, ServiceError> {
     let before = get(core, caller, id).await?;
     let draft = draft(core, pages, caller, &before, new).await?;
+    let draft = with_links(core, &before, draft).await?;
     let change = draft.change(&before);
 
     // The file is stored before its row. If a later step fails, the sweep removes it.
@@ -378,6 +390,7 @@ pub async fn propose(
     let upload = read(core, &template, &file, accept_certification_loss).await?;
     let (pdf, repair) = (upload.pdf.clone(), upload.repair.clone());
     let draft = draft_of(core, pages, &template, upload).await?;
+    let draft = with_links(core, &template, draft).await?;
 
     let (area, id) = (FileArea::Templates, template.id.as_str());
     let put = core
@@ -455,12 +468,40 @@ async fn draft(
     draft_of(core, pages, template, document).await
 }
 
+/// Adds a warning for each open link whose people do not fit the roles of a draft: its page has no form any more.
+async fn with_links(
+    core: &Core,
+    template: &Template,
+    mut draft: DraftVersion,
+) -> Result<DraftVersion, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let links = open_links::unclosed(&mut connection, &template.org, &template.id).await?;
+    drop(connection);
+
+    let after = Template {
+        fields: draft.fields.clone(),
+        ..template.clone()
+    };
+    let (roles, now) = (after.roles(), core.clock.now());
+    let is_lost = |link: &&OpenLink| link.status(now) == OpenLinkStatus::Open && !link.fits(&roles);
+    for link in links.iter().filter(is_lost) {
+        let message = format!(
+            "The people of the open link {} do not fit the roles: nobody can sign by it",
+            link.name
+        );
+        let warning = Warning::new("open_link_unavailable", &["fields"], message);
+        draft.warnings.push(warning);
+    }
+
+    Ok(draft)
+}
+
 /// Compares with an earlier version. Its fields fitted its document then, so they are taken as they are.
 fn draft_of_earlier(template: &Template, earlier: TemplateVersion) -> DraftVersion {
     let mut added: Vec<&Field> = earlier.fields.iter().collect();
     let mut changes = Vec::new();
     for field in &template.fields {
-        let found = added.iter().position(|other| other.name == field.name);
+        let found = namesake(field, added.iter().copied());
         changes.push(match found {
             Some(position) => FieldChange::placed(field, added.remove(position)),
             None => FieldChange::lost(
@@ -481,6 +522,14 @@ fn draft_of_earlier(template: &Template, earlier: TemplateVersion) -> DraftVersi
         read: None,
         _room: None,
     }
+}
+
+/// Returns the position of the field with the same name, of the same role if there are several.
+fn namesake<'a>(field: &Field, others: impl Iterator<Item = &'a Field> + Clone) -> Option<usize> {
+    let same_role = others
+        .clone()
+        .position(|other| other.name == field.name && other.role == field.role);
+    same_role.or_else(|| others.clone().position(|other| other.name == field.name))
 }
 
 /// Finds the places of the template's fields on a new document.
@@ -513,7 +562,7 @@ async fn draft_of(
     }
 
     let tagged: Vec<String> = by_tags.iter().map(|field| field.name.clone()).collect();
-    let mut anchors = anchors_of(core, template).await?;
+    let (mut anchors, forgotten) = anchors_of(core, template).await?;
     anchors.retain(|index, _| !tagged.contains(&template.fields[*index].name));
     let (mut anchored, by_anchors) = find_anchors(&rules, &pdf, anchors, &template.fields).await?;
     placements.extend(by_anchors);
@@ -522,8 +571,8 @@ async fn draft_of(
     let mut changes = Vec::new();
     for (index, field) in template.fields.iter().enumerate() {
         let place = if tagged.contains(&field.name) {
-            let tag = by_tags.iter().position(|tag| tag.name == field.name);
-            tag.map(|tag| by_tags.remove(tag))
+            let tag = namesake(field, by_tags.iter()).map(|tag| by_tags.remove(tag));
+            tag.map(|tag| at_tag(field, tag))
                 .ok_or_else(|| "The document has fewer tags of this name".to_owned())
         } else if let Some(found) = anchored.remove(&index) {
             found
@@ -549,6 +598,7 @@ async fn draft_of(
     };
     let mut all = new.warnings;
     all.extend(of_tags);
+    all.extend(forgotten);
     all.extend(warnings::of_roles(&after));
 
     Ok(DraftVersion {
@@ -564,15 +614,23 @@ async fn draft_of(
 }
 
 /// Returns the anchors of the fields that stand where an anchor placed them, by the index of the field. They are in the
-/// decisions that placed the fields.
+/// decisions that placed the fields; a warning says if these are too many to be read.
 async fn anchors_of(
     core: &Core,
     template: &Template,
-) -> Result<BTreeMap<usize, FieldRequest>, ServiceError> {
+) -> Result<(BTreeMap<usize, FieldRequest>, Option<Warning>), ServiceError> {
     let mut connection = core.store.read().await?;
     let made =
         decisions::placements_of(&mut connection, &template.org, &template.id, PLACEMENTS).await?;
     drop(connection);
+
+    let is_full = made.len() as i64 >= PLACEMENTS;
+    let forgotten = is_full.then(|| {
+        let message = format!(
+            "Anchors were searched in the newest {PLACEMENTS} placements of fields; a field that was placed before stays on its page"
+        );
+        Warning::new("anchors_forgotten", &["fields"], message)
+    });
 
     let mut anchors = BTreeMap::new();
     for decision in made {
@@ -605,7 +663,7 @@ async fn anchors_of(
         }
     }
 
-    Ok(anchors)
+    Ok((anchors, forgotten))
 }
 
 /// Whether a field is where it was placed.
@@ -679,6 +737,15 @@ fn rejected(anchors: &BTreeMap<usize, FieldRequest>, issues: &[Issue]) -> BTreeM
         }
     }
     lost
+}
+
+/// Returns a field where a tag of its name is. Its settings stay: they may be of the builder, and a tag may lack them.
+fn at_tag(field: &Field, tag: Field) -> Field {
+    Field {
+        areas: tag.areas,
+        anchor_match: tag.anchor_match,
+        ..field.clone()
+    }
 }
 
 /// Returns a field with its places on pages that are as before, or why it has none.
@@ -764,6 +831,64 @@ mod tests {
         assert_eq!(stays(&[2], &before[..1]), no_page);
         let other_size = Err("Page 2 of the new document has another size".to_owned());
         assert_eq!(stays(&[2], &[page(612.0), page(595.0)]), other_size);
+    }
+
+    #[test]
+    fn a_tag_gives_a_field_its_place_and_nothing_else() {
+        let before = Field {
+            default_value: Some("Ann".into()),
+            ..field(&[1])
+        };
+        let tag = Field {
+            role: "Seller".into(),
+            required: false,
+            ..field(&[2])
+        };
+        let after = at_tag(&before, tag.clone());
+        let expected = Field {
+            areas: tag.areas,
+            ..before.clone()
+        };
+        assert_eq!(after, expected);
+
+        let outcome = |after: &Field| FieldChange::placed(&before, after).outcome;
+        assert_eq!(outcome(&after), FieldOutcome::Moved);
+        assert_eq!(outcome(&before), FieldOutcome::Kept);
+    }
+
+    #[test]
+    fn a_field_with_another_setting_is_changed() {
+        let before = field(&[1]);
+        for after in [
+            Field {
+                role: "Seller".into(),
+                ..before.clone()
+            },
+            Field {
+                required: false,
+                ..before.clone()
+            },
+            Field {
+                field_type: "date".into(),
+                ..field(&[2])
+            },
+        ] {
+            let outcome = FieldChange::placed(&before, &after).outcome;
+            assert_eq!(outcome, FieldOutcome::Changed);
+        }
+    }
+
+    #[test]
+    fn a_field_is_compared_with_its_namesake_of_the_same_role() {
+        let buyer = field(&[1]);
+        let seller = Field {
+            role: "Seller".into(),
+            ..field(&[2])
+        };
+        let fields = [seller.clone(), buyer.clone()];
+        assert_eq!(namesake(&buyer, fields.iter()), Some(1));
+        assert_eq!(namesake(&buyer, fields[..1].iter()), Some(0));
+        assert_eq!(namesake(&buyer, fields[..0].iter()), None);
     }
 
     #[test]

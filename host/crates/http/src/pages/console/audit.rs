@@ -116,6 +116,7 @@ fn text_of(action: &str) -> Option<&'static str> {
         "key.deactivated" => "audit-key-deactivated",
         "open_link.created" => "audit-open-link-created",
         "open_link.closed" => "audit-open-link-closed",
+        "open_link.unavailable" => "audit-open-link-unavailable",
         "token.issued" => "audit-token-issued",
         "token.revoked" => "audit-token-revoked",
         "settings.changed" => "audit-settings-changed",

@@ -155,16 +155,18 @@ fn row(visitor: &Visitor, field: &FieldChange) -> Markup {
     let outcome = match field.outcome {
         FieldOutcome::Kept => "template-kept",
         FieldOutcome::Moved => "template-moved",
+        FieldOutcome::Changed => "template-changed",
         FieldOutcome::Lost => "template-lost",
         FieldOutcome::Added => "template-added",
     };
     let (from, to) = (places(&field.from), places(&field.to));
+    let may_move = matches!(field.outcome, FieldOutcome::Moved | FieldOutcome::Changed);
     html! {
         li {
             p { strong { (field.name) } " · " (field.role) }
             p.alarm[field.outcome == FieldOutcome::Lost] {
                 (texts.text(outcome))
-                @if field.outcome == FieldOutcome::Moved {
+                @if may_move && field.from != field.to {
                     ": " (texts.with("template-move", [("from", from.as_str()), ("to", to.as_str())]))
                 }
             }
