@@ -565,13 +565,13 @@ mod tests {
             status: SignerStatus::Viewed,
             ..ann.clone()
         };
-        assert!(are_same(&[ann.clone()], &[viewed]));
+        assert!(are_same(std::slice::from_ref(&ann), &[viewed]));
 
         let bo = Signer {
             email: "bo@oak.example".into(),
             ..ann.clone()
         };
-        assert!(!are_same(&[ann.clone()], &[bo]));
+        assert!(!are_same(std::slice::from_ref(&ann), &[bo]));
         assert!(!are_same(&[ann], &[]));
     }
 }
