@@ -123,6 +123,31 @@ async fn the_reason_of_a_refused_sending_is_on_the_envelope() {
     );
 }
 
+/// A program made the draft, so only the planner has an address.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_planned_a_sending_that_fails_gets_a_mail() {
+    let app = TestApp::without_auto_vault().await;
+    let body = json!({
+        "envelope_name": "Lease", "customer_email": "jordan.lee@example.com",
+        "customer_name": "Jordan Lee",
+    });
+    let made = app.post("/partner/envelopes", body).await.data(201);
+    let id = made["envelope_id"].as_str().unwrap();
+    let ada = app.person("ada@oak.example", "sender");
+    let path = format!("/envelopes/{id}/send-at");
+    let at = json!({ "send_at": in_days(2) });
+    app.as_bearer(Method::PUT, &ada, &path, at).await.data(200);
+
+    let later = app.as_of(DAY * 2 + HOUR).await;
+    let says = |mail: &String| {
+        let mail = mail.replace("=\r\n", "");
+        mail.contains("To: ada@oak.example")
+            && mail.contains("Subject: Not sent: Lease")
+            && mail.contains("Open the draft, correct it, and send it or plan it again.")
+    };
+    later.wait_for_mail(says).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_template_that_was_changed_since_is_not_sent() {
     let app = TestApp::without_auto_vault().await;

@@ -492,6 +492,8 @@ async fn a_witness_beside_the_signer_signs_on_the_same_device() {
         assert_eq!(refused.json()["code"], "shared_device");
     }
     assert!(!page.contains("at the end of the form"), "{page}");
+    let paper = "For that, do not sign here: leave this page, and ask";
+    assert!(page.contains(paper), "{page}");
     form::sign(&app, beside).await;
 
     // The record has the name that the witness stated beside the one that the sender gave.
