@@ -96,7 +96,7 @@ impl SharedFile {
         Ok(())
     }
 
-    /// Returns the bytes of the file: of one beside the program a copy, whose SHA-256 is checked.
+    /// Returns the bytes of the file: of one beside the program a copy with a checked SHA-256.
     ///
     /// # Errors
     /// The file beside the program is missing, cannot be read, or was altered.
@@ -197,7 +197,7 @@ impl OpenFile {
         })
     }
 
-    /// Reads the bytes. The SHA-256 is that of the copy, so nobody can alter what was checked.
+    /// Reads the bytes. The SHA-256 is that of the copy, so checked bytes cannot be altered.
     fn copy(&self, sha256: &str) -> Result<Vec<u8>, ShareError> {
         let mut bytes = vec![0; self.size];
         let read = self.file.read_exact_at(&mut bytes, 0);

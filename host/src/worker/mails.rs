@@ -103,7 +103,7 @@ pub(super) struct MailSubject {
     language: Locale,
     /// Position of the addressed signer or recipient; none addresses the creator.
     position: Option<i64>,
-    /// Whether whoever planned the sending is addressed instead of the creator.
+    /// Whether the planner of the sending is addressed instead of the creator.
     is_planner: bool,
     /// Question that the mail is about.
     question: Option<SignerQuestion>,
@@ -309,7 +309,7 @@ async fn hand_over(
     }
 }
 
-/// Tells a person of a date of a contract, unless the date was removed or moved, or the envelope ended without a contract.
+/// Notifies a person of a contract's date, unless it was removed or moved, or the envelope ended without a contract.
 pub(super) async fn about_contract_date(
     app: &App,
     job: &ClaimedJob,
@@ -455,7 +455,7 @@ pub(super) async fn about_invitation(
     notify(app, job, &sender, &invitation.email, &letter).await
 }
 
-/// Tells a person of a record that a visitor of an open link has made.
+/// Notifies a person of a record that a visitor of an open link made.
 pub(super) async fn about_open_link(
     app: &App,
     job: &ClaimedJob,

@@ -26,8 +26,10 @@ fn has(page: &str, parts: &[String]) {
 async fn the_page_counts_what_happened(app: TestApp) {
     app.vaulted_envelope().await;
     app.sent_envelope().await;
-    let draft =
-        json!({ "customer_email": "jordan.lee@example.com", "customer_name": "Jordan Lee" });
+    let draft = json!({
+        "envelope_name": "Lease", "customer_email": "jordan.lee@example.com",
+        "customer_name": "Jordan Lee",
+    });
     app.post("/partner/envelopes", draft).await.data(201);
     app.wait_until_idle().await;
 

@@ -9,7 +9,7 @@ use crate::support::{TestApp, TestResponse, pdf};
 /// Fields of the people step for one signer.
 const JORDAN: &str = "name-0=Jordan+Lee&email-0=jordan.lee%40example.com&role-0=Buyer&ordered=yes";
 
-/// A document whose tags give one role a signature and a number.
+/// A document with tags of one role: a signature and a number.
 fn tagged() -> Vec<u8> {
     pdf::with_lines(&[
         "Price: {{Price;type=number;role=Buyer}}",
@@ -271,7 +271,7 @@ async fn a_draft_of_a_template_has_a_document_of_its_own() {
     let draft = envelope(&app, &id).await;
     assert_eq!(draft["metadata"]["source_template_id"], template);
     assert_ne!(draft["template_id"], template);
-    // The builder goes on with this document.
+    // The builder continues with this document.
     let session = json!({ "envelope_id": id });
     let session = app
         .web(Method::POST, "/esign/builder-session", session)

@@ -21,11 +21,11 @@ pub struct ContractDate {
     /// The day, in ISO 8601.
     #[schemars(with = "String", extend("format" = "date"))]
     pub date: Date,
-    /// Days before it on which people are told, at 9 o'clock in the organization's time zone. 0 is the day itself.
+    /// Days before it on which people are notified, at 9 o'clock in the organization's time zone. 0 is that day.
     #[serde(default)]
     #[schemars(length(max = 5), inner(range(min = 0, max = 365)))]
     pub notice_days: Vec<u16>,
-    /// E-mail addresses of those who are told. Without any, the person who created the envelope is.
+    /// E-mail addresses to notify. Without any, the person who created the envelope is notified.
     #[serde(default)]
     #[schemars(length(max = 10), inner(email))]
     pub notify: Vec<String>,
@@ -76,7 +76,7 @@ pub fn days_until(date: Date, zone: &ZoneName, now: Timestamp) -> i32 {
 }
 
 impl ContractDate {
-    /// Returns when people are told so many days before.
+    /// Returns the time of the notice so many days before.
     fn moment(&self, days: u16, zone: &ZoneName) -> Option<Timestamp> {
         let day = self.date.checked_sub(i64::from(days).days()).ok()?;
         zone.moment(day.to_datetime(Time::constant(HOUR, 0, 0, 0)))

@@ -478,7 +478,7 @@ const REMINDERS: &str = "reminders";
 const PLANNED_SENDING: &str = "planned_sending";
 /// Member with the reason why a planned sending failed.
 const SENDING_FAILURE: &str = "sending_failure";
-/// Member of that with the e-mail address of whoever planned the sending.
+/// Member of that with the e-mail address of the planner of the sending.
 const PLANNER: &str = "planned_by";
 /// Member with the number of the version, from the first correction.
 pub const VERSION: &str = "version";
@@ -607,7 +607,7 @@ impl Envelope {
         self.metadata.insert(SENDING_FAILURE.into(), failure);
     }
 
-    /// Returns the e-mail address of whoever planned the sending that failed.
+    /// Returns the e-mail address of the planner of the sending that failed.
     pub fn failed_planner(&self) -> Option<&str> {
         let planner = self.metadata.get(SENDING_FAILURE)?[PLANNER].as_str();
         planner.filter(|planner| planner.contains('@'))
@@ -683,7 +683,7 @@ impl Envelope {
         self.metadata.insert(REMINDERS.into(), planned);
     }
 
-    /// Replaces the plan of reminders of a draft; without one nobody is reminded.
+    /// Replaces the plan of reminders of a draft; without one none are sent.
     pub fn plan_reminders(&mut self, plan: Option<ReminderPlan>) {
         match plan {
             Some(plan) => self.set_reminders(PlannedReminders::new(plan)),
@@ -840,7 +840,7 @@ pub struct Signer {
     pub role: String,
     /// What the signer does.
     pub kind: SignerKind,
-    /// Role of the signer whose signature a witness witnesses.
+    /// Role of the witnessed signer, for a witness.
     pub witness_of: Option<String>,
     /// Whether the page of that signer offers the form of the witness after the signature.
     pub same_device: bool,

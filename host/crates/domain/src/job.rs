@@ -121,7 +121,7 @@ impl JobPayload for SendPlanned {
     const RETRIES: RetryPolicy = RetryPolicy::Endless;
 }
 
-/// Tells people of the dates of a contract that are near.
+/// Notifies people of near dates of a contract.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NoticeOfDate {
     /// The envelope.
@@ -132,7 +132,7 @@ impl JobPayload for NoticeOfDate {
     const NAME: &'static str = "envelope.date_notice";
 }
 
-/// Tells a person of a date of a contract.
+/// Notifies a person of a contract's date.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MailContractDate {
     /// The envelope.
@@ -266,14 +266,14 @@ impl JobPayload for MailPartyInvitation {
     const QUEUE: JobQueue = JobQueue::Mail;
 }
 
-/// Tells a person of a record that a visitor of an open link has made.
+/// Notifies a person of a record that a visitor of an open link made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MailOpenLink {
     /// The link.
     pub link: OpenLinkId,
     /// The record.
     pub envelope: EnvelopeId,
-    /// Place of the person among those whom the link names, from 0.
+    /// Place of the person among those that the link names, from 0.
     pub place: usize,
 }
 
@@ -325,12 +325,12 @@ impl JobPayload for VoidBatch {
 pub struct MailAddressee {
     /// The envelope.
     pub envelope: EnvelopeId,
-    /// Position of the signer; `None` is the creator of the envelope, or whoever planned its sending.
+    /// Position of the signer; `None` is the creator of the envelope, or the planner of its sending.
     pub position: Option<i64>,
     /// Question that the mail is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<QuestionId>,
-    /// Instead of the creator, whoever planned the sending that failed.
+    /// Instead of the creator, the planner of the sending that failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_planner: bool,
 }
@@ -380,9 +380,9 @@ mails! {
     MailUndelivered = "mail.undelivered" in Mail;
     /// Reports to the creator or the planner that a draft was not sent at its planned time.
     MailNotSent = "mail.not_sent" in Mail;
-    /// Tells the creator of the envelope what a signer asks.
+    /// Gives the envelope's creator a signer's question.
     MailQuestion = "mail.question" in Mail;
-    /// Tells a signer the sender's answer to a question.
+    /// Gives a signer the sender's answer to a question.
     MailAnswer = "mail.answer" in Mail;
     /// Gives a signer who finishes later the own link.
     MailLater = "signer.later" in Mail;

@@ -1,4 +1,4 @@
-//! Open links of templates: whoever opens one becomes signer of a record of their own.
+//! Open links of templates: each visitor becomes signer of a record of their own.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ pub struct OpenLink {
     pub used: i64,
     /// Passcode that visitors enter, encrypted.
     pub code: Option<String>,
-    /// Addresses that are told of each new record.
+    /// Addresses to notify of each new record.
     pub notify: Vec<String>,
     /// Whether the page does not show the signing link, which goes to the mailbox of the visitor.
     pub verify_email: bool,
@@ -68,7 +68,7 @@ pub struct OpenLink {
 }
 
 impl OpenLink {
-    /// Returns the status at a time. A closed link stays closed, whatever else is true of it.
+    /// Returns the status at a time. A closed link stays closed, regardless of all else.
     pub fn status(&self, now: Timestamp) -> OpenLinkStatus {
         if self.closed_at.is_some() {
             OpenLinkStatus::Closed

@@ -163,7 +163,7 @@ pub struct Template {
     pub name: String,
     pub external_id: Option<String>,
     pub kba_required: bool,
-    /// Whether signers may decline, unless the envelope says otherwise.
+    /// Whether signers may decline, unless the envelope overrides it.
     pub may_decline: bool,
     pub provider_instance: String,
     /// Id at the provider; `None` until the provider has a document.

@@ -61,7 +61,7 @@ pub async fn read_as_pdf(
     let _turn = turn.ok_or(ServiceError::Busy)?;
     let (kind, document, room) = read_word(core, owner, upload).await?;
     // Release the memory reservation before the provider call, which may be slow: the reservations of all organizations
-    // are about as much as one document. The turn limits what is held meanwhile.
+    // are about as much as one document. The turn limits memory held meanwhile.
     drop(room);
     let pdf = convert(core, org, kind, document).await?;
 

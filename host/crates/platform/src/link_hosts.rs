@@ -39,7 +39,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{ "host": "contracts.lender.example" }]))]
 pub struct NewLinkHost {
-    /// Name of a host whose `/.well-known/holdfast` has the organization's id on a line of its own.
+    /// Name of a host; its `/.well-known/holdfast` has the organization's id on a line of its own.
     #[schemars(length(min = 1, max = 253))]
     pub host: String,
 }

@@ -56,7 +56,7 @@ pub async fn invite(
     Ok(())
 }
 
-/// Invites a signer whose turn has begun, and the substitutes who may sign in this place.
+/// Invites a signer who now has the turn, and the substitutes who may sign in this place.
 pub async fn invite_signer(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
@@ -68,7 +68,7 @@ pub async fn invite_signer(
         return Ok(());
     }
 
-    // Two signers of one group share a substitute, whose mail is queued once by its key.
+    // Two signers of one group share a substitute; the mail is queued once by its key.
     let recipients = signers::recipients(tx, &envelope.org, &envelope.id).await?;
     let substitutes = recipients
         .iter()
@@ -234,7 +234,7 @@ async fn record_undelivered(
     Ok(())
 }
 
-/// Queues the mails to the creator of a draft that was not sent at its planned time, and to whoever planned it. A person
+/// Queues the mails to the creator of a draft that was not sent at its planned time, and to its planner. A person
 /// who is both gets one.
 pub async fn not_sent(
     tx: &mut WriteTransaction,

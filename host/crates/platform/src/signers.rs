@@ -25,7 +25,7 @@ fn has_completed(signer: &Signer) -> bool {
     signer.status == SignerStatus::Completed
 }
 
-/// Returns the signer whose signature a witness witnesses; none for other signers.
+/// Returns the signer that a witness witnesses; none for other signers.
 pub fn witnessed<'a>(signers: &'a [Signer], witness: &Signer) -> Option<&'a Signer> {
     let role = witness.witness_of.as_deref()?;
     signers.iter().find(|signer| signer.has_role(role))

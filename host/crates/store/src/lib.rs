@@ -667,14 +667,14 @@ fn owned(org: Option<&OrgId>) -> (i64, &str) {
     org.map_or((0, ""), |org| (org.bucket(), org.as_str()))
 }
 
-/// What follows a commit: it wakes the workers and dispatchers concerned.
+/// Effects of a commit: it wakes the workers and dispatchers concerned.
 #[derive(Default)]
 struct Committed {
-    /// Told of added jobs.
+    /// Woken by added jobs.
     work: Option<Arc<Notify>>,
     /// Endpoints concerned, and whether their settings change.
     endpoints: (Arc<FreshEndpointSet>, BTreeMap<OwnedEndpoint, bool>),
-    /// Tells other nodes (PostgreSQL).
+    /// Wakes other nodes (PostgreSQL).
     wakeups: Option<wakeups::WakeupChannel>,
     commits: Arc<AtomicU64>,
 }

@@ -11,7 +11,7 @@ use holdfast_domain::id::{CustomerId, EnvelopeId, OpenLinkId, OrgId, TemplateId}
 use holdfast_domain::open_link::OpenLink;
 use holdfast_domain::token::LinkToken;
 
-/// What is counted of the visitors of a link.
+/// Counter of the visitors of a link.
 #[derive(Clone, Copy, Debug)]
 pub enum LinkCounter<'a> {
     /// Wrong passcodes from a network.

@@ -14,7 +14,7 @@ pub(super) struct PagedQuery<'a> {
     pub bucket: i64,
     /// Required values of columns; `None` means any.
     pub wanted: &'a [(&'a str, Option<&'a str>)],
-    /// Conditions with one value each, for whose parameter `{}` stands.
+    /// Conditions with one value each; `{}` stands for its parameter.
     pub compared: &'a [(&'a str, &'a str)],
     /// Additional conditions: ` and …`.
     pub also: &'a str,

@@ -85,7 +85,7 @@ pub async fn has_open(
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<bool, StoreError> {
-    // Nobody waits for the answer to a person who was replaced, or who has signed.
+    // No answer is due to a person who was replaced, or who has signed.
     sqlx::query(
         "select asked.question_id from signer_question asked
          join signer on signer.bucket = asked.bucket and signer.org_id = asked.org_id

@@ -171,7 +171,7 @@ pub struct RoomSubmitter {
     pub position: i64,
     /// Place in the signing order, from 1. Submitters with an equal one sign in any order.
     pub turn: i64,
-    /// Role of the submitter whose signature this one witnesses, and who signs first.
+    /// Role of the submitter that this one witnesses, and that signs first.
     pub witness_of: Option<String>,
     /// Given with the signature of a witness of a submitter.
     pub witness: Option<WitnessStatement>,

@@ -105,7 +105,7 @@ impl EnvelopeTab {
     }
 }
 
-/// What tells the envelopes of a status and a tab from those of other tabs.
+/// What sets the envelopes of a status and a tab apart from other tabs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TabCondition {
     Troubled,
@@ -181,7 +181,7 @@ fn unidentified(org: &str) -> String {
     )
 }
 
-/// Returns the query for envelopes whose vault-in stopped with an error.
+/// Returns the query for envelopes with a vault-in stopped by an error.
 fn stopped() -> &'static str {
     // The condition of the index `vault_intent_stopped`, word for word.
     "select stopped.envelope_id from vault_intent stopped

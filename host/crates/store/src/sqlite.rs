@@ -500,7 +500,7 @@ impl SqliteFailure {
         self.code & 0xff == rusqlite::ffi::SQLITE_IOERR
     }
 
-    /// What a writer is told whose finished part was undone with that of another.
+    /// Builds the error for a finished part that was undone with that of another.
     pub fn of_shared_rollback() -> Self {
         Self {
             code: rusqlite::ffi::SQLITE_ABORT_ROLLBACK,

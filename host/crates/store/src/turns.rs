@@ -5,7 +5,7 @@
 //! Batch work, such as bulk sends and their mails, goes last.
 //!
 //! A writer that is done leaves its transaction open for the next one, so that both pay for one commit. The turn
-//! decides when it is committed: nobody waits, only a batch does, or enough writers share it.
+//! decides when it is committed: none waits, only a batch does, or enough writers share it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,7 +40,7 @@ struct WriterQueueState {
 }
 
 impl WriterQueueState {
-    /// Returns whether the next writer may share the open transaction: a batch may not, whose turn also comes while
+    /// Returns whether the next writer may share the open transaction: a batch may not: its turn also comes while
     /// requests wait.
     fn shares_next(&self) -> bool {
         let is_waiting = |waiter: &oneshot::Sender<WriterTurn>| !waiter.is_closed();

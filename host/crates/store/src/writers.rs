@@ -29,9 +29,9 @@ pub(super) enum WriterPool {
 /// The connection that writes to a file, and who waits for its commit. Only the writer with the turn uses it.
 ///
 /// Each writer after the first has a part of the open transaction, a savepoint, which is undone by itself. A writer
-/// is told after the commit that is durable for all of them; until then no reader sees what it wrote.
+/// is notified after the commit that is durable for all of them; until then no reader sees its changes.
 ///
-/// This cannot lock up: a writer with the turn may wait for something that another holds until it is told only if
+/// This cannot lock up: a writer with the turn may wait for something that another holds until notified only if
 /// that was taken inside its transaction, and inside a transaction nothing is taken that outlasts it.
 pub(super) struct SqliteWriter {
     file: SqliteFile,
@@ -42,7 +42,7 @@ pub(super) struct SqliteWriter {
 #[derive(Default)]
 struct KeptConnection {
     connection: Option<Box<SqliteConnection>>,
-    /// Writers whose parts of the open transaction are done.
+    /// Writers with finished parts of the open transaction.
     waiting: Vec<WaitingWriter>,
 }
 
@@ -93,7 +93,7 @@ impl SqliteWriter {
         Ok(Box::new(opened))
     }
 
-    /// Takes a connection back with a part that is done, whose writer is told by the commit.
+    /// Takes a connection back with a finished part; the commit notifies its writer.
     fn share(
         &self,
         connection: Box<SqliteConnection>,
@@ -106,7 +106,7 @@ impl SqliteWriter {
         told
     }
 
-    /// Commits what writers left open, and tells them.
+    /// Commits what writers left open and notifies them.
     pub fn commit_shared(&self) {
         let mut kept = self.kept();
         if kept.waiting.is_empty() {
@@ -127,7 +127,7 @@ impl SqliteWriter {
         kept.tell(&committed);
     }
 
-    /// Takes a connection back whose writer is not done: its part is undone.
+    /// Takes a connection back from an unfinished writer: its part is undone.
     fn undo(&self, mut connection: Box<SqliteConnection>, is_part: bool) {
         let mut kept = self.kept();
         if is_part && connection.rollback_part().is_ok() {

@@ -400,7 +400,7 @@ async fn a_correction_that_does_not_fit_changes_nothing() {
     assert_eq!(details[1]["path"], json!(["file"]));
     assert_eq!(empty.status, 422);
 
-    // Nobody of the envelope has the role of this document.
+    // No signer of the envelope has this document's role.
     let other = pdf::with_lines(&["{{Sign;type=signature;role=Guarantor;required=true}}"]);
     let texts = [("message", "With a guarantor")];
     let refused = correct(&app, &id, Some(&other), &texts).await;

@@ -30,7 +30,7 @@ fn host(receiver: &WebhookReceiver) -> &str {
     url.strip_suffix("/hook").unwrap()
 }
 
-/// Starts a host whose file names organizations.
+/// Starts a host with a file of organizations.
 async fn host_that_names(organizations: &[&str]) -> WebhookReceiver {
     let receiver = WebhookReceiver::start().await;
     answer_with_names(&receiver, organizations);
@@ -109,7 +109,7 @@ async fn links_lead_to_a_host_that_names_the_organization() {
     assert!(link.starts_with(&own), "{link}");
     assert_eq!(app.get(&link).await.status, 200);
 
-    // A widget stays at the installation's address, whose messages the embedding page accepts.
+    // A widget stays at the installation's address: the embedding page accepts its messages.
     let body = json!({
         "envelope_id": id, "user_email": "jordan.lee@example.com", "widget_type": "sign",
     });
@@ -252,7 +252,7 @@ async fn a_host_that_cannot_be_reached_is_used_for_three_days_and_again_after_a_
     let receiver = host_that_names(&[app.org.as_str()]).await;
     set(&app, host(&receiver)).await.data(200);
 
-    // A proxy in trouble says nothing about the owner of the host.
+    // A proxy in trouble shows nothing about the owner of the host.
     receiver.answer_with(503);
     let second = app.as_of_with(DAY * 2, insecure).await;
     receiver.wait_for(2).await;

@@ -150,7 +150,7 @@ async fn a_question_has_a_text_and_a_signer_has_five() {
     assert!(sixth.text().contains(QUESTION), "the entry stays");
     assert_eq!(questions(&app, &id).await.as_array().unwrap().len(), 5);
 
-    // A signer whose turn has not come asks nothing.
+    // A signer before the turn asks nothing.
     let early = ask(&app, &links[1], QUESTION).await;
     assert_eq!(early.status, 409, "{}", early.text());
 }

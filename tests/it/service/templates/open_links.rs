@@ -1,4 +1,4 @@
-//! Open links: whoever opens the link of a template becomes signer of a record of their own.
+//! Open links: each visitor of a template's link becomes signer of a record of their own.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -24,7 +24,7 @@ fn area(page: u32) -> Value {
     json!({ "page": page, "x": 0.6, "y": 0.5, "w": 0.2, "h": 0.03 })
 }
 
-/// Makes a template whose fields are at an anchor, on the first and on the second page.
+/// Makes a template with fields at an anchor, on the first and on the second page.
 async fn template(app: &TestApp) -> Value {
     let placed = |page: u32| json!({ "mode": "absolute", "areas": [area(page)] });
     let fields = json!([
@@ -147,7 +147,7 @@ async fn another_document_keeps_the_fields_and_the_version_before() {
     let present = app.web(Method::GET, &document, Value::Null).await;
     assert_ne!(present.bytes, first.bytes);
 
-    // What was sent stays, and the next envelope has the new document.
+    // The sent envelope stays, and the next one has the new document.
     let path = format!(
         "/partner/envelopes/{}",
         sent["envelope_id"].as_str().unwrap()

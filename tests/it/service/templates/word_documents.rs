@@ -147,7 +147,7 @@ async fn without_a_service_a_word_document_is_refused_with_the_way_to_one() {
     assert!(message.contains("provider.conversion"), "{message}");
     assert_eq!(library(&app).await["meta"]["total"], 0);
 
-    // The form of the console offers these files all the same: its refusal says what is missing.
+    // The form of the console offers these files all the same: its refusal names the missing provider.
     let sender = Session::of(&app, "sender@example.com", "sender").await;
     let page = sender.get(&app, "/console/templates").await.text();
     assert!(page.contains("accept=\".pdf,.docx,.odt,"), "{page}");

@@ -167,7 +167,7 @@ pub fn reminder(facts: LinkFacts<'_>) -> MailContent {
     facts.letter(subject, paragraphs)
 }
 
-/// Builds the mail with which a signer who asked for it goes on later.
+/// Builds the mail that lets a signer who asked for it continue later.
 pub fn later(facts: LinkFacts<'_>) -> MailContent {
     let subject = facts.about("mail-later-subject");
     let paragraphs = vec![facts.about("mail-later")];

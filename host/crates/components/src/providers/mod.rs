@@ -81,7 +81,7 @@ provider_errors! {
     bindings::payment::holdfast::payment::types => { NotFound } or Rejected;
     bindings::kba::holdfast::kba::types => {} or Rejected;
     bindings::messaging::holdfast::messaging::types => {} or Rejected;
-    // Says nothing about the document: the sender reads reasons of refusals only, and may try again.
+    // States nothing about the document: the sender reads reasons of refusals only, and may try again.
     bindings::conversion::holdfast::conversion::types => {} or Unreachable;
 }
 

@@ -172,7 +172,7 @@ pub fn valid<T: DeserializeOwned + JsonSchema>(mut value: Value) -> Result<T, Ht
     // Before deserializing, so that every later comparison of addresses sees one form.
     let schema = &check::<T>()?.schema;
     write_addresses(&mut value, schema, schema);
-    // The schema accepted it, so only serde can name the problem, and only the path says where it is.
+    // The schema accepted it, so only serde can name the problem, and only the path locates it.
     serde_path_to_error::deserialize(&value).map_err(|error| {
         let path: Vec<Value> = error.path().iter().filter_map(member).collect();
         let found = path.iter().try_fold(&value, |value, step| match step {

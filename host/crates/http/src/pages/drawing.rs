@@ -84,7 +84,7 @@ pub(super) async fn offer(
     visit.look.notice(StatusCode::OK, &title, None, body)
 }
 
-/// Tells the form's script whether the phone has handed in a drawing: `awaited`, `drawn` with the field and its entry,
+/// Informs the form's script whether the phone handed in a drawing: `awaited`, `drawn` with the field and its entry,
 /// or `ended`.
 async fn state(State(app): State<App>, visit: SignerVisit) -> Response {
     let (Some(submitter), None) = (visit.room_submitter(), visit.closed()) else {

@@ -236,7 +236,7 @@ async fn submit(State(app): State<App>, request: Request) -> Response {
 async fn submitted(app: &App, request: Request) -> Result<Response, Response> {
     let (mut parts, body) = request.into_parts();
     let visit = OpenVisit::from_request_parts(&mut parts, app).await?;
-    // Each form can send a mail to an address that nobody has verified.
+    // Each form can send a mail to an unverified address.
     limits::admit(app, LimitedCredential::OpenLinkForm, "", &parts)
         .map_err(IntoResponse::into_response)?;
     let values = read_form(Request::from_parts(parts, body), app).await?;

@@ -311,7 +311,7 @@ async fn given_consent(
     let mut page_count = 0;
     let mut unshown = None;
 
-    // Before the tick is read: the consent states what was displayed until now.
+    // Before the tick is read: the consent states the pages displayed until now.
     if is_finished && visit.require_pages {
         page_count = count_pages(app, visit, submitter).await?;
         note_displayed(app, visit, submitter, sent, page_count).await?;
@@ -593,7 +593,7 @@ async fn displayed(
     sent: &SubmittedForm,
 ) -> Response {
     let noted = async {
-        // Nobody asks for it otherwise, and each report would write.
+        // It is not needed otherwise, and each report would write.
         if visit.require_pages {
             let page_count = count_pages(app, visit, submitter).await?;
             note_displayed(app, visit, submitter, sent, page_count).await?;
@@ -829,7 +829,7 @@ async fn pass_to_witness(State(app): State<App>, visit: SignerVisit) -> Response
             let (status, title) = (StatusCode::TOO_MANY_REQUESTS, texts.text("witness-open"));
             visit.look.notice(status, &title, None, body)
         }
-        // The witness has signed meanwhile, or the document has ended. The page says so.
+        // The witness has signed meanwhile, or the document has ended. The page shows it.
         Ok(DevicePass::Closed) => back(&visit),
         Err(error) => HttpError::from(error).into_response(),
     }

@@ -32,7 +32,7 @@ pub enum LimitedCredential {
     Ledger,
     /// Network, counted by the sign-in links that it asks for.
     SignIn,
-    /// Network, counted by the pages of open links that it opens: everybody has the address of such a page.
+    /// Network, counted by the pages of open links that it opens: the address of such a page is public.
     OpenLink,
     /// Network, counted by the forms of open links that it sends.
     OpenLinkForm,

@@ -20,7 +20,7 @@ pub struct SubmitterPlace<'a> {
     pub position: i64,
     /// Place in the signing order, from 1.
     pub turn: i64,
-    /// Role of the submitter whose signature this one witnesses.
+    /// Role of the submitter that this one witnesses.
     pub witness_of: Option<&'a str>,
 }
 

@@ -774,7 +774,7 @@ fn stated_by_witness(
         line
     });
 
-    // On the device of the signer, nothing but the name tells the two apart.
+    // On the device of the signer, only the name distinguishes the two.
     let mut witnessed = submitters
         .iter()
         .filter(|other| other.role.eq_ignore_ascii_case(role));

@@ -1,4 +1,4 @@
-//! Numbers about the envelopes of the last days: what happened, how long it took, and what is stuck.
+//! Numbers about the envelopes of the last days: what happened, how long it took, and which are stuck.
 
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::EnvelopeStatus;

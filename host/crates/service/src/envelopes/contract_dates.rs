@@ -132,7 +132,7 @@ pub async fn give_notice(
         events::record_and_emit(&mut tx, &envelope, "system", near, data, now).await?;
     }
 
-    // A repeat after a crash finds that nothing is due: what was taken commits with its mails. Without a notice the envelope
+    // A repeat after a crash finds nothing due: taken notices commit with their mails. Without a notice the envelope
     // stays as it is, so that a sender who changes it meanwhile is not refused.
     if is_given {
         envelope.set_contract_dates(&dates);

@@ -314,7 +314,7 @@ pub(super) struct CreationPlan {
     /// Whether the envelope itself requests the payment, and not its organization's settings.
     pub has_own_payment: bool,
     pub collateral: Vec<Fingerprint>,
-    /// The open link whose visitor makes it.
+    /// Open link of the visitor who makes it.
     pub open_link: Option<OpenLink>,
 }
 
@@ -626,7 +626,7 @@ pub(super) async fn write(
     Ok(sign_url)
 }
 
-/// Tells the people whom an open link names of its new record, and lets its visitor answer identity questions
+/// Notifies those named by an open link of its new record, and lets its visitor answer identity questions
 /// where the template asks them.
 async fn follow_link(
     tx: &mut WriteTransaction,

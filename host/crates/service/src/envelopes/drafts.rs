@@ -74,7 +74,7 @@ pub struct DraftDetails {
     pub message: Option<String>,
     /// Time at which the envelope expires, in the future and at most five years from now; absent keeps the present one.
     pub expires_at: Option<Timestamp>,
-    /// Plan of reminders. Without one nobody is reminded.
+    /// Plan of reminders. Without one none are sent.
     pub reminders: Option<ReminderPlan>,
     /// Payment for this envelope, instead of the organization's default.
     pub payment: Option<RequestedPayment>,

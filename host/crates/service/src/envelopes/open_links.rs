@@ -1,4 +1,4 @@
-//! Open links: whoever opens the link of a template becomes signer of a record of their own.
+//! Open links: each visitor of a template's link becomes signer of a record of their own.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ const LONGEST: Duration = Duration::from_secs(5 * 366 * 86_400);
 /// Wrong passcodes of a network within [`FAILURE_WINDOW`] after which it has to wait.
 const MOST_FAILURES: i64 = 5;
 const FAILURE_WINDOW: Duration = Duration::from_secs(900);
-/// Wrong passcodes of all networks within [`HOUR`] after which everybody has to wait: a guesser may have many networks.
+/// Wrong passcodes of all networks within [`HOUR`] after which all have to wait: a guesser may have many networks.
 const MOST_FAILURES_OF_ALL: i64 = 200;
 /// Records of a network within [`HOUR`]: each sends a mail to an address that a stranger entered.
 const MOST_RECORDS: i64 = 30;
@@ -71,12 +71,12 @@ pub struct CreateOpenLink {
     /// Passcode that visitors enter, and that you tell them by another way. Absent: none is asked for.
     #[schemars(with = "Option<String>", length(min = 6, max = 64))]
     pub code: Option<SecretText>,
-    /// E-mail addresses that are told of each new record.
+    /// E-mail addresses to notify of each new record.
     #[serde(default)]
     #[schemars(length(max = 20), inner(email))]
     pub notify: Vec<String>,
     /// True (default): the page does not show the signing link; it goes to the mailbox of the visitor.
-    /// False: the browser goes on to the document at once, and the evidence states that the address was not
+    /// False: the browser opens the document at once, and the evidence states that the address was not
     /// verified.
     pub verify_email: Option<bool>,
 }
@@ -115,7 +115,7 @@ pub struct OpenLinkView {
     pub used: i64,
     /// Whether visitors have to enter the passcode.
     pub has_code: bool,
-    /// E-mail addresses that are told of each new record.
+    /// E-mail addresses to notify of each new record.
     pub notify: Vec<String>,
     /// Whether the page does not show the signing link, which goes to the mailbox of the visitor.
     pub verify_email: bool,
@@ -162,7 +162,7 @@ pub struct UnfinishedRecord {
     pub visitor: Option<Box<Signer>>,
 }
 
-/// An open link whose visitor makes a record.
+/// Open link of a visitor who makes a record.
 #[derive(Clone, Copy)]
 pub struct LinkVisit<'a> {
     pub link: &'a OpenLink,
@@ -330,7 +330,7 @@ async fn check_people(
         .map_err(of_request)
 }
 
-/// Names the members of the request: its `role` is that of the first signer, whom its `signers` do not have.
+/// Names the members of the request: its `role` is that of the first signer, who is not in its `signers`.
 fn of_request(error: ServiceError) -> ServiceError {
     let mut issues = match error {
         ServiceError::Invalid(issues) => issues,
@@ -451,8 +451,8 @@ pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<ShownOpenLink
     }))
 }
 
-/// Checks an open link before its page is shown. A link whose author may not send any more is closed. One whose people do
-/// not fit the template any more is not available, which the first visit records.
+/// Checks an open link before its page is shown. A link is closed if its author may not send any more. If its people do
+/// not fit the template any more, it is not available, which the first visit records.
 pub async fn review(core: &Core, shown: &mut ShownOpenLink) -> Result<(), ServiceError> {
     let link = &shown.link;
     if shown.status != OpenLinkStatus::Open {
@@ -517,7 +517,7 @@ async fn may_author_send(core: &Core, link: &OpenLink) -> Result<bool, ServiceEr
 }
 
 /// Checks the passcode that a visitor entered. Five wrong entries of a network within 15 minutes lock the
-/// link for it until these have passed, and 200 of all networks within an hour lock it for everybody.
+/// link for it until these have passed, and 200 of all networks within an hour lock it for all.
 pub async fn check_code(
     core: &Core,
     link: &OpenLink,
@@ -561,7 +561,7 @@ pub async fn check_code(
     Ok(locked.map_or(PasscodeCheck::Wrong, PasscodeCheck::Locked))
 }
 
-/// Returns what is counted of wrong passcodes, with the number that locks the link, and the time in which they count.
+/// Returns the counters of wrong passcodes, with the number that locks the link, and the time in which they count.
 fn code_limits(network: &str) -> [(LinkCounter<'_>, i64, Duration); 2] {
     [
         (LinkCounter::CodesOf(network), MOST_FAILURES, FAILURE_WINDOW),

@@ -36,11 +36,11 @@ pub struct RequestedSigner {
     /// `signer` (default) signs, `approver` approves before or after others, `witness` signs as a
     /// witness of a signer.
     pub kind: Option<SignerKind>,
-    /// Role of the signer whose signature the witness witnesses, for kind `witness` only. The witness signs
+    /// Role of the witnessed signer, for kind `witness` only. The witness signs
     /// after that signer, and states name and postal address with the signature.
     #[schemars(length(min = 1, max = 200))]
     pub witness_of: Option<String>,
-    /// True: the witness is with that signer, whose page offers the form of the witness after the signature.
+    /// True: the witness is with that signer. The signer's page offers the witness's form after the signature.
     /// The record shows the name that the witness states beside `name`; `email` also gets a link. Only with
     /// `witness_of`, and without `access`.
     pub same_device: Option<bool>,
@@ -86,7 +86,7 @@ pub struct RequestedRecipient {
     /// it is being signed, too; `substitute` may also take the place of a signer of the `group` who has
     /// not signed.
     pub kind: Option<RecipientKind>,
-    /// Group of a substitute: that of the signers whose places the substitute may take. For kind
+    /// Group of a substitute, who may take the places of its signers. For kind
     /// `substitute` only.
     #[schemars(length(min = 1, max = 200))]
     pub group: Option<String>,

@@ -33,13 +33,13 @@ pub enum PersonNote {
     WitnessOf(String),
     /// The page of this signer opened the form of the witness.
     OnDeviceOf(String),
-    /// The witness stated this name and this postal address. Nobody has checked them.
+    /// The witness stated this name and this postal address. They are not checked.
     StatedAddress { name: String, address: String },
     /// A mail could not be delivered, for this reason.
     Undelivered(String),
     /// A bounce reports that a mail could not be delivered, for this reason. Bounces are not signed.
     Returned(String),
-    /// Opened an open link and entered the address, which nobody verified.
+    /// Opened an open link and entered the address, which was not verified.
     OpenedLink,
     /// Opened an open link and entered the address, to which the signing link was mailed.
     OpenedLinkByMail,

@@ -63,7 +63,7 @@ pub fn check(
     )]))
 }
 
-/// Refuses an envelope that is no draft, whose plan would have no effect.
+/// Refuses an envelope that is no draft: its plan would have no effect.
 pub(super) fn check_draft(envelope: &Envelope) -> Result<(), ServiceError> {
     if envelope.is_draft() {
         return Ok(());

@@ -262,7 +262,7 @@ mod tests {
         });
         assert!(matches!(asked.next, NextActor::Sender) && asked.since == at(6));
 
-        // Whoever asked may sign before the answer.
+        // The asker may sign before the answer.
         let signed = judge(EnvelopeGlance {
             status: EnvelopeStatus::Completed,
             asked_at: Some(at(6)),

@@ -148,7 +148,7 @@ impl CorrectEnvelope {
     }
 }
 
-/// Refuses an envelope whose document cannot be corrected.
+/// Refuses an envelope that cannot be corrected.
 pub(super) fn check_correctable(envelope: &Envelope) -> Result<(), ServiceError> {
     if !envelope.status.is_out_for_signing() {
         let status = envelope.status;
@@ -193,7 +193,7 @@ pub async fn correct(
     envelope.set_link(EnvelopeLink::Corrects, &earlier.id);
     envelope.set_version(earlier.version() + 1);
     envelope.sending.message = Some(request.message.trim().to_owned());
-    // The settings may have changed since the signers were told what they pay.
+    // The settings may have changed since the signers were shown the payment.
     let has_own_payment = source.payment.as_ref().is_some_and(|one| one.own);
     let payment = source.payment.as_ref().map(|one| one.asked.clone());
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
@@ -392,7 +392,7 @@ impl SourceRecords {
     }
 }
 
-/// Returns whether two lists are of the same signers, whatever their progress.
+/// Returns whether two lists are of the same signers, regardless of progress.
 fn are_same(left: &[Signer], right: &[Signer]) -> bool {
     let is_same = |(left, right): (&Signer, &Signer)| {
         left.id == right.id

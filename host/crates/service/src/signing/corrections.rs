@@ -174,7 +174,7 @@ pub async fn take_place(
     Ok(tx.commit().await?)
 }
 
-/// Returns the signers whose places a substitute may take: those of the group who can sign now, without a place in which
+/// Returns the signers that a substitute may replace: those of the group who can sign now, without a place in which
 /// the substitute would witness a signature of their own.
 pub fn open_places<'a>(
     envelope: &'a Envelope,

@@ -49,7 +49,7 @@ use holdfast_store::{
 /// Time for which the submission of an open envelope may be archived before it is reported.
 const ARCHIVED_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Refuses what only the person on record decides to a witness whose form opens on the device of a signer: to decline,
+/// Refuses what only the person on record decides to a witness with a form on the device of a signer: to decline,
 /// to name another person, to ask the sender, or to finish later. The signer could do it in the place of the witness.
 pub fn check_own_device(signer: &Signer) -> Result<(), ServiceError> {
     if !signer.same_device {
@@ -59,7 +59,7 @@ pub fn check_own_device(signer: &Signer) -> Result<(), ServiceError> {
     Err(Problem::new(ProblemKind::State, "shared_device", why).into())
 }
 
-/// Refuses to decline a document whose sender does not offer it, and on the device of another signer.
+/// Refuses to decline a document if its sender does not offer it, and on the device of another signer.
 pub fn check_may_decline(envelope: &Envelope, signer: &Signer) -> Result<(), ServiceError> {
     check_own_device(signer)?;
     if envelope.sending.may_decline {

@@ -1,5 +1,5 @@
-//! Questions of signers to the sender. While one is open, the envelope waits for the sender: nobody is reminded by
-//! plan, and all may sign.
+//! Questions of signers to the sender. While one is open, the envelope waits for the sender: planned reminders
+//! pause, and all may sign.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -72,8 +72,8 @@ pub async fn remind(
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 
 /// Sends reminder number `sent` of an envelope's plan, and plans the next one. Waits while the organization has quiet
-/// hours, while a question of a signer is open, and for signers who got a message a short time ago, such as those whose
-/// turn has just come.
+/// hours, while a question of a signer is open, and for signers who got a message a short time ago, such as those who
+/// just got the turn.
 pub async fn by_plan(
     core: &Core,
     org: &OrgId,
@@ -104,7 +104,7 @@ pub async fn by_plan(
     if envelope.expires_at.is_some_and(|at| at <= now) {
         return Ok(later);
     }
-    // The envelope waits for the sender, who has not answered a question of somebody who still has to sign.
+    // The envelope waits for the sender, who has not answered a question of a signer who still has to sign.
     if questions::has_open(&mut tx, org, id).await? {
         return Ok(later);
     }

@@ -54,7 +54,7 @@ const PROPOSAL: Duration = Duration::from_secs(3600);
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "from_version": 1 }]))]
 pub struct RestoreVersion {
-    /// Number of the version whose document and fields the new version gets.
+    /// Number of the version that gives the new one its document and fields.
     #[schemars(range(min = 1))]
     pub from_version: i64,
 }
@@ -468,7 +468,7 @@ async fn draft(
     draft_of(core, pages, template, document).await
 }
 
-/// Adds a warning for each open link whose people do not fit the roles of a draft: its page has no form any more.
+/// Adds a warning for each open link with people who do not fit a draft's roles: its page has no form any more.
 async fn with_links(
     core: &Core,
     template: &Template,
@@ -614,7 +614,7 @@ async fn draft_of(
 }
 
 /// Returns the anchors of the fields that stand where an anchor placed them, by the index of the field. They are in the
-/// decisions that placed the fields; a warning says if these are too many to be read.
+/// decisions that placed the fields; a warning shows if these are too many to be read.
 async fn anchors_of(
     core: &Core,
     template: &Template,

@@ -80,7 +80,7 @@ pub struct EnvelopeView {
     /// The newest copy of this envelope. Present only if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     copied_to: Option<EnvelopeId>,
-    /// The envelope whose document this one corrects. Present only in corrected ones.
+    /// The envelope that this one corrects. Present only in corrected ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     corrects: Option<EnvelopeId>,
     /// The envelope with the corrected document. Present only if this one was corrected, and so voided.
@@ -349,7 +349,7 @@ pub struct SignerView {
     name: String,
     role: String,
     kind: SignerKind,
-    /// Role of the signer whose signature a witness witnesses.
+    /// Role of the witnessed signer, for a witness.
     witness_of: Option<String>,
     /// Whether the page of that signer offers the form of the witness after the signature.
     same_device: bool,

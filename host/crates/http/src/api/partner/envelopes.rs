@@ -297,7 +297,7 @@ pub struct CorrectionForm {
 }
 
 /// Voids an envelope that is out for signing, and sends a corrected one to the same people. Signatures on the earlier
-/// document do not count any more; everybody is told, and signs anew.
+/// document do not count any more; all are notified, and sign anew.
 pub async fn correct<C: Authorized>(
     State(app): State<App>,
     partner: C,
@@ -465,7 +465,7 @@ pub async fn plan_sending<C: Authorized>(
     act.answer(planned_sending::plan).await
 }
 
-/// Sets the dates of a contract, such as the end of its term. People are told before them.
+/// Sets the dates of a contract, such as the end of its term. People are notified before them.
 pub async fn set_contract_dates<C: Authorized>(
     act: ActOn<C, ContractDates>,
 ) -> Result<Found<EnvelopeView>, HttpError> {

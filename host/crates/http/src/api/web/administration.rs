@@ -75,7 +75,7 @@ pub async fn change_organization(
     Ok(DataReply::new(&organization))
 }
 
-/// Leads new signing links to a host of the organization's own, whose `/.well-known/holdfast` has to have the
+/// Leads new signing links to a host of the organization's own; its `/.well-known/holdfast` has to have the
 /// organization's id on a line of its own. It is read now and every day.
 pub async fn set_link_host(
     State(app): State<App>,

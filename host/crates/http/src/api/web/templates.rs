@@ -67,7 +67,7 @@ pub struct TemplateView {
     external_id: Option<String>,
     /// Whether signers must answer identity questions.
     kba_required: bool,
-    /// Whether signers may decline, unless the envelope says otherwise.
+    /// Whether signers may decline, unless the envelope overrides it.
     may_decline: bool,
     provider_instance: String,
     /// Null until the template exists at the provider.
@@ -153,7 +153,7 @@ pub struct DocumentQuery {
 /// Options of a new version.
 #[derive(Deserialize, JsonSchema)]
 pub struct VersionQuery {
-    /// Returns what would become of each field, and changes nothing.
+    /// Returns the effect on each field, and changes nothing.
     #[serde(default)]
     dry_run: bool,
 }

@@ -1,4 +1,4 @@
-//! Pictures of the last days: what happened to envelopes, how long it took, what is stuck, and what receivers took.
+//! Pictures of the last days: what happened to envelopes, how long it took, which are stuck, and what receivers took.
 
 use axum::extract::State;
 use axum::response::Response;

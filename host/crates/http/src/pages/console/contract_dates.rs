@@ -81,7 +81,7 @@ pub async fn add(State(app): State<App>, Path(id): Path<String>, form: ConsoleFo
         return refused;
     }
 
-    // What is no number goes to the API as text, whose refusal names the field.
+    // Text instead of a number goes to the API; its refusal names the field.
     let days = entries(form.value("notice_days")).map(|days| {
         let number = days.parse::<u16>();
         number.map_or_else(|_| Value::from(days), Value::from)

@@ -882,7 +882,7 @@ pub async fn save_details(
     }
 }
 
-/// Shows everything that was prepared, and what is missing.
+/// Shows everything prepared, and everything missing.
 pub async fn review(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
     match read(&app, &visitor, &id).await {
         Ok(draft) => review_page(&app, &visitor, &draft, None).await,
@@ -964,7 +964,7 @@ async fn review_page(
     step_page(visitor, draft, DraftStep::Review, body, refused)
 }
 
-/// Renders what is missing, with links to the steps.
+/// Renders missing parts, with links to the steps.
 fn missing(texts: Texts, envelope: &Envelope, problems: &[DraftProblem]) -> Markup {
     html! {
         @if !problems.is_empty() {

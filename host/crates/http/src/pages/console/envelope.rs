@@ -1153,7 +1153,7 @@ async fn replaced(app: &App, id: &str, request: Request) -> Result<Response, Res
         Err(error) => return Err(failed(ServiceError::Internal(error.to_string()))),
     };
 
-    // What does not fit is said of the file, because the form has the people and values of the envelope.
+    // Mismatches are shown at the file, because the form has the people and values of the envelope.
     let members = ["file", "fields", "signers", "prefilled_data", "payment"];
     let members = members.map(|member| (member.to_owned(), "file".to_owned()));
     let refused = RefusedForm::of(&action, &entries, error, &members);

@@ -86,7 +86,7 @@ struct VersionFields {
     accept_certification_loss: String,
 }
 
-/// Takes another PDF, and shows what would become of the fields. Nothing is changed.
+/// Takes another PDF, and shows its effect on the fields. Nothing is changed.
 pub async fn compare(State(app): State<App>, Path(id): Path<String>, request: Request) -> Response {
     compared(&app, &id, request)
         .await
