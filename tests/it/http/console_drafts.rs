@@ -117,7 +117,7 @@ async fn a_draft_reopens_at_its_first_step_that_is_not_complete() {
 
     let refused = sam.post(&app, &step("review"), "").await;
     assert_eq!(refused.status, 409, "{}", refused.text());
-    assert_eq!(envelope(&app, &plain).await["status"], "pending");
+    assert_eq!(envelope(&app, &plain).await["status"], "uploaded");
 
     let ready = begun(&app, &sam, &tagged()).await;
     let draft = format!("/console/drafts/{ready}");

@@ -1,9 +1,7 @@
 //! Filters that users save for the list of envelopes.
 
-use holdfast::domain::id::OrgId;
-
 use super::console::Session;
-use crate::support::{TestApp, operator};
+use crate::support::TestApp;
 
 const LIST: &str = "/console/envelopes";
 
@@ -38,8 +36,7 @@ async fn a_filter_belongs_to_its_user(app: TestApp) {
 
     // Another user of the organization, and one of another with the same address, have filters of their own.
     let olga = Session::of(&app, "olga@oak.example", "owner").await;
-    let elm = operator(app.data.path(), &["org", "create", "--name", "Elm"]);
-    let elm = OrgId::parse(elm["org_id"].as_str().unwrap()).unwrap();
+    let (elm, _) = app.party().await;
     let eva = Session::at(&app, &elm, "ada@oak.example", "sender").await;
     for other in [&olga, &eva] {
         let list = other.get(&app, LIST).await.text();

@@ -87,12 +87,20 @@ async fn a_refused_form_keeps_its_entries() {
         },
         RefusedEntries {
             path: "/console/receivers".to_owned(),
-            entries: &[("url", "nowhere at all"), ("description", "Seven hooks")],
+            entries: &[
+                ("url", "nowhere at all"),
+                ("description", "Seven hooks"),
+                ("event-*", "yes"),
+            ],
             field: Some("url"),
         },
         RefusedEntries {
             path: known.path("/receivers/{id}/edit"),
-            entries: &[("url", "nowhere at all"), ("description", "Seven more")],
+            entries: &[
+                ("url", "nowhere at all"),
+                ("description", "Seven more"),
+                ("event-*", "yes"),
+            ],
             field: Some("url"),
         },
         RefusedEntries {

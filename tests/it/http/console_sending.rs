@@ -156,13 +156,14 @@ async fn a_document_without_fields_gets_them_in_the_builder() {
 
     // Renamed, and deleted: nothing more is sent from it.
     desk.goto(&template).await;
-    desk.click("details.card summary").await;
+    let change = "details.card:has(form[action$='/rename']) summary";
+    desk.click(change).await;
     desk.run("document.getElementById('name').value = 'Short agreement'; return true")
         .await;
     desk.click("form[action$='/rename'] button").await;
     desk.read("Short agreement").await;
 
-    desk.click("details.card summary").await;
+    desk.click(change).await;
     desk.click("form[action$='/delete'] button").await;
     desk.click("button.sure").await;
     desk.see("#file").await;

@@ -364,7 +364,7 @@ async fn a_signer_declines_with_a_reason() {
     let (id, url) = id_and_url(&envelope);
     let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
     browser.goto(url).await;
-    browser.click(".decline > summary").await;
+    browser.click(".decline:has(.confirm) > summary").await;
     browser.click(".confirm > summary").await;
 
     browser.read("closes this document for all parties").await;

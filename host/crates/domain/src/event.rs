@@ -20,8 +20,6 @@ words! {
         EnvelopeDeclined = "envelope.declined",
         EnvelopeExpired = "envelope.expired",
         EnvelopeReminderSent = "envelope.reminder_sent",
-        // An addition: a date of the contract is near.
-        EnvelopeDateNear = "envelope.date_near",
         // An addition: another name, address or person for a signer who has not signed.
         SignerChanged = "signer.changed",
         // An addition: too many wrong codes before a document.
@@ -30,9 +28,6 @@ words! {
         SignerTextFailed = "signer.text_failed",
         // An addition: the signer's mail server refuses a mail, or returned it.
         SignerDeliveryFailed = "signer.delivery_failed",
-        // Additions: a signer asks the sender, who answers or dismisses the question.
-        SignerQuestionAsked = "signer.question_asked",
-        SignerQuestionClosed = "signer.question_closed",
         VaultStored = "vault.stored",
         VaultCompliancePassed = "vault.compliance.passed",
         VaultComplianceFailed = "vault.compliance.failed",
@@ -72,8 +67,14 @@ words! {
         ControlPartyJoined = "control.party.joined",
         WebhookTest = "webhook.test",
         ControlDisputed = "control.disputed",
+        // The newest ones are at the end, because programs were recorded that count in the list.
+        // Additions: a signer asks the sender, who answers or dismisses the question.
+        SignerQuestionAsked = "signer.question_asked",
+        SignerQuestionClosed = "signer.question_closed",
         // An addition: the rules or a check refuse a sending at its planned time.
         EnvelopeNotSent = "envelope.not_sent",
+        // An addition: a date of the contract is near.
+        EnvelopeDateNear = "envelope.date_near",
     }
 }
 

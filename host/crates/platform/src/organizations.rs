@@ -118,6 +118,7 @@ pub struct OrganizationView {
 /// Host of an organization's own for its signing links.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LinkHostView {
+    /// Name of the host.
     pub host: String,
     /// When the host named the organization last.
     pub verified_at: Timestamp,

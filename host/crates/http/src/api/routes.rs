@@ -64,6 +64,23 @@ areas! {
             "State what became of the paper original of an upload";
         post "/partner/envelopes/{id}/void", envelopes::void::<Key<EnvelopesWrite>> => voidEnvelope [409, 502, 503]
             "Void an envelope";
+        post "/partner/envelopes/{id}/extend", envelopes::extend::<Key<EnvelopesWrite>> => extendEnvelope [409]
+            "Move the expiry to a later time";
+        put "/partner/envelopes/{id}/contract-dates", envelopes::set_contract_dates::<Key<EnvelopesWrite>> => setContractDates [409]
+            "Set dates of the contract and the notices before them";
+        post "/partner/envelopes/{id}/copy", envelopes::copy::<Key<EnvelopesWrite>> => copyEnvelope [409]
+            "Create a draft from an envelope";
+        post "/partner/envelopes/{id}/correct", envelopes::correct::<Key<EnvelopesWrite>>
+            => correctEnvelope [409, 502, 503]
+            "Correct the document or fields, and send again";
+        get "/partner/envelopes/{id}/document", envelopes::document::<Key<EnvelopesRead>> => getUnsignedDocument [409]
+            "Download the document without signatures";
+        get "/partner/envelopes/{id}/attachments", envelopes::attachments::<Key<EnvelopesRead>> => listAttachments []
+            "List the files that signers attached";
+        get "/partner/envelopes/{id}/attachments/{sha256}", envelopes::attachment::<Key<EnvelopesRead>> => getAttachment []
+            "Download a file that a signer attached";
+    }
+    partner_signers {
         post "/partner/envelopes/{id}/remind", envelopes::remind::<Key<EnvelopesWrite>> => remindSigners [409]
             "Mail a new link to signers who have not signed";
         get "/partner/envelopes/{id}/signing-links", envelopes::signing_links => getSigningLinks [409]
@@ -72,30 +89,15 @@ areas! {
             "List the signers and the other recipients";
         patch "/partner/envelopes/{id}/signers/{role}", envelopes::correct_signer::<Key<EnvelopesWrite>> => correctSigner [409]
             "Correct or replace a signer who has not signed";
-        post "/partner/envelopes/{id}/extend", envelopes::extend::<Key<EnvelopesWrite>> => extendEnvelope [409]
-            "Move the expiry to a later time";
         put "/partner/envelopes/{id}/reminders", envelopes::plan_reminders::<Key<EnvelopesWrite>> => planReminders [409]
             "Plan reminders of signers who do not sign";
         put "/partner/envelopes/{id}/send-at", envelopes::plan_sending::<Key<EnvelopesWrite>> => planSending [409]
             "Plan the sending of a draft";
-        put "/partner/envelopes/{id}/contract-dates", envelopes::set_contract_dates::<Key<EnvelopesWrite>> => setContractDates [409]
-            "Set dates of the contract and the notices before them";
-        post "/partner/envelopes/{id}/copy", envelopes::copy::<Key<EnvelopesWrite>> => copyEnvelope [409]
-            "Create a draft from an envelope";
-        post "/partner/envelopes/{id}/correct", envelopes::correct::<Key<EnvelopesWrite>>
-            => correctEnvelope [409, 502, 503]
-            "Correct the document or fields, and send again";
         get "/partner/envelopes/{id}/questions", envelopes::questions::<Key<EnvelopesRead>> => listQuestions []
             "List the questions of signers to the sender";
         post "/partner/envelopes/{id}/questions/{question_id}/close", envelopes::close_question::<Key<EnvelopesWrite>>
             => closeQuestion [409]
             "Answer a question of a signer, or dismiss it";
-        get "/partner/envelopes/{id}/document", envelopes::document::<Key<EnvelopesRead>> => getUnsignedDocument [409]
-            "Download the document without signatures";
-        get "/partner/envelopes/{id}/attachments", envelopes::attachments::<Key<EnvelopesRead>> => listAttachments []
-            "List the files that signers attached";
-        get "/partner/envelopes/{id}/attachments/{sha256}", envelopes::attachment::<Key<EnvelopesRead>> => getAttachment []
-            "Download a file that a signer attached";
     }
 
     partner_vault {
@@ -283,29 +285,14 @@ areas! {
             "State what became of the paper original of an upload";
         post "/envelopes/{id}/void", envelopes::void::<Web<may::Send>> => cancelEnvelope [409, 502, 503]
             "Void an envelope";
-        post "/envelopes/{id}/remind", envelopes::remind::<Web<may::Send>> => remindPeople [409]
-            "Mail a new link to signers who have not signed";
         post "/envelopes/{id}/extend", envelopes::extend::<Web<may::Send>> => postponeExpiry [409]
             "Move the expiry to a later time";
-        put "/envelopes/{id}/reminders", envelopes::plan_reminders::<Web<may::Send>> => setReminders [409]
-            "Plan reminders of signers who do not sign";
-        put "/envelopes/{id}/send-at", envelopes::plan_sending::<Web<may::Send>> => setSendingTime [409]
-            "Plan the sending of a draft";
         put "/envelopes/{id}/contract-dates", envelopes::set_contract_dates::<Web<may::Send>> => putContractDates [409]
             "Set dates of the contract and the notices before them";
         post "/envelopes/{id}/copy", envelopes::copy::<Web<may::Send>> => duplicateEnvelope [409]
             "Create a draft from an envelope";
         post "/envelopes/{id}/correct", envelopes::correct::<Web<may::Send>> => replaceDocument [409, 502, 503]
             "Correct the document or fields, and send again";
-        get "/envelopes/{id}/signers", envelopes::signers::<Web<may::ReadEnvelopes>> => readSigners []
-            "List the signers and the other recipients";
-        patch "/envelopes/{id}/signers/{role}", envelopes::correct_signer::<Web<may::Send>> => changeSigner [409]
-            "Correct or replace a signer who has not signed";
-        get "/envelopes/{id}/questions", envelopes::questions::<Web<may::ReadEnvelopes>> => readQuestions []
-            "List the questions of signers to the sender";
-        post "/envelopes/{id}/questions/{question_id}/close", envelopes::close_question::<Web<may::Send>>
-            => answerQuestion [409]
-            "Answer a question of a signer, or dismiss it";
         get "/envelopes/{id}/document", envelopes::document::<Web<may::ReadEnvelopes>>
             => readUnsignedDocument [409]
             "Download the document without signatures";
@@ -344,14 +331,31 @@ areas! {
             "Repeat all decisions about an envelope with the components that made them";
         post "/envelopes/{id}/send", web::send => sendEnvelope [409, 502, 503]
             "Send a pending envelope with a template, several templates, a package or its own document";
-        get "/envelopes/{id}/signing-links", web::signing_links => readSigningLinks [409]
-            "Create a short-lived link for each signer";
         post "/envelopes/{id}/payment-intent", payments::collect => collectPayment [502, 503]
             "Create the payment intent of an envelope on behalf of its payer";
         get "/envelopes/{id}/kba", kba::results => listKbaResults []
             "List results of identity questions, oldest first";
         post "/envelopes/{id}/vault-consent", web::vault_consent => consentToVaulting [409]
             "Give or withdraw consent to automatic vaulting of an envelope";
+    }
+    web_signers {
+        post "/envelopes/{id}/remind", envelopes::remind::<Web<may::Send>> => remindPeople [409]
+            "Mail a new link to signers who have not signed";
+        put "/envelopes/{id}/reminders", envelopes::plan_reminders::<Web<may::Send>> => setReminders [409]
+            "Plan reminders of signers who do not sign";
+        put "/envelopes/{id}/send-at", envelopes::plan_sending::<Web<may::Send>> => setSendingTime [409]
+            "Plan the sending of a draft";
+        get "/envelopes/{id}/signers", envelopes::signers::<Web<may::ReadEnvelopes>> => readSigners []
+            "List the signers and the other recipients";
+        patch "/envelopes/{id}/signers/{role}", envelopes::correct_signer::<Web<may::Send>> => changeSigner [409]
+            "Correct or replace a signer who has not signed";
+        get "/envelopes/{id}/questions", envelopes::questions::<Web<may::ReadEnvelopes>> => readQuestions []
+            "List the questions of signers to the sender";
+        post "/envelopes/{id}/questions/{question_id}/close", envelopes::close_question::<Web<may::Send>>
+            => answerQuestion [409]
+            "Answer a question of a signer, or dismiss it";
+        get "/envelopes/{id}/signing-links", web::signing_links => readSigningLinks [409]
+            "Create a short-lived link for each signer";
     }
 
     web_control {

@@ -180,8 +180,8 @@ pub async fn correct(
     request: CorrectEnvelope,
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
-    request.check()?;
     let source = SourceRecords::read(core, caller, id).await?;
+    request.check()?;
     let earlier = &source.envelope;
     check_correctable(earlier)?;
     // Asked before anything is stored or sent to the provider, and again under the lock.

@@ -72,8 +72,8 @@ pub struct EnvelopeView {
     #[serde(skip_serializing_if = "Option::is_none")]
     sending_failure: Option<SendingFailure>,
     /// Dates of the contract, and the notices of each that are left.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    contract_dates: Vec<PlannedDate>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contract_dates: Option<Vec<PlannedDate>>,
     /// The envelope that this one was copied from. Present only in copies.
     #[serde(skip_serializing_if = "Option::is_none")]
     copied_from: Option<EnvelopeId>,
@@ -127,7 +127,7 @@ impl From<&Envelope> for EnvelopeView {
             reminders: envelope.reminders(),
             send_at: envelope.planned_sending().map(|planned| planned.at),
             sending_failure: envelope.sending_failure(),
-            contract_dates: envelope.contract_dates(),
+            contract_dates: Some(envelope.contract_dates()).filter(|dates| !dates.is_empty()),
             copied_from: envelope.link(EnvelopeLink::CopiedFrom),
             copied_to: envelope.link(EnvelopeLink::CopiedTo),
             corrects: envelope.link(EnvelopeLink::Corrects),
