@@ -130,7 +130,7 @@ pub(crate) fn invited_to(app: &TestApp, org: &OrgId, email: &str, role: &str) ->
         role,
     ];
 
-    operator(app.data.path(), &arguments)
+    app.operator(&arguments)
 }
 
 /// Returns the path of a link.

@@ -37,6 +37,15 @@ impl TestApp {
         (key, self.admin_of(org.as_str()))
     }
 
+    /// Runs the operator's tool on the service's database, and returns its output.
+    pub fn operator(&self, arguments: &[&str]) -> Value {
+        let mut command = operator_command(self.data.path(), arguments);
+        if let Some(url) = &self.database_url {
+            command.env("HOLDFAST_DATABASE_URL", url);
+        }
+        printed(command.output().unwrap())
+    }
+
     /// Creates another organization and returns the token of a web-app admin.
     pub fn other_admin(&self) -> String {
         let mut create = operator_command(self.root.path(), &["org", "create", "--name", "Oak"]);

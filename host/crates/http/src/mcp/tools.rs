@@ -12,6 +12,7 @@ use crate::middleware::caller::McpCaller;
 /// Areas of operations that become tools.
 const AREAS: &[&str] = &[
     "partner envelopes",
+    "partner signers",
     "partner vault",
     "partner control",
     "partner templates",
@@ -20,6 +21,7 @@ const AREAS: &[&str] = &[
     "partner events",
     "partner webhook",
     "web envelopes",
+    "web signers",
     "web control",
     "web templates and packages",
     "web customers",

@@ -11,10 +11,14 @@ use serde_json::{Map, Value, json};
 use super::{examples, logged, meaning, members};
 
 /// Areas in the order of the document, with their descriptions.
-pub const TAGS: [(&str, &str); 21] = [
+pub const TAGS: [(&str, &str); 23] = [
     (
         "partner envelopes",
         "Create, send and follow envelopes, with an API key.",
+    ),
+    (
+        "partner signers",
+        "Signers of an envelope: links, reminders, corrections, questions, and when it is sent.",
     ),
     (
         "partner vault",
@@ -43,6 +47,10 @@ pub const TAGS: [(&str, &str); 21] = [
     (
         "web envelopes",
         "Envelopes and their vault, for users of an organization.",
+    ),
+    (
+        "web signers",
+        "Signers of an envelope, for users of an organization.",
     ),
     (
         "web control",
