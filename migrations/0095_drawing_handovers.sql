@@ -17,4 +17,5 @@ create table drawing_handover (
     drawn_at text,
     primary key (bucket, envelope_id, position)
 );
+create index drawing_handover_of_org on drawing_handover (bucket, org_id);
 create unique index drawing_handover_token on drawing_handover (bucket, token_hash);

@@ -231,7 +231,7 @@ mod tests {
         for (text, selected) in [
             ("*", EventType::ALL.len()),
             ("envelope.completed", 1),
-            ("signer.*", 7),
+            ("signer.*", 9),
             ("vault.compliance.*", 2),
             ("webhook.test", 1),
         ] {

@@ -81,8 +81,9 @@ async fn a_date_that_stays_keeps_its_notices_and_a_removed_one_gives_none() {
     assert_eq!(none["contract_dates"], Value::Null);
     let after = app.as_of(DAY * 50).await;
     after.wait_until_idle().await;
-    let events = app.event_types(&id).await;
-    let notices = events.iter().filter(|one| *one == "envelope.date_near");
+    let ledger = after.custody(&id).await;
+    let entries = ledger["entries"].as_array().unwrap().iter();
+    let notices = entries.filter(|entry| entry["action"] == "envelope.date_near");
     assert_eq!(notices.count(), 2);
 }
 

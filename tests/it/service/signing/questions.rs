@@ -260,7 +260,8 @@ async fn the_question_of_a_signer_who_has_signed_holds_up_no_reminder() {
         .data(200);
     ask(&app, &links[0], QUESTION).await;
     form::sign(&app, &links[0]).await;
-    app.wait_until_idle().await;
+    // The invitation of the second signer.
+    app.wait_for_mails(2).await;
 
     let _later = app.as_of(DAY * 3).await;
     for _ in 0..200 {

@@ -46,7 +46,7 @@ pub struct CreateEndpoint {
     #[schemars(length(max = 500))]
     pub description: Option<String>,
     /// Event types, `<domain>.*`, or `*`.
-    #[schemars(length(min = 1, max = 50))]
+    #[schemars(length(min = 1, max = 100))]
     pub events: Vec<String>,
     /// API key that the endpoint is attached to. Without one, it belongs to the whole organization.
     pub partner_key_id: Option<String>,
@@ -62,7 +62,7 @@ pub struct ChangeEndpoint {
     #[serde(default)]
     #[schemars(with = "Option<String>", length(max = 500))]
     pub description: FieldPatch<String>,
-    #[schemars(length(min = 1, max = 50))]
+    #[schemars(length(min = 1, max = 100))]
     pub events: Option<Vec<String>>,
     /// False ends pending retries at once.
     pub is_active: Option<bool>,
