@@ -45,7 +45,7 @@ async fn contract(app: &TestApp) -> (String, String) {
 
 /// Name of the field that the sheet shows.
 async fn shown_field(browser: &TestBrowser) -> Value {
-    let name = "return document.querySelector('.step.current [name]')?.name ?? null";
+    let name = "return document.querySelector('.step.current [name]:not(button)')?.name ?? null";
     browser.run(name).await
 }
 
