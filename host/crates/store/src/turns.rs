@@ -5,7 +5,7 @@
 //! Batch work, such as bulk sends and their mails, goes last.
 //!
 //! A writer that is done leaves its transaction open for the next one, so that both pay for one commit. The turn
-//! decides when it is committed: none waits, only a batch does, or enough writers share it.
+//! decides when it is committed: none waits, only a batch does, enough writers share it, or an urgent one is done.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -70,6 +70,8 @@ impl WriterQueueState {
 /// Right to write; dropping it passes the turn on.
 pub(super) struct WriterTurn {
     turns: WriterQueue,
+    /// Urgent work is committed at once, with what others left open: it does not wait for further writers.
+    is_urgent: bool,
 }
 
 impl WriterQueue {
@@ -86,7 +88,7 @@ impl WriterQueue {
             let mut state = self.lock();
             if !state.taken {
                 state.taken = true;
-                return self.turn();
+                return self.turn(priority);
             }
 
             let (hand, handed) = oneshot::channel();
@@ -100,15 +102,20 @@ impl WriterQueue {
         };
 
         match handed.await {
-            Ok(turn) => turn,
+            Ok(mut turn) => {
+                // Whoever passes the turn on does not know for what it is used.
+                turn.is_urgent = matches!(priority, PriorityClass::Urgent);
+                turn
+            }
             // Unreachable: the queue outlives its waiters.
-            Err(_) => self.turn(),
+            Err(_) => self.turn(priority),
         }
     }
 
-    fn turn(&self) -> WriterTurn {
+    fn turn(&self, priority: PriorityClass) -> WriterTurn {
         WriterTurn {
             turns: self.clone(),
+            is_urgent: matches!(priority, PriorityClass::Urgent),
         }
     }
 
@@ -122,7 +129,7 @@ impl Drop for WriterTurn {
         let writer = &self.turns.writer;
         let next = loop {
             let shares = self.turns.lock().shares_next();
-            if !shares || writer.sharing() >= SHARING {
+            if self.is_urgent || !shares || writer.sharing() >= SHARING {
                 writer.commit_shared();
             }
 
@@ -145,7 +152,7 @@ impl Drop for WriterTurn {
         // The queue is unlocked here, because a failed send drops a turn, which locks it again.
         if let Some(next) = next {
             // If the waiter gives up right now, dropping the turn in the channel passes it on.
-            drop(next.send(self.turns.turn()));
+            drop(next.send(self.turns.turn(PriorityClass::Request)));
         }
     }
 }

@@ -294,7 +294,7 @@ impl DerefMut for OpenTransaction {
 
 #[cfg(test)]
 mod tests {
-    use holdfast_domain::priority::PriorityClass::Request;
+    use holdfast_domain::priority::PriorityClass::{Request, Urgent};
     use tokio::task::JoinHandle;
 
     use super::*;
@@ -373,6 +373,25 @@ mod tests {
         second.commit(turn, Committed::default()).await.unwrap();
         first.await.unwrap().unwrap();
         assert_eq!(items(&folder).await, 2);
+    }
+
+    #[tokio::test]
+    async fn urgent_work_does_not_wait_for_further_writers() {
+        let folder = tempfile::tempdir().unwrap();
+        let (writer, turns) = shared(&folder).await;
+        let turn = turns.wait(Urgent).await;
+        let mut urgent = writer.begin().await.unwrap();
+        insert(&mut urgent, 1, None).await;
+
+        let waits = turns.wait(Request);
+        let mut waits = std::pin::pin!(waits);
+        assert!(futures::poll!(&mut waits).is_pending());
+        urgent
+            .commit(Some(turn), Committed::default())
+            .await
+            .unwrap();
+        assert_eq!(items(&folder).await, 1);
+        drop(waits.await);
     }
 
     #[tokio::test]

@@ -248,6 +248,8 @@ function start(form) {
   /** Makes a step the current one without scrolling: a button may be pressed at this moment. */
   function mark(step) {
     current = steps.indexOf(step);
+    // A click that goes to another step wins over the focus that the same press had set.
+    entered = null;
     if (isSignature(step)) step.append(styles);
     offerAll(step);
     for (const other of steps) other.classList.toggle("current", other === step);
