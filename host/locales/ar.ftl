@@ -20,6 +20,8 @@ error-refused-title = هذا الرابط لا يعمل
 error-refused = ربما انتهت صلاحيته أو أنه غير مكتمل. يرجى طلب رابط جديد من المُرسِل.
 error-changed-title = هذا غير ممكن حاليًا
 error-changed = تغيّر المستند في هذه الأثناء. يرجى فتح الرابط الوارد في بريدكم الإلكتروني مرة أخرى.
+error-not-offered-title = هذا غير متاح هنا
+error-not-offered = لا يتيح المُرسِل هذا للمستند. يرجى الرجوع واختيار ما تتيحه الصفحة.
 error-incomplete-title = هناك شيء ناقص
 error-incomplete = يرجى الرجوع والمحاولة مرة أخرى، أو فتح الرابط الوارد في بريدكم الإلكتروني من جديد.
 error-busy-title = لحظة من فضلكم
@@ -520,7 +522,7 @@ signer-witness = { $role } (شاهد)
 ## Another person signs
 
 delegate-summary = ينبغي أن يوقّع شخص آخر بدلًا مني
-delegate-explained = لن يعمل رابطكم بعد ذلك، ويُبلَّغ المُرسِل بمن سمّيتموه.
+delegate-explained = لن يعمل رابطكم بعد ذلك. يُظهر سجل المستند للمُرسِل مَن سمّيتموه.
 delegate-name = اسم الشخص
 delegate-email = عنوان البريد الإلكتروني للشخص
 delegate-phone = الهاتف المحمول للشخص، مع رمز البلد
@@ -529,6 +531,8 @@ delegate-name-missing = أدخلوا اسم الشخص
 delegate-email-missing = أدخلوا عنوان بريد إلكتروني
 delegate-phone-missing = أدخلوا رقم هاتف محمول مع رمز البلد
 delegate-own-address = هذا عنوانكم أنتم
+delegate-own-witness = هذا الشخص شاهد على هذا التوقيع، أو هو الموقّع الذي تشهدون على توقيعه. أدخلوا شخصًا آخر
+delegate-group-member = هذا الشخص عضو في مجموعتكم بالفعل. أدخلوا شخصًا آخر
 delegated-title = تمت الإحالة
 delegated = طُلب من { $name } التوقيع بدلًا منكم. لا يلزمكم القيام بأي شيء آخر.
 

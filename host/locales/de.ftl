@@ -20,6 +20,8 @@ error-refused-title = Dieser Link funktioniert nicht
 error-refused = Er ist möglicherweise abgelaufen oder unvollständig. Bitten Sie den Absender um einen neuen.
 error-changed-title = Das ist im Moment nicht möglich
 error-changed = Das Dokument hat sich inzwischen geändert. Öffnen Sie den Link in Ihrer E-Mail noch einmal.
+error-not-offered-title = Das wird hier nicht angeboten
+error-not-offered = Der Absender bietet das für dieses Dokument nicht an. Gehen Sie zurück, und wählen Sie etwas, das die Seite anbietet.
 error-incomplete-title = Es fehlt etwas
 error-incomplete = Gehen Sie zurück und versuchen Sie es noch einmal, oder öffnen Sie den Link in Ihrer E-Mail erneut.
 error-busy-title = Einen Moment, bitte
@@ -510,7 +512,7 @@ signer-witness = { $role } (Zeuge)
 ## Another person signs
 
 delegate-summary = Eine andere Person soll an meiner Stelle unterschreiben
-delegate-explained = Ihr eigener Link funktioniert danach nicht mehr, und der Absender erfährt, wen Sie benannt haben.
+delegate-explained = Ihr eigener Link funktioniert danach nicht mehr. Der Verlauf des Dokuments zeigt dem Absender, wen Sie benannt haben.
 delegate-name = Name der Person
 delegate-email = E-Mail-Adresse der Person
 delegate-phone = Mobiltelefon der Person, mit Ländervorwahl
@@ -519,6 +521,8 @@ delegate-name-missing = Geben Sie den Namen der Person ein
 delegate-email-missing = Geben Sie eine E-Mail-Adresse ein
 delegate-phone-missing = Geben Sie eine Mobilnummer mit Ländervorwahl ein
 delegate-own-address = Das ist Ihre eigene Adresse
+delegate-own-witness = Diese Person ist Zeuge dieser Unterschrift, oder Sie bezeugen die ihre. Geben Sie eine andere Person ein
+delegate-group-member = Diese Person gehört schon zu Ihrer Gruppe. Geben Sie eine andere Person ein
 delegated-title = Weitergegeben
 delegated = { $name } wurde gebeten, an Ihrer Stelle zu unterschreiben. Sie müssen nichts weiter tun.
 

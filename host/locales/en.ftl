@@ -21,6 +21,8 @@ error-refused-title = This link does not work
 error-refused = It may have expired, or it is not complete. Ask the sender for a new one.
 error-changed-title = This is not possible right now
 error-changed = The document has changed in the meantime. Open the link in your e-mail again.
+error-not-offered-title = This is not offered here
+error-not-offered = The sender does not offer this for the document. Go back, and choose something that the page offers.
 error-incomplete-title = Something is missing
 error-incomplete = Go back and try again, or open the link in your e-mail again.
 error-busy-title = One moment, please
@@ -511,7 +513,7 @@ signer-witness = { $role } (witness)
 ## Another person signs
 
 delegate-summary = Another person should sign in my place
-delegate-explained = Your own link no longer works afterwards, and the sender is told whom you named.
+delegate-explained = Your own link no longer works afterwards. The history of the document shows the sender whom you named.
 delegate-name = Name of the person
 delegate-email = E-mail address of the person
 delegate-phone = Mobile phone of the person, with country code
@@ -520,6 +522,8 @@ delegate-name-missing = Enter the name of the person
 delegate-email-missing = Enter an e-mail address
 delegate-phone-missing = Enter a mobile number with its country code
 delegate-own-address = This is your own address
+delegate-own-witness = This person is a witness of this signature, or the signer whom you witness. Enter another person
+delegate-group-member = This person belongs to your group already. Enter another person
 delegated-title = Passed on
 delegated = { $name } was asked to sign in your place. You do not need to do anything else.
 

@@ -20,6 +20,8 @@ error-refused-title = Este enlace no funciona
 error-refused = Puede que haya caducado o que esté incompleto. Pida uno nuevo al remitente.
 error-changed-title = No es posible en este momento
 error-changed = El documento ha cambiado mientras tanto. Abra de nuevo el enlace de su correo.
+error-not-offered-title = Esto no se ofrece aquí
+error-not-offered = El remitente no ofrece esto para el documento. Vuelva atrás y elija algo que ofrezca la página.
 error-incomplete-title = Falta algo
 error-incomplete = Vuelva atrás e inténtelo otra vez, o abra de nuevo el enlace de su correo.
 error-busy-title = Un momento, por favor
@@ -510,7 +512,7 @@ signer-witness = { $role } (testigo)
 ## Another person signs
 
 delegate-summary = Otra persona debe firmar en mi lugar
-delegate-explained = Después, su propio enlace dejará de funcionar y se comunicará al remitente a quién ha designado.
+delegate-explained = Después, su propio enlace dejará de funcionar. El historial del documento muestra al remitente a quién ha designado.
 delegate-name = Nombre de la persona
 delegate-email = Dirección de correo electrónico de la persona
 delegate-phone = Teléfono móvil de la persona, con prefijo de país
@@ -519,6 +521,8 @@ delegate-name-missing = Introduzca el nombre de la persona
 delegate-email-missing = Introduzca una dirección de correo electrónico
 delegate-phone-missing = Introduzca un número de móvil con su prefijo de país
 delegate-own-address = Esta es su propia dirección
+delegate-own-witness = Esta persona es testigo de esta firma, o es el firmante de quien usted es testigo. Introduzca otra persona
+delegate-group-member = Esta persona ya pertenece a su grupo. Introduzca otra persona
 delegated-title = Pasado a otra persona
 delegated = Se ha pedido a { $name } que firme en su lugar. No tiene que hacer nada más.
 

@@ -20,6 +20,8 @@ error-refused-title = Ce lien ne fonctionne pas
 error-refused = Il a peut-être expiré, ou il est incomplet. Demandez-en un nouveau à l’expéditeur.
 error-changed-title = Ce n’est pas possible pour le moment
 error-changed = Le document a changé entre-temps. Ouvrez de nouveau le lien de votre e-mail.
+error-not-offered-title = Ceci n’est pas proposé ici
+error-not-offered = L’expéditeur ne propose pas ceci pour ce document. Revenez en arrière et choisissez ce que la page propose.
 error-incomplete-title = Il manque quelque chose
 error-incomplete = Revenez en arrière et réessayez, ou ouvrez de nouveau le lien de votre e-mail.
 error-busy-title = Un instant, s’il vous plaît
@@ -510,7 +512,7 @@ signer-witness = { $role } (témoin)
 ## Another person signs
 
 delegate-summary = Une autre personne doit signer à ma place
-delegate-explained = Votre propre lien ne fonctionnera plus ensuite, et l’expéditeur sera informé de la personne que vous avez désignée.
+delegate-explained = Votre propre lien ne fonctionnera plus ensuite. L’historique du document montre à l’expéditeur qui vous avez désigné.
 delegate-name = Nom de la personne
 delegate-email = Adresse e-mail de la personne
 delegate-phone = Téléphone portable de la personne, avec l’indicatif du pays
@@ -519,6 +521,8 @@ delegate-name-missing = Saisissez le nom de la personne
 delegate-email-missing = Saisissez une adresse e-mail
 delegate-phone-missing = Saisissez un numéro de portable avec l’indicatif du pays
 delegate-own-address = C’est votre propre adresse
+delegate-own-witness = Cette personne est témoin de cette signature, ou le signataire dont vous êtes témoin. Saisissez une autre personne
+delegate-group-member = Cette personne fait déjà partie de votre groupe. Saisissez une autre personne
 delegated-title = Transmis
 delegated = Nous avons demandé à { $name } de signer à votre place. Vous n’avez rien d’autre à faire.
 

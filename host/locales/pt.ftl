@@ -20,6 +20,8 @@ error-refused-title = Este link não funciona
 error-refused = Ele pode ter expirado ou estar incompleto. Peça um novo ao remetente.
 error-changed-title = Isto não é possível no momento
 error-changed = O documento mudou entretanto. Abra novamente o link do seu e-mail.
+error-not-offered-title = Isto não é oferecido aqui
+error-not-offered = O remetente não oferece isto para o documento. Volte e escolha algo que a página ofereça.
 error-incomplete-title = Falta alguma coisa
 error-incomplete = Volte e tente de novo, ou abra novamente o link do seu e-mail.
 error-busy-title = Um momento, por favor
@@ -510,7 +512,7 @@ signer-witness = { $role } (testemunha)
 ## Another person signs
 
 delegate-summary = Outra pessoa deve assinar em meu lugar
-delegate-explained = Depois disso, o seu próprio link deixa de funcionar e o remetente é informado de quem foi indicado.
+delegate-explained = Depois disso, o seu próprio link deixa de funcionar. O histórico do documento mostra ao remetente quem foi indicado.
 delegate-name = Nome da pessoa
 delegate-email = Endereço de e-mail da pessoa
 delegate-phone = Telefone celular da pessoa, com código do país
@@ -519,6 +521,8 @@ delegate-name-missing = Digite o nome da pessoa
 delegate-email-missing = Digite um endereço de e-mail
 delegate-phone-missing = Digite um número de celular com o código do país
 delegate-own-address = Este é o seu próprio endereço
+delegate-own-witness = Esta pessoa é testemunha desta assinatura, ou o signatário de quem você é testemunha. Digite outra pessoa
+delegate-group-member = Esta pessoa já pertence ao seu grupo. Digite outra pessoa
 delegated-title = Repassado
 delegated = Pedimos a { $name } que assine em seu lugar. Não é preciso fazer mais nada.
 

@@ -20,6 +20,8 @@ error-refused-title = 此链接无法使用
 error-refused = 链接可能已过期或不完整。请向发件人索取新链接。
 error-changed-title = 目前无法进行此操作
 error-changed = 文件在此期间已发生变化。请重新打开邮件中的链接。
+error-not-offered-title = 此处不提供该操作
+error-not-offered = 发件人未对此文件提供该操作。请返回并选择页面上提供的操作。
 error-incomplete-title = 缺少内容
 error-incomplete = 请返回重试，或重新打开邮件中的链接。
 error-busy-title = 请稍候
@@ -502,7 +504,7 @@ signer-witness = { $role }（见证人）
 ## Another person signs
 
 delegate-summary = 应由另一人代替我签署
-delegate-explained = 此后您本人的链接将失效，您指定的人选将告知发件人。
+delegate-explained = 此后您本人的链接将失效。发件人可在文件的历史记录中看到您指定的人选。
 delegate-name = 此人的姓名
 delegate-email = 此人的电子邮件地址
 delegate-phone = 此人的手机号码（含国家代码）
@@ -511,6 +513,8 @@ delegate-name-missing = 请输入此人的姓名
 delegate-email-missing = 请输入电子邮件地址
 delegate-phone-missing = 请输入含国家代码的手机号码
 delegate-own-address = 这是您自己的地址
+delegate-own-witness = 此人是该签名的见证人，或是您所见证的签署人。请输入其他人
+delegate-group-member = 此人已属于您的小组。请输入其他人
 delegated-title = 已转交
 delegated = 已请 { $name } 代替您签署。您无需再采取任何行动。
 
