@@ -1102,6 +1102,7 @@ send-browser-language = كما في المتصفح
 send-step-fields = الحقول
 send-step-details = التفاصيل
 send-step-review = المراجعة
+send-step-present = الخطوة { $number } من { $total }: { $step }
 send-continue = متابعة
 send-drop = أفلت ملف PDF أو صورة هنا، أو اختر ملفًا. يصبح اسم الملف اسم المستند.
 send-drafts = المسودات

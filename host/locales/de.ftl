@@ -1083,6 +1083,7 @@ send-browser-language = Wie im Browser
 send-step-fields = Felder
 send-step-details = Einzelheiten
 send-step-review = Prüfen
+send-step-present = Schritt { $number } von { $total }: { $step }
 send-continue = Weiter
 send-drop = Legen Sie ein PDF oder ein Bild hier ab, oder wählen Sie eines. Der Name der Datei wird der des Dokuments.
 send-drafts = Entwürfe

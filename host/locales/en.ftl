@@ -1090,6 +1090,7 @@ send-browser-language = As in the browser
 send-step-fields = Fields
 send-step-details = Details
 send-step-review = Review
+send-step-present = Step { $number } of { $total }: { $step }
 send-continue = Continue
 send-drop = Drop a PDF or a picture here, or choose one. The name of the file becomes that of the document.
 send-drafts = Drafts

@@ -1083,6 +1083,7 @@ send-browser-language = Como en el navegador
 send-step-fields = Campos
 send-step-details = Detalles
 send-step-review = Revisión
+send-step-present = Paso { $number } de { $total }: { $step }
 send-continue = Continuar
 send-drop = Suelte aquí un PDF o una imagen, o elija uno. El nombre del archivo será el del documento.
 send-drafts = Borradores

@@ -1083,6 +1083,7 @@ send-browser-language = Comme dans le navigateur
 send-step-fields = Champs
 send-step-details = Détails
 send-step-review = Vérification
+send-step-present = Étape { $number } sur { $total } : { $step }
 send-continue = Continuer
 send-drop = Déposez ici un PDF ou une image, ou choisissez-en un. Le nom du fichier devient celui du document.
 send-drafts = Brouillons

@@ -1083,6 +1083,7 @@ send-browser-language = Como no navegador
 send-step-fields = Campos
 send-step-details = Detalhes
 send-step-review = Revisão
+send-step-present = Passo { $number } de { $total }: { $step }
 send-continue = Continuar
 send-drop = Solte aqui um PDF ou uma imagem, ou escolha um. O nome do ficheiro passa a ser o do documento.
 send-drafts = Rascunhos

@@ -1073,6 +1073,7 @@ send-browser-language = 跟随浏览器
 send-step-fields = 字段
 send-step-details = 详情
 send-step-review = 核对
+send-step-present = 第 { $number } 步，共 { $total } 步：{ $step }
 send-continue = 继续
 send-drop = 将 PDF 或图片拖到此处，或选择一个文件。文件名将成为文档名称。
 send-drafts = 草稿

@@ -52,6 +52,11 @@ async fn a_document_is_sent_in_five_steps() {
     let step = |name: &str| format!("/console/drafts/{id}/{name}");
     let page = sam.get(&app, &step("people")).await.text();
     assert!(page.contains("value=\"Buyer\""), "{page}");
+    // The line of steps on a phone.
+    assert!(
+        page.contains("<summary>Step 2 of 5: People</summary>"),
+        "{page}"
+    );
 
     let people = format!("{JORDAN}&recipients_name-0=Kim&recipients_email-0=kim%40example.com");
     let saved = sam.post(&app, &step("people"), &people).await;

@@ -115,21 +115,37 @@ impl DraftStep {
     }
 }
 
-/// Renders the line of steps; those of a stored draft lead to their pages.
+/// Renders the line of steps; those of a stored draft lead to their pages. Narrow screens show the present step, and the
+/// line behind it.
 pub fn step_line(texts: Texts, current: DraftStep, draft: Option<&Envelope>) -> Markup {
-    html! {
-        nav aria-label=(texts.text("envelopes-progress")) {
-            ol.steps {
-                @for step in DraftStep::ALL {
-                    li.past[step < current] aria-current=[(step == current).then_some("step")] {
-                        @match draft {
-                            Some(draft) if step != current && step != DraftStep::Document => {
-                                a href=(step.address(draft.id.as_str())) { (step.name(texts)) }
-                            }
-                            _ => span { (step.name(texts)) },
+    let steps = html! {
+        ol.steps {
+            @for step in DraftStep::ALL {
+                li.past[step < current] aria-current=[(step == current).then_some("step")] {
+                    @match draft {
+                        Some(draft) if step != current && step != DraftStep::Document => {
+                            a href=(step.address(draft.id.as_str())) { (step.name(texts)) }
                         }
+                        _ => span { (step.name(texts)) },
                     }
                 }
+            }
+        }
+    };
+    let before = DraftStep::ALL.iter().filter(|step| **step < current);
+    let present = [
+        ("number", (before.count() + 1).to_string()),
+        ("total", DraftStep::ALL.len().to_string()),
+        ("step", current.name(texts)),
+    ];
+
+    html! {
+        nav.flow aria-label=(texts.text("envelopes-progress")) {
+            (steps)
+            // A closed part cannot be opened by a style, so wide screens have a line of their own.
+            details {
+                summary { (texts.with("send-step-present", present)) }
+                (steps)
             }
         }
     }
