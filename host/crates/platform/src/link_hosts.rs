@@ -147,7 +147,7 @@ pub(crate) async fn verified(
     Ok(host)
 }
 
-/// Commits the change of one person, who may be alone with it: everybody else who could have made it gets a mail.
+/// Commits the change of one person, with mails to all owners and admins.
 async fn set_alone(
     core: &Core,
     mut tx: WriteTransaction,

@@ -98,11 +98,11 @@ pub async fn has_open(
          where asked.bucket = $1 and asked.org_id = $2 and asked.envelope_id = $3 and {IS_OPEN} limit 1"
     );
     sqlx::query(AssertSqlSafe(text))
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(envelope.as_str())
-    .finds_row(connection)
-    .await
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(envelope.as_str())
+        .finds_row(connection)
+        .await
 }
 
 table_row! {

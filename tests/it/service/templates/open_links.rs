@@ -597,7 +597,7 @@ async fn the_links_of_a_template_end_with_it_and_are_of_its_organization() {
     assert!(acts.iter().any(|(action, _)| action == "open_link.closed"));
 }
 
-/// What the page says of a proof that does not count.
+/// Sentence of the page about a proof that does not count.
 const NO_PROOF: &str = "The proof that your browser computed does not count";
 
 /// Opens the link, and returns the challenge of its page with a proof.

@@ -2,8 +2,8 @@
 //! program that makes many records pays for each.
 //!
 //! A challenge is `expiry.difficulty.random.code`. The code is a keyed hash of the link and of the other parts, so that
-//! challenges are not stored; a used one is. A proof is a number whose SHA-256 behind the challenge begins with so many zero
-//! bits as the difficulty says.
+//! challenges are not stored; a used one is. A proof is a number: the SHA-256 of the challenge, a point and the number
+//! begins with as many zero bits as the difficulty.
 
 use std::time::Duration;
 
