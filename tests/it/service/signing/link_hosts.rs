@@ -9,6 +9,7 @@ use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
 use super::embed::submit;
+use crate::http::console::Session;
 use crate::support::receiver::{WebhookReceiver, status};
 use crate::support::{TestApp, TestResponse};
 
@@ -185,6 +186,40 @@ async fn a_host_that_does_not_name_the_organization_is_refused() {
 
     assert_eq!(link_host(&app).await, Value::Null);
     assert!(changes(&app).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn owners_and_admins_learn_of_another_host() {
+    let app = service().await;
+    for (email, role) in [
+        ("ada@oak.example", "owner"),
+        ("ben@oak.example", "admin"),
+        ("eve@oak.example", "sender"),
+    ] {
+        Session::of(&app, email, role).await;
+    }
+    let receiver = host_that_names(&[app.org.as_str()]).await;
+    set(&app, host(&receiver)).await.data(200);
+    // The same host again changes nothing for signers.
+    set(&app, host(&receiver)).await.data(200);
+    app.web(Method::DELETE, PATH, Value::Null).await.data(200);
+    app.wait_until_idle().await;
+
+    let mails = app.wait_for_mails(4).await;
+    let mails: Vec<String> = mails.iter().map(|mail| mail.replace("=\r\n", "")).collect();
+    let to = |address: &str, words: &str| {
+        let is_to = |mail: &&String| {
+            let to = mail.lines().find(|line| line.starts_with("To: "));
+            to.is_some_and(|to| to.contains(address)) && mail.contains(words)
+        };
+        mails.iter().filter(is_to).count()
+    };
+    let set_words = format!("has set {}", host(&receiver));
+    for address in ["ada@oak.example", "ben@oak.example"] {
+        assert_eq!(to(address, &set_words), 1, "{mails:?}");
+        assert_eq!(to(address, "has removed the host"), 1, "{mails:?}");
+    }
+    assert_eq!(to("eve@oak.example", "signing links"), 0, "{mails:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
