@@ -22,7 +22,7 @@ use holdfast_domain::id::OrgId;
 use holdfast_domain::job::MailLinkHost;
 use holdfast_domain::organization::{LinkHost, LinkHostProblem, Organization, Permission};
 use holdfast_domain::user::{User, UserStatus};
-use holdfast_store::{WriteTransaction, chores, jobs, organizations as rows, users};
+use holdfast_store::{StoreError, WriteTransaction, chores, jobs, organizations as rows, users};
 
 /// Path of the file (RFC 8615). It has the id of each organization on a line of its own.
 pub const FILE: &str = "/.well-known/holdfast";
@@ -104,15 +104,23 @@ pub async fn set(
     let mut tx = core.store.begin().await?;
     // This lock comes before that of the organization, in the same order as in a change request.
     four_eyes::permit_setting(core, &mut tx, &caller.org).await?;
-    set_alone(core, tx, caller, Some(host)).await
+    let now = core.clock.now();
+    let organization = put(&mut tx, &caller.org, &caller.actor, Some(host), now).await?;
+    tx.commit().await?;
+
+    Ok(organization.into())
 }
 
 /// Leads the links of the caller's organization to the installation's address from now on. The owners and admins are
 /// notified.
 pub async fn remove(core: &Core, caller: &Caller) -> Result<OrganizationView, ServiceError> {
     // Without approvals: one person has to be able to end the use of a host that was lost.
-    let tx = core.store.begin().await?;
-    set_alone(core, tx, caller, None).await
+    let mut tx = core.store.begin().await?;
+    let now = core.clock.now();
+    let organization = put(&mut tx, &caller.org, &caller.actor, None, now).await?;
+    tx.commit().await?;
+
+    Ok(organization.into())
 }
 
 /// Reads the name of a host, and the host's file.
@@ -147,45 +155,15 @@ pub(crate) async fn verified(
     Ok(host)
 }
 
-/// Commits the change of one person, with mails to all owners and admins.
-async fn set_alone(
-    core: &Core,
-    mut tx: WriteTransaction,
-    caller: &Caller,
-    host: Option<LinkHost>,
-) -> Result<OrganizationView, ServiceError> {
-    let (org, now) = (&caller.org, core.clock.now());
-    let name = host.as_ref().map(|host| host.host.clone());
-    let (organization, is_moved) = put(&mut tx, org, &caller.actor, host, now).await?;
-    if is_moved {
-        // Test data has the users of its organization.
-        let users = users::list(&mut tx, &org.live()).await?;
-        let administers = |user: &&User| {
-            user.status != UserStatus::Ended && user.role.may(Permission::Administer)
-        };
-        for user in users.iter().filter(administers) {
-            let job = MailLinkHost {
-                user: user.id.clone(),
-                host: name.clone(),
-                by: caller.actor.clone(),
-            };
-            jobs::insert(&mut tx, org, &job, None, now).await?;
-        }
-    }
-    tx.commit().await?;
-
-    Ok(organization.into())
-}
-
 /// Leads the links of an organization to a host in the caller's transaction; without a host, to the installation's address.
-/// Returns the organization, and whether its links lead to another place now.
+/// All owners and admins get a mail if new links lead to another place now.
 pub(crate) async fn put(
     tx: &mut WriteTransaction,
     org: &OrgId,
     actor: &str,
     host: Option<LinkHost>,
     now: Timestamp,
-) -> Result<(Organization, bool), ServiceError> {
+) -> Result<Organization, ServiceError> {
     rows::lock(tx, org).await?;
     let found = rows::get(tx, org).await?;
     let mut organization = found.ok_or(ServiceError::NotFound("Organization"))?;
@@ -195,8 +173,35 @@ pub(crate) async fn put(
     let is_moved = place_of_links(&before) != place_of_links(&organization);
     rows::set_settings(tx, &organization).await?;
     organizations::record(tx, actor, before, &organization, now).await?;
+    if is_moved {
+        notify(tx, &organization, actor, now).await?;
+    }
 
-    Ok((organization, is_moved))
+    Ok(organization)
+}
+
+/// Adds a mail to each owner and admin about the host to which new links lead.
+async fn notify(
+    tx: &mut WriteTransaction,
+    organization: &Organization,
+    actor: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let org = &organization.id;
+    // Test data has the users of its organization.
+    let all = users::list(tx, &org.live()).await?;
+    let administers =
+        |user: &&User| user.status != UserStatus::Ended && user.role.may(Permission::Administer);
+    for user in all.iter().filter(administers) {
+        let job = MailLinkHost {
+            user: user.id.clone(),
+            host: place_of_links(organization).map(str::to_owned),
+            by: actor.to_owned(),
+        };
+        jobs::insert(tx, org, &job, None, now).await?;
+    }
+
+    Ok(())
 }
 
 /// Returns the host to which new links lead; none for the installation's address.

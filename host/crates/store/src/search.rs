@@ -138,7 +138,8 @@ fn trouble_of_signing(org: &str) -> String {
     format!("envelope_id in ({unreached} union all {unidentified})")
 }
 
-/// Returns the condition for envelopes with an open question of a present signer who has not signed. `org` is the parameter of the organization.
+/// Returns the condition for envelopes with an open question of a present signer who has not signed. `org` is the parameter of
+/// the organization.
 fn open_question(org: &str) -> String {
     let is_open = questions::IS_OPEN;
     format!(

@@ -9,8 +9,10 @@ use axum::http::{Method, Request};
 use scraper::{Html, Selector};
 use serde_json::{Value, json};
 
+use crate::support::docuseal::FakeDocuseal;
 use crate::support::{TestApp, TestResponse, buyer_and_seller, form, pdf};
 use holdfast::domain::hash::sha256;
+use holdfast::domain::organization::OrgSettings;
 
 /// Entries of a visitor.
 const JORDAN: [(&str, &str); 2] = [("name", "Jordan Lee"), ("email", "jordan@example.com")];
@@ -665,6 +667,25 @@ async fn a_proof_makes_one_record_on_all_nodes() {
         counts_for_nothing(&answer);
     }
     only_envelope(&app).await;
+}
+
+/// A repeat costs a program nothing, so it must not cost the signing provider anything.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_used_proof_makes_nothing_at_the_signing_provider() {
+    let docuseal = FakeDocuseal::start().await;
+    let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
+    let link = open_link(&app, json!({})).await;
+    let (challenge, proof) = challenged(&app, &link).await;
+    let computed = (challenge.as_str(), proof.as_str());
+    let first = send_proof(&app, &link, computed, "one", &JORDAN).await;
+    assert_eq!(first.status, 200, "{}", first.text());
+    let made = docuseal.requests("POST", "/submissions").len();
+    assert!(made > 0);
+
+    let again = [("name", "Jordan Lee"), ("email", "kim@example.com")];
+    let answer = send_proof(&app, &link, computed, "two", &again).await;
+    counts_for_nothing(&answer);
+    assert_eq!(docuseal.requests("POST", "/submissions").len(), made);
 }
 
 #[tokio::test(flavor = "multi_thread")]

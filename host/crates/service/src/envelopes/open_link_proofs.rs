@@ -17,7 +17,7 @@ use holdfast_platform::permits::link_codes::{is_link, link_code};
 use holdfast_platform::{Core, ServiceError};
 
 /// Time in which a challenge can be used.
-pub(super) const LIFE: Duration = Duration::from_secs(600);
+const LIFE: Duration = Duration::from_secs(600);
 /// Difficulty on a quiet link: a phone computes about 16,000 digests in a second.
 const EASIEST: u32 = 14;
 /// A minute of a phone.

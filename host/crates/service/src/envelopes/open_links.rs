@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::envelopes::creation::{self, CreateEnvelope, CreatedEnvelope};
 use crate::envelopes::dispatch::{self, SendingOptions};
-use crate::envelopes::open_link_proofs::{self, VisitorProof};
+use crate::envelopes::open_link_proofs::VisitorProof;
 use crate::envelopes::parties::RequestedSigner;
 use crate::templates;
 use holdfast_base::config::SecretText;
@@ -50,6 +50,8 @@ const MOST_UNPROVED_OF_ALL: i64 = 20;
 /// Error code for a proof of work that made a record before.
 pub const PROOF_USED: &str = "proof_used";
 const HOUR: Duration = Duration::from_secs(3600);
+/// Time for which the use of a proof is known. Longer than a challenge lives, because clocks of nodes differ.
+const PROOF_KEPT: Duration = HOUR;
 
 /// Body of `POST /partner/templates/:id/open-links`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -661,29 +663,61 @@ pub(super) async fn take(
         return Err(ServiceError::Conflict(why.into()));
     }
 
-    if let VisitorProof::Valid(challenge) = visit.proof {
-        let (counter, life) = (LinkCounter::Challenge(challenge), open_link_proofs::LIFE);
-        let used = present_count(tx, link, counter, life, now).await?;
+    check_counts(tx, visit, now).await?;
+    Ok(count(tx, visit, now).await?)
+}
+
+/// Refuses a proof of work that made a record before, and a record above the limits of an hour.
+async fn check_counts(
+    connection: &mut SqlConnection,
+    visit: LinkVisit<'_>,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    let link = visit.link;
+    if let Some(counter) = uses_of(visit.proof) {
+        let used = present_count(connection, link, counter, PROOF_KEPT, now).await?;
         if used.number > 0 {
             let why = "The proof of work was used for another document; open the page again";
             return Err(Problem::new(ProblemKind::State, PROOF_USED, why).into());
         }
-        // After its life, the challenge has expired.
-        put_one_more(tx, link, counter, used, now - life).await?;
     }
 
     for (counter, most) in record_limits(visit) {
-        let made = present_count(tx, link, counter, HOUR, now).await?;
+        let made = present_count(connection, link, counter, HOUR, now).await?;
         if made.number >= most {
             let message = format!("{most} documents of an open link an hour are made in this way");
             let wait = (made.began_at + HOUR).since(now).as_secs() + 1;
             let wait = u32::try_from(wait).unwrap_or(u32::MAX);
             return Err(Problem::new(ProblemKind::Quota(wait), None, message).into());
         }
-        put_one_more(tx, link, counter, made, now - HOUR).await?;
     }
 
     Ok(())
+}
+
+/// Counts a record and the use of its proof.
+async fn count(
+    tx: &mut WriteTransaction,
+    visit: LinkVisit<'_>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let records = record_limits(visit).into_iter();
+    let records = records.map(|(counter, _)| (counter, HOUR));
+    let proof = uses_of(visit.proof).map(|counter| (counter, PROOF_KEPT));
+    for (counter, length) in records.chain(proof) {
+        let present = present_count(tx, visit.link, counter, length, now).await?;
+        put_one_more(tx, visit.link, counter, present, now - length).await?;
+    }
+
+    Ok(())
+}
+
+/// Returns the counter of the uses of a proof; none without one.
+fn uses_of(proof: &VisitorProof) -> Option<LinkCounter<'_>> {
+    match proof {
+        VisitorProof::Valid(challenge) => Some(LinkCounter::Challenge(challenge)),
+        VisitorProof::NotAsked | VisitorProof::Absent => None,
+    }
 }
 
 /// Returns the counters of records within [`HOUR`], with the number after which visitors have to wait.
@@ -837,7 +871,10 @@ pub async fn open(
         json!({ "sign_url": url })
     });
 
-    let created = creation::create_by(core, &caller, request, Some(visit), &answer).await;
+    let created = match permit(core, visit).await {
+        Ok(()) => creation::create_by(core, &caller, request, Some(visit), &answer).await,
+        Err(error) => Err(error),
+    };
     match created {
         Ok(created) => Ok(next(link, created.sign_url.as_deref())),
         Err(error) => {
@@ -852,6 +889,13 @@ pub async fn open(
             record.map(NextPlace::Unfinished).ok_or(error)
         }
     }
+}
+
+/// Refuses a visitor over the limits before anything is made at the provider, because a repeat costs a program nothing. The
+/// transaction of the record asks again.
+async fn permit(core: &Core, visit: LinkVisit<'_>) -> Result<(), ServiceError> {
+    let mut connection = core.store.read().await?;
+    check_counts(&mut connection, visit, core.clock.now()).await
 }
 
 /// Lets the same form be sent again. Without this, it would wait for the lease.

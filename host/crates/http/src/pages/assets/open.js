@@ -20,9 +20,13 @@ function work() {
   form.addEventListener("submit", async (event) => {
     if (proof.value) return;
     event.preventDefault();
-    form.querySelector("button[type=submit]").disabled = true;
-    form.querySelector("[role=status]").textContent = text("open-checking");
+    const [button, status] = [form.querySelector("button[type=submit]"), form.querySelector("[role=status]")];
+    button.disabled = true;
+    status.textContent = text("open-checking");
     await found.catch(() => {});
+    // A browser that keeps the page shows it again on the way back.
+    button.disabled = false;
+    status.textContent = "";
     form.submit();
   });
 }

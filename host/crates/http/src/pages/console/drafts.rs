@@ -73,6 +73,7 @@ const SIGNER_KINDS: [(SignerKind, &str); 3] = [
     (SignerKind::Approver, "send-kind-approver"),
     (SignerKind::Witness, "send-kind-witness"),
 ];
+
 /// Step of the flow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DraftStep {
