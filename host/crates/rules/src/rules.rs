@@ -200,6 +200,7 @@ pub struct DocumentsPre {
     pub copies: Option<bindings::document_copies::DocumentCopiesPre<LimitedEngine<()>>>,
     pub sources: Option<bindings::document_sources::DocumentSourcesPre<LimitedEngine<()>>>,
     pub values: Option<bindings::document_values::DocumentValuesPre<LimitedEngine<()>>>,
+    pub variables: Option<bindings::document_variables::DocumentVariablesPre<LimitedEngine<()>>>,
 }
 
 impl Deref for DocumentsPre {
@@ -241,6 +242,7 @@ impl ComponentWorld for DocumentsPre {
         let linked = linker.instantiate_pre(component)?;
         Ok(Self {
             values: bindings::document_values::DocumentValuesPre::new(linked.clone()).ok(),
+            variables: bindings::document_variables::DocumentVariablesPre::new(linked.clone()).ok(),
             vaulting: bindings::document_vaulting::DocumentVaultingPre::new(linked.clone()).ok(),
             watermarks: bindings::document_watermarks::DocumentWatermarksPre::new(linked.clone())
                 .ok(),
