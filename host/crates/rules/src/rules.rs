@@ -40,6 +40,7 @@ pub use bindings::document_copies::exports::holdfast::documents::copies;
 pub use bindings::document_sources::exports::holdfast::documents::sources;
 pub use bindings::document_values::exports::holdfast::documents::values as document_values;
 pub use bindings::document_values::holdfast::documents::handwriting;
+pub use bindings::document_variables::exports::holdfast::documents::variables;
 pub use bindings::document_vaulting::exports::holdfast::documents::vaulting;
 pub use bindings::document_watermarks::exports::holdfast::documents::watermarks;
 pub use bindings::documents::holdfast::documents::types as documents;
