@@ -77,8 +77,9 @@ pub async fn read_as_pdf(
     let turn = CONVERSIONS.turn(owner, core.store.priority(), 1).await;
     let _turn = turn.ok_or(ServiceError::Busy)?;
     let (kind, document, room) = read_word(core, owner, upload).await?;
-    let found = built_in(core, org, owner).find_variables(document.clone());
-    let names = found.await?.map_err(|error| unreadable(kind, error))?;
+    let documents = built_in(core, org, owner);
+    let names = documents.find_variables(document.clone()).await?;
+    let names = names.map_err(|error| unreadable(kind, error))?;
     // Release the memory reservation before the provider call, which may be slow: the reservations of all organizations
     // are about as much as one document. The turn limits memory held meanwhile.
     drop(room);
@@ -112,12 +113,14 @@ pub async fn with_values(
     let turn = CONVERSIONS.turn(owner, core.store.priority(), 1).await;
     let _turn = turn.ok_or(ServiceError::Busy)?;
     let room = admit(core, owner, document.len() as u64).await?;
-    let values = values.iter().map(|(name, value)| VariableValue {
+    let value = |(name, value): &(String, String)| VariableValue {
         name: name.clone(),
         value: value.clone(),
-    });
-    let replaced = built_in(core, org, owner).replace_variables(document, values.collect());
-    let replaced = replaced.await?.map_err(|error| unreadable(kind, error))?;
+    };
+    let values = values.iter().map(value).collect();
+    let documents = built_in(core, org, owner);
+    let replaced = documents.replace_variables(document, values).await?;
+    let replaced = replaced.map_err(|error| unreadable(kind, error))?;
 
     // Release the memory reservation before the provider call, as `read_as_pdf` does.
     drop(room);

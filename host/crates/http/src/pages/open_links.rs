@@ -266,7 +266,8 @@ async fn submitted(app: &App, request: Request) -> Result<Response, Response> {
     // Completes even if the browser goes away.
     let opened = tokio::spawn(async move {
         let (link, network) = (&link, network.as_str());
-        open_links::open(&task, LinkVisit { link, network }, entries, &form).await
+        let visit = LinkVisit { link, network };
+        open_links::open(&task, &task.pages, visit, entries, &form).await
     });
     match opened.await {
         Ok(Ok(NextPlace::Mailbox)) => Ok(visit.mailed(&email)),

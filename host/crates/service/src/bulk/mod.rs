@@ -307,7 +307,7 @@ fn check_priced(templates: &[&Template]) -> Result<(), ServiceError> {
 }
 
 /// Rejects templates with variables: a batch has one document for all clients.
-pub(super) fn check_fixed_text(templates: &[&Template]) -> Result<(), ServiceError> {
+fn check_fixed_text(templates: &[&Template]) -> Result<(), ServiceError> {
     if templates.iter().any(|one| one.word_source.is_some()) {
         Err(ServiceError::Semantic(
             "A template with variables cannot be sent in bulk: use fields with values of the clients"

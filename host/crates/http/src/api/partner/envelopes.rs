@@ -227,7 +227,7 @@ pub async fn create<C: Authorized>(
         partner.caller(),
         |created: &creation::CreatedEnvelope| (EnvelopeView::from(created), created.warnings.clone()),
         |app, caller, answer| async move {
-            creation::create(&app, &caller, request, &answer).await
+            creation::create(&app, &app.pages, &caller, request, &answer).await
         },
     )
     .await
