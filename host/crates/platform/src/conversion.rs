@@ -140,7 +140,9 @@ fn built_in(core: &Core, org: &OrgId, owner: &WorkOwner) -> Documents {
 /// Refuses a document that the sandbox cannot read, or that exceeds its limits.
 fn unreadable(kind: WordDocument, error: DocumentError) -> ServiceError {
     let why = match error {
-        DocumentError::Unreadable(why) | DocumentError::OverLimit(why) | DocumentError::Other(why) => why,
+        DocumentError::Unreadable(why)
+        | DocumentError::OverLimit(why)
+        | DocumentError::Other(why) => why,
         DocumentError::Encrypted => "The document is protected by a password".to_owned(),
     };
     refused("unreadable_document", kind.as_str(), why)

@@ -105,7 +105,9 @@ async fn each_path_to_a_shared_template_is_closed_to_other_users() {
     let library = SharedLibrary::new().await;
     let (template, other) = (&library.template, &library.other);
     let package = json!({ "name": "Sale", "template_ids": [template, other] });
-    let package = library.made("/document-packages", package, "package_id").await;
+    let package = library
+        .made("/document-packages", package, "package_id")
+        .await;
     let batch = json!({ "name": "Notice", "document_source": "new" });
     let batch = library.made("/bulk-send", batch, "batch_id").await;
     let batch_of_it = json!({
@@ -122,17 +124,38 @@ async fn each_path_to_a_shared_template_is_closed_to_other_users() {
     let own = format!("/templates/{template}");
     let send = format!("/envelopes/{draft}/send");
     let builder = "/esign/builder-session";
-    let of_batch = json!({ "name": "Notice", "document_source": "template", "source_template_id": template });
+    let of_batch =
+        json!({ "name": "Notice", "document_source": "template", "source_template_id": template });
     let cases = [
         (Method::GET, own.clone(), Value::Null),
         (Method::PATCH, own.clone(), json!({ "name": "Mine" })),
         (Method::GET, format!("{own}/document"), Value::Null),
         (Method::GET, format!("{own}/versions"), Value::Null),
-        (Method::POST, format!("{own}/versions"), json!({ "from_version": 1 })),
-        (Method::POST, format!("{own}/duplicate"), json!({ "name": "Mine" })),
-        (Method::POST, "/envelopes".into(), envelope_body(&json!(template))),
-        (Method::POST, send.clone(), json!({ "template_id": template })),
-        (Method::POST, send.clone(), json!({ "template_ids": [other, template] })),
+        (
+            Method::POST,
+            format!("{own}/versions"),
+            json!({ "from_version": 1 }),
+        ),
+        (
+            Method::POST,
+            format!("{own}/duplicate"),
+            json!({ "name": "Mine" }),
+        ),
+        (
+            Method::POST,
+            "/envelopes".into(),
+            envelope_body(&json!(template)),
+        ),
+        (
+            Method::POST,
+            send.clone(),
+            json!({ "template_id": template }),
+        ),
+        (
+            Method::POST,
+            send.clone(),
+            json!({ "template_ids": [other, template] }),
+        ),
         (Method::POST, send, json!({ "package_id": package })),
         (Method::POST, format!("/envelopes/{sent}/copy"), Value::Null),
         (
@@ -140,17 +163,41 @@ async fn each_path_to_a_shared_template_is_closed_to_other_users() {
             format!("/envelopes/{planned}/send-at"),
             json!({ "send_at": in_days(4) }),
         ),
-        (Method::POST, format!("/envelopes/{planned}/send"), json!({})),
-        (Method::POST, builder.into(), json!({ "template_id": template })),
-        (Method::POST, builder.into(), json!({ "template_ids": [template, other] })),
-        (Method::POST, builder.into(), json!({ "batch_id": batch_of_it })),
+        (
+            Method::POST,
+            format!("/envelopes/{planned}/send"),
+            json!({}),
+        ),
+        (
+            Method::POST,
+            builder.into(),
+            json!({ "template_id": template }),
+        ),
+        (
+            Method::POST,
+            builder.into(),
+            json!({ "template_ids": [template, other] }),
+        ),
+        (
+            Method::POST,
+            builder.into(),
+            json!({ "batch_id": batch_of_it }),
+        ),
         (
             Method::POST,
             "/document-packages".into(),
             json!({ "name": "Mine", "template_ids": [template] }),
         ),
-        (Method::GET, format!("/document-packages/{package}"), Value::Null),
-        (Method::PATCH, format!("/document-packages/{package}"), json!({ "name": "Mine" })),
+        (
+            Method::GET,
+            format!("/document-packages/{package}"),
+            Value::Null,
+        ),
+        (
+            Method::PATCH,
+            format!("/document-packages/{package}"),
+            json!({ "name": "Mine" }),
+        ),
         (
             Method::PATCH,
             format!("/document-packages/{package}"),
@@ -174,14 +221,22 @@ async fn each_path_to_a_shared_template_is_closed_to_other_users() {
     for (method, path, body) in &cases {
         let answer = library.ask(&library.insider, method, path, body).await;
         let name = format!("{method} {path} {body}");
-        assert!(![403, 404].contains(&answer.status.as_u16()), "{name}: {}", answer.text());
+        assert!(
+            ![403, 404].contains(&answer.status.as_u16()),
+            "{name}: {}",
+            answer.text()
+        );
     }
 
     // It is deleted now.
     let restore = format!("{own}/restore");
-    let refused = library.ask(&library.outsider, &Method::POST, &restore, &Value::Null).await;
+    let refused = library
+        .ask(&library.outsider, &Method::POST, &restore, &Value::Null)
+        .await;
     assert_eq!(refused.error(404), "Template not found");
-    let restored = library.ask(&library.insider, &Method::POST, &restore, &Value::Null).await;
+    let restored = library
+        .ask(&library.insider, &Method::POST, &restore, &Value::Null)
+        .await;
     restored.data(200);
 }
 
@@ -190,15 +245,24 @@ async fn lists_and_pages_leave_out_what_is_not_shared() {
     let library = SharedLibrary::new().await;
     let (template, other) = (&library.template, &library.other);
     let package = json!({ "name": "Sale", "template_ids": [other, template] });
-    library.made("/document-packages", package, "package_id").await;
+    library
+        .made("/document-packages", package, "package_id")
+        .await;
 
-    let lists = [("/templates", "template_id", 1), ("/document-packages", "package_id", 0)];
+    let lists = [
+        ("/templates", "template_id", 1),
+        ("/document-packages", "package_id", 0),
+    ];
     for (path, id, expected) in lists {
         let (ids, total) = library.listed(&library.outsider, path, id).await;
         assert_eq!((ids.len(), total), (expected, json!(expected)), "{path}");
         assert!(!ids.contains(template));
         let (ids, total) = library.listed(&library.insider, path, id).await;
-        assert_eq!((ids.len(), total), (expected + 1, json!(expected + 1)), "{path}");
+        assert_eq!(
+            (ids.len(), total),
+            (expected + 1, json!(expected + 1)),
+            "{path}"
+        );
     }
     for role in ["compliance", "owner", "admin"] {
         let token = library.app.person("kim@oak.example", role);
@@ -208,7 +272,13 @@ async fn lists_and_pages_leave_out_what_is_not_shared() {
 
     let outsider = Session::of(&library.app, OUTSIDER, "sender").await;
     let insider = Session::of(&library.app, INSIDER, "sender").await;
-    for page in ["/templates", "/send", "/packages", "/bulk", "/templates.csv"] {
+    for page in [
+        "/templates",
+        "/send",
+        "/packages",
+        "/bulk",
+        "/templates.csv",
+    ] {
         let page = format!("/console{page}");
         let shown = outsider.get(&library.app, &page).await.text();
         assert!(!shown.contains(template.as_str()), "{page}: {shown}");
@@ -221,17 +291,29 @@ async fn lists_and_pages_leave_out_what_is_not_shared() {
         assert_eq!(shown.status, 200, "{page}: {}", shown.text());
     }
     let draft = outsider
-        .post(&library.app, "/console/drafts/template", &format!("template={template}"))
+        .post(
+            &library.app,
+            "/console/drafts/template",
+            &format!("template={template}"),
+        )
         .await;
     assert_eq!(draft.status, 404);
 
     // A deleted one is in the list of those who could restore it.
     let path = format!("/templates/{template}");
-    library.app.web(Method::DELETE, &path, Value::Null).await.data(200);
+    library
+        .app
+        .web(Method::DELETE, &path, Value::Null)
+        .await
+        .data(200);
     let deleted = "/templates?deleted=true";
-    let (ids, _) = library.listed(&library.outsider, deleted, "template_id").await;
+    let (ids, _) = library
+        .listed(&library.outsider, deleted, "template_id")
+        .await;
     assert!(ids.is_empty());
-    let (ids, _) = library.listed(&library.insider, deleted, "template_id").await;
+    let (ids, _) = library
+        .listed(&library.insider, deleted, "template_id")
+        .await;
     assert_eq!(&ids, &[template.clone()]);
 }
 
@@ -249,7 +331,9 @@ async fn programs_and_open_links_do_not_depend_on_the_sharing() {
 
     // Another user can neither see nor close it.
     let outsider = Session::of(app, OUTSIDER, "sender").await;
-    let qr = outsider.get(app, &format!("/console/open-links/{id}/qr.svg")).await;
+    let qr = outsider
+        .get(app, &format!("/console/open-links/{id}/qr.svg"))
+        .await;
     assert_eq!(qr.status, 404);
     let close = format!("/console/open-links/{id}/close");
     assert_eq!(outsider.post(app, &close, "sure=yes").await.status, 404);
@@ -263,13 +347,20 @@ async fn a_session_of_the_builder_ends_with_the_sharing() {
     let app = &library.app;
     let body = json!({ "template_id": library.template });
     let path = "/esign/builder-session";
-    let session = library.ask(&library.insider, &Method::POST, path, &body).await;
+    let session = library
+        .ask(&library.insider, &Method::POST, path, &body)
+        .await;
     let session = session.data(201);
     let url = session["builder_url"].as_str().unwrap();
     let (_, token) = url.split_once("#token=").unwrap();
-    app.builder(token, "GET", "/builder/template", None).await.data(200);
+    app.builder(token, "GET", "/builder/template", None)
+        .await
+        .data(200);
 
-    library.share(&json!({ "roles": ["auditor"] })).await.data(200);
+    library
+        .share(&json!({ "roles": ["auditor"] }))
+        .await
+        .data(200);
     let ended = app.builder(token, "GET", "/builder/template", None).await;
     assert_eq!(ended.error(401), "Invalid token");
 }
@@ -279,16 +370,22 @@ async fn what_is_made_of_a_shared_template_is_shared_alike() {
     let library = SharedLibrary::new().await;
     let path = format!("/templates/{}/duplicate", library.template);
     let body = json!({ "name": "Copy" });
-    let copy = library.ask(&library.insider, &Method::POST, &path, &body).await;
+    let copy = library
+        .ask(&library.insider, &Method::POST, &path, &body)
+        .await;
     let expected = json!({ "roles": ["compliance"], "users": [INSIDER] });
     assert_eq!(copy.data(201)["shared_with"], expected);
 
     let body = json!({ "template_ids": [library.other, library.template] });
     let path = "/esign/builder-session";
-    let merged = library.ask(&library.insider, &Method::POST, path, &body).await;
+    let merged = library
+        .ask(&library.insider, &Method::POST, path, &body)
+        .await;
     let merged = merged.data(201);
     let path = format!("/templates/{}", merged["template_id"].as_str().unwrap());
-    let refused = library.ask(&library.outsider, &Method::GET, &path, &Value::Null).await;
+    let refused = library
+        .ask(&library.outsider, &Method::GET, &path, &Value::Null)
+        .await;
     assert_eq!(refused.status, 404);
 }
 
@@ -298,7 +395,9 @@ async fn a_sender_shares_a_template_and_cannot_lock_themselves_out() {
     let path = format!("/templates/{}", library.template);
     let share = async |with: Value| {
         let body = json!({ "shared_with": with });
-        library.ask(&library.insider, &Method::PATCH, &path, &body).await
+        library
+            .ask(&library.insider, &Method::PATCH, &path, &body)
+            .await
     };
     let refused = share(json!({ "roles": ["auditor"] })).await;
     assert_eq!(refused.status, 422);
@@ -308,16 +407,25 @@ async fn a_sender_shares_a_template_and_cannot_lock_themselves_out() {
 
     let all = share(json!({})).await.data(200);
     assert_eq!(all["shared_with"], json!({ "roles": [], "users": [] }));
-    let seen = library.ask(&library.outsider, &Method::GET, &path, &Value::Null).await;
+    let seen = library
+        .ask(&library.outsider, &Method::GET, &path, &Value::Null)
+        .await;
     seen.data(200);
 
-    let log = library.app.get_with_bearer(library.app.web_admin(), "/audit-log").await;
+    let log = library
+        .app
+        .get_with_bearer(library.app.web_admin(), "/audit-log")
+        .await;
     let log = log.json();
     let entries = log["data"].as_array().unwrap();
-    let shared = entries.iter().filter(|entry| entry["action"] == "template.shared");
+    let shared = entries
+        .iter()
+        .filter(|entry| entry["action"] == "template.shared");
     let shared: Vec<&Value> = shared.collect();
     assert_eq!(shared.len(), 2, "{log}");
-    let entry = shared.iter().find(|entry| entry["actor"] == format!("user:{INSIDER}"));
+    let entry = shared
+        .iter()
+        .find(|entry| entry["actor"] == format!("user:{INSIDER}"));
     let details = &entry.unwrap()["details"];
     assert_eq!(details["template_id"], json!(library.template));
     assert_eq!(details["before"]["users"], json!([INSIDER]));
@@ -327,22 +435,43 @@ async fn a_sender_shares_a_template_and_cannot_lock_themselves_out() {
 async fn a_template_is_limited_from_its_creation() {
     let library = SharedLibrary::new().await;
     let shared = r#"{"roles":["auditor"]}"#;
-    let texts = [("name", "Secret"), ("folder", "Board / 2027"), ("shared_with", shared)];
+    let texts = [
+        ("name", "Secret"),
+        ("folder", "Board / 2027"),
+        ("shared_with", shared),
+    ];
     let document = pdf::with_lines(&["{{Sign;type=signature;role=Buyer}}"]);
-    let made = library.app.library_template(&texts, &document).await.data(201);
+    let made = library
+        .app
+        .library_template(&texts, &document)
+        .await
+        .data(201);
     assert_eq!(made["folder"], "Board/2027");
     assert_eq!(made["shared_with"]["roles"], json!(["auditor"]));
 
     let body = json!({ "name": "Draft", "shared_with": { "users": ["kim@oak.example"] } });
-    let draft = library.app.web(Method::POST, "/templates", body).await.data(201);
-    let (ids, _) = library.listed(&library.outsider, "/templates", "template_id").await;
+    let draft = library
+        .app
+        .web(Method::POST, "/templates", body)
+        .await
+        .data(201);
+    let (ids, _) = library
+        .listed(&library.outsider, "/templates", "template_id")
+        .await;
     for made in [made, draft] {
         assert!(!ids.contains(&made["template_id"].as_str().unwrap().to_owned()));
     }
 
     let texts = [("name", "Secret"), ("shared_with", "{")];
-    let refused = library.app.library_template(&texts, &document).await.error(400);
-    assert!(refused.starts_with("shared_with is not valid JSON"), "{refused}");
+    let refused = library
+        .app
+        .library_template(&texts, &document)
+        .await
+        .error(400);
+    assert!(
+        refused.starts_with("shared_with is not valid JSON"),
+        "{refused}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -351,7 +480,8 @@ async fn folders_are_paths_by_which_a_list_is_filtered() {
     let app = &library.app;
     let move_to = async |template: &str, folder: &str| {
         let path = format!("/templates/{template}");
-        app.web(Method::PATCH, &path, json!({ "folder": folder })).await
+        app.web(Method::PATCH, &path, json!({ "folder": folder }))
+            .await
     };
     let moved = move_to(&library.template, "Sales/Ohio").await.data(200);
     assert_eq!(moved["folder"], "Sales/Ohio");
@@ -395,12 +525,18 @@ async fn the_console_moves_and_shares_a_template() {
     let own = format!("/templates/{}", library.template);
     let read = app.web(Method::GET, &own, Value::Null).await.data(200);
     assert_eq!(read["folder"], "Leases");
-    assert_eq!(read["shared_with"], json!({ "roles": ["sender"], "users": [] }));
+    assert_eq!(
+        read["shared_with"],
+        json!({ "roles": ["sender"], "users": [] })
+    );
 
     // The form comes back with the entries.
     let form = "name=Lease&folder=a/b/c/d&shared_auditor=yes&shared_users=kim@oak.example";
     let refused = insider.post(app, &path, form).await;
     assert_eq!(refused.status, 422);
     let page = refused.text();
-    assert!(page.contains("a/b/c/d") && page.contains("kim@oak.example"), "{page}");
+    assert!(
+        page.contains("a/b/c/d") && page.contains("kim@oak.example"),
+        "{page}"
+    );
 }

@@ -27,17 +27,29 @@ fn docx(paragraphs: &[&[&str]]) -> Vec<u8> {
     let body: String = paragraphs.iter().chain([&tag]).map(paragraph).collect();
     archive(&[
         ("[Content_Types].xml", "<Types/>"),
-        ("word/document.xml", &format!("<w:document {WORD}>{body}</w:document>")),
+        (
+            "word/document.xml",
+            &format!("<w:document {WORD}>{body}</w:document>"),
+        ),
     ])
 }
 
 /// Returns the text of the document that a request to the service has, a line for each paragraph.
 fn text_of(request: &[u8]) -> String {
-    let start = request.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap() + 4;
-    let end = request.windows(4).rposition(|bytes| bytes == b"\r\n--").unwrap();
+    let start = request
+        .windows(4)
+        .position(|bytes| bytes == b"\r\n\r\n")
+        .unwrap()
+        + 4;
+    let end = request
+        .windows(4)
+        .rposition(|bytes| bytes == b"\r\n--")
+        .unwrap();
     let mut archive = zip::ZipArchive::new(Cursor::new(&request[start..end])).unwrap();
     let names: Vec<String> = archive.file_names().map(str::to_owned).collect();
-    let main = names.iter().find(|name| *name == "content.xml" || *name == "word/document.xml");
+    let main = names
+        .iter()
+        .find(|name| *name == "content.xml" || *name == "word/document.xml");
     let mut markup = String::new();
     let mut part = archive.by_name(main.unwrap()).unwrap();
     part.read_to_string(&mut markup).unwrap();
@@ -51,7 +63,9 @@ fn text_of(request: &[u8]) -> String {
             text.push('\n');
         }
     }
-    text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    text.replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&amp;", "&")
 }
 
 /// Starts a service that makes PDFs with the text of each document.
@@ -89,7 +103,10 @@ impl Lease {
     }
 
     fn path(&self) -> String {
-        format!("/templates/{}", self.template["template_id"].as_str().unwrap())
+        format!(
+            "/templates/{}",
+            self.template["template_id"].as_str().unwrap()
+        )
     }
 
     /// Creates an envelope with values of variables.
@@ -110,14 +127,22 @@ async fn each_envelope_gets_a_document_with_its_own_values() {
     let lease = Lease::new().await;
     let app = &lease.app;
     let none = |name: &str| json!({ "name": name, "default": null });
-    assert_eq!(lease.template["variables"], json!([none("customer"), none("city")]));
+    assert_eq!(
+        lease.template["variables"],
+        json!([none("customer"), none("city")])
+    );
 
     let default = json!({ "variables": [{ "name": "city", "default": "Toledo" }] });
-    let changed = app.web(Method::PATCH, &lease.path(), default).await.data(200);
+    let changed = app
+        .web(Method::PATCH, &lease.path(), default)
+        .await
+        .data(200);
     let expected = json!([none("customer"), { "name": "city", "default": "Toledo" }]);
     assert_eq!(changed["variables"], expected);
 
-    let sent = lease.send(json!({ "customer": "Jordan & Lee\n1 Oak St" })).await;
+    let sent = lease
+        .send(json!({ "customer": "Jordan & Lee\n1 Oak St" }))
+        .await;
     assert_eq!(sent.data(201)["status"], "sent");
     let expected = format!("Lease of Jordan & Lee\n1 Oak St, Toledo\n{TAG}\n");
     assert_eq!(lease.last_text(), expected);
@@ -125,9 +150,15 @@ async fn each_envelope_gets_a_document_with_its_own_values() {
     // The signature moves with the text, and the template stays as it is.
     let fields = "select fields from template where origin = 'document'";
     let fields: Value = serde_json::from_str(&app.text_of(fields).await).unwrap();
-    let (own, before) = (&fields[0]["areas"][0]["y"], &lease.template["fields"][0]["areas"][0]["y"]);
+    let (own, before) = (
+        &fields[0]["areas"][0]["y"],
+        &lease.template["fields"][0]["areas"][0]["y"],
+    );
     assert!(own.as_f64() > before.as_f64(), "{own} {before}");
-    let template = app.web(Method::GET, &lease.path(), Value::Null).await.data(200);
+    let template = app
+        .web(Method::GET, &lease.path(), Value::Null)
+        .await
+        .data(200);
     assert_eq!(template["fields"], lease.template["fields"]);
 
     let given = json!({ "customer": "Ann", "city": "Akron" });
@@ -141,9 +172,21 @@ async fn missing_unknown_and_unfit_values_are_refused_by_name() {
     let app = &lease.app;
     for (variables, code, path) in [
         (json!({ "city": "Akron" }), "missing_variable", "customer"),
-        (json!({ "customer": "a", "city": "b", "cty": "c" }), "unknown_variable", "cty"),
-        (json!({ "customer": TAG, "city": "b" }), "invalid_string", "customer"),
-        (json!({ "customer": "\u{7}", "city": "b" }), "invalid_string", "customer"),
+        (
+            json!({ "customer": "a", "city": "b", "cty": "c" }),
+            "unknown_variable",
+            "cty",
+        ),
+        (
+            json!({ "customer": TAG, "city": "b" }),
+            "invalid_string",
+            "customer",
+        ),
+        (
+            json!({ "customer": "\u{7}", "city": "b" }),
+            "invalid_string",
+            "customer",
+        ),
     ] {
         let refused = lease.send(variables).await;
         assert_eq!(refused.status, 422, "{}", refused.text());
@@ -175,7 +218,9 @@ async fn missing_unknown_and_unfit_values_are_refused_by_name() {
 #[tokio::test(flavor = "multi_thread")]
 async fn values_that_would_make_a_field_are_refused() {
     let lease = Lease::of(&docx(&[&["{[[customer]]}"]])).await;
-    let refused = lease.send(json!({ "customer": "{Extra;type=text;role=Buyer}" })).await;
+    let refused = lease
+        .send(json!({ "customer": "{Extra;type=text;role=Buyer}" }))
+        .await;
     assert_eq!(refused.status, 422, "{}", refused.text());
     let issue = refused.json()["details"][0].clone();
     assert_eq!(issue["code"], "field_without_place");
@@ -201,10 +246,14 @@ async fn a_draft_is_sent_with_values_and_a_planned_one_keeps_them() {
 
     let mut planned = envelope_body(&lease.template["template_id"]);
     planned["variables"] = json!({ "customer": "Bob", "city": "Akron" });
-    let at = holdfast::domain::clock::Clock::default().now() + std::time::Duration::from_secs(86_400);
+    let at =
+        holdfast::domain::clock::Clock::default().now() + std::time::Duration::from_secs(86_400);
     planned["send_at"] = json!(at.to_string());
     let planned = app.post("/partner/envelopes", planned).await.data(201);
-    let path = format!("/envelopes/{}/send", planned["envelope_id"].as_str().unwrap());
+    let path = format!(
+        "/envelopes/{}/send",
+        planned["envelope_id"].as_str().unwrap()
+    );
     let converted = lease.service.received().len();
     let sent = app.web(Method::POST, &path, json!({})).await;
     assert!(sent.status.is_success(), "{}", sent.text());
@@ -229,7 +278,9 @@ async fn one_document_for_many_people_takes_no_variables() {
 
     let other = app.contract_template().await;
     let merged = json!({ "template_ids": [template, other["template_id"]] });
-    let refused = app.web(Method::POST, "/esign/builder-session", merged).await;
+    let refused = app
+        .web(Method::POST, "/esign/builder-session", merged)
+        .await;
     let refused = refused.error(422);
     assert!(refused.contains("variables"), "{refused}");
 }
@@ -238,7 +289,9 @@ async fn one_document_for_many_people_takes_no_variables() {
 async fn an_opendocument_text_has_variables_too() {
     let service = converting().await;
     let app = with_service(&service).await;
-    let body = format!("<office:text {TEXT}><text:p>[[customer]]</text:p><text:p>{TAG}</text:p></office:text>");
+    let body = format!(
+        "<office:text {TEXT}><text:p>[[customer]]</text:p><text:p>{TAG}</text:p></office:text>"
+    );
     // The first element of a real document declares both prefixes.
     let document = archive(&[("mimetype", ODT), ("content.xml", &body)]);
     let template = upload(&app, ODT, &document).await.data(200);
@@ -270,7 +323,10 @@ async fn a_document_that_unpacks_to_too_much_is_refused_before_the_service() {
     assert_eq!(refused.status, 422);
     let issue = refused.json()["details"][0].clone();
     assert_eq!(issue["code"], "unreadable_document");
-    assert_eq!(issue["message"], "The text of the document is larger than 48 MiB");
+    assert_eq!(
+        issue["message"],
+        "The text of the document is larger than 48 MiB"
+    );
     assert!(service.received().is_empty());
 }
 
@@ -284,16 +340,27 @@ async fn variables_belong_to_a_version_and_a_duplicate_has_them() {
         .header("authorization", format!("Bearer {}", app.web_admin()))
         .header("content-type", content_type);
     app.send(request.body(form.into()).unwrap()).await.data(200);
-    let read = app.web(Method::GET, &lease.path(), Value::Null).await.data(200);
+    let read = app
+        .web(Method::GET, &lease.path(), Value::Null)
+        .await
+        .data(200);
     assert_eq!(read["variables"], json!([]));
     lease.send(json!({})).await.data(201);
 
-    app.web(Method::POST, &path, json!({ "from_version": 1 })).await.data(200);
-    let read = app.web(Method::GET, &lease.path(), Value::Null).await.data(200);
+    app.web(Method::POST, &path, json!({ "from_version": 1 }))
+        .await
+        .data(200);
+    let read = app
+        .web(Method::GET, &lease.path(), Value::Null)
+        .await
+        .data(200);
     assert_eq!(read["variables"], lease.template["variables"]);
 
     let path = format!("{}/duplicate", lease.path());
-    let copy = app.web(Method::POST, &path, json!({ "name": "Copy" })).await.data(201);
+    let copy = app
+        .web(Method::POST, &path, json!({ "name": "Copy" }))
+        .await
+        .data(201);
     assert_eq!(copy["variables"], lease.template["variables"]);
     let mut body = envelope_body(&copy["template_id"]);
     body["variables"] = json!({ "customer": "Ann", "city": "Akron" });
@@ -315,19 +382,31 @@ async fn the_console_asks_for_the_values_of_a_draft() {
     let template = lease.template["template_id"].as_str().unwrap();
     let form = |more: &str| format!("template={template}&{more}");
     let path = "/console/drafts/template";
-    let refused = sender.post(app, path, &form("variable-0=&variable-1=Akron")).await;
+    let refused = sender
+        .post(app, path, &form("variable-0=&variable-1=Akron"))
+        .await;
     assert_eq!(refused.status, 422);
     let page = refused.text();
-    assert!(page.contains("variable-0-problem") && page.contains("Akron"), "{page}");
+    assert!(
+        page.contains("variable-0-problem") && page.contains("Akron"),
+        "{page}"
+    );
 
-    let draft = sender.post(app, path, &form("variable-0=Ann&variable-1=Akron")).await;
+    let draft = sender
+        .post(app, path, &form("variable-0=Ann&variable-1=Akron"))
+        .await;
     assert_eq!(draft.status, 303, "{}", draft.text());
     assert_eq!(lease.last_text(), format!("Lease of Ann, Akron\n{TAG}\n"));
 
     let path = format!("{own}/rename");
-    let changed = sender.post(app, &path, "name=Lease&default-0=&default-1=Toledo").await;
+    let changed = sender
+        .post(app, &path, "name=Lease&default-0=&default-1=Toledo")
+        .await;
     assert_eq!(changed.status, 303, "{}", changed.text());
-    let read = app.web(Method::GET, &lease.path(), Value::Null).await.data(200);
+    let read = app
+        .web(Method::GET, &lease.path(), Value::Null)
+        .await
+        .data(200);
     assert_eq!(read["variables"][0]["default"], Value::Null);
     assert_eq!(read["variables"][1]["default"], "Toledo");
 }

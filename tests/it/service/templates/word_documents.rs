@@ -17,7 +17,8 @@ use holdfast::config::{Config, ProviderInstance, SecretText};
 use holdfast::domain::component::Slot;
 use holdfast::domain::organization::OrgSettings;
 
-pub(super) const DOCX: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+pub(super) const DOCX: &str =
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
 pub(super) const ODT: &str = "application/vnd.oasis.opendocument.text";
 const TAG: &str = "{{Sign;type=signature;role=Buyer;required=true}}";
 

@@ -192,7 +192,9 @@ pub async fn create_by(
 ) -> Result<CreatedEnvelope, ServiceError> {
     let kind = request.envelope_kind.unwrap_or(EnvelopeKind::Esign);
     if request.variables.is_some() && request.template_id.is_none() {
-        return Err(ServiceError::Malformed("variables needs template_id".into()));
+        return Err(ServiceError::Malformed(
+            "variables needs template_id".into(),
+        ));
     }
     // A template has no effect on a paper envelope. The answer has a warning about it.
     let template = match (&request.template_id, kind) {
@@ -237,7 +239,9 @@ pub async fn create_by(
     envelope.template = envelope.template.take().or(begins_with);
     envelope.status = begun.status;
     let template = match template {
-        Some(template) => Some(own_text(core, pages, caller, &mut envelope, template, &request).await?),
+        Some(template) => {
+            Some(own_text(core, pages, caller, &mut envelope, template, &request).await?)
+        }
         None => None,
     };
     let planned = request.send_at;

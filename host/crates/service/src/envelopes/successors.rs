@@ -358,7 +358,10 @@ impl SourceRecords {
             None => None,
         };
         // One of the library, which is not shared with every user.
-        if template.as_ref().is_some_and(|template| !caller.sees(template)) {
+        if template
+            .as_ref()
+            .is_some_and(|template| !caller.sees(template))
+        {
             return Err(ServiceError::NotFound("Template"));
         }
 

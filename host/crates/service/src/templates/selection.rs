@@ -224,7 +224,11 @@ impl SelectedTemplates {
             Self::Template(template, values) if template.word_source.is_some() => {
                 // With other values it is another document.
                 let values = json!([template.variables(), values]).to_string();
-                format!("template {} with {}", template.id, sha256(values.as_bytes()))
+                format!(
+                    "template {} with {}",
+                    template.id,
+                    sha256(values.as_bytes())
+                )
             }
             Self::Template(..) => format!("template {}", ids.join(" ")),
             Self::Package(kept) => {

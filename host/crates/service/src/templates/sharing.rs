@@ -80,7 +80,10 @@ mod tests {
 
     #[test]
     fn addresses_are_kept_in_lower_case_and_once() {
-        let wanted = with(&[Role::Sender, Role::Sender], &["Lee@Oak.example", " lee@oak.example"]);
+        let wanted = with(
+            &[Role::Sender, Role::Sender],
+            &["Lee@Oak.example", " lee@oak.example"],
+        );
         let kept = checked(&caller(None), &wanted).unwrap();
         assert_eq!(kept, with(&[Role::Sender], &["lee@oak.example"]));
     }

@@ -127,7 +127,10 @@ pub(super) async fn filled(
             // Only the author of the template makes fields.
             (FieldOutcome::Added, _) => (
                 "values without tags of fields",
-                format!("With these values, the document has another field: {}", change.name),
+                format!(
+                    "With these values, the document has another field: {}",
+                    change.name
+                ),
             ),
             (FieldOutcome::Lost, reason) => {
                 let reason = reason.as_deref().unwrap_or_default();
@@ -140,7 +143,13 @@ pub(super) async fn filled(
             (FieldOutcome::Kept | FieldOutcome::Moved | FieldOutcome::Changed, _) => continue,
         };
         let code = "field_without_place";
-        issues.push(ValidationIssue::new(code, &["variables"], expected, change.name.as_str(), message));
+        issues.push(ValidationIssue::new(
+            code,
+            &["variables"],
+            expected,
+            change.name.as_str(),
+            message,
+        ));
     }
     checked(issues)?;
 
@@ -180,7 +189,13 @@ fn problem_of(path: &[&str], value: &str) -> Option<ValidationIssue> {
         return None;
     };
 
-    Some(ValidationIssue::new("invalid_string", path, expected, "", message))
+    Some(ValidationIssue::new(
+        "invalid_string",
+        path,
+        expected,
+        "",
+        message,
+    ))
 }
 
 fn checked(issues: Vec<ValidationIssue>) -> Result<(), ServiceError> {
@@ -239,7 +254,12 @@ mod tests {
         let last = |issue: &ValidationIssue| issue.path.last().map(ToString::to_string);
         issues
             .iter()
-            .map(|issue| (issue.code.clone(), last(issue).unwrap_or_default().replace('"', "")))
+            .map(|issue| {
+                (
+                    issue.code.clone(),
+                    last(issue).unwrap_or_default().replace('"', ""),
+                )
+            })
             .collect()
     }
 
@@ -255,12 +275,24 @@ mod tests {
     #[test]
     fn missing_unknown_and_unfit_values_are_named() {
         let template = template();
-        let refused_of = |given: &[(&str, &str)]| refused(complete(&template, Some(&values(given))));
+        let refused_of =
+            |given: &[(&str, &str)]| refused(complete(&template, Some(&values(given))));
         let issue = |code: &str, name: &str| vec![(code.to_owned(), name.to_owned())];
         assert_eq!(refused_of(&[]), issue("missing_variable", "customer"));
-        assert_eq!(refused_of(&[("customer", "a"), ("cty", "b")]), issue("unknown_variable", "cty"));
-        for value in ["{{Sign;type=signature}}", "}}", "\u{7}", &"x".repeat(LONGEST + 1)] {
-            assert_eq!(refused_of(&[("customer", value)]), issue("invalid_string", "customer"));
+        assert_eq!(
+            refused_of(&[("customer", "a"), ("cty", "b")]),
+            issue("unknown_variable", "cty")
+        );
+        for value in [
+            "{{Sign;type=signature}}",
+            "}}",
+            "\u{7}",
+            &"x".repeat(LONGEST + 1),
+        ] {
+            assert_eq!(
+                refused_of(&[("customer", value)]),
+                issue("invalid_string", "customer")
+            );
         }
     }
 
@@ -281,6 +313,9 @@ mod tests {
         assert_eq!(defaults, [Some("Ana"), None]);
 
         let unknown = set_defaults(&mut template, &[wanted("cty", None)]);
-        assert_eq!(refused(unknown), [("unknown_variable".to_owned(), "name".to_owned())]);
+        assert_eq!(
+            refused(unknown),
+            [("unknown_variable".to_owned(), "name".to_owned())]
+        );
     }
 }

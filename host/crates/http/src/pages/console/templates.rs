@@ -669,7 +669,12 @@ fn defaults(template: &Template, form: &ConsoleForm) -> Value {
         let default = Some(default).filter(|default| !default.is_empty());
         json!({ "name": variable.name, "default": default })
     };
-    template.variables().iter().enumerate().map(default).collect()
+    template
+        .variables()
+        .iter()
+        .enumerate()
+        .map(default)
+        .collect()
 }
 
 /// Makes a duplicate, and leads to it.
