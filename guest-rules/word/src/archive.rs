@@ -32,7 +32,7 @@ const ENCRYPTED: u16 = 1;
 const UTF_8: u16 = 1 << 11;
 
 /// A part of an archive.
-struct Entry<'a> {
+struct ArchiveEntry<'a> {
     name: &'a str,
     method: u16,
     /// Time and date, as they are stored.
@@ -43,12 +43,12 @@ struct Entry<'a> {
 }
 
 /// An archive whose bounds were checked. Nothing is unpacked.
-pub(crate) struct Archive<'a> {
+pub(crate) struct DocumentArchive<'a> {
     /// In the order of their bytes: readers of OpenDocument want the first one to stay the first.
-    entries: Vec<Entry<'a>>,
+    entries: Vec<ArchiveEntry<'a>>,
 }
 
-impl<'a> Archive<'a> {
+impl<'a> DocumentArchive<'a> {
     /// Reads the directory of an archive.
     ///
     /// # Errors
@@ -156,7 +156,7 @@ impl<'a> Archive<'a> {
                 None => entry,
                 Some(text) => {
                     packed_anew = deflated(text)?;
-                    &Entry {
+                    &ArchiveEntry {
                         name: entry.name,
                         method: DEFLATED,
                         moment: entry.moment,
@@ -210,7 +210,7 @@ fn end_of(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Reads an entry of the directory: the part, where it begins, and where the next entry does. `None` for a damaged one.
-fn entry(bytes: &[u8], at: usize) -> Option<Result<(Entry<'_>, usize, usize)>> {
+fn entry(bytes: &[u8], at: usize) -> Option<Result<(ArchiveEntry<'_>, usize, usize)>> {
     if !bytes.get(at..)?.starts_with(CENTRAL) {
         return None;
     }
@@ -235,7 +235,7 @@ fn entry(bytes: &[u8], at: usize) -> Option<Result<(Entry<'_>, usize, usize)>> {
     }
 
     let packed_at = start + LOCAL_LENGTH + own_name + own_further;
-    let entry = Entry {
+    let entry = ArchiveEntry {
         name: std::str::from_utf8(name).ok()?,
         method: number16(bytes, at + 10)?,
         moment: number32(bytes, at + 12)?,
@@ -247,7 +247,7 @@ fn entry(bytes: &[u8], at: usize) -> Option<Result<(Entry<'_>, usize, usize)>> {
 }
 
 /// Returns the facts that both records of a part have, from the version of the format to the length of further facts.
-fn facts(entry: &Entry<'_>) -> Result<Vec<u8>> {
+fn facts(entry: &ArchiveEntry<'_>) -> Result<Vec<u8>> {
     let name_length = u16::try_from(entry.name.len())
         .map_err(|_| unreadable("A part of the document has a long name"))?;
     let mut facts = Vec::new();

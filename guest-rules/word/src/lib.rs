@@ -15,8 +15,8 @@ mod paragraphs;
 
 use std::collections::BTreeMap;
 
-use archive::Archive;
-use paragraphs::{Dialect, Part};
+use archive::DocumentArchive;
+use paragraphs::{DocumentDialect, DocumentPart};
 
 /// Largest number of different variables of a document.
 pub const MOST_VARIABLES: usize = 200;
@@ -46,10 +46,10 @@ pub(crate) fn over_limit(limit: impl Into<String>) -> WordError {
 /// # Errors
 /// [`WordError`] for a damaged document, and for one beyond the limits.
 pub fn variables(document: &[u8]) -> Result<Vec<String>> {
-    let archive = Archive::read(document)?;
+    let archive = DocumentArchive::read(document)?;
     let mut names: Vec<String> = Vec::new();
     for (_, text, dialect) in parts(&archive)? {
-        for variable in Part::read(&text, dialect)?.variables {
+        for variable in DocumentPart::read(&text, dialect)?.variables {
             if !names.contains(&variable.name) {
                 names.push(variable.name);
             }
@@ -73,10 +73,10 @@ pub fn replace_variables(document: &[u8], values: &[(String, String)]) -> Result
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
-    let archive = Archive::read(document)?;
+    let archive = DocumentArchive::read(document)?;
     let mut replaced = BTreeMap::new();
     for (index, text, dialect) in parts(&archive)? {
-        let part = Part::read(&text, dialect)?;
+        let part = DocumentPart::read(&text, dialect)?;
         if let Some(changed) = part.with_values(&text, &values)? {
             replaced.insert(index, changed.into_bytes());
         }
@@ -86,8 +86,8 @@ pub fn replace_variables(document: &[u8], values: &[(String, String)]) -> Result
 }
 
 /// Returns the parts with text: their place in the archive, content and dialect; the main part first.
-fn parts(archive: &Archive<'_>) -> Result<Vec<(usize, String, Dialect)>> {
-    let mut found: Vec<(u8, String, usize, Dialect)> = archive
+fn parts(archive: &DocumentArchive<'_>) -> Result<Vec<(usize, String, DocumentDialect)>> {
+    let mut found: Vec<(u8, String, usize, DocumentDialect)> = archive
         .names()
         .enumerate()
         .filter_map(|(index, name)| {
@@ -109,18 +109,18 @@ fn parts(archive: &Archive<'_>) -> Result<Vec<(usize, String, Dialect)>> {
 }
 
 /// Returns the order and the dialect of a part with text; `None` for any other part.
-fn rank(name: &str) -> Option<(u8, Dialect)> {
+fn rank(name: &str) -> Option<(u8, DocumentDialect)> {
     match name {
-        "word/document.xml" => return Some((0, Dialect::Word)),
-        "content.xml" => return Some((0, Dialect::OpenDocument)),
-        "styles.xml" => return Some((1, Dialect::OpenDocument)),
+        "word/document.xml" => return Some((0, DocumentDialect::Word)),
+        "content.xml" => return Some((0, DocumentDialect::OpenDocument)),
+        "styles.xml" => return Some((1, DocumentDialect::OpenDocument)),
         _ => {}
     }
 
     let part = name.strip_prefix("word/")?.strip_suffix(".xml")?;
     let is_repeated = part.starts_with("header") || part.starts_with("footer");
     let has_text = is_repeated || part == "footnotes" || part == "endnotes";
-    (has_text && !part.contains('/')).then_some((1, Dialect::Word))
+    (has_text && !part.contains('/')).then_some((1, DocumentDialect::Word))
 }
 
 #[cfg(test)]

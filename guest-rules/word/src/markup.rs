@@ -6,8 +6,8 @@ use std::ops::Range;
 use crate::{Result, unreadable};
 
 /// A piece of a part.
-pub(crate) enum Token<'a> {
-    Tag(Tag<'a>),
+pub(crate) enum MarkupToken<'a> {
+    Tag(MarkupTag<'a>),
     /// Characters between tags: where they are.
     Characters(Range<usize>),
     /// A section whose characters are not escaped.
@@ -15,7 +15,7 @@ pub(crate) enum Token<'a> {
 }
 
 /// A tag.
-pub(crate) struct Tag<'a> {
+pub(crate) struct MarkupTag<'a> {
     /// Name with its prefix.
     pub name: &'a str,
     /// What follows the name.
@@ -58,18 +58,18 @@ pub(crate) fn checked(bytes: Vec<u8>) -> Result<String> {
 }
 
 /// Splits a part into its pieces.
-pub(crate) struct Tokens<'a> {
+pub(crate) struct MarkupTokens<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Tokens<'a> {
+impl<'a> MarkupTokens<'a> {
     pub(crate) fn of(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 
     /// Returns the next piece; `None` at the end. Comments and instructions are left out.
-    pub(crate) fn next(&mut self) -> Result<Option<Token<'a>>> {
+    pub(crate) fn next_piece(&mut self) -> Result<Option<MarkupToken<'a>>> {
         loop {
             let rest = self.rest();
             if rest.is_empty() {
@@ -80,7 +80,7 @@ impl<'a> Tokens<'a> {
             if length > 0 {
                 let start = self.at;
                 self.at += length;
-                return Ok(Some(Token::Characters(start..self.at)));
+                return Ok(Some(MarkupToken::Characters(start..self.at)));
             }
             if rest.starts_with("<!--") {
                 self.skip("-->")?;
@@ -88,7 +88,7 @@ impl<'a> Tokens<'a> {
                 self.skip("?>")?;
             } else if rest.starts_with("<![CDATA[") {
                 self.skip("]]>")?;
-                return Ok(Some(Token::Section));
+                return Ok(Some(MarkupToken::Section));
             } else if rest.starts_with("<!") {
                 return Err(unreadable("The document declares a type of its own"));
             } else {
@@ -107,7 +107,7 @@ impl<'a> Tokens<'a> {
         Ok(())
     }
 
-    fn tag(&mut self) -> Result<Token<'a>> {
+    fn tag(&mut self) -> Result<MarkupToken<'a>> {
         let rest = self.rest();
         // A `>` in the value of an attribute does not end the tag.
         let mut quote = None;
@@ -133,14 +133,14 @@ impl<'a> Tokens<'a> {
         };
         let name_length = inside.find(char::is_whitespace).unwrap_or(inside.len());
         let (name, attributes) = inside.split_at(name_length);
-        let tag = Tag {
+        let tag = MarkupTag {
             name,
             attributes,
             kind,
             end: self.at + end - usize::from(kind == TagKind::Empty),
         };
         self.at += end + 1;
-        Ok(Token::Tag(tag))
+        Ok(MarkupToken::Tag(tag))
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::markup::{Tag, TagKind, Token, Tokens, characters, escape, prefix_of};
+use crate::markup::{MarkupTag, MarkupToken, MarkupTokens, TagKind, characters, escape, prefix_of};
 use crate::{Result, over_limit, unreadable};
 
 /// Longest paragraph in characters.
@@ -27,13 +27,13 @@ const OPEN_DOCUMENT: [&str; 1] = ["urn:oasis:names:tc:opendocument:xmlns:text:1.
 
 /// Format of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
+pub(crate) enum DocumentDialect {
     Word,
     OpenDocument,
 }
 
 /// A variable where it stands.
-pub(crate) struct Variable {
+pub(crate) struct FoundVariable {
     pub name: String,
     /// Place of each of its characters, brackets included.
     places: Vec<Range<usize>>,
@@ -42,15 +42,15 @@ pub(crate) struct Variable {
 }
 
 /// Variables of a part.
-pub(crate) struct Part {
-    pub variables: Vec<Variable>,
-    dialect: Dialect,
+pub(crate) struct DocumentPart {
+    pub variables: Vec<FoundVariable>,
+    dialect: DocumentDialect,
     /// Prefix of the elements, with its colon.
     prefix: String,
 }
 
 /// A character of a paragraph.
-struct Letter {
+struct ParagraphLetter {
     character: char,
     /// Where it is; `None` for what an element stands for.
     place: Option<Range<usize>>,
@@ -58,16 +58,16 @@ struct Letter {
     run: Option<usize>,
 }
 
-impl Part {
+impl DocumentPart {
     /// Reads the variables of a part.
-    pub(crate) fn read(text: &str, dialect: Dialect) -> Result<Self> {
+    pub(crate) fn read(text: &str, dialect: DocumentDialect) -> Result<Self> {
         let mut reader = PartReader {
             part: Self {
                 variables: Vec::new(),
                 dialect,
                 prefix: match dialect {
-                    Dialect::Word => "w:".to_owned(),
-                    Dialect::OpenDocument => "text:".to_owned(),
+                    DocumentDialect::Word => "w:".to_owned(),
+                    DocumentDialect::OpenDocument => "text:".to_owned(),
                 },
             },
             paragraphs: Vec::new(),
@@ -75,12 +75,12 @@ impl Part {
             is_first: true,
         };
 
-        let mut tokens = Tokens::of(text);
-        while let Some(token) = tokens.next()? {
+        let mut tokens = MarkupTokens::of(text);
+        while let Some(token) = tokens.next_piece()? {
             match token {
-                Token::Tag(tag) => reader.tag(&tag)?,
-                Token::Characters(range) => reader.characters(text, range)?,
-                Token::Section => reader.push(GAP, None)?,
+                MarkupToken::Tag(tag) => reader.tag(&tag)?,
+                MarkupToken::Characters(range) => reader.characters(text, range)?,
+                MarkupToken::Section => reader.push(GAP, None)?,
             }
         }
 
@@ -138,14 +138,14 @@ impl Part {
         let prefix = &self.prefix;
         let element = |name: &str| match self.dialect {
             // A run of text has characters only, so it ends before the element.
-            Dialect::Word => {
+            DocumentDialect::Word => {
                 format!(r#"</{prefix}t><{prefix}{name}/><{prefix}t xml:space="preserve">"#)
             }
-            Dialect::OpenDocument => format!("<{prefix}{name}/>"),
+            DocumentDialect::OpenDocument => format!("<{prefix}{name}/>"),
         };
         let (line_break, is_open) = match self.dialect {
-            Dialect::Word => (element("br"), false),
-            Dialect::OpenDocument => (element("line-break"), true),
+            DocumentDialect::Word => (element("br"), false),
+            DocumentDialect::OpenDocument => (element("line-break"), true),
         };
 
         let mut written = String::new();
@@ -167,16 +167,16 @@ impl Part {
 
 /// Reads a part piece by piece.
 struct PartReader {
-    part: Part,
+    part: DocumentPart,
     /// Paragraphs that have not ended, outermost first.
-    paragraphs: Vec<Vec<Letter>>,
+    paragraphs: Vec<Vec<ParagraphLetter>>,
     /// Run of text of a Word document that has not ended: the end of its tag if that tag says nothing about spaces.
     run: Option<Option<usize>>,
     is_first: bool,
 }
 
 impl PartReader {
-    fn tag(&mut self, tag: &Tag<'_>) -> Result<()> {
+    fn tag(&mut self, tag: &MarkupTag<'_>) -> Result<()> {
         if self.is_first {
             self.is_first = false;
             self.declare(tag);
@@ -186,31 +186,33 @@ impl PartReader {
             return Ok(());
         };
         match (self.part.dialect, name, tag.kind) {
-            (Dialect::Word, "p", TagKind::Opening)
-            | (Dialect::OpenDocument, "p" | "h", TagKind::Opening) => self.begin(),
-            (Dialect::Word, "p", TagKind::Closing)
-            | (Dialect::OpenDocument, "p" | "h", TagKind::Closing) => self.end(),
-            (Dialect::Word, "t", TagKind::Opening) => {
+            (DocumentDialect::Word, "p", TagKind::Opening)
+            | (DocumentDialect::OpenDocument, "p" | "h", TagKind::Opening) => self.begin(),
+            (DocumentDialect::Word, "p", TagKind::Closing)
+            | (DocumentDialect::OpenDocument, "p" | "h", TagKind::Closing) => self.end(),
+            (DocumentDialect::Word, "t", TagKind::Opening) => {
                 let says_spaces = tag.attributes.contains("xml:space");
                 self.run = Some((!says_spaces).then_some(tag.end));
                 Ok(())
             }
-            (Dialect::Word, "t", TagKind::Closing) => {
+            (DocumentDialect::Word, "t", TagKind::Closing) => {
                 self.run = None;
                 Ok(())
             }
-            (Dialect::Word, "br" | "cr" | "tab" | "instrText" | "delText", _)
-            | (Dialect::OpenDocument, "tab" | "line-break", _) => self.push(GAP, None),
-            (Dialect::OpenDocument, "s", TagKind::Empty | TagKind::Opening) => self.push(' ', None),
+            (DocumentDialect::Word, "br" | "cr" | "tab" | "instrText" | "delText", _)
+            | (DocumentDialect::OpenDocument, "tab" | "line-break", _) => self.push(GAP, None),
+            (DocumentDialect::OpenDocument, "s", TagKind::Empty | TagKind::Opening) => {
+                self.push(' ', None)
+            }
             _ => Ok(()),
         }
     }
 
     /// Takes the prefix that the first element declares.
-    fn declare(&mut self, tag: &Tag<'_>) {
+    fn declare(&mut self, tag: &MarkupTag<'_>) {
         let names: &[&str] = match self.part.dialect {
-            Dialect::Word => &WORD,
-            Dialect::OpenDocument => &OPEN_DOCUMENT,
+            DocumentDialect::Word => &WORD,
+            DocumentDialect::OpenDocument => &OPEN_DOCUMENT,
         };
         if let Some(prefix) = prefix_of(tag.attributes, names) {
             self.part.prefix = if prefix.is_empty() {
@@ -244,8 +246,8 @@ impl PartReader {
 
     fn characters(&mut self, text: &str, range: Range<usize>) -> Result<()> {
         let is_text = match self.part.dialect {
-            Dialect::Word => self.run.is_some(),
-            Dialect::OpenDocument => true,
+            DocumentDialect::Word => self.run.is_some(),
+            DocumentDialect::OpenDocument => true,
         };
         if !is_text || self.paragraphs.is_empty() {
             return Ok(());
@@ -272,7 +274,7 @@ impl PartReader {
             return Err(too_long());
         }
 
-        paragraph.push(Letter {
+        paragraph.push(ParagraphLetter {
             character,
             place,
             run,
@@ -288,7 +290,7 @@ fn too_long() -> crate::WordError {
 }
 
 /// Returns the variables of a paragraph.
-fn found_in(letters: &[Letter]) -> Vec<Variable> {
+fn found_in(letters: &[ParagraphLetter]) -> Vec<FoundVariable> {
     let is = |at: usize, wanted: char| {
         letters
             .get(at)
@@ -318,7 +320,7 @@ fn found_in(letters: &[Letter]) -> Vec<Variable> {
         match name_of(&written).filter(|_| is_closed) {
             Some(name) => {
                 let all = letters.get(at..end + 2).unwrap_or_default();
-                found.push(Variable {
+                found.push(FoundVariable {
                     name,
                     places: all
                         .iter()

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
-use super::archive::Archive;
+use super::archive::DocumentArchive;
 use super::{WordError, replace_variables, variables};
-use crate::paragraphs::{Dialect, Part};
+use crate::paragraphs::{DocumentDialect, DocumentPart};
 
 const WORD: &str = r#"xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main""#;
 const OPEN_DOCUMENT: &str = r#"xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0""#;
@@ -90,7 +90,7 @@ fn paragraph(runs: &[&str]) -> String {
 
 /// Returns a part of a document.
 fn part(document: &[u8], name: &str) -> String {
-    let archive = Archive::read(document).unwrap();
+    let archive = DocumentArchive::read(document).unwrap();
     let index = archive.names().position(|known| known == name).unwrap();
     String::from_utf8(archive.unpacked(index, 1_000_000).unwrap()).unwrap()
 }
@@ -100,7 +100,7 @@ fn replaced(document: &[u8], value: &str) -> String {
     let values = [("name".to_owned(), value.to_owned())];
     let changed = replace_variables(document, &values).unwrap();
     let main = ["word/document.xml", "content.xml"];
-    let archive = Archive::read(&changed).unwrap();
+    let archive = DocumentArchive::read(&changed).unwrap();
     let main = main
         .into_iter()
         .find(|main| archive.names().any(|name| name == *main));
@@ -331,7 +331,7 @@ fn values_that_make_a_part_too_large_are_refused() {
         "<w:d {WORD}>{}</w:d>",
         paragraph(&[&"[[name]]".repeat(1000)])
     );
-    let part = Part::read(&text, Dialect::Word).unwrap();
+    let part = DocumentPart::read(&text, DocumentDialect::Word).unwrap();
     let value = "x".repeat(100 * 1024);
     let values = BTreeMap::from([("name", value.as_str())]);
     let limit = "With these values, the document becomes too large";
