@@ -280,7 +280,8 @@ pub async fn by_ids(
     query.fetch_all(connection).await
 }
 
-/// Writes name, external id, tags, folder, sharing and the defaults of variables, and whether signers may decline.
+/// Writes name, external id, tags, folder, sharing and the defaults of variables, and whether signers may decline. The
+/// caller has locked the template, so that no other change of these is lost.
 pub async fn rename(
     connection: &mut SqlConnection,
     template: &Template,
@@ -289,7 +290,7 @@ pub async fn rename(
     sqlx::query(
         "update template set name = $3, external_id = $4, updated_at = $5, tags = $6,
              may_decline = $7, folder = $8, shared_with = $9, word_source = $10
-         where bucket = $1 and template_id = $2 and version = $11",
+         where bucket = $1 and template_id = $2",
     )
     .bind(template.org.bucket())
     .bind(template.id.as_str())
@@ -301,9 +302,7 @@ pub async fn rename(
     .bind(template.folder.as_deref())
     .bind(shared_with(template))
     .bind(template.word_source.as_ref().map(json_text))
-    // Another version has other variables.
-    .bind(template.version)
-    .run_guarded(connection)
+    .run(connection)
     .await
 }
 

@@ -574,7 +574,14 @@ pub async fn change(
     id: &str,
     request: ChangeTemplate,
 ) -> Result<Template, ServiceError> {
-    let mut template = get(core, caller, id).await?;
+    let not_found = || ServiceError::NotFound("Template");
+    let id = TemplateId::parse(id).ok_or_else(not_found)?;
+    let mut tx = core.store.begin().await?;
+    // Locked: a change of the name must not take back a change of the sharing.
+    let found = templates::lock(&mut tx, &caller.org, &id).await?;
+    let found = found.filter(|template| caller.sees(template));
+    let mut template = found.ok_or_else(not_found)?;
+
     check_fixed(template.kba_required, request.kba_required)?;
     if let Some(name) = request.name {
         template.name = name;
@@ -597,7 +604,6 @@ pub async fn change(
     template.external_id = request.external_id.or(template.external_id);
     template.may_decline = request.may_decline.unwrap_or(template.may_decline);
     template.updated_at = core.clock.now();
-    let mut tx = core.store.begin().await?;
     templates::rename(&mut tx, &template, template.updated_at).await?;
     // Who may see what is an act on access, which the ledger of credentials has.
     if template.shared_with != shared_before {
