@@ -313,7 +313,7 @@ async fn submitted(app: &App, request: Request) -> Result<Response, Response> {
             network: &network,
             proof: &proof,
         };
-        open_links::open(&task, visit, entries, &form).await
+        open_links::open(&task, &task.pages, visit, entries, &form).await
     });
     match opened.await {
         Ok(Ok(NextPlace::Mailbox)) => Ok(visit.mailed(&email)),

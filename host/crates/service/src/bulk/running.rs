@@ -1,6 +1,6 @@
 //! Submitting, cancelling and retrying a batch.
 
-use super::{BatchView, UNKNOWN, get, lock};
+use super::{BatchView, UNKNOWN, check_fixed_text, get, lock};
 use crate::envelopes::{dispatch, lifecycle, parties};
 use crate::templates::warnings;
 use holdfast_components::rules::lifecycle::BatchTrigger;
@@ -37,6 +37,11 @@ pub async fn submit(
     }
 
     let master = check_setup(core, &batch).await?;
+    if !caller.sees(&master) {
+        return Err(ServiceError::NotFound("Template"));
+    }
+    // An earlier version of it may have been restored meanwhile.
+    check_fixed_text(&[&master])?;
     check_parties(&batch, &master)?;
     check_provider(&master)?;
     check_signatures(core, &batch, &master).await?;

@@ -1,5 +1,6 @@
 //! Open links: each visitor of a template's link becomes signer of a record of their own.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -12,6 +13,7 @@ use crate::envelopes::dispatch::{self, SendingOptions};
 use crate::envelopes::open_link_proofs::VisitorProof;
 use crate::envelopes::parties::RequestedSigner;
 use crate::templates;
+use crate::templates::pages::PageCache;
 use holdfast_base::config::SecretText;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, Signer};
@@ -324,6 +326,12 @@ async fn check_people(
     template: &Template,
     link: &OpenLink,
 ) -> Result<(), ServiceError> {
+    // Strangers would write the text of the contract.
+    if template.word_source.is_some() {
+        let why = "The template has variables, which the visitors of an open link cannot give";
+        return Err(ServiceError::Conflict(why.into()));
+    }
+
     let organization = organizations::get(&mut *core.store.read().await?, &link.org).await?;
     let organization = organization.ok_or(ServiceError::NotFound("Organization"))?;
     let visitor = VisitorEntries {
@@ -424,8 +432,25 @@ pub async fn list(
 pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<OpenLinkView, ServiceError> {
     let unknown = || ServiceError::NotFound("Open link");
     let id = OpenLinkId::parse(id).ok_or_else(unknown)?;
-    let link = rows::get(&mut *core.store.read().await?, &caller.org, &id).await?;
-    view(core, &link.ok_or_else(unknown)?)
+    let mut connection = core.store.read().await?;
+    let link = rows::get(&mut connection, &caller.org, &id).await?;
+    let link = link.ok_or_else(unknown)?;
+    check_seen(&mut connection, caller, &link).await?;
+    view(core, &link)
+}
+
+/// Refuses a link like an unknown one if the caller does not see its template.
+async fn check_seen(
+    connection: &mut SqlConnection,
+    caller: &Caller,
+    link: &OpenLink,
+) -> Result<(), ServiceError> {
+    let template = template_rows::find(connection, &link.org, &link.template).await?;
+    if template.is_some_and(|template| !caller.sees(&template)) {
+        Err(ServiceError::NotFound("Open link"))
+    } else {
+        Ok(())
+    }
 }
 
 /// Closes a link. Its records stay; a closed link is returned as it is.
@@ -442,6 +467,7 @@ pub async fn close(
     let mut tx = core.store.begin().await?;
     let link = rows::lock(&mut tx, &caller.org, &id).await?;
     let mut link = link.ok_or_else(unknown)?;
+    check_seen(&mut tx, caller, &link).await?;
     if rows::close(&mut tx, &link, now).await? {
         link.closed_at = Some(now);
         record(&mut tx, &link, &caller.actor, "open_link.closed", now).await?;
@@ -803,6 +829,7 @@ async fn unfinished_record(
 /// with [`PROOF_USED`]; those of creating an envelope.
 pub async fn open(
     core: &Core,
+    pages: &Arc<PageCache>,
     visit: LinkVisit<'_>,
     visitor: VisitorEntries,
     form: &str,
@@ -813,6 +840,7 @@ pub async fn open(
         actor: link.actor(),
         email: link.owner_email.clone(),
         token: None,
+        role: None,
     };
 
     // A form without the token of a page of ours is one that is sent once.
@@ -846,6 +874,7 @@ pub async fn open(
         template_id: Some(link.template.to_string()),
         external_id: None,
         prefilled_data: None,
+        variables: None,
         secured_party: None,
         envelope_kind: None,
         signers: Some(people(link, &visitor)),
@@ -872,7 +901,7 @@ pub async fn open(
     });
 
     let created = match permit(core, visit).await {
-        Ok(()) => creation::create_by(core, &caller, request, Some(visit), &answer).await,
+        Ok(()) => creation::create_by(core, pages, &caller, request, Some(visit), &answer).await,
         Err(error) => Err(error),
     };
     match created {

@@ -16,6 +16,7 @@ use super::navigation::{Place, encoded, failed};
 use super::sending::{PARTY_FIELDS, choice_page, filled, value_field, value_name};
 use super::sign_on::open_builder;
 use super::signed_in::{ConsoleForm, Visitor};
+use super::templates::{show_again, variable_field};
 use crate::error::HttpError;
 use crate::middleware::extract::{MultipartForm, valid};
 use holdfast_adapters::texts::Texts;
@@ -32,6 +33,8 @@ use holdfast_service::envelopes::drafts::{
 };
 use holdfast_service::envelopes::planned_sending::{self, PlanSending};
 use holdfast_service::envelopes::sending::{self, SendEnvelope};
+use holdfast_service::templates;
+use holdfast_service::templates::variables::VariableValues;
 
 /// Most people of each kind, as in the API.
 const PEOPLE: usize = 50;
@@ -266,16 +269,36 @@ fn document_name(texts: Texts, file: Option<&str>) -> String {
     }
 }
 
-/// Begins a draft of a template.
+/// Begins a draft of a template, with the values of its variables.
 pub async fn of_template(State(app): State<App>, form: ConsoleForm) -> Response {
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
 
-    let (caller, template) = (&form.visitor.caller, form.value("template"));
-    match drafts::of_template(&app, &app.pages, caller, template).await {
+    let (caller, id) = (&form.visitor.caller, form.value("template"));
+    let variables = match templates::get(&app, caller, id).await {
+        Ok(template) => template.variables().to_vec(),
+        Err(error) => return failed(error),
+    };
+    let mut values = VariableValues::new();
+    let mut fields = Vec::new();
+    for (index, variable) in variables.into_iter().enumerate() {
+        let field = variable_field(index);
+        let value = form.value(&field);
+        if !value.is_empty() {
+            values.insert(variable.name.clone(), value.to_owned());
+        }
+        fields.push((variable.name, field));
+    }
+
+    match drafts::of_template(&app, &app.pages, caller, id, values).await {
         Ok(draft) => redirect(DraftStep::People, draft.id.as_str()),
-        Err(error) => failed(error),
+        // Only the page of a template with variables has a form that can be corrected.
+        Err(error) if fields.is_empty() => failed(error),
+        Err(error) => match form.refused_with(error, &fields) {
+            Ok(refused) => show_again(&app, &form.visitor, id, Some(&refused)).await,
+            Err(answer) => answer,
+        },
     }
 }
 
