@@ -66,10 +66,11 @@ impl<'a> DocumentArchive<'a> {
         let mut at = offset(bytes, end + 16).ok_or_else(damaged)?;
         let mut found = Vec::new();
         let mut names = BTreeSet::new();
-        let (mut packed, mut unpacked) = (0, 0);
+        // Wide: parts that share their bytes can add up to more than the memory of the sandbox.
+        let (mut packed, mut unpacked) = (0_u64, 0_u64);
         for _ in 0..count {
             let (entry, start, next) = entry(bytes, at).ok_or_else(damaged)??;
-            packed += entry.packed.len();
+            packed += entry.packed.len() as u64;
             unpacked += u64::from(entry.unpacked_size);
             // Of two parts with one name, readers may take either.
             if !names.insert(entry.name) {
@@ -85,7 +86,7 @@ impl<'a> DocumentArchive<'a> {
             return Err(over_limit(limit));
         }
         // Parts that share their bytes would make a copy larger than the original.
-        if packed > bytes.len() {
+        if packed > bytes.len() as u64 {
             return Err(unreadable("Parts of the document overlap"));
         }
 

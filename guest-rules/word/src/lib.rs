@@ -75,9 +75,10 @@ pub fn replace_variables(document: &[u8], values: &[(String, String)]) -> Result
         .collect();
     let archive = DocumentArchive::read(document)?;
     let mut replaced = BTreeMap::new();
+    let mut room = paragraphs::MOST_WRITTEN;
     for (index, text, dialect) in parts(&archive)? {
         let part = DocumentPart::read(&text, dialect)?;
-        if let Some(changed) = part.with_values(&text, &values)? {
+        if let Some(changed) = part.with_values(&text, &values, &mut room)? {
             replaced.insert(index, changed.into_bytes());
         }
     }

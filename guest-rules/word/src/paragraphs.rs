@@ -13,8 +13,8 @@ const MOST_CHARACTERS: usize = 1_000_000;
 const DEEPEST: usize = 64;
 /// Longest name of a variable in characters.
 const LONGEST_NAME: usize = 100;
-/// Largest part after the replacement.
-const MOST_WRITTEN: usize = 96 * 1024 * 1024;
+/// Largest size of what takes the place of the variables of a document.
+pub(crate) const MOST_WRITTEN: usize = 48 * 1024 * 1024;
 /// Stands for what is no character: a variable does not reach across it.
 const GAP: char = '\n';
 
@@ -91,11 +91,13 @@ impl DocumentPart {
         }
     }
 
-    /// Returns the part with values in the place of its variables; `None` if none has a value.
+    /// Returns the part with values in the place of its variables; `None` if none has a value. `room` is what they may
+    /// add to the document, and becomes smaller by it.
     pub(crate) fn with_values(
         &self,
         text: &str,
         values: &BTreeMap<&str, &str>,
+        room: &mut usize,
     ) -> Result<Option<String>> {
         // What takes the place of a range, by its start.
         let mut edits: BTreeMap<usize, (usize, String)> = BTreeMap::new();
@@ -104,7 +106,10 @@ impl DocumentPart {
                 continue;
             };
 
-            let mut written = Some(self.written(value));
+            // Before the next one is written: a short variable can stand in a document millions of times.
+            let written = self.written(value);
+            *room = room.checked_sub(written.len()).ok_or_else(too_large)?;
+            let mut written = Some(written);
             for place in &variable.places {
                 let new = written.take().unwrap_or_default();
                 edits.insert(place.start, (place.end, new));
@@ -123,11 +128,6 @@ impl DocumentPart {
             changed.push_str(text.get(at..start).unwrap_or_default());
             changed.push_str(&new);
             at = end;
-            if changed.len() > MOST_WRITTEN {
-                return Err(over_limit(
-                    "With these values, the document becomes too large",
-                ));
-            }
         }
         changed.push_str(text.get(at..).unwrap_or_default());
         Ok(Some(changed))
@@ -283,6 +283,10 @@ impl PartReader {
     }
 }
 
+fn too_large() -> crate::WordError {
+    over_limit("With these values, the document becomes too large")
+}
+
 fn too_long() -> crate::WordError {
     over_limit(format!(
         "A paragraph of the document has more than {MOST_CHARACTERS} characters"
@@ -307,7 +311,7 @@ fn found_in(letters: &[ParagraphLetter]) -> Vec<FoundVariable> {
         let name = letters.get(at + 2..).unwrap_or_default();
         let length = name
             .iter()
-            .take(LONGEST_NAME + 1)
+            .take(LONGEST_NAME)
             .take_while(|letter| !['[', ']', GAP].contains(&letter.character))
             .count();
         let end = at + 2 + length;

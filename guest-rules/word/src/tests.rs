@@ -1,8 +1,5 @@
-use std::collections::BTreeMap;
-
 use super::archive::DocumentArchive;
 use super::{WordError, replace_variables, variables};
-use crate::paragraphs::{DocumentDialect, DocumentPart};
 
 const WORD: &str = r#"xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main""#;
 const OPEN_DOCUMENT: &str = r#"xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0""#;
@@ -326,17 +323,40 @@ fn many_variables_long_and_deep_paragraphs_are_refused() {
 }
 
 #[test]
-fn values_that_make_a_part_too_large_are_refused() {
-    let text = format!(
-        "<w:d {WORD}>{}</w:d>",
-        paragraph(&[&"[[name]]".repeat(1000)])
-    );
-    let part = DocumentPart::read(&text, DocumentDialect::Word).unwrap();
+fn values_that_make_a_document_too_large_are_refused() {
     let value = "x".repeat(100 * 1024);
-    let values = BTreeMap::from([("name", value.as_str())]);
+    let values = [("name".to_owned(), value)];
     let limit = "With these values, the document becomes too large";
+    let many = paragraph(&[&"[[name]]".repeat(300)]);
+    // The limit is that of all parts together.
+    let part = format!("<w:d {WORD}>{many}</w:d>");
+    let one = archive(&[("word/document.xml", &part)]);
+    assert!(replace_variables(&one, &values).is_ok());
+    let two = archive(&[("word/document.xml", &part), ("word/header1.xml", &part)]);
     assert_eq!(
-        part.with_values(&text, &values),
+        replace_variables(&two, &values),
         Err(WordError::OverLimit(limit.into()))
     );
+}
+
+#[test]
+fn a_name_has_at_most_100_characters() {
+    let of_length = |length: usize| docx(&paragraph(&[&format!("[[{}]]", "a".repeat(length))]));
+    assert_eq!(variables(&of_length(100)).unwrap(), ["a".repeat(100)]);
+    assert_eq!(variables(&of_length(101)).unwrap(), Vec::<String>::new());
+}
+
+/// A directory can name the same bytes thousands of times, and a copy would hold each of them.
+#[test]
+fn parts_that_share_their_bytes_are_refused() {
+    let content = "x".repeat(1000);
+    let mut document = archive(&[("word/a.xml", &content), ("word/b.xml", &content)]);
+    let directory = document
+        .windows(4)
+        .position(|bytes| bytes == b"PK\x01\x02")
+        .unwrap();
+    // The size of the first part in the directory: it claims the bytes of the second, too.
+    document[directory + 20..directory + 24].copy_from_slice(&2000_u32.to_le_bytes());
+    let why = "Parts of the document overlap";
+    assert_eq!(variables(&document), Err(WordError::Unreadable(why.into())));
 }

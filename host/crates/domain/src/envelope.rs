@@ -11,6 +11,7 @@ use super::contract_dates::PlannedDate;
 use super::id::{BatchId, CustomerId, EnvelopeId, OrgId, SignerId, TemplateId};
 use super::jurisdiction::Jurisdiction;
 use super::locale::Locale;
+use super::organization::Role;
 use super::reminders::{PlannedReminders, ReminderPlan};
 use crate::signature::ExistingSignature;
 
@@ -541,6 +542,9 @@ pub struct PlannedSending {
     pub actor: String,
     /// E-mail address of the actor, if there is one.
     pub email: Option<String>,
+    /// Role of the user who planned it; none of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
     /// Template of the library that is sent; none for a document of the envelope's own, which its sender may change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<PlannedTemplate>,
@@ -995,6 +999,7 @@ mod tests {
             at: now,
             actor: "user:ada@oak.example".into(),
             email: Some("ada@oak.example".into()),
+            role: None,
             template: None,
         };
         draft.plan_sending(Some(&planned));

@@ -422,10 +422,12 @@ pub async fn replace(
     let document = after.document.as_ref();
     // A missing document is null, which equals nothing, hence the
     // `coalesce`. Nothing is sent before the provider has both.
+    // Within a version, the document with variables stays, and a change of their defaults is not lost.
     sqlx::query(
         "update template set fields = $5, document_key = $6, document_sha256 = $7,
              document_size = $8, updated_at = $9, provider_stale = 1, document_repair = $11,
-             version = $12, version_by = $13, version_at = $14, word_source = $15
+             version = $12, version_by = $13, version_at = $14,
+             word_source = case when version = $12 then word_source else $15 end
          where bucket = $1 and template_id = $2 and fields = $3
              and coalesce(document_key, '') = $4 and version = $10",
     )

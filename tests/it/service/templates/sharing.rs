@@ -366,6 +366,41 @@ async fn a_session_of_the_builder_ends_with_the_sharing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_planned_sending_ends_with_the_sharing() {
+    let library = SharedLibrary::new().await;
+    let mut body = envelope_body(&json!(library.template));
+    body["send_at"] = json!(in_days(2));
+    let planned = library
+        .ask(&library.insider, &Method::POST, "/envelopes", &body)
+        .await
+        .data(201);
+    library
+        .share(&json!({ "roles": ["auditor"] }))
+        .await
+        .data(200);
+
+    let later = std::time::Duration::from_secs(2 * 86_400 + 3_600);
+    let later = library.app.as_of(later).await;
+    let path = format!(
+        "/partner/envelopes/{}",
+        planned["envelope_id"].as_str().unwrap()
+    );
+    let mut envelope = Value::Null;
+    for _ in 0..200 {
+        envelope = later.get(&path).await.data(200);
+        if envelope["sending_failure"].is_object() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert_eq!(
+        envelope["sending_failure"]["reason"],
+        "Whoever planned the sending does not see the template any more"
+    );
+    assert_eq!(envelope["status"], "pending");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_made_of_a_shared_template_is_shared_alike() {
     let library = SharedLibrary::new().await;
     let path = format!("/templates/{}/duplicate", library.template);

@@ -214,13 +214,12 @@ async fn missing_unknown_and_unfit_values_are_refused_by_name() {
     assert_eq!(refused.json()["details"][0]["code"], "unknown_variable");
 }
 
-/// Only the author of a template makes fields: values that complete a tag of the document make none.
+/// Only the author of a template makes fields: a value that names a tag of the document makes none.
 #[tokio::test(flavor = "multi_thread")]
 async fn values_that_would_make_a_field_are_refused() {
-    let lease = Lease::of(&docx(&[&["{[[customer]]}"]])).await;
-    let refused = lease
-        .send(json!({ "customer": "{Extra;type=text;role=Buyer}" }))
-        .await;
+    let tag = "{{[[customer]];type=text;role=Buyer}}";
+    let lease = Lease::of(&docx(&[&[tag]])).await;
+    let refused = lease.send(json!({ "customer": "Extra" })).await;
     assert_eq!(refused.status, 422, "{}", refused.text());
     let issue = refused.json()["details"][0].clone();
     assert_eq!(issue["code"], "field_without_place");

@@ -30,9 +30,10 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{KeyId, OrgId, TokenId, UserId};
 use holdfast_domain::organization::{ApiKeyRecord, Permission, Role, Scope};
 use holdfast_domain::priority::PriorityClass;
+use holdfast_domain::template::{Template, TemplateReader};
 use holdfast_domain::token::{ApiKey, SecretHash};
 use holdfast_domain::user::{IssuerIdentity, User, UserStatus};
-use holdfast_store::{STRANGERS, api_keys as key_rows, tokens, users as user_rows};
+use holdfast_store::{STRANGERS, SqlConnection, api_keys as key_rows, tokens, users as user_rows};
 
 /// Token keys, and in-memory state of recently used credentials.
 pub struct AccessState {
@@ -459,6 +460,19 @@ pub async fn may_still_send(core: &Core, org: &OrgId, actor: &str) -> Result<boo
     }
 
     Ok(true)
+}
+
+/// Whether a user who had a role when they began something still sees a template.
+pub async fn still_sees(
+    connection: &mut SqlConnection,
+    (role, email): (Role, &str),
+    template: &Template,
+) -> Result<bool, ServiceError> {
+    let (org, email) = (template.org.live(), users::address(email));
+    let user = user_rows::by_address(connection, &org, &email).await?;
+    // Users of the operator's issuer can be without a row here.
+    let role = user.map_or(role, |user| user.role);
+    Ok(template.is_seen_by(TemplateReader::of(role, &email).as_ref()))
 }
 
 /// Whether a token is of another account at the issuer than the known user's.

@@ -238,16 +238,6 @@ pub async fn create_by(
     let begun = lifecycle::first_status(core, &envelope).await?;
     envelope.template = envelope.template.take().or(begins_with);
     envelope.status = begun.status;
-    let template = match template {
-        Some(template) => {
-            Some(own_text(core, pages, caller, &mut envelope, template, &request).await?)
-        }
-        None => None,
-    };
-    let planned = request.send_at;
-    let planned = planned.map(|at| planned_by(caller, at, template.as_ref()));
-    envelope.plan_sending(planned.as_ref().filter(|_| kind == EnvelopeKind::Esign));
-
     let (mut signers, recipients) = match &template {
         Some(template) => {
             dispatch::check_fit(core, template, request.prefilled_data.as_ref()).await?;
@@ -268,10 +258,21 @@ pub async fn create_by(
         None => (Vec::new(), Vec::new()),
     };
 
-    let mut signing = None;
     if let Some(template) = &template {
         kba::check_step(core, &caller.org, template.kba_required).await?;
     }
+    // Made after the checks, so that a refused request leaves no document.
+    let template = match template {
+        Some(template) => {
+            Some(own_text(core, pages, caller, &mut envelope, template, &request).await?)
+        }
+        None => None,
+    };
+    let planned = request.send_at;
+    let planned = planned.map(|at| planned_by(caller, at, template.as_ref()));
+    envelope.plan_sending(planned.as_ref().filter(|_| kind == EnvelopeKind::Esign));
+
+    let mut signing = None;
     if let Some(template) = template.as_ref().filter(|_| planned.is_none()) {
         let prefilled = request.prefilled_data.as_ref();
         let asked = dispatch::DispatchRequest::of(template, envelope.id.to_string(), prefilled);

@@ -90,6 +90,7 @@ pub fn planned_by(caller: &Caller, at: Timestamp, template: Option<&Template>) -
         at,
         actor: caller.actor.clone(),
         email: caller.email.clone(),
+        role: caller.role,
     }
 }
 
@@ -221,6 +222,12 @@ async fn no_longer_holds(
     };
     let mut connection = core.store.read().await?;
     let template = templates::get(&mut connection, &envelope.org, &fixed.id).await?;
+    if let (Some(template), Some(role), Some(email)) = (&template, planned.role, &planned.email)
+        && !access::still_sees(&mut connection, (role, email.as_str()), template).await?
+    {
+        let why = "Whoever planned the sending does not see the template any more";
+        return Ok(Some(ServiceError::NotAllowed(why)));
+    }
     drop(connection);
 
     // One that was deleted is refused by the sending itself.

@@ -181,9 +181,10 @@ fn problem_of(path: &[&str], value: &str) -> Option<ValidationIssue> {
     } else if value.chars().any(is_hidden) {
         let expected = "a text without control characters".to_owned();
         (expected, "The value has a control character".to_owned())
-    } else if value.contains("{{") || value.contains("}}") {
+    } else if has_brackets(value) {
         // Tags are instructions of the template's author, and values can come from anyone.
-        let expected = "a text without {{ and }}".to_owned();
+        let expected =
+            "a text without {{ and }} that neither begins nor ends with { or }".to_owned();
         (expected, "The value has brackets of a tag".to_owned())
     } else {
         return None;
@@ -196,6 +197,18 @@ fn problem_of(path: &[&str], value: &str) -> Option<ValidationIssue> {
         "",
         message,
     ))
+}
+
+/// Whether a value has brackets of a tag, or may have them together with the text or the values beside it. Spaces and
+/// characters that a page does not show do not separate brackets.
+fn has_brackets(value: &str) -> bool {
+    let shown = |one: &char| one.is_ascii_graphic() || one.is_alphanumeric();
+    let shown: String = value.chars().filter(shown).collect();
+    let is_bracket = |one: char| one == '{' || one == '}';
+    shown.contains("{{")
+        || shown.contains("}}")
+        || shown.starts_with(is_bracket)
+        || shown.ends_with(is_bracket)
 }
 
 fn checked(issues: Vec<ValidationIssue>) -> Result<(), ServiceError> {
@@ -265,9 +278,9 @@ mod tests {
 
     #[test]
     fn each_variable_gets_the_given_value_or_its_default() {
-        let given = values(&[("customer", "Ana\nLee")]);
+        let given = values(&[("customer", "Ana {b}\nLee")]);
         let complete = complete(&template(), Some(&given)).unwrap();
-        let expected = [("customer", "Ana\nLee"), ("city", "Toledo")];
+        let expected = [("customer", "Ana {b}\nLee"), ("city", "Toledo")];
         let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(complete, expected);
     }
@@ -286,6 +299,12 @@ mod tests {
         for value in [
             "{{Sign;type=signature}}",
             "}}",
+            "a{ {b",
+            "a{\u{fffe}{b",
+            "a}\u{200b}}b",
+            // Beside another value or the text of the document, one bracket is half of two.
+            "{Sign;type=signature",
+            "Ana } ",
             "\u{7}",
             &"x".repeat(LONGEST + 1),
         ] {
