@@ -155,10 +155,8 @@ pub async fn delivery(
                     }
                 }
             }
-            form method="post" action={ (PATH) "/deliveries/" (view.delivery_id) "/redeliver" } {
-                (visitor.token())
-                button type="submit" { (texts.text("console-send-again")) }
-            }
+            @let again = format!("{PATH}/deliveries/{}/redeliver", view.delivery_id);
+            (visitor.button(&again, None, "console-send-again"))
         }
         section.card {
             h2 { (texts.text("console-content")) }

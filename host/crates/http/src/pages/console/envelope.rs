@@ -488,10 +488,7 @@ fn page(
                 p { a href={ (action("decisions")) } { (texts.text("console-why")) } }
             }
             @if envelope.status.is_signed() && visitor.may(Permission::ReadEvidence) {
-                form method="post" action=(action("verify")) {
-                    (visitor.token())
-                    button type="submit" { (texts.text("console-verify")) }
-                }
+                (visitor.button(&action("verify"), None, "console-verify"))
             }
         }
         @if envelope.record.certificate.is_some() {
@@ -613,11 +610,15 @@ fn facts(visitor: &Visitor, shown: &ShownEnvelope) -> Vec<(&'static str, Markup)
 fn acts(visitor: &Visitor, envelope: &Envelope, refused: Option<&RefusedForm>) -> Markup {
     let texts = visitor.texts;
     let action = |name: &str| format!("{PATH}/envelopes/{}/{name}", envelope.id);
+    let button = |act: &str, text: &'static str| visitor.button(&action(act), None, text);
+    let quiet = |act: &str, text: &'static str| visitor.button(&action(act), Some("quiet"), text);
+
     let is_draft = envelope.status.is_unfinished() && !envelope.status.is_out_for_signing();
     let has_document = envelope.template.is_some() || envelope.upload.is_some();
     let is_paper = envelope.is_upload() && envelope.upload.is_some();
     let can_be_vaulted = envelope.status == EnvelopeStatus::Completed
         || (is_paper && envelope.status == EnvelopeStatus::Uploaded);
+
     html! {
         @if is_draft && !envelope.is_upload() {
             @if !has_document { p { (texts.text("envelopes-no-document")) } }
@@ -625,62 +626,48 @@ fn acts(visitor: &Visitor, envelope: &Envelope, refused: Option<&RefusedForm>) -
                 @if envelope.is_draft() {
                     a.button href={ (PATH) "/drafts/" (envelope.id) } { (texts.text("send-draft")) }
                 }
-                form method="post" action=(action("edit")) {
-                    (visitor.token())
-                    button.quiet type="submit" { (texts.text("template-edit")) }
-                }
-                @if has_document {
-                    form method="post" action=(action("send")) {
-                        (visitor.token())
-                        button type="submit" { (texts.text("console-send")) }
-                    }
-                }
+                (quiet("edit", "template-edit"))
+                @if has_document { (button("send", "console-send")) }
             }
         }
         @if envelope.status.is_out_for_signing() {
             div.actions {
-                form method="post" action=(action("remind")) {
-                    (visitor.token())
-                    button type="submit" { (texts.text("console-remind")) }
-                }
-                form method="post" action=(action("links")) {
-                    (visitor.token())
-                    button.quiet type="submit" { (texts.text("console-links")) }
-                }
+                (button("remind", "console-remind"))
+                (quiet("links", "console-links"))
             }
             (correction(visitor, envelope, refused))
         }
         @if envelope.status.is_unfinished() && envelope.expires_at.is_some() {
-            @let form = FormView::new(texts, &action("extend"), refused);
-            details open[form.is_refused()] {
-                summary { (texts.text("envelopes-extend")) }
-                form method="post" action=(action("extend")) {
-                    (visitor.token())
-                    (form.summary())
-                    (form.field("until", &html! { (texts.text("envelopes-until")) }, html! {
-                        input id="until" name="until" type="date" required min=(visitor.now.date()) value=(form.value("until", ""))
-                            aria-invalid=[form.invalid("until")] aria-describedby=[form.described("until")];
-                    }))
-                    button.quiet type="submit" { (texts.text("envelopes-extend")) }
-                }
-            }
+            (extension(visitor, &action("extend"), refused))
         }
         @if has_ended(envelope) && !envelope.is_upload() {
-            div.actions {
-                form method="post" action=(action("copy")) {
-                    (visitor.token())
-                    button type="submit" { (texts.text("envelopes-copy")) }
-                }
-            }
+            div.actions { (button("copy", "envelopes-copy")) }
         }
         @if can_be_vaulted {
             details {
                 summary { (texts.text("envelopes-vault")) }
                 p { (texts.with("envelopes-vault-hint", [("name", envelope.name.as_str())])) }
-                form method="post" action=(action("vault")) {
-                    (visitor.token())
-                    button type="submit" { (texts.text("envelopes-vault")) }
-                }
+                (button("vault", "envelopes-vault"))
+            }
+        }
+    }
+}
+
+/// Renders the form for a later expiry.
+fn extension(visitor: &Visitor, action: &str, refused: Option<&RefusedForm>) -> Markup {
+    let texts = visitor.texts;
+    let form = FormView::new(texts, action, refused);
+    html! {
+        details open[form.is_refused()] {
+            summary { (texts.text("envelopes-extend")) }
+            form method="post" action=(action) {
+                (visitor.token())
+                (form.summary())
+                (form.field("until", &html! { (texts.text("envelopes-until")) }, html! {
+                    input id="until" name="until" type="date" required min=(visitor.now.date()) value=(form.value("until", ""))
+                        aria-invalid=[form.invalid("until")] aria-describedby=[form.described("until")];
+                }))
+                button.quiet type="submit" { (texts.text("envelopes-extend")) }
             }
         }
     }

@@ -260,6 +260,16 @@ impl Visitor {
         html! { input type="hidden" name="token" value=(self.signed_in.form_token); }
     }
 
+    /// Renders a form that is only its button, with the class of that.
+    pub fn button(&self, action: &str, class: Option<&str>, text: &'static str) -> Markup {
+        html! {
+            form method="post" action=(action) {
+                (self.token())
+                button class=[class] type="submit" { (self.texts.text(text)) }
+            }
+        }
+    }
+
     /// Renders a moment in the organization's form of dates.
     pub fn moment(&self, at: Timestamp) -> Markup {
         let text = self.texts.moment(&self.organization.settings.dates, at);

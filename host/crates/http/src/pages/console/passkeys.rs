@@ -286,10 +286,7 @@ fn row(visitor: &Visitor, passkey: &Passkey) -> Markup {
         @if let Some(at) = passkey.used_at {
             p.soft { (texts.text("console-last-used")) " " (visitor.moment(at)) }
         }
-        form method="post" action={ (PATH) "/passkeys/" (passkey.id) "/remove" } {
-            (visitor.token())
-            button.quiet type="submit" { (texts.text("passkey-remove")) }
-        }
+        (visitor.button(&format!("{PATH}/passkeys/{}/remove", passkey.id), Some("quiet"), "passkey-remove"))
     }
 }
 

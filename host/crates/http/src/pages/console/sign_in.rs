@@ -286,10 +286,8 @@ pub async fn sessions(State(app): State<App>, visitor: Visitor) -> PageResult {
                     }
                     p.soft { (session.browser.as_deref().unwrap_or("–")) }
                     p.soft { (texts.text("console-signed-in")) " " (visitor.moment(session.created_at)) }
-                    form method="post" action={ (PATH) "/sessions/" (session.id) "/end" } {
-                        (visitor.token())
-                        button.quiet type="submit" { (texts.text("console-end-session")) }
-                    }
+                    @let end = format!("{PATH}/sessions/{}/end", session.id);
+                    (visitor.button(&end, Some("quiet"), "console-end-session"))
                 }
             }
         }
