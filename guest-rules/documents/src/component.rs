@@ -7,14 +7,14 @@
 
 use crate::contract::bindings;
 use crate::contract::bindings::exports::holdfast::documents::{
-    completion, copies, documents, form_fields, handwriting, signatures, sources, values, vaulting,
-    watermarks, wording,
+    completion, copies, documents, form_fields, handwriting, signatures, sources, values,
+    variables, vaulting, watermarks, wording,
 };
 use crate::{
     BoxedValue, CompletionFacts, CustodyFacts, CustodySheet, DocumentError, FilledField,
     FlowingField, FormField, FoundSignatures, MarkRequest, MarkWords, Marked, Misfit, PageImage,
-    Picture, SealRequest, SealSpace, SettledDocument, SignatureHandling, VaultCopies, VaultRequest,
-    WatermarkRequest, WrittenField,
+    Picture, SealRequest, SealSpace, SettledDocument, SignatureHandling, VariableValue,
+    VaultCopies, VaultRequest, WatermarkRequest, WrittenField,
 };
 
 struct DocumentsComponent;
@@ -140,6 +140,16 @@ impl copies::Guest for DocumentsComponent {
         signatures: SignatureHandling,
     ) -> Result<Option<Vec<u8>>, DocumentError> {
         crate::write_anew(pdf, signatures)
+    }
+}
+
+impl variables::Guest for DocumentsComponent {
+    fn find(document: Vec<u8>) -> Result<Vec<String>, DocumentError> {
+        crate::find_variables(&document)
+    }
+
+    fn replace(document: Vec<u8>, values: Vec<VariableValue>) -> Result<Vec<u8>, DocumentError> {
+        crate::replace_variables(&document, values)
     }
 }
 

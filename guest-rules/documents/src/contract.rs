@@ -31,6 +31,7 @@ pub use bindings::exports::holdfast::documents::sources::{
 pub use bindings::exports::holdfast::documents::values::{
     BoxedValue, Continuation, FlowingField, Misfit,
 };
+pub use bindings::exports::holdfast::documents::variables::VariableValue;
 pub use bindings::exports::holdfast::documents::vaulting::{CopyWords, VaultCopies, VaultRequest};
 pub use bindings::exports::holdfast::documents::watermarks::WatermarkRequest;
 pub use bindings::exports::holdfast::documents::wording::{

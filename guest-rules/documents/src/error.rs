@@ -25,6 +25,15 @@ impl From<lopdf::Error> for DocumentError {
     }
 }
 
+impl From<holdfast_word::WordError> for DocumentError {
+    fn from(error: holdfast_word::WordError) -> Self {
+        match error {
+            holdfast_word::WordError::Unreadable(why) => unreadable(why),
+            holdfast_word::WordError::OverLimit(limit) => over_limit(limit),
+        }
+    }
+}
+
 impl From<std::io::Error> for DocumentError {
     fn from(error: std::io::Error) -> Self {
         other(format!("the document could not be written: {error}"))

@@ -6,7 +6,8 @@
 //! pictures as documents ([`picture_to_pdf`]), page images ([`page_image`]), joined documents
 //! ([`merge`]), earlier signatures
 //! ([`signatures`]), form fields ([`form_fields`]), removed tags ([`strip_tags`]), the custody record ([`custody_record`])
-//! and the certificate of completion ([`completion_certificate`]).
+//! and the certificate of completion ([`completion_certificate`]). Of documents of word processors, only variables are
+//! read and written ([`find_variables`], [`replace_variables`]).
 //!
 //! Every upload is treated as hostile: a function that refuses one returns a [`DocumentError`] with
 //! the reason. No function reads a clock or a random number, so equal input gives equal bytes. The
@@ -54,6 +55,7 @@ mod text;
 pub mod typeset;
 mod updating;
 mod values;
+mod variables;
 mod vaulting;
 mod watermarks;
 
@@ -67,7 +69,8 @@ pub use contract::{
     LaterChange, MarkRequest, MarkWords, Marked, Misfit, PageImage, Party, Picture, PictureFormat,
     RepairedDocument, SealRequest, SealSpace, SettledDocument, SignatureAppearance,
     SignatureCoverage, SignatureHandling, SignerSummary, SourceWarning, TableColumn, TableRow,
-    TimelineEntry, TypedSignature, VaultCopies, VaultRequest, WatermarkRequest, WrittenField,
+    TimelineEntry, TypedSignature, VariableValue, VaultCopies, VaultRequest, WatermarkRequest,
+    WrittenField,
 };
 pub use custody::{custody_record, worded_custody_record};
 pub use fill::{fill, fill_written};
@@ -81,5 +84,6 @@ pub use settle::{settle, unlock};
 pub use signatures::signatures;
 pub use strip::strip_tags;
 pub use values::{check_values, draw_value, fill_flowing};
+pub use variables::{find_variables, replace_variables};
 pub use vaulting::prepare_copies;
 pub use watermarks::watermark;

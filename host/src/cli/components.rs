@@ -139,6 +139,7 @@ async fn apply(
             actor: owner.actor.clone(),
             email: None,
             token: None,
+            role: None,
         },
         role: Role::Admin,
         token: None,

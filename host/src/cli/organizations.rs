@@ -125,6 +125,7 @@ pub async fn run(
                 actor: "operator".into(),
                 email: None,
                 token: None,
+                role: None,
             };
             let manager = UserManager {
                 caller: &caller,

@@ -72,6 +72,7 @@ pub async fn run(
         actor: "operator".into(),
         email: None,
         token: None,
+        role: None,
     };
     // The operator of the installation has no role in it. None permits every role,
     // so the first owner can be invited.

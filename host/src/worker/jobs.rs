@@ -23,11 +23,11 @@ use holdfast_domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CompareRecords, DeleteObject,
     ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode, MailAnswer,
     MailCompletion, MailContractDate, MailDecline, MailEndpointDisabled, MailEndpointFailing,
-    MailInvitation, MailLater, MailNotSent, MailOpenLink, MailPartyInvitation, MailQuestion,
-    MailReleaseRequest, MailReminder, MailSignIn, MailUndelivered, MailView, MailWithdrawal,
-    NextStep, NoticeOfDate, PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch,
-    SendPlanned, TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch,
-    WithdrawSubmission,
+    MailInvitation, MailLater, MailLinkHost, MailNotSent, MailOpenLink, MailPartyInvitation,
+    MailQuestion, MailReleaseRequest, MailReminder, MailSignIn, MailUndelivered, MailView,
+    MailWithdrawal, NextStep, NoticeOfDate, PaidInSandbox, ReleaseRecord, RemindByPlan,
+    RetryPolicy, SendBatch, SendPlanned, TextAccessCode, TextInvitation, TextReminder,
+    VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
@@ -437,6 +437,13 @@ impl RunnableJob for MailOpenLink {
     }
 }
 
+impl RunnableJob for MailLinkHost {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        mails::about_link_host(app, job, &self).await?;
+        Ok(NextStep::Done)
+    }
+}
+
 impl RunnableJob for MailSignIn {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         mails::with_sign_in(app, job, &self.link).await?;
@@ -547,7 +554,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     by_name! {
         VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan SendPlanned WithdrawSubmission ArchiveTemplate DeleteObject
         NoticeOfDate MailContractDate
-        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailSignIn AdvanceTransfer CompareRecords
+        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailLinkHost MailSignIn AdvanceTransfer CompareRecords
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered MailNotSent
         MailQuestion MailAnswer MailLater
         TextInvitation TextReminder TextAccessCode

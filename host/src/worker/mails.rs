@@ -22,14 +22,14 @@ use holdfast_domain::id::{
 };
 use holdfast_domain::job::{
     JobPayload as _, MailAccessCode, MailAddressee, MailAnswer, MailCompletion, MailContractDate,
-    MailDecline, MailInvitation, MailLater, MailOpenLink, MailReleaseRequest, MailReminder,
-    MailWithdrawal,
+    MailDecline, MailInvitation, MailLater, MailLinkHost, MailOpenLink, MailReleaseRequest,
+    MailReminder, MailWithdrawal,
 };
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::Organization;
 use holdfast_domain::question::SignerQuestion;
 use holdfast_domain::test_mode::{MessageChannel, TestMessage};
-use holdfast_domain::user::SignInLink;
+use holdfast_domain::user::{SignInLink, UserStatus};
 use holdfast_platform::access::sessions;
 use holdfast_platform::providers::links;
 use holdfast_platform::{ServiceError, mails};
@@ -480,6 +480,32 @@ pub(super) async fn about_open_link(
     let texts = Texts::of(organization.settings.language);
     let letter = letters::open_link_used(texts, &link.name, visitor, page, id);
     notify(app, job, &organization, to, &letter).await
+}
+
+/// Notifies an owner or admin of a change of the host of signing links, unless the access has ended.
+pub(super) async fn about_link_host(
+    app: &App,
+    job: &ClaimedJob,
+    about: &MailLinkHost,
+) -> Result<(), DeliveryError> {
+    let mut connection = app.store.read().await?;
+    // Test data has the users of its organization.
+    let user = users::get(&mut connection, &job.org.live(), &about.user).await?;
+    let organization = organizations::get(&mut connection, &job.org).await?;
+    drop(connection);
+    let (Some(user), Some(organization)) = (user, organization) else {
+        return Ok(());
+    };
+    if user.status == UserStatus::Ended {
+        return Ok(());
+    }
+
+    let texts = Texts::of(organization.settings.language);
+    let by = about.by.strip_prefix("user:").unwrap_or(&about.by);
+    let page = app.config.console_page("settings/link-host");
+    let letter =
+        letters::link_host_changed(texts, &organization.name, by, about.host.as_deref(), page);
+    notify(app, job, &organization, &user.email, &letter).await
 }
 
 /// Sends a user the link to sign in, unless it is over.

@@ -1,6 +1,7 @@
 //! The flow of the console from a document to its sending, over a stored draft.
 
 use axum::http::Method;
+use scraper::{Html, Selector};
 use serde_json::{Value, json};
 
 use super::console::Session;
@@ -8,6 +9,13 @@ use crate::support::{TestApp, TestResponse, pdf};
 
 /// Fields of the people step for one signer.
 const JORDAN: &str = "name-0=Jordan+Lee&email-0=jordan.lee%40example.com&role-0=Buyer&ordered=yes";
+
+/// Fields of a witness in the second row.
+const WITNESS: &str = "name-1=Wes+Elm&email-1=wes%40elm.example&role-1=Witness&kind-1=witness";
+
+/// Fields of a substitute in the first row of recipients.
+const SUBSTITUTE: &str =
+    "recipients_name-0=Cy+Ash&recipients_email-0=cy%40ash.example&recipients_kind-0=substitute";
 
 /// A document with tags of one role: a signature and a number.
 fn tagged() -> Vec<u8> {
@@ -52,6 +60,11 @@ async fn a_document_is_sent_in_five_steps() {
     let step = |name: &str| format!("/console/drafts/{id}/{name}");
     let page = sam.get(&app, &step("people")).await.text();
     assert!(page.contains("value=\"Buyer\""), "{page}");
+    // The line of steps on a phone.
+    assert!(
+        page.contains("<summary>Step 2 of 5: People</summary>"),
+        "{page}"
+    );
 
     let people = format!("{JORDAN}&recipients_name-0=Kim&recipients_email-0=kim%40example.com");
     let saved = sam.post(&app, &step("people"), &people).await;
@@ -150,6 +163,41 @@ async fn a_wrong_entry_stays_with_its_problem_at_the_field() {
             "passcode-0",
         ),
         (
+            "people",
+            &format!("{JORDAN}&{WITNESS}&witness_of-1=Seller"),
+            "witness_of-1",
+        ),
+        (
+            "people",
+            &format!("{JORDAN}&{WITNESS}&witness_of-1=&same_device-1=true"),
+            "same_device-1",
+        ),
+        ("people", &format!("{JORDAN}&kind-0=witness"), "kind-0"),
+        (
+            "people",
+            &format!("{JORDAN}&group-0=Managers&access-0=email_code"),
+            "access-0",
+        ),
+        (
+            "people",
+            &format!("{JORDAN}&{SUBSTITUTE}&recipients_group-0="),
+            "recipients_group-0",
+        ),
+        (
+            "people",
+            &format!("{JORDAN}&group-0=Owners&{SUBSTITUTE}&recipients_group-0=Managers"),
+            "recipients_group-0",
+        ),
+        (
+            "people",
+            &format!(
+                "{JORDAN}&group-0=Managers&recipients_name-0=Jordan+Lee\
+                 &recipients_email-0=jordan.lee%40example.com&recipients_kind-0=substitute\
+                 &recipients_group-0=Managers"
+            ),
+            "recipients_group-0",
+        ),
+        (
             "details",
             "envelope_name=Jordan+Lee&subject=Two%0Alines",
             "subject",
@@ -228,26 +276,48 @@ async fn members_that_programs_set_stay_when_the_people_are_saved() {
     let sam = Session::of(&app, "sam@oak.example", "sender").await;
     let id = begun(&app, &sam, &tagged()).await;
     let path = format!("/console/drafts/{id}/people");
-    let form = [
-        "name-0=Ann+Oak&email-0=ann%40oak.example&role-0=Buyer&group-0=Managers",
-        "name-1=Wes+Elm&email-1=wes%40elm.example&role-1=Witness&kind-1=witness",
-        "witness_of-1=Buyer&same_device-1=true",
-        "recipients_name-0=Cy+Ash&recipients_email-0=cy%40ash.example",
-        "recipients_kind-0=substitute&recipients_group-0=Managers&ordered=yes",
-    ];
-    location(&sam.post(&app, &path, &form.join("&")).await);
+    let form = format!("{JORDAN}&consumer-0=true");
+    location(&sam.post(&app, &path, &form).await);
 
     let page = sam.get(&app, &path).await.text();
-    for control in [
-        "name=\"group-0\" value=\"Managers\"",
-        "name=\"witness_of-1\" value=\"Buyer\"",
-        "name=\"same_device-1\" value=\"true\"",
-        "name=\"recipients_kind-0\" value=\"substitute\"",
-        "name=\"recipients_group-0\" value=\"Managers\"",
+    assert!(
+        page.contains("name=\"consumer-0\" value=\"true\""),
+        "{page}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_and_witnesses_are_chosen_with_the_people() {
+    let app = TestApp::start().await;
+    let sam = Session::of(&app, "sam@oak.example", "sender").await;
+    let id = begun(&app, &sam, &tagged()).await;
+    let path = format!("/console/drafts/{id}/people");
+    let form = format!(
+        "{JORDAN}&group-0=Managers&{WITNESS}&witness_of-1=Buyer&same_device-1=true\
+         &{SUBSTITUTE}&recipients_group-0=Managers"
+    );
+    location(&sam.post(&app, &path, &form).await);
+
+    let page = sam.get(&app, &path).await.text();
+    let document = Html::parse_document(&page);
+    let value_of = |control: &str| {
+        let selector = format!("input[name={control}], select[name={control}] option[selected]");
+        let selector = Selector::parse(&selector).unwrap();
+        let control = document.select(&selector).next().expect("a control");
+        control.attr("value").unwrap().to_owned()
+    };
+    for (control, value) in [
+        ("group-0", "Managers"),
+        ("kind-0", "signer"),
+        ("same_device-0", ""),
+        ("kind-1", "witness"),
+        ("witness_of-1", "Buyer"),
+        ("same_device-1", "true"),
+        ("recipients_kind-0", "substitute"),
+        ("recipients_group-0", "Managers"),
     ] {
-        assert!(page.contains(control), "{control}: {page}");
+        assert_eq!(value_of(control), value, "{control}: {page}");
     }
-    assert!(!page.contains("name=\"same_device-0\""), "{page}");
 
     let people = app
         .get(&format!("/partner/envelopes/{id}/signers"))
@@ -256,6 +326,17 @@ async fn members_that_programs_set_stay_when_the_people_are_saved() {
     assert_eq!(people["signers"][0]["group"], "Managers");
     assert_eq!(people["signers"][1]["witness_of"], "Buyer");
     assert_eq!(people["signers"][1]["same_device"], true);
+    assert_eq!(people["recipients"][0]["kind"], "substitute");
+
+    let review = format!("/console/drafts/{id}/review");
+    let page = sam.get(&app, &review).await.text();
+    for shown in [
+        "Managers: 1 of 2 members sign",
+        "Witness of Buyer",
+        "Substitute in a group",
+    ] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

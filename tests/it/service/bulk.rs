@@ -787,6 +787,26 @@ async fn a_batch_of_roles_that_sign_nothing_is_refused_where_the_organization_re
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_batch_without_a_way_to_decline_needs_the_signing_room() {
+    let docuseal = FakeDocuseal::start().await;
+    let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
+    let template = notice(&app).await;
+    let path = format!("/templates/{}", template.as_str().unwrap());
+    let change = json!({ "may_decline": false });
+    app.web(Method::PATCH, &path, change).await.data(200);
+    let id = batch_of(&app, &template, json!({})).await;
+    set_clients(&app, &id, &clients(&app, 1).await).await;
+
+    let refused = submit(&app, &id).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    let issue = refused.json()["details"][0].clone();
+    assert_eq!(issue["code"], "unsupported_by_provider", "{issue}");
+    assert_eq!(issue["path"], json!(["master_template_id"]));
+    assert_eq!(docuseal.submissions(), 0);
+    assert_eq!(overview(&app, &id).await["batch"]["status"], "ready");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_batch_cannot_be_submitted_while_bulk_send_is_off() {
     let app = TestApp::with(|config| config.bulk.concurrency = 0, OrgSettings::default()).await;
     let id = ready_batch(&app, 1).await;

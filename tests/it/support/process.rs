@@ -99,10 +99,16 @@ impl ServerProcess {
             .unwrap_or_else(|error| panic!("{wrapper:?}: {error}; run tests/set-up test"));
 
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let listening = lines
-            .by_ref()
-            .any(|line| line.unwrap().contains("listening on"));
+        let mut said = Vec::new();
+        let listening = lines.by_ref().any(|line| {
+            let line = line.unwrap();
+            let is_last = line.contains("listening on");
+            said.push(line);
+            is_last
+        });
         if !listening {
+            // Some drills expect this, so it is only printed.
+            eprintln!("{}", said.join("\n"));
             child.wait().unwrap();
             return None;
         }

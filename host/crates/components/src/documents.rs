@@ -13,7 +13,7 @@ use super::rules::document_values::{BoxedValue, FlowingField, Misfit};
 use super::rules::handwriting::{HandwritingStyle, WrittenField};
 use super::rules::{
     completion, copies, documents, early_handwriting, field_rules, form_fields, found, placement,
-    sources, vaulting, watermarks, wording, wordings,
+    sources, variables, vaulting, watermarks, wording, wordings,
 };
 use super::slot::{ComponentHandle, ComponentWorld, active};
 use holdfast_base::fair_queue::{FairQueue, WorkOwner};
@@ -410,6 +410,16 @@ impl Documents {
         /// Removes scripts and actions. None for a document without them.
         fn without_actions = call_without_actions(pdf: Bytes => &pdf)
             -> Option<Vec<u8>>, documents::DocumentError;
+    }
+    calls! { variables.holdfast_documents_variables:
+        /// Lists the variables of a document of a word processor.
+        fn find_variables = call_find(document: Bytes => &document)
+            -> Vec<String>, documents::DocumentError;
+        /// Writes values in the place of variables.
+        fn replace_variables = call_replace(
+            document: Bytes => &document,
+            values: Vec<variables::VariableValue> => &values
+        ) -> Vec<u8>, documents::DocumentError;
     }
     calls! { values.holdfast_documents_values:
         /// Draws a value as it is written into a field, on a transparent ground.

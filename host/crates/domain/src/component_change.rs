@@ -162,6 +162,12 @@ pub enum RequestedChange {
         /// The sign-in when the change was requested; null without one.
         previous: Option<Box<SingleSignOn>>,
     },
+    /// Leads new signing links to a host of the organization's own.
+    LinkHost {
+        link_host: String,
+        /// The host when the change was requested; null without one.
+        previous: Option<String>,
+    },
     /// Invites a person with a role that reviews changes, or gives an ended user access again.
     InviteUser {
         #[schemars(email)]
@@ -197,7 +203,7 @@ words! {
 }
 
 impl RequestedChange {
-    /// Returns the slot; `None` for a change of the policy, of the sign-in or of users.
+    /// Returns the slot; `None` for a change of the policy, of a setting or of users.
     pub fn slot(&self) -> Option<Slot> {
         match self {
             Self::Activate { slot, .. } | Self::RollBack { slot, .. } => Some(*slot),

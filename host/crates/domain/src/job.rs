@@ -8,7 +8,7 @@ use super::clock::Timestamp;
 use super::envelope::KeptFile;
 use super::id::{
     BatchId, EndpointId, EnvelopeId, IntentId, InvitationId, OpenLinkId, QuestionId, ReleaseId,
-    SignInId, TemplateId, TransferId, ViewId,
+    SignInId, TemplateId, TransferId, UserId, ViewId,
 };
 
 /// Queue with its own number of slots.
@@ -282,6 +282,22 @@ impl JobPayload for MailOpenLink {
     const QUEUE: JobQueue = JobQueue::Mail;
 }
 
+/// Notifies an owner or admin that new signing links of the organization lead to another host.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MailLinkHost {
+    /// The owner or admin.
+    pub user: UserId,
+    /// The host; none for the installation's address.
+    pub host: Option<String>,
+    /// Actor who changed it.
+    pub by: String,
+}
+
+impl JobPayload for MailLinkHost {
+    const NAME: &'static str = "mail.link_host";
+    const QUEUE: JobQueue = JobQueue::Mail;
+}
+
 /// Sends a user a link to sign in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MailSignIn {
@@ -550,6 +566,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<MailView>(),
     JobKind::of::<MailPartyInvitation>(),
     JobKind::of::<MailOpenLink>(),
+    JobKind::of::<MailLinkHost>(),
     JobKind::of::<MailSignIn>(),
     JobKind::of::<SendBatch>(),
     JobKind::of::<VoidBatch>(),

@@ -18,6 +18,14 @@ words! {
     }
 }
 
+words! {
+    /// Whether the browser of a visitor computes for about a second before a record is made.
+    ProofOfWork {
+        Off = "off",
+        On = "on",
+    }
+}
+
 /// Person who signs every record of an open link after its visitor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenLinkSigner {
@@ -55,6 +63,7 @@ pub struct OpenLink {
     pub notify: Vec<String>,
     /// Whether the page does not show the signing link, which goes to the mailbox of the visitor.
     pub verify_email: bool,
+    pub proof_of_work: ProofOfWork,
     /// Token of the link, encrypted.
     pub token: String,
     /// Actor who created it.
@@ -93,7 +102,7 @@ impl OpenLink {
         json!({
             "open_link_id": self.id, "template_id": self.template, "name": self.name, "role": self.role,
             "expires_at": self.expires_at, "limit": self.limit, "has_code": self.code.is_some(),
-            "verify_email": self.verify_email,
+            "verify_email": self.verify_email, "proof_of_work": self.proof_of_work,
         })
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use iso_currency::Currency;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use url::{Host, Position, Url};
 
 use super::brand::OrganizationBrand;
@@ -63,7 +64,7 @@ impl Organization {
 
 /// Settings of an organization, which the operator controls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 pub struct OrgSettings {
     /// Vault every signed envelope automatically.
     pub auto_vault: bool,
@@ -112,6 +113,9 @@ pub struct OrgSettings {
     pub reply_to: Option<String>,
     /// Host of the organization's own for its signing links.
     pub link_host: Option<LinkHost>,
+    /// Settings of a newer version. During an upgrade, nodes of both versions read and write the same row.
+    #[serde(flatten)]
+    pub newer: Map<String, Value>,
 }
 
 /// Host of an organization's own for its signing links. It has answered with the organization's id before it is used.
@@ -411,6 +415,7 @@ impl Default for OrgSettings {
             quiet_hours: None,
             reply_to: None,
             link_host: None,
+            newer: Map::new(),
         }
     }
 }
@@ -681,6 +686,17 @@ mod tests {
             (test.id.clone(), test.test().name),
             (live.id.test(), test.name)
         );
+    }
+
+    #[test]
+    fn settings_of_a_newer_version_are_kept() {
+        let stored = r#"{"envelope_ttl_days": 7, "colour_of_the_sky": "blue"}"#;
+        let mut settings: OrgSettings = serde_json::from_str(stored).unwrap();
+        settings.envelope_ttl_days = 8;
+
+        let written = serde_json::to_value(&settings).unwrap();
+        assert_eq!(written["envelope_ttl_days"], 8);
+        assert_eq!(written["colour_of_the_sky"], "blue");
     }
 
     #[test]

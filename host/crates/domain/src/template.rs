@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use super::signature::ExistingSignature;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::clock::Timestamp;
-use super::envelope::{StoredFile, words};
+use super::envelope::{KeptFile, StoredFile, words};
 use super::field::Field;
 use super::hash::sha256;
 use super::id::{OrgId, TemplateId};
+use super::organization::Role;
 
 words! {
     /// Purpose of a template.
@@ -152,6 +154,72 @@ pub struct DocumentRepair {
     pub given_up: Vec<ExistingSignature>,
 }
 
+/// Roles and users that see a template, beside owners and admins, who see all. Without any, all users of the
+/// organization see it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TemplateSharing {
+    /// Roles whose users see the template.
+    #[serde(default)]
+    #[schemars(length(max = 8))]
+    pub roles: Vec<Role>,
+    /// E-mail addresses of users who see the template.
+    #[serde(default)]
+    #[schemars(length(max = 100), inner(email))]
+    pub users: Vec<String>,
+}
+
+impl TemplateSharing {
+    /// Whether all users of the organization see the template.
+    pub fn is_with_all(&self) -> bool {
+        self.roles.is_empty() && self.users.is_empty()
+    }
+
+    /// Whether a user sees the template.
+    pub fn includes(&self, reader: &TemplateReader) -> bool {
+        self.is_with_all()
+            || self.roles.contains(&reader.role)
+            || self.users.contains(&reader.email)
+    }
+}
+
+/// User who sees only templates that are shared with them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemplateReader {
+    pub role: Role,
+    /// In lower case.
+    pub email: String,
+}
+
+impl TemplateReader {
+    /// Returns a user as a reader; `None` for owners and admins, who see all templates.
+    pub fn of(role: Role, email: &str) -> Option<Self> {
+        let sees_all = matches!(role, Role::Owner | Role::Admin);
+        (!sees_all).then(|| Self {
+            role,
+            email: email.trim().to_lowercase(),
+        })
+    }
+}
+
+/// Variable of a template's word processor document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TemplateVariable {
+    /// Name, as between the brackets of `[[name]]`.
+    #[schemars(length(min = 1, max = 100))]
+    pub name: String,
+    /// Text for envelopes that give none; null if they have to.
+    #[schemars(length(max = 5000))]
+    pub default: Option<String>,
+}
+
+/// Document of a word processor with variables. Each envelope's PDF is made of it, with the envelope's values.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WordSource {
+    pub document: KeptFile,
+    /// In the order of their first appearance.
+    pub variables: Vec<TemplateVariable>,
+}
+
 /// Time for which a deleted template of the library can be restored.
 pub const RESTORABLE: Duration = Duration::from_secs(30 * 86_400);
 
@@ -183,6 +251,12 @@ pub struct Template {
     pub pricing_table: bool,
     /// Words by which the organization sorts its templates.
     pub tags: Vec<String>,
+    /// Path of the folder, such as `Sales/Ohio`; `None` at the top.
+    pub folder: Option<String>,
+    /// Users who see the template.
+    pub shared_with: TemplateSharing,
+    /// Document that the PDF was made of, if it has variables.
+    pub word_source: Option<WordSource>,
     /// Number of the present version, from 1. Another document makes another version.
     pub version: i64,
     /// Who made the present version; unknown for templates of earlier releases.
@@ -206,6 +280,8 @@ pub struct TemplateVersion {
     /// What took the place of the upload, if that was repaired.
     pub repair: Option<DocumentRepair>,
     pub fields: Vec<Field>,
+    /// Document that the PDF was made of, if it has variables.
+    pub word_source: Option<WordSource>,
 }
 
 impl Template {
@@ -231,6 +307,9 @@ impl Template {
             source_format: SourceFormat::Pdf,
             pricing_table: false,
             tags: Vec::new(),
+            folder: None,
+            shared_with: TemplateSharing::default(),
+            word_source: None,
             version: 1,
             version_by: None,
             version_at: None,
@@ -262,7 +341,19 @@ impl Template {
             document: self.document.clone()?,
             repair: self.repair().cloned(),
             fields: self.fields.clone(),
+            word_source: self.word_source.clone(),
         })
+    }
+
+    /// Whether a user sees the template; `None` stands for callers who see all.
+    pub fn is_seen_by(&self, reader: Option<&TemplateReader>) -> bool {
+        reader.is_none_or(|reader| self.shared_with.includes(reader))
+    }
+
+    /// Returns the variables of the word processor document; none of a PDF.
+    pub fn variables(&self) -> &[TemplateVariable] {
+        let source = self.word_source.as_ref();
+        source.map_or(&[], |source| &source.variables)
     }
 
     /// Returns the SHA-256 (lower-case hex) of document and fields, the parts that a copy shares.
@@ -315,6 +406,28 @@ mod tests {
         archive.extend_from_slice(&offset.to_le_bytes());
         archive.extend_from_slice(&[0; 2]);
         archive
+    }
+
+    #[test]
+    fn a_shared_template_is_seen_by_its_roles_and_users_and_by_admins() {
+        let shared = TemplateSharing {
+            roles: vec![Role::Compliance],
+            users: vec!["ana@oak.example".into()],
+        };
+        let sees = |sharing: &TemplateSharing, role: Role, email: &str| {
+            TemplateReader::of(role, email).is_none_or(|reader| sharing.includes(&reader))
+        };
+        for (role, email, expected) in [
+            (Role::Compliance, "lee@oak.example", true),
+            (Role::Sender, " Ana@Oak.example", true),
+            (Role::Sender, "lee@oak.example", false),
+            (Role::Auditor, "lee@oak.example", false),
+            (Role::Admin, "lee@oak.example", true),
+            (Role::Owner, "lee@oak.example", true),
+        ] {
+            assert_eq!(sees(&shared, role, email), expected, "{role} {email}");
+            assert!(sees(&TemplateSharing::default(), role, email));
+        }
     }
 
     #[test]

@@ -8,7 +8,10 @@ use crate::documents::{DocumentUpload, UPLOAD_LIMIT, admit, read_whole, read_wor
 use crate::{Core, ServiceError, ValidationIssue};
 use holdfast_base::config::EMBEDDED;
 use holdfast_base::fair_queue::{FairQueue, QueueCapacity, QueueTurn, WorkOwner};
+use holdfast_components::Documents;
 use holdfast_components::providers::ProviderError;
+use holdfast_components::rules::documents::DocumentError;
+use holdfast_components::rules::variables::VariableValue;
 use holdfast_domain::component::Slot;
 use holdfast_domain::envelope::FileType;
 use holdfast_domain::id::OrgId;
@@ -36,6 +39,16 @@ pub struct SourceDocument {
     pub format: SourceFormat,
     /// Reserves the memory, and must live as long.
     pub room: QueueTurn,
+    /// The upload itself, if it has variables.
+    pub word: Option<VariableDocument>,
+}
+
+/// Document of a word processor with variables.
+pub struct VariableDocument {
+    pub kind: WordDocument,
+    pub document: Bytes,
+    /// Names of the variables, in the order of their first appearance.
+    pub names: Vec<String>,
 }
 
 /// Reads the upload of a template as a PDF. The organization's provider converts a document of a word
@@ -53,21 +66,86 @@ pub async fn read_as_pdf(
     let head = upload.file.head();
     if FileType::detect(head).is_some() || !WordDocument::is_archive(head) {
         let (pdf, room) = read_whole(core, owner, upload).await?;
-        let format = SourceFormat::Pdf;
-        return Ok(SourceDocument { pdf, format, room });
+        return Ok(SourceDocument {
+            pdf,
+            format: SourceFormat::Pdf,
+            room,
+            word: None,
+        });
     }
 
     let turn = CONVERSIONS.turn(owner, core.store.priority(), 1).await;
     let _turn = turn.ok_or(ServiceError::Busy)?;
     let (kind, document, room) = read_word(core, owner, upload).await?;
+    let documents = built_in(core, org, owner);
+    let names = documents.find_variables(document.clone()).await?;
+    let names = names.map_err(|error| unreadable(kind, error))?;
     // Release the memory reservation before the provider call, which may be slow: the reservations of all organizations
     // are about as much as one document. The turn limits memory held meanwhile.
     drop(room);
-    let pdf = convert(core, org, kind, document).await?;
+    let pdf = convert(core, org, kind, document.clone()).await?;
 
     let room = admit(core, owner, pdf.len() as u64).await?;
-    let format = SourceFormat::Word;
-    Ok(SourceDocument { pdf, format, room })
+    let word = VariableDocument {
+        kind,
+        document,
+        names,
+    };
+    Ok(SourceDocument {
+        pdf,
+        format: SourceFormat::Word,
+        room,
+        word: Some(word).filter(|word| !word.names.is_empty()),
+    })
+}
+
+/// Returns the PDF of a document with values in the place of its variables.
+///
+/// # Errors
+/// As [`read_as_pdf`].
+pub async fn with_values(
+    core: &Core,
+    org: &OrgId,
+    owner: &WorkOwner,
+    (kind, document): (WordDocument, Bytes),
+    values: &[(String, String)],
+) -> Result<(Bytes, QueueTurn), ServiceError> {
+    let turn = CONVERSIONS.turn(owner, core.store.priority(), 1).await;
+    let _turn = turn.ok_or(ServiceError::Busy)?;
+    let room = admit(core, owner, document.len() as u64).await?;
+    let value = |(name, value): &(String, String)| VariableValue {
+        name: name.clone(),
+        value: value.clone(),
+    };
+    let values = values.iter().map(value).collect();
+    let documents = built_in(core, org, owner);
+    let replaced = documents.replace_variables(document, values).await?;
+    let replaced = replaced.map_err(|error| unreadable(kind, error))?;
+
+    // Release the memory reservation before the provider call, as `read_as_pdf` does.
+    drop(room);
+    let pdf = convert(core, org, kind, replaced.into()).await?;
+    let room = admit(core, owner, pdf.len() as u64).await?;
+    Ok((pdf, room))
+}
+
+/// Returns the built-in component: what is a variable is no choice of an organization.
+fn built_in(core: &Core, org: &OrgId, owner: &WorkOwner) -> Documents {
+    let documents = core
+        .components
+        .embedded_documents(org, core.store.priority());
+    documents.for_owner(owner.clone())
+}
+
+/// Refuses a document that the sandbox cannot read, or that exceeds its limits.
+fn unreadable(kind: WordDocument, error: DocumentError) -> ServiceError {
+    let why = match error {
+        DocumentError::Unreadable(why)
+        | DocumentError::OverLimit(why)
+        | DocumentError::Other(why) => why,
+        DocumentError::Encrypted => "The document is protected by a password".to_owned(),
+    };
+    refused("unreadable_document", kind.as_str(), why)
 }
 
 /// Has a document converted by the organization's provider.

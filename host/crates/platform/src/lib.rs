@@ -64,6 +64,8 @@ pub use error::{ServiceError, ValidationIssue};
 pub use problems::{Problem, ProblemKind};
 
 use holdfast_domain::id::{OrgId, TokenId};
+use holdfast_domain::organization::Role;
+use holdfast_domain::template::{Template, TemplateReader};
 
 /// Authenticated caller. Every use case needs one, because it names the organization.
 #[derive(Clone, Debug)]
@@ -75,6 +77,8 @@ pub struct Caller {
     pub email: Option<String>,
     /// Bearer token of the service that the caller showed, if it was one.
     pub token: Option<TokenId>,
+    /// Role of a web-app user; none of keys and of the service itself.
+    pub role: Option<Role>,
 }
 
 impl Caller {
@@ -90,6 +94,18 @@ impl Caller {
             actor: "system".into(),
             email: None,
             token: None,
+            role: None,
         }
+    }
+
+    /// Returns the user whose templates are those that are shared with the user; `None` if the caller sees all.
+    pub fn template_reader(&self) -> Option<TemplateReader> {
+        // A user always has an address.
+        TemplateReader::of(self.role?, self.email.as_deref().unwrap_or_default())
+    }
+
+    /// Whether the caller sees a template. One that is not seen is answered like an unknown one.
+    pub fn sees(&self, template: &Template) -> bool {
+        template.is_seen_by(self.template_reader().as_ref())
     }
 }

@@ -14,12 +14,15 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::organizations::{self, OrganizationView};
+use crate::permits::four_eyes;
 use crate::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_adapters::delivery::guard::{self, AddressRefusal, AllowedAddresses};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
-use holdfast_domain::organization::{LinkHost, LinkHostProblem};
-use holdfast_store::{chores, organizations as rows};
+use holdfast_domain::job::MailLinkHost;
+use holdfast_domain::organization::{LinkHost, LinkHostProblem, Organization, Permission};
+use holdfast_domain::user::{User, UserStatus};
+use holdfast_store::{StoreError, WriteTransaction, chores, jobs, organizations as rows, users};
 
 /// Path of the file (RFC 8615). It has the id of each organization on a line of its own.
 pub const FILE: &str = "/.well-known/holdfast";
@@ -86,65 +89,126 @@ fn cause(error: &reqwest::Error) -> String {
     innermost.to_string()
 }
 
-/// Leads the links of the caller's organization to a host from now on.
+/// Leads the links of the caller's organization to a host from now on. The owners and admins are notified.
 ///
 /// # Errors
 /// `Invalid` if the text is not the name of a host, or if the host's file does not name the organization. The message
-/// states the finding.
+/// states the finding. `Change` where the policy requires approvals: a change request sets the host then.
 pub async fn set(
     core: &Core,
     caller: &Caller,
     new: NewLinkHost,
 ) -> Result<OrganizationView, ServiceError> {
+    // Before the transaction, because the host may take seconds to answer.
+    let host = verified(core, &caller.org, &new.host, &["host"]).await?;
+    let mut tx = core.store.begin().await?;
+    // This lock comes before that of the organization, in the same order as in a change request.
+    four_eyes::permit_setting(core, &mut tx, &caller.org).await?;
+    let now = core.clock.now();
+    let organization = put(&mut tx, &caller.org, &caller.actor, Some(host), now).await?;
+    tx.commit().await?;
+
+    Ok(organization.into())
+}
+
+/// Leads the links of the caller's organization to the installation's address from now on. The owners and admins are
+/// notified.
+pub async fn remove(core: &Core, caller: &Caller) -> Result<OrganizationView, ServiceError> {
+    // Without approvals: one person has to be able to end the use of a host that was lost.
+    let mut tx = core.store.begin().await?;
+    let now = core.clock.now();
+    let organization = put(&mut tx, &caller.org, &caller.actor, None, now).await?;
+    tx.commit().await?;
+
+    Ok(organization.into())
+}
+
+/// Reads the name of a host, and the host's file.
+///
+/// # Errors
+/// `Invalid` at `path` for a text that is not the name of a host, and for a host that does not name the organization.
+pub(crate) async fn verified(
+    core: &Core,
+    org: &OrgId,
+    host: &str,
+    path: &[&str],
+) -> Result<LinkHost, ServiceError> {
     let refused = |expected: &str, received: &str, why: String| {
         ServiceError::Invalid(vec![ValidationIssue::new(
             "invalid_value",
-            &["host"],
+            path,
             expected,
             received,
             why,
         )])
     };
 
-    let host = LinkHost::verified(new.host.trim(), core.clock.now()).ok_or_else(|| {
+    let host = LinkHost::verified(host.trim(), core.clock.now()).ok_or_else(|| {
         let why = "Write the name of the host alone, such as contracts.lender.example";
         refused("the name of a host", "another text", why.into())
     })?;
+    names(core, &host, &org.live()).await.map_err(|found| {
+        let why = format!("{}{FILE} {found}", host.origin());
+        refused("a host that names the organization", "another host", why)
+    })?;
 
-    // Before the transaction, because the host may take seconds to answer.
-    names(core, &host, &caller.org.live())
-        .await
-        .map_err(|found| {
-            let why = format!("{}{FILE} {found}", host.origin());
-            refused("a host that names the organization", "another host", why)
-        })?;
-
-    replace(core, caller, Some(host)).await
+    Ok(host)
 }
 
-/// Leads the links of the caller's organization to the installation's address from now on.
-pub async fn remove(core: &Core, caller: &Caller) -> Result<OrganizationView, ServiceError> {
-    replace(core, caller, None).await
-}
-
-async fn replace(
-    core: &Core,
-    caller: &Caller,
+/// Leads the links of an organization to a host in the caller's transaction; without a host, to the installation's address.
+/// All owners and admins get a mail if new links lead to another place now.
+pub(crate) async fn put(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    actor: &str,
     host: Option<LinkHost>,
-) -> Result<OrganizationView, ServiceError> {
-    let (org, now) = (&caller.org, core.clock.now());
-    let mut tx = core.store.begin().await?;
-    rows::lock(&mut tx, org).await?;
-    let found = rows::get(&mut tx, org).await?;
+    now: Timestamp,
+) -> Result<Organization, ServiceError> {
+    rows::lock(tx, org).await?;
+    let found = rows::get(tx, org).await?;
     let mut organization = found.ok_or(ServiceError::NotFound("Organization"))?;
 
     let before = organization.clone();
     organization.settings.link_host = host;
-    rows::set_settings(&mut tx, &organization).await?;
-    organizations::record(&mut tx, &caller.actor, before, &organization, now).await?;
-    tx.commit().await?;
+    let is_moved = place_of_links(&before) != place_of_links(&organization);
+    rows::set_settings(tx, &organization).await?;
+    organizations::record(tx, actor, before, &organization, now).await?;
+    if is_moved {
+        notify(tx, &organization, actor, now).await?;
+    }
 
-    Ok(organization.into())
+    Ok(organization)
+}
+
+/// Adds a mail to each owner and admin about the host to which new links lead.
+async fn notify(
+    tx: &mut WriteTransaction,
+    organization: &Organization,
+    actor: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let org = &organization.id;
+    // Test data has the users of its organization.
+    let all = users::list(tx, &org.live()).await?;
+    let administers =
+        |user: &&User| user.status != UserStatus::Ended && user.role.may(Permission::Administer);
+    for user in all.iter().filter(administers) {
+        let job = MailLinkHost {
+            user: user.id.clone(),
+            host: place_of_links(organization).map(str::to_owned),
+            by: actor.to_owned(),
+        };
+        jobs::insert(tx, org, &job, None, now).await?;
+    }
+
+    Ok(())
+}
+
+/// Returns the host to which new links lead; none for the installation's address.
+fn place_of_links(organization: &Organization) -> Option<&str> {
+    let host = organization.settings.link_host.as_ref();
+    host.filter(|host| host.is_in_use())
+        .map(|host| host.host.as_str())
 }
 
 /// Checks once an hour every host that was verified more than a day ago, on one node, until `stop` is cancelled. A host

@@ -399,7 +399,7 @@ pub async fn change(
     let mut tx = core.store.begin().await?;
     // This lock comes before that of the organization, in the same order as in a change request.
     if !matches!(sign_on, FieldPatch::Keep) {
-        four_eyes::permit_sign_on(core, &mut tx, org).await?;
+        four_eyes::permit_setting(core, &mut tx, org).await?;
     }
 
     organizations::lock(&mut tx, org).await?;

@@ -133,6 +133,14 @@ optional! {
         }
     ";
 
+    /// Interface of slot `rules.documents` that only the default component is asked for.
+    document_variables => "
+        package holdfast:optional;
+        world document-variables {
+            export holdfast:documents/variables@1.0.0;
+        }
+    ";
+
     /// Interface of slot `rules.documents` that has a fallback of its own.
     document_vaulting => "
         package holdfast:optional;

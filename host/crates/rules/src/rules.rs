@@ -40,6 +40,7 @@ pub use bindings::document_copies::exports::holdfast::documents::copies;
 pub use bindings::document_sources::exports::holdfast::documents::sources;
 pub use bindings::document_values::exports::holdfast::documents::values as document_values;
 pub use bindings::document_values::holdfast::documents::handwriting;
+pub use bindings::document_variables::exports::holdfast::documents::variables;
 pub use bindings::document_vaulting::exports::holdfast::documents::vaulting;
 pub use bindings::document_watermarks::exports::holdfast::documents::watermarks;
 pub use bindings::documents::holdfast::documents::types as documents;
@@ -200,6 +201,7 @@ pub struct DocumentsPre {
     pub copies: Option<bindings::document_copies::DocumentCopiesPre<LimitedEngine<()>>>,
     pub sources: Option<bindings::document_sources::DocumentSourcesPre<LimitedEngine<()>>>,
     pub values: Option<bindings::document_values::DocumentValuesPre<LimitedEngine<()>>>,
+    pub variables: Option<bindings::document_variables::DocumentVariablesPre<LimitedEngine<()>>>,
 }
 
 impl Deref for DocumentsPre {
@@ -241,6 +243,7 @@ impl ComponentWorld for DocumentsPre {
         let linked = linker.instantiate_pre(component)?;
         Ok(Self {
             values: bindings::document_values::DocumentValuesPre::new(linked.clone()).ok(),
+            variables: bindings::document_variables::DocumentVariablesPre::new(linked.clone()).ok(),
             vaulting: bindings::document_vaulting::DocumentVaultingPre::new(linked.clone()).ok(),
             watermarks: bindings::document_watermarks::DocumentWatermarksPre::new(linked.clone())
                 .ok(),

@@ -1,10 +1,14 @@
 //! Envelopes. Every write names the status it expects (compare-and-swap).
 
+use std::sync::LazyLock;
+
 use crate::SqlConnection;
-use sqlx::Row as _;
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::page::PagedQuery;
-use super::row::{RowColumns, TableRow, file_json, json_text, query_locked, query_rows, table_row};
+use super::row::{
+    RowColumns, TableRow, columns_of, file_json, json_text, query_locked, query_rows, table_row,
+};
 use super::search::FoundEnvelope;
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction, counts, ledger};
@@ -111,19 +115,23 @@ pub async fn get_for_key(
     id: &EnvelopeId,
 ) -> Result<KeyedEnvelope, StoreError> {
     // One round trip for both: a read has to notice a revoked key, and must not cost twice as much for it.
-    let row = sqlx::query(
-        "select envelope.* from api_key
-         left join envelope on envelope.bucket = $3 and envelope.org_id = $4
-             and envelope.envelope_id = $5
-         where api_key.key_id = $1 and api_key.revision = $2",
-    )
-    .bind(key.id.as_str())
-    .bind(key.revision)
-    .bind(key.org.bucket())
-    .bind(key.org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await?;
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        let columns = columns_of::<Envelope>("envelope");
+        format!(
+            "select {columns} from api_key
+             left join envelope on envelope.bucket = $3 and envelope.org_id = $4
+                 and envelope.envelope_id = $5
+             where api_key.key_id = $1 and api_key.revision = $2"
+        )
+    });
+    let row = sqlx::query(AssertSqlSafe(TEXT.as_str()))
+        .bind(key.id.as_str())
+        .bind(key.revision)
+        .bind(key.org.bucket())
+        .bind(key.org.as_str())
+        .bind(id.as_str())
+        .fetch_optional(connection)
+        .await?;
 
     // The left join gives a row for each valid key, so none means that the key has changed.
     let Some(row) = row else {

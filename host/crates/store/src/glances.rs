@@ -6,6 +6,7 @@ use crate::SqlConnection;
 use serde_json::{Map, Value};
 use sqlx::AssertSqlSafe;
 
+use super::questions::IS_OPEN;
 use super::row::{RowColumns, numbered};
 use super::{StoreError, signers};
 use holdfast_domain::clock::Timestamp;
@@ -36,7 +37,7 @@ pub struct EnvelopeGlance {
     pub sent_at: Option<Timestamp>,
     /// Time of the newest reminder.
     pub reminded_at: Option<Timestamp>,
-    /// Time of the oldest question of a signer that is open.
+    /// Time of the oldest open question of a present signer who has not signed.
     pub asked_at: Option<Timestamp>,
     /// Signers in signing order.
     pub signers: Vec<Signer>,
@@ -186,9 +187,9 @@ async fn read_questions(
     found: &mut BTreeMap<EnvelopeId, EnvelopeGlance>,
 ) -> Result<(), StoreError> {
     let text = format!(
-        "select envelope_id, min(asked_at) as at from signer_question
-         where bucket = $1 and envelope_id in ({}) and closed_at is null
-         group by envelope_id",
+        "select asked.envelope_id as envelope_id, min(asked.asked_at) as at from signer_question asked
+         where asked.bucket = $1 and asked.envelope_id in ({}) and {IS_OPEN}
+         group by asked.envelope_id",
         numbered(2, ids.len())
     );
     let mut query = sqlx::query(AssertSqlSafe(text)).bind(org.bucket());

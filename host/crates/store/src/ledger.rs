@@ -1,9 +1,9 @@
 //! Custody ledger. Entries are appended in the transaction of the change they record.
 
 use crate::SqlConnection;
-use sqlx::Row as _;
+use sqlx::{AssertSqlSafe, Row as _};
 
-use super::row::{TableRow, json_text, query_rows, table_row};
+use super::row::{TableRow, columns_of, json_text, query_rows, table_row};
 use super::{StoreError, WriteTransaction, owned};
 use holdfast_domain::id::OrgId;
 use holdfast_domain::ledger::{LedgerChain, LedgerEntry, NewEntry};
@@ -166,15 +166,18 @@ pub async fn newest_of(
     limit: i64,
 ) -> Result<Vec<(String, LedgerEntry)>, StoreError> {
     // Entries of one moment are ordered by chain and number.
-    let text = "select e.* from ledger_entry e
+    let columns = columns_of::<LedgerEntry>("e");
+    let text = format!(
+        "select {columns} from ledger_entry e
          left join ledger_entry b on b.bucket = e.bucket and b.org_id = e.org_id
              and b.envelope_id = $5 and b.sequence = $6
          where e.bucket = $1 and e.org_id = $2 and e.envelope_id in ($3, $4)
              and ($5 = '' or e.at < b.at or (e.at = b.at and (e.envelope_id < b.envelope_id
                  or (e.envelope_id = b.envelope_id and e.sequence < b.sequence))))
-         order by e.at desc, e.envelope_id desc, e.sequence desc limit $7";
+         order by e.at desc, e.envelope_id desc, e.sequence desc limit $7"
+    );
     // The cursor's time is read from its row, so the caller names only chain and number.
-    let rows = sqlx::query(text)
+    let rows = sqlx::query(AssertSqlSafe(text))
         .bind(org.bucket())
         .bind(org.as_str())
         .bind(chains[0])

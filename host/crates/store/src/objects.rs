@@ -71,11 +71,18 @@ pub async fn template_wants(
         "select template_id from template where bucket = $1 and org_id = $2 and document_key = $3
          union all
          select template_id from template_version
-             where bucket = $1 and org_id = $2 and document_key = $3",
+             where bucket = $1 and org_id = $2 and document_key = $3
+         union all
+         select template_id from template
+             where bucket = $1 and org_id = $2 and word_source like $4
+         union all
+         select template_id from template_version
+             where bucket = $1 and org_id = $2 and word_source like $4",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(key)
+    .bind(part(key))
     .finds_row(connection)
     .await
 }

@@ -1,6 +1,7 @@
 //! Open links of templates, the records of their visitors, and how often visitors did something.
 
 use crate::SqlConnection;
+use sqlx::AssertSqlSafe;
 
 use super::page::PagedQuery;
 use super::row::{json_text, query_locked, query_rows, table_row};
@@ -8,7 +9,7 @@ use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{CustomerId, EnvelopeId, OpenLinkId, OrgId, TemplateId};
-use holdfast_domain::open_link::OpenLink;
+use holdfast_domain::open_link::{OpenLink, ProofOfWork};
 use holdfast_domain::token::LinkToken;
 
 /// Counter of the visitors of a link.
@@ -20,6 +21,14 @@ pub enum LinkCounter<'a> {
     Codes,
     /// Records that a network made.
     RecordsOf(&'a str),
+    /// Records of all networks.
+    Records,
+    /// Records that a network made without a proof of work.
+    UnprovedOf(&'a str),
+    /// Records of all networks without a proof of work.
+    Unproved,
+    /// Uses of a challenge, by its random part.
+    Challenge(&'a str),
 }
 
 impl<'a> LinkCounter<'a> {
@@ -29,6 +38,10 @@ impl<'a> LinkCounter<'a> {
             Self::CodesOf(network) => ("codes", network),
             Self::Codes => ("all_codes", ""),
             Self::RecordsOf(network) => ("records", network),
+            Self::Records => ("all_records", ""),
+            Self::UnprovedOf(network) => ("unproved", network),
+            Self::Unproved => ("all_unproved", ""),
+            Self::Challenge(random) => ("challenges", random),
         }
     }
 }
@@ -50,8 +63,8 @@ pub async fn insert(
     sqlx::query(
         "insert into open_link (bucket, open_link_id, org_id, template_id, name, role, signers, expires_at,
              record_limit, used, code, notify, verify_email, token_hash, token, created_by, owner_email,
-             created_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+             created_at, proof_of_work)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
     )
     .bind(link.org.bucket())
     .bind(link.id.as_str())
@@ -71,6 +84,7 @@ pub async fn insert(
     .bind(&link.created_by)
     .bind(link.owner_email.as_deref())
     .bind(link.created_at.to_string())
+    .bind(link.proof_of_work.as_str())
     .run(tx)
     .await
 }
@@ -148,18 +162,8 @@ pub async fn take(
     link: &OpenLink,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    // Compare-and-swap in one statement: visitors at two nodes cannot both take the last record.
-    sqlx::query(
-        "update open_link set used = used + 1
-         where bucket = $1 and org_id = $2 and open_link_id = $3 and used < record_limit
-             and closed_at is null and expires_at > $4",
-    )
-    .bind(link.org.bucket())
-    .bind(link.org.as_str())
-    .bind(link.id.as_str())
-    .bind(now.to_string())
-    .changes_row(tx)
-    .await
+    let is_open = "used < record_limit and closed_at is null and expires_at > $4";
+    change_if(tx, link, "used = used + 1", is_open, now).await
 }
 
 /// Closes a link. Returns false if it was closed before.
@@ -168,34 +172,57 @@ pub async fn close(
     link: &OpenLink,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    sqlx::query(
-        "update open_link set closed_at = $4
-         where bucket = $1 and org_id = $2 and open_link_id = $3 and closed_at is null",
+    change_if(tx, link, "closed_at = $4", "closed_at is null", now).await
+}
+
+/// Notes whether the people of a link fit its template, as a visitor found. Returns false if this was noted before.
+pub async fn note_available(
+    tx: &mut WriteTransaction,
+    link: &OpenLink,
+    is_available: bool,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    if is_available {
+        // A note of this moment, by a node with a faster clock, stays until the next visit.
+        return change_if(
+            tx,
+            link,
+            "unavailable_at = null",
+            "unavailable_at <= $4",
+            now,
+        )
+        .await;
+    }
+    change_if(
+        tx,
+        link,
+        "unavailable_at = $4",
+        "unavailable_at is null",
+        now,
     )
-    .bind(link.org.bucket())
-    .bind(link.org.as_str())
-    .bind(link.id.as_str())
-    .bind(now.to_string())
-    .changes_row(tx)
     .await
 }
 
-/// Notes when a visitor found that the people of a link do not fit its template. Returns false if this was noted before.
-pub async fn note_unavailable(
+/// Changes a link under a condition; `$4` is the time in both. Returns false if the condition does not hold.
+async fn change_if(
     tx: &mut WriteTransaction,
     link: &OpenLink,
+    change: &str,
+    condition: &str,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    sqlx::query(
-        "update open_link set unavailable_at = $4
-         where bucket = $1 and org_id = $2 and open_link_id = $3 and unavailable_at is null",
-    )
-    .bind(link.org.bucket())
-    .bind(link.org.as_str())
-    .bind(link.id.as_str())
-    .bind(now.to_string())
-    .changes_row(tx)
-    .await
+    // Compare-and-swap in one statement: visitors at two nodes cannot both take the last record.
+    let text = format!(
+        "update open_link set {change}
+         where bucket = $1 and org_id = $2 and open_link_id = $3 and {condition}"
+    );
+    sqlx::query(AssertSqlSafe(text))
+        .bind(link.org.bucket())
+        .bind(link.org.as_str())
+        .bind(link.id.as_str())
+        .bind(now.to_string())
+        .changes_row(tx)
+        .await
 }
 
 /// Returns the links of a template that were not closed, oldest first.
@@ -230,6 +257,7 @@ table_row! {
         code: optional_text("code"),
         notify: json("notify"),
         verify_email: flag("verify_email"),
+        proof_of_work: parsed("proof_of_work", ProofOfWork::parse),
         token: text("token"),
         created_by: text("created_by"),
         owner_email: optional_text("owner_email"),

@@ -2,13 +2,14 @@
 
 use crate::SqlConnection;
 
-use super::StoreError;
 use super::page::PagedQuery;
 use super::row::{json_text, query_rows, table_row};
 use super::statement::RunStatement as _;
+use super::{StoreError, templates};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{OrgId, PackageId};
 use holdfast_domain::package::Package;
+use holdfast_domain::template::TemplateReader;
 
 pub async fn insert(connection: &mut SqlConnection, package: &Package) -> Result<(), StoreError> {
     sqlx::query(
@@ -42,18 +43,35 @@ pub async fn get(
     .await
 }
 
-/// Returns a page of packages, newest first, and the total number.
+/// Returns a page of packages, newest first, and the total number. For a user, those with a template that is not
+/// shared with the user are left out.
 pub async fn list(
     connection: &mut SqlConnection,
     org: &OrgId,
+    reader: Option<&TemplateReader>,
     page: i64,
     limit: i64,
 ) -> Result<(Vec<Package>, i64), StoreError> {
+    let seen = reader.map(|reader| {
+        let condition = format!(
+            "not exists (select 1 from template as member
+                 where member.bucket = document_package.bucket
+                     and member.org_id = document_package.org_id
+                     and member.shared_with is not null
+                     and replace(document_package.template_ids, member.template_id, '')
+                         <> document_package.template_ids
+                     and not {})",
+            templates::seen_by(reader, "member")
+        );
+        (condition, templates::address(reader))
+    });
+    let compared = seen.as_ref();
+    let compared = compared.map(|(condition, address)| (condition.as_str(), address.as_str()));
     let list = PagedQuery {
         select: "select {columns} from document_package",
         bucket: org.bucket(),
         wanted: &[("org_id", Some(org.as_str()))],
-        compared: &[],
+        compared: compared.as_slice(),
         also: "",
     };
     list.page(connection, page, limit).await

@@ -1,6 +1,7 @@
 //! Questions of signers to the sender.
 
 use crate::SqlConnection;
+use sqlx::AssertSqlSafe;
 
 use super::row::{RowColumns, query_rows, table_row};
 use super::statement::RunStatement as _;
@@ -79,26 +80,29 @@ pub async fn list(
     .await
 }
 
+/// Condition of a question `asked` that waits for the sender: no answer is due to a person who was replaced, or who has
+/// signed. `closed_at is null` is the condition of the index `signer_question_open`, word for word.
+pub(super) const IS_OPEN: &str = "asked.closed_at is null
+    and exists (select 1 from signer asker where asker.bucket = asked.bucket
+        and asker.envelope_id = asked.envelope_id and asker.signer_id = asked.signer_id
+        and asker.completed_at is null)";
+
 /// Whether a question of a present signer who has not signed is open.
 pub async fn has_open(
     connection: &mut SqlConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<bool, StoreError> {
-    // No answer is due to a person who was replaced, or who has signed.
-    sqlx::query(
+    let text = format!(
         "select asked.question_id from signer_question asked
-         join signer on signer.bucket = asked.bucket and signer.org_id = asked.org_id
-             and signer.envelope_id = asked.envelope_id and signer.signer_id = asked.signer_id
-             and signer.completed_at is null
-         where asked.bucket = $1 and asked.org_id = $2 and asked.envelope_id = $3
-             and asked.closed_at is null limit 1",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(envelope.as_str())
-    .finds_row(connection)
-    .await
+         where asked.bucket = $1 and asked.org_id = $2 and asked.envelope_id = $3 and {IS_OPEN} limit 1"
+    );
+    sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(envelope.as_str())
+        .finds_row(connection)
+        .await
 }
 
 table_row! {

@@ -40,6 +40,14 @@ pub(super) trait TableRow: Sized {
     }
 }
 
+/// Returns the columns of a row for a statement that names its table `alias`. Not `alias.*`: PostgreSQL refuses a prepared
+/// statement once a migration of a newer node has added a column to its result.
+pub(super) fn columns_of<T: TableRow>(alias: &str) -> String {
+    let columns = T::COLUMNS.split(", ");
+    let named: Vec<String> = columns.map(|column| format!("{alias}.{column}")).collect();
+    named.join(", ")
+}
+
 /// Implements [`TableRow`] for a type, by its table and the column that identifies a row in errors.
 ///
 /// A field is a method of [`RowColumns`] with its arguments, the first of which is the column. A field of several

@@ -6,7 +6,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::dialect::SqlDialect;
 use super::row::{json_text, query_rows, table_row};
-use super::{StoreError, counts};
+use super::{StoreError, counts, questions};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
     EnvelopeKind, EnvelopeStatus, OWN_METADATA, PaymentStatus, SecuredParty,
@@ -138,13 +138,14 @@ fn trouble_of_signing(org: &str) -> String {
     format!("envelope_id in ({unreached} union all {unidentified})")
 }
 
-/// Returns the condition for envelopes with an open question of a signer. `org` is the parameter of the organization.
+/// Returns the condition for envelopes with an open question of a present signer who has not signed. `org` is the parameter of
+/// the organization.
 fn open_question(org: &str) -> String {
-    // The condition of the index `signer_question_open`, word for word.
+    let is_open = questions::IS_OPEN;
     format!(
         "envelope_id in (
              select asked.envelope_id from signer_question asked
-             where asked.bucket = $1 and asked.org_id = {org} and asked.closed_at is null)"
+             where asked.bucket = $1 and asked.org_id = {org} and {is_open})"
     )
 }
 

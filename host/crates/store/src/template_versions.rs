@@ -17,8 +17,8 @@ pub async fn insert(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into template_version (bucket, template_id, number, org_id, made_by, made_at,
-             document_key, document_sha256, document_size, document_repair, fields)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+             document_key, document_sha256, document_size, document_repair, fields, word_source)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
     )
     .bind(template.org.bucket())
     .bind(template.id.as_str())
@@ -31,6 +31,7 @@ pub async fn insert(
     .bind(version.document.size)
     .bind(version.repair.as_ref().map(json_text))
     .bind(json_text(&version.fields))
+    .bind(version.word_source.as_ref().map(json_text))
     .run(tx)
     .await
 }
@@ -88,5 +89,6 @@ table_row! {
         },
         repair: optional_json("document_repair"),
         fields: json("fields"),
+        word_source: optional_json("word_source"),
     }
 }

@@ -1,7 +1,7 @@
 //! Templates.
 
 use crate::SqlConnection;
-use sqlx::AssertSqlSafe;
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::page::PagedQuery;
 use super::row::{json_text, query_locked, query_rows, table_row};
@@ -11,7 +11,7 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::StoredFile;
 use holdfast_domain::field::Field;
 use holdfast_domain::id::{OrgId, TemplateId};
-use holdfast_domain::template::{MadeFor, Origin, SourceFormat, Template};
+use holdfast_domain::template::{MadeFor, Origin, SourceFormat, Template, TemplateReader};
 
 pub async fn insert(connection: &mut SqlConnection, template: &Template) -> Result<(), StoreError> {
     let document = template.document.as_ref();
@@ -22,9 +22,9 @@ pub async fn insert(connection: &mut SqlConnection, template: &Template) -> Resu
              provider_instance, provider_template, document_key, document_sha256, document_size,
              fields, created_at, updated_at, provider_stale, origin, owner_id, source_key,
              source_content, source_format, pricing_table, document_repair, tags, version_by,
-             may_decline)
+             may_decline, folder, shared_with, word_source)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16, $17,
-             $18, $19, $20, $21, $22, $23, $24)",
+             $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)",
     )
     .bind(template.org.bucket())
     .bind(template.id.as_str())
@@ -50,8 +50,34 @@ pub async fn insert(connection: &mut SqlConnection, template: &Template) -> Resu
     .bind(json_text(&template.tags))
     .bind(template.version_by.as_deref())
     .bind(i64::from(template.may_decline))
+    .bind(template.folder.as_deref())
+    .bind(shared_with(template))
+    .bind(template.word_source.as_ref().map(json_text))
     .run(connection)
     .await
+}
+
+/// Returns the text of the column `shared_with`: none for a template that all users see.
+fn shared_with(template: &Template) -> Option<String> {
+    let shared_with = &template.shared_with;
+    (!shared_with.is_with_all()).then(|| json_text(shared_with))
+}
+
+/// Returns a condition for the templates that a user sees, of a table with this name. `{}` stands for the parameter of
+/// [`address`].
+pub(super) fn seen_by(reader: &TemplateReader, table: &str) -> String {
+    // Roles are words of this program. Quotation marks within a JSON text are escaped, so the text of a role or of an
+    // address stands in the column only where it is meant.
+    let (column, role) = (format!("{table}.shared_with"), reader.role);
+    format!(
+        "({column} is null or replace({column}, '\"{role}\"', '') <> {column}
+             or replace({column}, {{}}, '') <> {column})"
+    )
+}
+
+/// Returns a user's address as the column `shared_with` has it.
+pub(super) fn address(reader: &TemplateReader) -> String {
+    json_text(&reader.email)
 }
 
 /// Returns a template unless it was deleted.
@@ -124,6 +150,10 @@ pub struct TemplateFilter {
     pub deleted_after: Option<Timestamp>,
     /// Lists those with this tag.
     pub tag: Option<String>,
+    /// Lists those in this folder and the folders in it.
+    pub folder: Option<String>,
+    /// Lists those that this user sees; all without one.
+    pub reader: Option<TemplateReader>,
 }
 
 /// Returns a page of the library, newest first, and the total number.
@@ -147,6 +177,18 @@ pub async fn list(
         compared.push(("replace(tags, {}, '') <> tags", tag.as_str()));
     }
 
+    // With its slash, a folder is the beginning of its own path and of those in it, and of no other.
+    let folder = filter.folder.as_ref().map(|folder| format!("{folder}/"));
+    if let Some(folder) = &folder {
+        let is_in = "substr(folder || '/', 1, length({})) = {}";
+        compared.push((is_in, folder.as_str()));
+    }
+    let seen = filter.reader.as_ref();
+    let seen = seen.map(|reader| (seen_by(reader, "template"), address(reader)));
+    if let Some((condition, address)) = &seen {
+        compared.push((condition.as_str(), address.as_str()));
+    }
+
     let list = PagedQuery {
         select: "select {columns} from template",
         bucket: org.bucket(),
@@ -164,6 +206,33 @@ pub async fn list(
     };
 
     list.page(connection, page, limit).await
+}
+
+/// Returns the folders of the present templates that a user sees, in alphabetical order; all without a user.
+pub async fn folders(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    reader: Option<&TemplateReader>,
+) -> Result<Vec<String>, StoreError> {
+    let condition = reader.map(|reader| seen_by(reader, "template").replace("{}", "$4"));
+    let text = format!(
+        "select distinct folder from template
+         where bucket = $1 and org_id = $2 and origin = $3 and deleted_at is null
+             and folder is not null {} {} order by folder",
+        if condition.is_some() { "and" } else { "" },
+        condition.unwrap_or_default(),
+    );
+    let mut query = sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(Origin::Library.as_str());
+    if let Some(reader) = reader {
+        query = query.bind(address(reader));
+    }
+
+    let rows = query.fetch_all(connection).await?;
+    let folders = rows.iter().map(|row| row.try_get("folder"));
+    Ok(folders.collect::<Result<_, _>>()?)
 }
 
 /// Returns whether an envelope sent from the template is still out for signing.
@@ -211,7 +280,8 @@ pub async fn by_ids(
     query.fetch_all(connection).await
 }
 
-/// Writes name, external id and tags, and whether signers may decline.
+/// Writes name, external id, tags, folder, sharing and the defaults of variables, and whether signers may decline. The
+/// caller has locked the template, so that no other change of these is lost.
 pub async fn rename(
     connection: &mut SqlConnection,
     template: &Template,
@@ -219,7 +289,7 @@ pub async fn rename(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "update template set name = $3, external_id = $4, updated_at = $5, tags = $6,
-             may_decline = $7
+             may_decline = $7, folder = $8, shared_with = $9, word_source = $10
          where bucket = $1 and template_id = $2",
     )
     .bind(template.org.bucket())
@@ -229,6 +299,9 @@ pub async fn rename(
     .bind(now.to_string())
     .bind(json_text(&template.tags))
     .bind(i64::from(template.may_decline))
+    .bind(template.folder.as_deref())
+    .bind(shared_with(template))
+    .bind(template.word_source.as_ref().map(json_text))
     .run(connection)
     .await
 }
@@ -352,7 +425,7 @@ pub async fn replace(
     sqlx::query(
         "update template set fields = $5, document_key = $6, document_sha256 = $7,
              document_size = $8, updated_at = $9, provider_stale = 1, document_repair = $11,
-             version = $12, version_by = $13, version_at = $14
+             version = $12, version_by = $13, version_at = $14, word_source = $15
          where bucket = $1 and template_id = $2 and fields = $3
              and coalesce(document_key, '') = $4 and version = $10",
     )
@@ -370,6 +443,7 @@ pub async fn replace(
     .bind(after.version)
     .bind(after.version_by.as_deref())
     .bind(after.version_at.map(|at| at.to_string()))
+    .bind(after.word_source.as_ref().map(json_text))
     .run_guarded(connection)
     .await
 }
@@ -449,6 +523,9 @@ table_row! {
         source_format: parsed("source_format", SourceFormat::parse),
         pricing_table: flag("pricing_table"),
         tags: json("tags"),
+        folder: optional_text("folder"),
+        shared_with: optional_json("shared_with").unwrap_or_default(),
+        word_source: optional_json("word_source"),
         version: number("version"),
         version_by: optional_text("version_by"),
         version_at: optional_time("version_at"),

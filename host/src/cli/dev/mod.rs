@@ -310,6 +310,7 @@ async fn console_link(app: &App, state: &DevState) -> Result<String, Failure> {
         actor: "operator".into(),
         email: None,
         token: None,
+        role: None,
     };
     let manager = UserManager {
         caller: &caller,

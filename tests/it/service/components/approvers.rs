@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use axum::http::Method;
+use axum::response::IntoResponse as _;
 use holdfast::config::Config;
 use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
 use crate::support::issuer::{CLIENT, FakeIssuer};
+use crate::support::receiver::WebhookReceiver;
 use crate::support::{TestApp, TestResponse, operator};
 
 const CHANGES: &str = "/component-changes";
@@ -194,6 +196,46 @@ async fn one_owner_names_no_issuer_alone() {
         .await;
     let shown = app.get_with_bearer(olga, "/organization").await.data(200);
     assert_eq!(shown["single_sign_on"], Value::Null);
+}
+
+/// The host sees what signers enter.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_admin_leads_signing_links_to_no_other_host_alone() {
+    let governed = Governed::start().await;
+    let (app, olga) = (&governed.app, &governed.olga);
+    let receiver = WebhookReceiver::start().await;
+    let file = format!("{}\n", app.org);
+    receiver.answer(move |_, _| file.clone().into_response());
+    let host = receiver.url.strip_prefix("http://").unwrap();
+    let host = host.strip_suffix("/hook").unwrap();
+
+    let path = "/organization/link-host";
+    let body = json!({ "host": host });
+    needs_approval(&app.as_bearer(Method::PUT, olga, path, body).await);
+    let shown = app.get_with_bearer(olga, "/organization").await.data(200);
+    assert_eq!(shown["link_host"], Value::Null);
+
+    let change = json!({ "action": "link_host", "link_host": host });
+    governed.agree(change.clone()).await;
+    let shown = app.get_with_bearer(olga, "/organization").await.data(200);
+    assert_eq!(shown["link_host"]["host"], host);
+
+    // One person ends the use of a host that was lost.
+    app.web(Method::DELETE, path, Value::Null).await.data(200);
+
+    // A host that names the organization no more is not set, although it was approved.
+    let made = governed.request(olga, change).await.data(201);
+    governed.approve(&governed.rolf, &made).await.data(200);
+    receiver.answer(|_, _| "This domain is for sale".into_response());
+    let apply = format!("{CHANGES}/{}/apply", made["change_id"].as_str().unwrap());
+    let refused = app.post_with_bearer(olga, &apply, json!({})).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    assert_eq!(
+        refused.json()["details"][0]["path"],
+        json!(["change", "link_host"])
+    );
+    let shown = app.get_with_bearer(olga, "/organization").await.data(200);
+    assert_eq!(shown["link_host"], Value::Null);
 }
 
 #[tokio::test(flavor = "multi_thread")]

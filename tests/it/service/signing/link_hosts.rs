@@ -9,6 +9,7 @@ use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
 use super::embed::submit;
+use crate::http::console::Session;
 use crate::support::receiver::{WebhookReceiver, status};
 use crate::support::{TestApp, TestResponse};
 
@@ -185,6 +186,67 @@ async fn a_host_that_does_not_name_the_organization_is_refused() {
 
     assert_eq!(link_host(&app).await, Value::Null);
     assert!(changes(&app).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn owners_and_admins_learn_of_another_host() {
+    let app = service().await;
+    for (email, role) in [
+        ("ada@oak.example", "owner"),
+        ("ben@oak.example", "admin"),
+        ("eve@oak.example", "sender"),
+    ] {
+        Session::of(&app, email, role).await;
+    }
+    let receiver = host_that_names(&[app.org.as_str()]).await;
+    set(&app, host(&receiver)).await.data(200);
+    // The same host again changes nothing for signers.
+    set(&app, host(&receiver)).await.data(200);
+    app.web(Method::DELETE, PATH, Value::Null).await.data(200);
+
+    // Without a policy, one person applies a change request, too.
+    let change = json!({ "action": "link_host", "link_host": host(&receiver) });
+    let body = json!({ "change": change, "reason": "A new name" });
+    let changes = "/component-changes";
+    let made = app.web(Method::POST, changes, body).await.data(201);
+    let apply = format!("{changes}/{}/apply", made["change_id"].as_str().unwrap());
+    app.web(Method::POST, &apply, json!({})).await.data(200);
+    app.wait_until_idle().await;
+
+    let mails = app.wait_for_mails(6).await;
+    let mails: Vec<String> = mails.iter().map(|mail| mail.replace("=\r\n", "")).collect();
+    let to = |address: &str, words: &str| {
+        let is_to = |mail: &&String| {
+            let to = mail.lines().find(|line| line.starts_with("To: "));
+            to.is_some_and(|to| to.contains(address)) && mail.contains(words)
+        };
+        mails.iter().filter(is_to).count()
+    };
+    let set_words = format!("has set {}", host(&receiver));
+    for address in ["ada@oak.example", "ben@oak.example"] {
+        assert_eq!(to(address, &set_words), 2, "{mails:?}");
+        assert_eq!(to(address, "has removed the host"), 1, "{mails:?}");
+    }
+    assert_eq!(to("eve@oak.example", "signing links"), 0, "{mails:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_console_requests_a_host_where_the_policy_requires_approvals() {
+    let app = service().await;
+    let receiver = host_that_names(&[app.org.as_str()]).await;
+    let ada = Session::of(&app, "ada@oak.example", "owner").await;
+    let policy = json!({ "reviews_required": 1 });
+    let policy = app.web(Method::PUT, "/component-policy", policy).await;
+    policy.data(200);
+
+    let form = format!("host={}", host(&receiver));
+    let requested = ada.post(&app, "/console/settings/link-host", &form).await;
+    assert_eq!(requested.status, 303, "{}", requested.text());
+    let page = requested.headers["location"].to_str().unwrap();
+    let page = ada.get(&app, page).await.text();
+    let title = format!("Host of signing links: {}", host(&receiver));
+    assert!(page.contains(&title), "{page}");
+    assert_eq!(link_host(&app).await, Value::Null);
 }
 
 #[tokio::test(flavor = "multi_thread")]

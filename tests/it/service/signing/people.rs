@@ -433,6 +433,7 @@ async fn nobody_witnesses_a_signature_of_their_own() {
         let body = json!({ "email": email, "name": "Ann Oak" });
         let refused = correct(&app, &id, role, body).await;
         let why = format!("{email} would witness their own signature");
+        assert_eq!(refused.json()["code"], "own_witness");
         assert_eq!(refused.error(409), why);
     }
     let lender = [
@@ -441,7 +442,46 @@ async fn nobody_witnesses_a_signature_of_their_own() {
     ];
     let buyer = link(&app, &id, "Buyer").await;
     let refused = form::press(&app, &buyer, "delegate", &lender).await;
-    assert_eq!(refused.status, 409, "{}", refused.text());
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    let page = refused.text();
+    assert!(
+        page.contains("This person is a witness of this signature"),
+        "{page}"
+    );
+    assert!(page.contains("value=\"Ann Oak\""), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_member_learns_which_rule_refuses_a_delegation() {
+    let app = service().await;
+    let witness = with(person("Lender"), "kind", "witness");
+    let witness = with(witness, "witness_of", "Buyer");
+    let more = json!({ "allow_delegation": true, "recipients": [substitute("bob")] });
+    let signers = json!([manager("Buyer"), witness]);
+    let id = sent(&app, &["Buyer", "Lender"], signers, more).await;
+    let buyer = link(&app, &id, "Buyer").await;
+    for (email, why) in [
+        (
+            "lender@example.com",
+            "This person is a witness of this signature",
+        ),
+        (
+            "bob@example.com",
+            "This person belongs to your group already",
+        ),
+    ] {
+        let named = [
+            ("delegate-name".to_owned(), "Ann Oak".to_owned()),
+            ("delegate-email".to_owned(), email.to_owned()),
+        ];
+        let refused = form::press(&app, &buyer, "delegate", &named).await;
+        assert_eq!(refused.status, 422, "{}", refused.text());
+        assert!(refused.text().contains(why), "{}", refused.text());
+    }
+    assert_eq!(
+        people(&app, &id).await["signers"][0]["email"],
+        "buyer@example.com"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -1019,12 +1059,20 @@ async fn a_signer_passes_the_document_on_where_the_sender_allows_it() {
 
     let page = form::open(&app, &url).await.text();
     assert!(!page.contains("in my place"), "{page}");
-    assert_eq!(form::press(&app, &url, "delegate", &sam).await.status, 409);
+    let forged = form::press(&app, &url, "delegate", &sam).await;
+    assert_eq!(forged.status, 409);
+    let page = forged.text();
+    assert!(page.contains("The sender does not offer this"), "{page}");
 
     let allowed = json!({ "allow_delegation": true });
     let id = sent(&app, &["Buyer"], signers(), allowed).await;
     let url = link(&app, &id, "Buyer").await;
-    assert!(form::open(&app, &url).await.text().contains("in my place"));
+    let page = form::open(&app, &url).await.text();
+    assert!(page.contains("in my place"), "{page}");
+    assert!(
+        page.contains("The history of the document shows the sender whom you named."),
+        "{page}"
+    );
 
     let nobody = form::press(&app, &url, "delegate", &[]).await;
     assert_eq!(nobody.status, 422);
@@ -1114,6 +1162,11 @@ async fn a_document_without_a_way_to_decline_is_not_declined() {
     assert!(page.contains("open “Ask the sender” at the end"), "{page}");
     let refused = form::press(&app, &url, "decline", &reason).await;
     assert_eq!(refused.status, 409, "{}", refused.text());
+    assert!(
+        refused.text().contains("The sender does not offer this"),
+        "{}",
+        refused.text()
+    );
     assert_eq!(people(&app, &id).await["signers"][0]["status"], "viewed");
     form::sign(&app, &url).await;
     app.wait_for(&id, "completed").await;

@@ -317,3 +317,25 @@ async fn the_console_shows_what_waits_for_an_answer() {
     let waiting = ada.get(&app, "/console/envelopes?tab=waiting").await.text();
     assert!(waiting.contains(&id), "{waiting}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_question_of_a_replaced_signer_waits_for_no_answer() {
+    let app = TestApp::start().await;
+    let (id, links) = app.sent_to_two().await;
+    ask(&app, &links[0], QUESTION).await;
+    let ada = Session::of(&app, "ada@oak.example", "sender").await;
+    let mine = "/console/envelopes?tab=needs-you";
+    assert!(ada.get(&app, mine).await.text().contains(&id));
+
+    let other = json!({ "email": "sam@example.com", "name": "Sam Lee" });
+    let path = format!("/partner/envelopes/{id}/signers/Buyer");
+    app.patch(&path, other).await.data(200);
+    let page = ada.get(&app, mine).await.text();
+    assert!(!page.contains(&id), "{page}");
+    let waiting = ada.get(&app, "/console/envelopes?tab=waiting").await.text();
+    assert!(waiting.contains(&id), "{waiting}");
+
+    let path = format!("/console/envelopes/{id}");
+    let page = ada.get(&app, &path).await.text();
+    assert!(!page.contains("Your organization"), "{page}");
+}

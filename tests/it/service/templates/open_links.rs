@@ -9,7 +9,10 @@ use axum::http::{Method, Request};
 use scraper::{Html, Selector};
 use serde_json::{Value, json};
 
+use crate::support::docuseal::FakeDocuseal;
 use crate::support::{TestApp, TestResponse, buyer_and_seller, form, pdf};
+use holdfast::domain::hash::sha256;
+use holdfast::domain::organization::OrgSettings;
 
 /// Entries of a visitor.
 const JORDAN: [(&str, &str); 2] = [("name", "Jordan Lee"), ("email", "jordan@example.com")];
@@ -43,19 +46,52 @@ async fn again(app: &TestApp, link: &Value) -> Value {
     app.get(&path).await.data(200)
 }
 
-/// Returns the token of the form on a page.
-fn token_of(page: &str) -> String {
+/// Returns the value of a control on a page.
+fn control_of(page: &str, name: &str) -> String {
     let document = Html::parse_document(page);
-    let control = Selector::parse("input[name=form]").unwrap();
-    let control = document.select(&control).next().expect("a form");
+    let control = Selector::parse(&format!("input[name={name}]")).unwrap();
+    let control = document.select(&control).next().expect("a control");
     control.attr("value").unwrap().to_owned()
 }
 
-/// Opens the link and sends its form.
+/// Returns the token of the form on a page.
+fn token_of(page: &str) -> String {
+    control_of(page, "form")
+}
+
+/// Returns the first number that meets a challenge, or the first one that does not.
+fn number_for(challenge: &str, is_met: bool) -> String {
+    let difficulty: u32 = challenge.split('.').nth(1).unwrap().parse().unwrap();
+    let meets = |number: &u64| {
+        let digest = sha256(format!("{challenge}.{number}").as_bytes());
+        let begin = u32::from_str_radix(&digest[..8], 16).unwrap();
+        begin.leading_zeros() >= difficulty
+    };
+    let number = (0..).find(|number| meets(number) == is_met);
+    number.unwrap().to_string()
+}
+
+/// Opens the link and sends its form, as a browser with the script does.
 async fn enter(app: &TestApp, link: &Value, entries: &[(&str, &str)]) -> TestResponse {
     let page = form::fetch(app, url(link)).await;
     assert_eq!(page.status, 200, "{}", page.text());
-    send(app, link, &token_of(&page.text()), entries).await
+    let page = page.text();
+    let challenge = control_of(&page, "challenge");
+    let proof = number_for(&challenge, true);
+    send_proof(app, link, (&challenge, &proof), &token_of(&page), entries).await
+}
+
+/// Sends the form with a challenge and a proof.
+async fn send_proof(
+    app: &TestApp,
+    link: &Value,
+    (challenge, proof): (&str, &str),
+    token: &str,
+    entries: &[(&str, &str)],
+) -> TestResponse {
+    let computed = [("challenge", challenge), ("proof", proof)];
+    let entries: Vec<(&str, &str)> = entries.iter().copied().chain(computed).collect();
+    send(app, link, token, &entries).await
 }
 
 async fn send(app: &TestApp, link: &Value, token: &str, entries: &[(&str, &str)]) -> TestResponse {
@@ -91,6 +127,7 @@ async fn a_visitor_gets_the_link_by_mail_and_signs_a_record_of_their_own() {
     let link = open_link(&app, json!({})).await;
     assert_eq!(link["role"], "Buyer", "the first role of the template");
     assert_eq!(link["verify_email"], true);
+    assert_eq!(link["proof_of_work"], "on");
 
     let page = form::fetch(&app, url(&link)).await;
     assert!(page.text().contains("invites you to sign “Membership”"));
@@ -194,7 +231,8 @@ async fn visitors_at_the_same_moment_do_not_exceed_the_limit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_that_is_sent_twice_makes_one_record() {
     let app = TestApp::start().await;
-    let link = open_link(&app, json!({ "verify_email": false })).await;
+    let without = json!({ "verify_email": false, "proof_of_work": "off" });
+    let link = open_link(&app, without).await;
     let token = token_of(&form::fetch(&app, url(&link)).await.text());
     let first = send(&app, &link, &token, &JORDAN).await;
     let second = send(&app, &link, &token, &JORDAN).await;
@@ -413,6 +451,18 @@ async fn a_link_whose_role_is_gone_is_not_available_and_says_so_once() {
         .iter()
         .filter(|(action, _)| action == "open_link.unavailable");
     assert_eq!(noted.count(), 1, "{acts:?}");
+
+    app.execute("update open_link set role = 'Buyer'").await;
+    for _ in 0..2 {
+        assert_eq!(form::fetch(&app, url(&link)).await.status, 200);
+    }
+    let unnoted = "open_link where unavailable_at is null";
+    assert_eq!(app.count(unnoted).await, 1);
+    let acts = acts_on(&app, &link).await;
+    let noted = acts
+        .iter()
+        .filter(|(action, _)| action == "open_link.available");
+    assert_eq!(noted.count(), 1, "{acts:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -547,4 +597,170 @@ async fn the_links_of_a_template_end_with_it_and_are_of_its_organization() {
     assert_eq!(form::fetch(&app, url(&link)).await.status, 410);
     let acts = acts_on(&app, &link).await;
     assert!(acts.iter().any(|(action, _)| action == "open_link.closed"));
+}
+
+/// Sentence of the page about a proof that does not count.
+const NO_PROOF: &str = "The proof that your browser computed does not count";
+
+/// Opens the link, and returns the challenge of its page with a proof.
+async fn challenged(app: &TestApp, link: &Value) -> (String, String) {
+    let page = form::fetch(app, url(link)).await.text();
+    let challenge = control_of(&page, "challenge");
+    let proof = number_for(&challenge, true);
+    (challenge, proof)
+}
+
+#[track_caller]
+fn counts_for_nothing(answer: &TestResponse) {
+    assert_eq!(answer.status, 422, "{}", answer.text());
+    let page = answer.text();
+    assert!(page.contains(NO_PROOF), "{page}");
+    assert!(page.contains("value=\"Jordan Lee\""), "the entry stays");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proof_that_is_wrong_too_late_or_of_another_link_makes_nothing() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({})).await;
+    let other = open_link(&app, json!({})).await;
+    let (challenge, proof) = challenged(&app, &link).await;
+
+    let wrong = number_for(&challenge, false);
+    let answer = send_proof(&app, &link, (&challenge, &wrong), "one", &JORDAN).await;
+    counts_for_nothing(&answer);
+
+    // Easier work than that of the page.
+    let mut parts: Vec<&str> = challenge.split('.').collect();
+    parts[1] = "1";
+    let easy = parts.join(".");
+    let number = number_for(&easy, true);
+    let answer = send_proof(&app, &link, (&easy, &number), "two", &JORDAN).await;
+    counts_for_nothing(&answer);
+
+    let answer = send_proof(&app, &other, (&challenge, &proof), "three", &JORDAN).await;
+    counts_for_nothing(&answer);
+
+    for challenge in ["", "...", &"1".repeat(300)] {
+        let answer = send_proof(&app, &link, (challenge, "1"), "four", &JORDAN).await;
+        counts_for_nothing(&answer);
+    }
+
+    let later = app.as_of(Duration::from_secs(601)).await;
+    let answer = send_proof(&later, &link, (&challenge, &proof), "five", &JORDAN).await;
+    counts_for_nothing(&answer);
+    assert_eq!(app.count("envelope").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proof_makes_one_record_on_all_nodes() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({})).await;
+    let (challenge, proof) = challenged(&app, &link).await;
+    let computed = (challenge.as_str(), proof.as_str());
+    let first = send_proof(&app, &link, computed, "one", &JORDAN).await;
+    assert_eq!(first.status, 200, "{}", first.text());
+
+    let other = app.another_node(|_| {}).await;
+    let again = [("name", "Jordan Lee"), ("email", "kim@example.com")];
+    for node in [&app, &other] {
+        let answer = send_proof(node, &link, computed, "two", &again).await;
+        counts_for_nothing(&answer);
+    }
+    only_envelope(&app).await;
+}
+
+/// A repeat costs a program nothing, so it must not cost the signing provider anything.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_used_proof_makes_nothing_at_the_signing_provider() {
+    let docuseal = FakeDocuseal::start().await;
+    let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
+    let link = open_link(&app, json!({})).await;
+    let (challenge, proof) = challenged(&app, &link).await;
+    let computed = (challenge.as_str(), proof.as_str());
+    let first = send_proof(&app, &link, computed, "one", &JORDAN).await;
+    assert_eq!(first.status, 200, "{}", first.text());
+    let made = docuseal.requests("POST", "/submissions").len();
+    assert!(made > 0);
+
+    let again = [("name", "Jordan Lee"), ("email", "kim@example.com")];
+    let answer = send_proof(&app, &link, computed, "two", &again).await;
+    counts_for_nothing(&answer);
+    assert_eq!(docuseal.requests("POST", "/submissions").len(), made);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_script_the_link_goes_to_the_mailbox_and_few_records_are_made() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({ "verify_email": false })).await;
+    let page = form::fetch(&app, url(&link)).await.text();
+    assert!(page.contains("the link to the document comes by e-mail"));
+
+    let answer = send(&app, &link, &token_of(&page), &JORDAN).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(answer.text().contains("We have sent you the link"));
+    assert!(!answer.text().contains("/sign/"), "{}", answer.text());
+    let id = only_envelope(&app).await;
+    let entry = app.entry(&id, "envelope.created").await;
+    assert_eq!(entry["open_link"]["reached_by"], "email");
+
+    // The same form with a proof is a repeat, and does not show the link either.
+    let (challenge, proof) = challenged(&app, &link).await;
+    let computed = (challenge.as_str(), proof.as_str());
+    let repeat = send_proof(&app, &link, computed, &token_of(&page), &JORDAN).await;
+    assert_eq!(repeat.status, 200, "{}", repeat.text());
+
+    let office = [203, 0, 113, 7];
+    for person in ["first", "second", "third"] {
+        let answer = enter_as(&app, office, &link, person, "").await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+    let answer = enter_as(&app, office, &link, "fourth", "").await;
+    assert_eq!(answer.status, 429);
+    assert!(answer.headers.contains_key("retry-after"));
+
+    app.execute("update open_link_count set number = 20 where kind = 'all_unproved'")
+        .await;
+    let answer = enter_as(&app, [198, 51, 100, 1], &link, "fourth", "").await;
+    assert_eq!(answer.status, 429, "another network does not help");
+    let answer = enter(
+        &app,
+        &link,
+        &[("name", "Kim"), ("email", "kim@example.com")],
+    )
+    .await;
+    assert_eq!(answer.status, 303, "a proof does: {}", answer.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_work_rises_while_many_records_are_made() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({})).await;
+    enter(&app, &link, &JORDAN).await;
+    let difficulty = async |app: &TestApp| -> u32 {
+        let page = form::fetch(app, url(&link)).await.text();
+        let challenge = control_of(&page, "challenge");
+        challenge.split('.').nth(1).unwrap().parse().unwrap()
+    };
+
+    let calm = difficulty(&app).await;
+    app.execute("update open_link_count set number = 60 where kind = 'all_records'")
+        .await;
+    assert_eq!(difficulty(&app).await, calm + 2);
+    let later = app.as_of(Duration::from_secs(61 * 60)).await;
+    assert_eq!(difficulty(&later).await, calm);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_asks_for_a_proof_by_its_setting() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({ "proof_of_work": "off" })).await;
+    assert_eq!(link["proof_of_work"], "off");
+    let page = form::fetch(&app, url(&link)).await.text();
+    assert!(!page.contains("name=\"challenge\""), "{page}");
+
+    let template = app.contract_template().await;
+    let refused = link_of(&app, &template, json!({ "proof_of_work": "maybe" })).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    let issue = refused.json()["details"][0].clone();
+    assert_eq!(issue["path"], json!(["proof_of_work"]), "{issue}");
 }

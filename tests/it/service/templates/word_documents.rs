@@ -17,12 +17,13 @@ use holdfast::config::{Config, ProviderInstance, SecretText};
 use holdfast::domain::component::Slot;
 use holdfast::domain::organization::OrgSettings;
 
-const DOCX: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
-const ODT: &str = "application/vnd.oasis.opendocument.text";
+pub(super) const DOCX: &str =
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+pub(super) const ODT: &str = "application/vnd.oasis.opendocument.text";
 const TAG: &str = "{{Sign;type=signature;role=Buyer;required=true}}";
 
 /// Returns an archive with these entries, in this order and without compression.
-fn archive(entries: &[(&str, &str)]) -> Vec<u8> {
+pub(super) fn archive(entries: &[(&str, &str)]) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let options =
         zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
@@ -72,12 +73,12 @@ fn gotenberg(config: &mut Config, base: &str) {
     instances.insert("main".into(), instance);
 }
 
-async fn with_service(service: &WebhookReceiver) -> TestApp {
+pub(super) async fn with_service(service: &WebhookReceiver) -> TestApp {
     let base = base(service);
     TestApp::with(|config| gotenberg(config, &base), OrgSettings::default()).await
 }
 
-async fn upload(app: &TestApp, content_type: &str, file: &[u8]) -> TestResponse {
+pub(super) async fn upload(app: &TestApp, content_type: &str, file: &[u8]) -> TestResponse {
     let texts = [("name", "Lease")];
     app.upload("/partner/templates", content_type, file, &texts)
         .await

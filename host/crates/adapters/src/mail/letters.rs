@@ -656,6 +656,40 @@ pub fn open_link_used(
     }
 }
 
+/// Builds the mail about a change of the host of signing links; without a host, they lead to the installation's address.
+pub fn link_host_changed(
+    texts: Texts,
+    organization: &str,
+    by: &str,
+    host: Option<&str>,
+    page: Option<String>,
+) -> MailContent {
+    let changed = if host.is_some() {
+        "settings-link-host-mail-set"
+    } else {
+        "settings-link-host-mail-removed"
+    };
+    let values = [
+        ("organization", one_line(organization)),
+        ("by", one_line(by)),
+        ("host", one_line(host.unwrap_or_default())),
+    ];
+    MailContent {
+        texts,
+        subject: texts.with("settings-link-host-mail-subject", values.clone()),
+        to: None,
+        paragraphs: vec![
+            texts.with(changed, values),
+            texts.text("settings-link-host-mail-check"),
+        ],
+        button: page.map(|url| MailButton {
+            label: texts.text("settings-link-host"),
+            url,
+        }),
+        notes: Vec::new(),
+    }
+}
+
 /// Builds the mail with which a user signs in.
 pub fn sign_in(
     texts: Texts,

@@ -550,7 +550,7 @@ areas! {
             "Read a change request with its reviews";
         post "/component-changes/{id}/reviews", component_changes::review => reviewComponentChange [409]
             "Approve, refuse or comment on a change request";
-        post "/component-changes/{id}/apply", component_changes::apply => applyComponentChange [409]
+        post "/component-changes/{id}/apply", component_changes::apply => applyComponentChange [409, 422]
             "Make an approved change";
         post "/component-changes/{id}/withdraw", component_changes::withdraw
             => withdrawComponentChange [409]
@@ -585,7 +585,7 @@ areas! {
             "Read the settings of the organization";
         patch "/organization", administration::change_organization => changeOrganization [422]
             "Change settings of the organization";
-        put "/organization/link-host", administration::set_link_host => setLinkHost [422]
+        put "/organization/link-host", administration::set_link_host => setLinkHost [409, 422]
             "Lead new signing links to a host of your own";
         delete "/organization/link-host", administration::remove_link_host => removeLinkHost []
             "Lead new signing links to the installation's address";

@@ -46,6 +46,11 @@ pub const VERIFICATION: &str = concat!(
     include_str!("assets/verification.js")
 );
 
+pub const OPEN: &str = concat!(
+    include_str!("assets/texts.js"),
+    include_str!("assets/open.js")
+);
+
 pub const BUILDER: &str = concat!(
     include_str!("assets/texts.js"),
     include_str!("assets/places.js"),
@@ -92,6 +97,8 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         Asset::new("embed.css", style, signing.clone()),
         script_of("embed.js", EMBED),
         Asset::new("payment.css", style, signing.clone()),
+        Asset::new("open.css", style, signing.clone()),
+        script_of("open.js", OPEN),
         Asset::new("verification.css", style, signing),
         script_of("verification.js", VERIFICATION),
         script_of("payment.js", PAYMENT),

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use super::console;
 use super::page_frame::{EmbedMessage, PageLook, texts_for};
-use crate::error::ErrorReasons;
+use crate::error::{ErrorCode, ErrorReasons};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::locale::Locale;
 use holdfast_domain::token::LinkToken;
@@ -17,6 +17,12 @@ use holdfast_service::signing::visits;
 
 /// Path of the API. Its errors stay JSON for every client.
 const API: &str = "/api/";
+/// Codes of actions that the sender does not offer on the signing form.
+const NOT_OFFERED: [&str; 3] = [
+    "decline_not_offered",
+    "delegation_not_offered",
+    "shared_device",
+];
 
 /// Replaces JSON errors with a page where a browser displays the response: below a signing link, and
 /// for every request that asks for HTML outside the API.
@@ -31,7 +37,14 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
     if !shown || !is_json(&response) {
         return response;
     }
-    let Some((title, text)) = words(response.status()) else {
+    let code = response.extensions().get::<ErrorCode>();
+    let is_not_offered = code.is_some_and(|code| NOT_OFFERED.contains(&code.0));
+    let words = if is_not_offered {
+        Some(("error-not-offered-title", "error-not-offered"))
+    } else {
+        words(response.status())
+    };
+    let Some((title, text)) = words else {
         return response;
     };
 

@@ -11,9 +11,10 @@ use axum::routing::get;
 use maud::{Markup, html};
 use serde_json::json;
 
+use super::assets;
 use super::code::minutes;
 use super::console::read_form;
-use super::page_frame::{PageLook, texts_for};
+use super::page_frame::{PageLook, script_texts, texts_for};
 use super::signer_link::unknown_link;
 use crate::error::HttpError;
 use crate::middleware::extract::valid;
@@ -26,8 +27,9 @@ use holdfast_domain::token::{LinkToken, random};
 use holdfast_platform::ServiceError;
 use holdfast_platform::access::windows::LimitedCredential;
 use holdfast_service::App;
+use holdfast_service::envelopes::open_link_proofs::{self, VisitorProof};
 use holdfast_service::envelopes::open_links::{
-    self, LinkVisit, NextPlace, PasscodeCheck, ShownOpenLink, VisitorEntries,
+    self, LinkVisit, NextPlace, PROOF_USED, PasscodeCheck, ShownOpenLink, VisitorEntries,
 };
 use holdfast_service::signing::visits;
 
@@ -45,6 +47,8 @@ struct OpenVisit {
     status: OpenLinkStatus,
     /// Whether the people of the link fit its template.
     is_available: bool,
+    /// What the browser computes a proof for; none if the link asks for none.
+    challenge: Option<String>,
     /// Name of the organization.
     sender: String,
     look: PageLook,
@@ -52,6 +56,10 @@ struct OpenVisit {
     /// Network of the request, if it is known, by which wrong passcodes count.
     network: String,
 }
+
+/// Controls of what the browser computes.
+const CHALLENGE: &str = "challenge";
+const PROOF: &str = "proof";
 
 /// Problem of a field, by its name.
 type FieldProblem = (&'static str, String);
@@ -86,11 +94,15 @@ impl FromRequestParts<App> for OpenVisit {
             is_available,
         } = found;
 
+        let challenge = open_link_proofs::challenge(app, &link).await;
+        let challenge = challenge.map_err(|error| failed(error.into()))?;
+
         let texts = texts_for(&parts.headers, organization.settings.language);
         Ok(Self {
             token,
             status,
             is_available,
+            challenge,
             sender: organization.display_name().to_owned(),
             look: PageLook {
                 // The form leads to the document, which may be on another host.
@@ -151,9 +163,12 @@ impl OpenVisit {
         } else {
             "open-after-browser"
         };
+        // The proof is no field: the visitor only presses the button again.
+        let of_proof = problems.iter().find(|(field, _)| *field == PROOF);
         let body = html! {
             p { (texts.with("open-hint", values)) }
-            form method="post" action={ (PATH) "/" (self.token.reveal()) } novalidate {
+            form method="post" action={ (PATH) "/" (self.token.reveal()) } novalidate
+                data-working[self.challenge.is_some()] {
                 // Sent twice, the same form makes one record.
                 input type="hidden" name="form" value=(hex::encode(random::<16>()));
                 (field("name", texts.text("open-name"), "text", "name"))
@@ -161,6 +176,17 @@ impl OpenVisit {
                 @if self.link.code.is_some() {
                     (field("code", texts.text("code-passcode-label"), "text", "off"))
                 }
+                @if let Some(challenge) = &self.challenge {
+                    // Browsers restore entries on the way back, and an old challenge is of no use.
+                    input type="hidden" name=(CHALLENGE) value=(challenge) autocomplete="off";
+                    input type="hidden" name=(PROOF) autocomplete="off";
+                    p.fine role="status" {}
+                    @if !self.link.verify_email {
+                        noscript { p.fine { (texts.text("open-without-script")) } }
+                    }
+                    (script_texts(texts, assets::OPEN))
+                }
+                @if let Some((_, problem)) = of_proof { p.problem role="alert" { (problem) } }
                 button type="submit" { (texts.text("open-continue")) }
             }
             p.fine { (texts.text(after)) }
@@ -171,7 +197,13 @@ impl OpenVisit {
         } else {
             StatusCode::UNPROCESSABLE_ENTITY
         };
-        self.look.notice(status, &self.link.name, None, body)
+        self.look.open_notice(status, &self.link.name, body)
+    }
+
+    /// Page for a proof that does not count. The browser computes another one for it.
+    fn without_proof(&self, values: &BTreeMap<String, String>) -> Response {
+        let problem = (PROOF, self.texts.text("open-proof-wrong"));
+        self.form(values, &[problem])
     }
 
     fn locked(&self, until: Timestamp, now: Timestamp) -> Response {
@@ -249,6 +281,12 @@ async fn submitted(app: &App, request: Request) -> Result<Response, Response> {
         Err(problems) => return Ok(visit.form(&values, &problems)),
     };
     let failed = |error: ServiceError| HttpError::from(error).into_response();
+    let value = |name: &str| values.get(name).map_or("", |value| value.trim());
+    let proof = open_link_proofs::check(app, &visit.link, value(CHALLENGE), value(PROOF));
+    let Some(proof) = proof.map_err(failed)? else {
+        return Ok(visit.without_proof(&values));
+    };
+
     let given = values.get("code").map_or("", String::as_str);
     let check = open_links::check_code(app, &visit.link, given, &visit.network).await;
     match check.map_err(failed)? {
@@ -262,11 +300,20 @@ async fn submitted(app: &App, request: Request) -> Result<Response, Response> {
 
     let email = entries.email.clone();
     let form = values.get("form").cloned().unwrap_or_default();
-    let (task, link, network) = (app.clone(), visit.link.clone(), visit.network.clone());
+    let (task, network) = (app.clone(), visit.network.clone());
+    let link = OpenLink {
+        // A visitor without a proof shows at least that the mailbox is theirs.
+        verify_email: visit.link.verify_email || proof == VisitorProof::Absent,
+        ..visit.link.clone()
+    };
     // Completes even if the browser goes away.
     let opened = tokio::spawn(async move {
-        let (link, network) = (&link, network.as_str());
-        open_links::open(&task, LinkVisit { link, network }, entries, &form).await
+        let visit = LinkVisit {
+            link: &link,
+            network: &network,
+            proof: &proof,
+        };
+        open_links::open(&task, &task.pages, visit, entries, &form).await
     });
     match opened.await {
         Ok(Ok(NextPlace::Mailbox)) => Ok(visit.mailed(&email)),
@@ -279,6 +326,9 @@ async fn submitted(app: &App, request: Request) -> Result<Response, Response> {
             Ok(visit.mailed(&email))
         }
         Ok(Ok(NextPlace::Document(url))) => Ok(Redirect::to(&url).into_response()),
+        Ok(Err(ServiceError::Problem(problem))) if problem.code == Some(PROOF_USED) => {
+            Ok(visit.without_proof(&values))
+        }
         Ok(Err(error)) => Err(refused(app, visit, error).await),
         Err(error) => Err(failed(ServiceError::Internal(error.to_string()))),
     }

@@ -156,6 +156,12 @@ impl PageLook {
         self.page(status, title, None, "console", body)
     }
 
+    /// Renders such a page with the script of open links, which computes a proof of work.
+    pub fn open_notice(&self, status: StatusCode, title: &str, body: Markup) -> Response {
+        let body = self.noticed(title, body);
+        self.page(status, title, None, "open", body)
+    }
+
     /// Renders such a page about something new, with the script of the console, which copies values.
     pub fn made(&self, title: &str, body: Markup) -> Response {
         let body = self.noticed(title, body);

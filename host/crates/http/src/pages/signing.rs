@@ -651,13 +651,34 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
     };
 
     // The service checks that the envelope allows it. The page only hides the button.
-    match corrections::delegate(app, &visit.envelope, &visit.signer, &change).await {
-        Ok(()) => {
-            let body = html! { p { (visit.texts.with("delegated", [("name", name)])) } };
-            let done = EmbedMessage::Completed;
-            visit.notice(StatusCode::OK, "delegated-title", done, body)
-        }
-        Err(error) => HttpError::from(error).into_response(),
+    let delegated = corrections::delegate(app, &visit.envelope, &visit.signer, &change).await;
+    let Err(error) = delegated else {
+        let body = html! { p { (visit.texts.with("delegated", [("name", name)])) } };
+        let done = EmbedMessage::Completed;
+        return visit.notice(StatusCode::OK, "delegated-title", done, body);
+    };
+
+    let Some(why) = problem_of_person(&error) else {
+        return HttpError::from(error).into_response();
+    };
+    let problem = (DELEGATION[1].to_owned(), Message::new(why));
+    let outcome = FormFeedback {
+        entered: sent.values,
+        problems: Problems::from([problem]),
+        ..FormFeedback::default()
+    };
+    render(app, &visit, submitter, outcome).await
+}
+
+/// Returns the text about a person who may not sign in the signer's place; none for another error.
+fn problem_of_person(error: &ServiceError) -> Option<&'static str> {
+    let ServiceError::Problem(problem) = error else {
+        return None;
+    };
+    match problem.code? {
+        corrections::OWN_WITNESS => Some("delegate-own-witness"),
+        corrections::GROUP_MEMBER => Some("delegate-group-member"),
+        _ => None,
     }
 }
 

@@ -211,6 +211,7 @@ impl From<&ApiKeyRecord> for Caller {
             actor: format!("key:{}", key.id),
             email: key.owner_email.clone(),
             token: None,
+            role: None,
         }
     }
 }
@@ -234,6 +235,7 @@ impl From<&WebUser> for Caller {
             actor: format!("user:{}", user.email),
             email: Some(user.email.clone()),
             token: user.token.clone(),
+            role: Some(user.role),
         }
     }
 }

@@ -477,6 +477,7 @@ pub(super) async fn signed_on(
         actor: format!("issuer:{}", identity.issuer),
         email: None,
         token: None,
+        role: None,
     };
     let manager = UserManager {
         caller: &caller,
@@ -568,6 +569,7 @@ pub(super) async fn bind(
         actor: format!("issuer:{}", identity.issuer),
         email: None,
         token: None,
+        role: None,
     };
     let manager = UserManager {
         caller: &caller,

@@ -103,6 +103,7 @@ pub async fn try_out(
     let id = TemplateId::parse(&request.template_id).ok_or_else(unknown)?;
     let mut connection = core.store.read().await?;
     let template = templates::get(&mut connection, &caller.org, &id).await?;
+    let template = template.filter(|template| caller.sees(template));
     let template = template.ok_or_else(unknown)?;
     drop(connection);
     let document = template.document.as_ref();

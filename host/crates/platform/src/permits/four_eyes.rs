@@ -44,9 +44,9 @@ pub(crate) async fn permit_role(
     }
 }
 
-/// Refuses to let one person change the sign-in where the policy requires approvals. Locks the changes of
-/// components.
-pub(crate) async fn permit_sign_on(
+/// Refuses to let one person change a setting with power over others where the policy requires approvals: the sign-in, or
+/// the host of signing links. Locks the changes of components.
+pub(crate) async fn permit_setting(
     core: &Core,
     tx: &mut WriteTransaction,
     org: &OrgId,

@@ -21,18 +21,18 @@ use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::rules::placement::PageFacts;
 use holdfast_domain::field::{Area, Field, FieldType, is_signature};
 use holdfast_domain::id::{EnvelopeId, OrgId, RequestId, TemplateId};
-use holdfast_domain::organization::Organization;
-use holdfast_domain::template::Template;
+use holdfast_domain::organization::{Organization, Role};
+use holdfast_domain::template::{Template, TemplateReader};
 use holdfast_domain::warning::Warning;
 use holdfast_platform::access::jwt::{self, ExpiringClaims};
-use holdfast_platform::access::{AccessState, BeginningCredential};
+use holdfast_platform::access::{AccessState, BeginningCredential, users};
 use holdfast_platform::documents::{
     DocumentUpload, SettledUpload, check_signable, read_whole, settled,
 };
 use holdfast_platform::organizations as organization_service;
 use holdfast_platform::room::form::{SavedForm, SigningForm};
 use holdfast_platform::{Core, ServiceError, ValidationIssue};
-use holdfast_store::{organizations, signers, templates};
+use holdfast_store::{organizations, signers, templates, users as user_rows};
 
 /// `aud` of session tokens, so that no token of another purpose is accepted as one.
 const AUDIENCE: &str = "holdfast field builder";
@@ -57,6 +57,9 @@ struct BuilderClaims {
     /// Credential of who began the session, sealed; none before release 0.2.
     #[serde(default)]
     begun: Option<String>,
+    /// Role of the user who began the session; none of others, and before release 0.2.
+    #[serde(default)]
+    role: Option<Role>,
 }
 
 impl ExpiringClaims for BuilderClaims {
@@ -125,6 +128,17 @@ pub async fn session(
     let Some(template) = template else {
         return Ok(None);
     };
+
+    // Who sees the template may have changed meanwhile, and so may the role.
+    if let Some(role) = claims.role {
+        let (org, email) = (claims.org.live(), users::address(&claims.sub));
+        let user = user_rows::by_address(&mut connection, &org, &email).await?;
+        // Users of the operator's issuer can be without a row here.
+        let role = user.map_or(role, |user| user.role);
+        if !template.is_seen_by(TemplateReader::of(role, &email).as_ref()) {
+            return Ok(None);
+        }
+    }
 
     // An origin that was withdrawn meanwhile is no way back.
     let return_url = match claims.return_url {
@@ -322,6 +336,8 @@ pub async fn attach(
         document: Some(document),
         repair,
         fields,
+        // The variables are those of the document before.
+        word_source: None,
         ..template.clone()
     };
 

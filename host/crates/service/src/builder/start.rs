@@ -19,7 +19,7 @@ use holdfast_domain::bulk::{Batch, DocumentSource};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
 use holdfast_domain::id::{RequestId, TemplateId};
-use holdfast_domain::template::{MadeFor, Origin, Template};
+use holdfast_domain::template::{MadeFor, Origin, Template, TemplateSharing};
 use holdfast_platform::access::jwt;
 use holdfast_platform::access::{AccessState, BeginningCredential};
 use holdfast_platform::lookup;
@@ -142,6 +142,7 @@ pub async fn start(
         aud: AUDIENCE.into(),
         exp: expires_at.as_seconds(),
         begun: BeginningCredential::sealed(core, caller),
+        role: caller.role,
     };
 
     let token = jwt::issue(&access.builder_keys, &claims)?;
@@ -167,7 +168,7 @@ async fn for_library(
     let name = request.template_name.clone();
     let wanted = request.kba_required.unwrap_or_default();
     match request.selection.read(core, caller).await? {
-        Some(SelectedTemplates::Template(template)) => Ok(*template),
+        Some(SelectedTemplates::Template(template, _)) => Ok(*template),
         Some(several) => {
             // A request can add identity questions, but not take away those of a member.
             let kba_required = several.kba_required() || wanted;
@@ -183,6 +184,7 @@ async fn for_library(
                 may_decline: true,
                 origin: Origin::Library,
                 made_for: None,
+                shared_with: TemplateSharing::default(),
             };
             composition::empty(core, caller, new).await
         }
@@ -220,6 +222,8 @@ async fn for_batch(
     let name = request.template_name.clone();
     // An author may have edited the master. Composing it again would lose that.
     let master = match current_master(core, &batch).await? {
+        // A template of the library, which is not shared with every user.
+        Some(master) if !caller.sees(&master) => return Err(ServiceError::NotFound("Template")),
         Some(master) => Some(master),
         None => made_before(core, &caller.org, &made_for).await?,
     };
@@ -241,6 +245,7 @@ async fn for_batch(
                     may_decline: true,
                     origin: Origin::Document,
                     made_for: Some(made_for),
+                    shared_with: TemplateSharing::default(),
                 };
                 composition::empty(core, caller, new).await?
             }

@@ -246,6 +246,7 @@ pub async fn create(
     let selected = source.read(core, caller).await?;
     if let Some(selected) = &selected {
         check_priced(&selected.templates())?;
+        check_fixed_text(&selected.templates())?;
     }
 
     // The requirement belongs to the document, as fixed at its creation. A
@@ -305,6 +306,18 @@ fn check_priced(templates: &[&Template]) -> Result<(), ServiceError> {
     }
 }
 
+/// Rejects templates with variables: a batch has one document for all clients.
+fn check_fixed_text(templates: &[&Template]) -> Result<(), ServiceError> {
+    if templates.iter().any(|one| one.word_source.is_some()) {
+        Err(ServiceError::Semantic(
+            "A template with variables cannot be sent in bulk: use fields with values of the clients"
+                .into(),
+        ))
+    } else {
+        Ok(())
+    }
+}
+
 /// Returns the selection of the batch's source document.
 fn source(request: &CreateBatch) -> Result<TemplateSelection, ServiceError> {
     let required = |name: &str, value: &Option<String>| match value {
@@ -348,10 +361,12 @@ pub async fn change(
         let unknown = || ServiceError::NotFound("Template");
         let master = TemplateId::parse(master).ok_or_else(unknown)?;
         let master = templates::get(&mut tx, &caller.org, &master).await?;
+        let master = master.filter(|master| caller.sees(master));
         let master = master.ok_or_else(unknown)?;
         // Before the template is judged, so that a running batch is refused as such.
         check_open(core, &batch).await?;
         check_priced(&[&master])?;
+        check_fixed_text(&[&master])?;
 
         // Taking such a template would drop the verification that the batch was created with.
         if batch.kba_required && !master.kba_required {

@@ -1,7 +1,7 @@
 //! Submitting, cancelling and retrying a batch.
 
-use super::{BatchView, UNKNOWN, get, lock};
-use crate::envelopes::{dispatch, lifecycle};
+use super::{BatchView, UNKNOWN, check_fixed_text, get, lock};
+use crate::envelopes::{dispatch, lifecycle, parties};
 use crate::templates::warnings;
 use holdfast_components::rules::lifecycle::BatchTrigger;
 use holdfast_domain::bulk::{Batch, BatchStatus, ItemStatus, SubmittedMaster};
@@ -37,7 +37,13 @@ pub async fn submit(
     }
 
     let master = check_setup(core, &batch).await?;
+    if !caller.sees(&master) {
+        return Err(ServiceError::NotFound("Template"));
+    }
+    // An earlier version of it may have been restored meanwhile.
+    check_fixed_text(&[&master])?;
     check_parties(&batch, &master)?;
+    check_provider(&master)?;
     check_signatures(core, &batch, &master).await?;
     kba::check_step(core, &batch.org, batch.kba_required || master.kba_required).await?;
     let master = dispatch::ready(core, master).await?;
@@ -158,6 +164,20 @@ fn check_parties(batch: &Batch, master: &Template) -> Result<(), ServiceError> {
     );
 
     Err(ServiceError::Invalid(vec![issue]))
+}
+
+/// Refuses a master template that needs more than its signing provider can do.
+fn check_provider(master: &Template) -> Result<(), ServiceError> {
+    let mut issues = parties::unsupported(master, &[], &[], master.may_decline);
+    if issues.is_empty() {
+        return Ok(());
+    }
+
+    // A batch has no such members of its own: they are settings of its template.
+    for issue in &mut issues {
+        issue.path = vec!["master_template_id".into()];
+    }
+    Err(ServiceError::Invalid(issues))
 }
 
 /// Refuses roles that sign nothing, where the organization refuses them. A batch has no witnesses or

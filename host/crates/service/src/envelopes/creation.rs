@@ -1,5 +1,6 @@
 //! Creating envelopes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -13,6 +14,9 @@ use crate::envelopes::paper_original::PaperStatement;
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
 use crate::envelopes::planned_sending::{self, planned_by};
 use crate::envelopes::reminders;
+use crate::templates::built::with_values;
+use crate::templates::pages::PageCache;
+use crate::templates::variables::VariableValues;
 use crate::templates::warnings;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::collateral::Collateral;
@@ -70,6 +74,8 @@ pub struct CreateEnvelope {
     pub external_id: Option<String>,
     /// Values by template field name.
     pub prefilled_data: Option<Map<String, Value>>,
+    /// Values of the template's variables, by their names. A variable with a default needs none.
+    pub variables: Option<VariableValues>,
     /// The party to which the contract is assigned.
     pub secured_party: Option<SecuredParty>,
     /// Defaults to `esign`.
@@ -162,11 +168,12 @@ pub struct CreatedEnvelope {
 /// provider fails, nothing is kept.
 pub async fn create(
     core: &Core,
+    pages: &Arc<PageCache>,
     caller: &Caller,
     request: CreateEnvelope,
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
-    create_by(core, caller, request, None, answer).await
+    create_by(core, pages, caller, request, None, answer).await
 }
 
 /// Like [`create`], for the visitor of an open link if there is one.
@@ -177,12 +184,18 @@ pub async fn create(
 /// made too many.
 pub async fn create_by(
     core: &Core,
+    pages: &Arc<PageCache>,
     caller: &Caller,
     request: CreateEnvelope,
     visit: Option<LinkVisit<'_>>,
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
     let kind = request.envelope_kind.unwrap_or(EnvelopeKind::Esign);
+    if request.variables.is_some() && request.template_id.is_none() {
+        return Err(ServiceError::Malformed(
+            "variables needs template_id".into(),
+        ));
+    }
     // A template has no effect on a paper envelope. The answer has a warning about it.
     let template = match (&request.template_id, kind) {
         (Some(id), EnvelopeKind::Esign) => Some(dispatch::sendable(core, caller, id).await?),
@@ -225,6 +238,12 @@ pub async fn create_by(
     let begun = lifecycle::first_status(core, &envelope).await?;
     envelope.template = envelope.template.take().or(begins_with);
     envelope.status = begun.status;
+    let template = match template {
+        Some(template) => {
+            Some(own_text(core, pages, caller, &mut envelope, template, &request).await?)
+        }
+        None => None,
+    };
     let planned = request.send_at;
     let planned = planned.map(|at| planned_by(caller, at, template.as_ref()));
     envelope.plan_sending(planned.as_ref().filter(|_| kind == EnvelopeKind::Esign));
@@ -297,6 +316,27 @@ pub async fn create_by(
     }
 
     saved
+}
+
+/// Gives an envelope a document of its own if the template has variables. Returns what is sent.
+async fn own_text(
+    core: &Core,
+    pages: &Arc<PageCache>,
+    caller: &Caller,
+    envelope: &mut Envelope,
+    template: Template,
+    request: &CreateEnvelope,
+) -> Result<Template, ServiceError> {
+    let values = request.variables.as_ref();
+    let own = with_values(core, pages, caller, envelope, template, values).await?;
+    if envelope.template.as_ref() == Some(&own.id) {
+        return Ok(own);
+    }
+
+    let own = dispatch::ready(core, own).await?;
+    envelope.template = Some(own.id.clone());
+    envelope.sending.provider_instance = Some(own.provider_instance.clone());
+    Ok(own)
 }
 
 /// Everything that creating an envelope writes.
@@ -682,6 +722,7 @@ fn warnings_about(request: &CreateEnvelope, kind: EnvelopeKind, new: bool) -> Ve
         let unused = [
             ("template_id", request.template_id.is_some()),
             ("prefilled_data", request.prefilled_data.is_some()),
+            ("variables", request.variables.is_some()),
             ("signers", request.signers.is_some()),
             ("recipients", request.recipients.is_some()),
             ("allow_delegation", request.allow_delegation.is_some()),

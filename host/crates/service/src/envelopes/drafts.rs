@@ -17,6 +17,7 @@ use crate::envelopes::uploads::{self, AttachedFile};
 use crate::templates::built::document_of;
 use crate::templates::pages::PageCache;
 use crate::templates::selection::{SelectedTemplates, TemplateSelection};
+use crate::templates::variables::VariableValues;
 use holdfast_base::config::SecretText;
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::clock::Timestamp;
@@ -157,19 +158,22 @@ pub async fn of_upload(
     Ok(attached)
 }
 
-/// Creates a draft of a template. It gets a document of its own, which the sender may change.
+/// Creates a draft of a template, with values of its variables. It gets a document of its own, which the sender may
+/// change.
 pub async fn of_template(
     core: &Core,
     pages: &Arc<PageCache>,
     caller: &Caller,
     template: &str,
+    values: VariableValues,
 ) -> Result<Envelope, ServiceError> {
     let selection = TemplateSelection {
         template_id: Some(template.to_owned()),
+        variables: Some(values),
         ..TemplateSelection::default()
     };
     let selected = selection.read(core, caller).await?;
-    let Some(SelectedTemplates::Template(source)) = &selected else {
+    let Some(SelectedTemplates::Template(source, _)) = &selected else {
         return Err(ServiceError::NotFound("Template"));
     };
 

@@ -11,6 +11,7 @@ pub mod documents;
 pub mod drafts;
 pub mod facts;
 pub mod lifecycle;
+pub mod open_link_proofs;
 pub mod open_links;
 pub mod paper_original;
 pub mod parties;

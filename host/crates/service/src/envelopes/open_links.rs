@@ -1,5 +1,6 @@
 //! Open links: each visitor of a template's link becomes signer of a record of their own.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -9,14 +10,16 @@ use sha2::{Digest as _, Sha256};
 
 use crate::envelopes::creation::{self, CreateEnvelope, CreatedEnvelope};
 use crate::envelopes::dispatch::{self, SendingOptions};
+use crate::envelopes::open_link_proofs::VisitorProof;
 use crate::envelopes::parties::RequestedSigner;
 use crate::templates;
+use crate::templates::pages::PageCache;
 use holdfast_base::config::SecretText;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, Signer};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::id::{CustomerId, EnvelopeId, KeyId, OpenLinkId, RequestId, TemplateId};
-use holdfast_domain::open_link::{OpenLink, OpenLinkSigner, OpenLinkStatus};
+use holdfast_domain::open_link::{OpenLink, OpenLinkSigner, OpenLinkStatus, ProofOfWork};
 use holdfast_domain::organization::{Organization, Permission};
 use holdfast_domain::template::Template;
 use holdfast_domain::token::LinkToken;
@@ -42,7 +45,15 @@ const FAILURE_WINDOW: Duration = Duration::from_secs(900);
 const MOST_FAILURES_OF_ALL: i64 = 200;
 /// Records of a network within [`HOUR`]: each sends a mail to an address that a stranger entered.
 const MOST_RECORDS: i64 = 30;
+/// The same without a proof of work, which costs a program nothing.
+const MOST_UNPROVED: i64 = 3;
+/// Such records of all networks within [`HOUR`]: a program may have many networks.
+const MOST_UNPROVED_OF_ALL: i64 = 20;
+/// Error code for a proof of work that made a record before.
+pub const PROOF_USED: &str = "proof_used";
 const HOUR: Duration = Duration::from_secs(3600);
+/// Time for which the use of a proof is known. Longer than a challenge lives, because clocks of nodes differ.
+const PROOF_KEPT: Duration = HOUR;
 
 /// Body of `POST /partner/templates/:id/open-links`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -79,6 +90,9 @@ pub struct CreateOpenLink {
     /// False: the browser opens the document at once, and the evidence states that the address was not
     /// verified.
     pub verify_email: Option<bool>,
+    /// `on` (default): the browser of a visitor computes for about a second before a record is made, and longer while many
+    /// are made. A browser without a script gets the signing link by mail, and few such records are made an hour.
+    pub proof_of_work: Option<ProofOfWork>,
 }
 
 /// An open link of a template.
@@ -89,7 +103,7 @@ pub struct CreateOpenLink {
     "role": "Member",
     "signers": [{ "email": "board@club.example", "name": "Ana Diaz", "role": "Board" }],
     "expires_at": "2027-12-31T23:59:59.000Z", "limit": 500, "used": 12, "has_code": false,
-    "notify": ["office@club.example"], "verify_email": true,
+    "notify": ["office@club.example"], "verify_email": true, "proof_of_work": "on",
     "created_at": "2026-11-21T09:45:00.000Z", "closed_at": null,
 }]))]
 pub struct OpenLinkView {
@@ -119,6 +133,8 @@ pub struct OpenLinkView {
     pub notify: Vec<String>,
     /// Whether the page does not show the signing link, which goes to the mailbox of the visitor.
     pub verify_email: bool,
+    /// Whether the browser of a visitor computes for about a second before a record is made.
+    pub proof_of_work: ProofOfWork,
     /// Time of creation.
     pub created_at: Timestamp,
     /// When it was closed; null before.
@@ -168,6 +184,7 @@ pub struct LinkVisit<'a> {
     pub link: &'a OpenLink,
     /// Network of the visitor, by which records count.
     pub network: &'a str,
+    pub proof: &'a VisitorProof,
 }
 
 /// Result of an entry of the passcode.
@@ -205,6 +222,7 @@ fn view(core: &Core, link: &OpenLink) -> Result<OpenLinkView, ServiceError> {
         has_code: link.code.is_some(),
         notify: link.notify.clone(),
         verify_email: link.verify_email,
+        proof_of_work: link.proof_of_work,
         created_at: link.created_at,
         closed_at: link.closed_at,
     })
@@ -243,6 +261,7 @@ pub async fn create(
         code: request.code.map(seal),
         notify: request.notify,
         verify_email: request.verify_email.unwrap_or(true),
+        proof_of_work: request.proof_of_work.unwrap_or(ProofOfWork::On),
         token: core
             .cipher
             .encrypt(token.reveal(), &token_context(caller.org.as_str())),
@@ -307,6 +326,12 @@ async fn check_people(
     template: &Template,
     link: &OpenLink,
 ) -> Result<(), ServiceError> {
+    // Strangers would write the text of the contract.
+    if template.word_source.is_some() {
+        let why = "The template has variables, which the visitors of an open link cannot give";
+        return Err(ServiceError::Conflict(why.into()));
+    }
+
     let organization = organizations::get(&mut *core.store.read().await?, &link.org).await?;
     let organization = organization.ok_or(ServiceError::NotFound("Organization"))?;
     let visitor = VisitorEntries {
@@ -407,8 +432,25 @@ pub async fn list(
 pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<OpenLinkView, ServiceError> {
     let unknown = || ServiceError::NotFound("Open link");
     let id = OpenLinkId::parse(id).ok_or_else(unknown)?;
-    let link = rows::get(&mut *core.store.read().await?, &caller.org, &id).await?;
-    view(core, &link.ok_or_else(unknown)?)
+    let mut connection = core.store.read().await?;
+    let link = rows::get(&mut connection, &caller.org, &id).await?;
+    let link = link.ok_or_else(unknown)?;
+    check_seen(&mut connection, caller, &link).await?;
+    view(core, &link)
+}
+
+/// Refuses a link like an unknown one if the caller does not see its template.
+async fn check_seen(
+    connection: &mut SqlConnection,
+    caller: &Caller,
+    link: &OpenLink,
+) -> Result<(), ServiceError> {
+    let template = template_rows::find(connection, &link.org, &link.template).await?;
+    if template.is_some_and(|template| !caller.sees(&template)) {
+        Err(ServiceError::NotFound("Open link"))
+    } else {
+        Ok(())
+    }
 }
 
 /// Closes a link. Its records stay; a closed link is returned as it is.
@@ -425,6 +467,7 @@ pub async fn close(
     let mut tx = core.store.begin().await?;
     let link = rows::lock(&mut tx, &caller.org, &id).await?;
     let mut link = link.ok_or_else(unknown)?;
+    check_seen(&mut tx, caller, &link).await?;
     if rows::close(&mut tx, &link, now).await? {
         link.closed_at = Some(now);
         record(&mut tx, &link, &caller.actor, "open_link.closed", now).await?;
@@ -452,7 +495,8 @@ pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<ShownOpenLink
 }
 
 /// Checks an open link before its page is shown. A link is closed if its author may not send any more. If its people do
-/// not fit the template any more, it is not available, which the first visit records.
+/// not fit the template any more, it is not available, which the first visit records, and so does the first one that finds
+/// it available again.
 pub async fn review(core: &Core, shown: &mut ShownOpenLink) -> Result<(), ServiceError> {
     let link = &shown.link;
     if shown.status != OpenLinkStatus::Open {
@@ -482,13 +526,19 @@ pub async fn review(core: &Core, shown: &mut ShownOpenLink) -> Result<(), Servic
         },
         None => false,
     };
-    if shown.is_available || link.unavailable_at.is_some() {
+    let is_noted = shown.is_available == link.unavailable_at.is_none();
+    if is_noted {
         return Ok(());
     }
 
+    let action = if shown.is_available {
+        "open_link.available"
+    } else {
+        "open_link.unavailable"
+    };
     let mut tx = core.store.begin().await?;
-    if rows::note_unavailable(&mut tx, link, now).await? {
-        record(&mut tx, link, "system", "open_link.unavailable", now).await?;
+    if rows::note_available(&mut tx, link, shown.is_available, now).await? {
+        record(&mut tx, link, "system", action, now).await?;
     }
     Ok(tx.commit().await?)
 }
@@ -620,14 +670,14 @@ async fn put_one_more(
 ///
 /// # Errors
 /// `Conflict` if the link takes no further records, or the address has an unfinished one; `Quota` if the network made too
-/// many.
+/// many, or too many were made without a proof of work; `Problem` with [`PROOF_USED`].
 pub(super) async fn take(
     tx: &mut WriteTransaction,
     visit: LinkVisit<'_>,
     email: &str,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
-    let LinkVisit { link, network } = visit;
+    let link = visit.link;
     if !rows::take(tx, link, now).await? {
         let why = "The open link takes no further records";
         return Err(ServiceError::Conflict(why.into()));
@@ -639,16 +689,85 @@ pub(super) async fn take(
         return Err(ServiceError::Conflict(why.into()));
     }
 
-    let counter = LinkCounter::RecordsOf(network);
-    let made = present_count(tx, link, counter, HOUR, now).await?;
-    if made.number >= MOST_RECORDS {
-        let message = format!("A network makes {MOST_RECORDS} documents of an open link an hour");
-        let wait = (made.began_at + HOUR).since(now).as_secs() + 1;
-        let wait = u32::try_from(wait).unwrap_or(u32::MAX);
-        return Err(Problem::new(ProblemKind::Quota(wait), None, message).into());
+    check_counts(tx, visit, now).await?;
+    Ok(count(tx, visit, now).await?)
+}
+
+/// Refuses a proof of work that made a record before, and a record above the limits of an hour.
+async fn check_counts(
+    connection: &mut SqlConnection,
+    visit: LinkVisit<'_>,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    let link = visit.link;
+    if let Some(counter) = uses_of(visit.proof) {
+        let used = present_count(connection, link, counter, PROOF_KEPT, now).await?;
+        if used.number > 0 {
+            let why = "The proof of work was used for another document; open the page again";
+            return Err(Problem::new(ProblemKind::State, PROOF_USED, why).into());
+        }
     }
 
-    Ok(put_one_more(tx, link, counter, made, now - HOUR).await?)
+    for (counter, most) in record_limits(visit) {
+        let made = present_count(connection, link, counter, HOUR, now).await?;
+        if made.number >= most {
+            let message = format!("{most} documents of an open link an hour are made in this way");
+            let wait = (made.began_at + HOUR).since(now).as_secs() + 1;
+            let wait = u32::try_from(wait).unwrap_or(u32::MAX);
+            return Err(Problem::new(ProblemKind::Quota(wait), None, message).into());
+        }
+    }
+
+    Ok(())
+}
+
+/// Counts a record and the use of its proof.
+async fn count(
+    tx: &mut WriteTransaction,
+    visit: LinkVisit<'_>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let records = record_limits(visit).into_iter();
+    let records = records.map(|(counter, _)| (counter, HOUR));
+    let proof = uses_of(visit.proof).map(|counter| (counter, PROOF_KEPT));
+    for (counter, length) in records.chain(proof) {
+        let present = present_count(tx, visit.link, counter, length, now).await?;
+        put_one_more(tx, visit.link, counter, present, now - length).await?;
+    }
+
+    Ok(())
+}
+
+/// Returns the counter of the uses of a proof; none without one.
+fn uses_of(proof: &VisitorProof) -> Option<LinkCounter<'_>> {
+    match proof {
+        VisitorProof::Valid(challenge) => Some(LinkCounter::Challenge(challenge)),
+        VisitorProof::NotAsked | VisitorProof::Absent => None,
+    }
+}
+
+/// Returns the counters of records within [`HOUR`], with the number after which visitors have to wait.
+fn record_limits(visit: LinkVisit<'_>) -> Vec<(LinkCounter<'_>, i64)> {
+    let mut limits = vec![
+        (LinkCounter::RecordsOf(visit.network), MOST_RECORDS),
+        // Counted for the difficulty of the work.
+        (LinkCounter::Records, i64::MAX),
+    ];
+    if *visit.proof == VisitorProof::Absent {
+        limits.push((LinkCounter::UnprovedOf(visit.network), MOST_UNPROVED));
+        limits.push((LinkCounter::Unproved, MOST_UNPROVED_OF_ALL));
+    }
+    limits
+}
+
+/// Returns how many records of a link were made within an hour.
+pub(super) async fn recent_records(
+    connection: &mut SqlConnection,
+    link: &OpenLink,
+    now: Timestamp,
+) -> Result<i64, StoreError> {
+    let made = present_count(connection, link, LinkCounter::Records, HOUR, now).await?;
+    Ok(made.number)
 }
 
 /// Keeps which record an address got last.
@@ -706,10 +825,11 @@ async fn unfinished_record(
 ///
 /// # Errors
 ///
-/// `Conflict` for a link that is used up, expired or closed; `Quota` for a network that made too many records; those of
-/// creating an envelope.
+/// `Conflict` for a link that is used up, expired or closed; `Quota` for a network that made too many records; `Problem`
+/// with [`PROOF_USED`]; those of creating an envelope.
 pub async fn open(
     core: &Core,
+    pages: &Arc<PageCache>,
     visit: LinkVisit<'_>,
     visitor: VisitorEntries,
     form: &str,
@@ -720,6 +840,7 @@ pub async fn open(
         actor: link.actor(),
         email: link.owner_email.clone(),
         token: None,
+        role: None,
     };
 
     // A form without the token of a page of ours is one that is sent once.
@@ -753,6 +874,7 @@ pub async fn open(
         template_id: Some(link.template.to_string()),
         external_id: None,
         prefilled_data: None,
+        variables: None,
         secured_party: None,
         envelope_kind: None,
         signers: Some(people(link, &visitor)),
@@ -771,13 +893,17 @@ pub async fn open(
         send_at: None,
         metadata: None,
     };
-    let answer = ResponseRecorder::new(
-        receipt.clone(),
-        200,
-        |created: &CreatedEnvelope| json!({ "sign_url": created.sign_url }),
-    );
+    let shows_link = !link.verify_email;
+    let answer = ResponseRecorder::new(receipt.clone(), 200, move |created: &CreatedEnvelope| {
+        // A link that went to the mailbox is not stored, so that no repeat of the form shows it.
+        let url = created.sign_url.as_ref().filter(|_| shows_link);
+        json!({ "sign_url": url })
+    });
 
-    let created = creation::create_by(core, &caller, request, Some(visit), &answer).await;
+    let created = match permit(core, visit).await {
+        Ok(()) => creation::create_by(core, pages, &caller, request, Some(visit), &answer).await,
+        Err(error) => Err(error),
+    };
     match created {
         Ok(created) => Ok(next(link, created.sign_url.as_deref())),
         Err(error) => {
@@ -792,6 +918,13 @@ pub async fn open(
             record.map(NextPlace::Unfinished).ok_or(error)
         }
     }
+}
+
+/// Refuses a visitor over the limits before anything is made at the provider, because a repeat costs a program nothing. The
+/// transaction of the record asks again.
+async fn permit(core: &Core, visit: LinkVisit<'_>) -> Result<(), ServiceError> {
+    let mut connection = core.store.read().await?;
+    check_counts(&mut connection, visit, core.clock.now()).await
 }
 
 /// Lets the same form be sent again. Without this, it would wait for the lease.

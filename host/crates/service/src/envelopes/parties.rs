@@ -444,9 +444,13 @@ fn issues_of_groups(
     }
 
     // Each signature of a group has to come from another person.
-    let mut members: Vec<(&str, &str)> = signers
+    let mut members: Vec<(&str, &str, [String; 2])> = signers
         .iter()
-        .filter_map(|signer| Some((signer.group.as_deref()?, signer.email.as_str())))
+        .enumerate()
+        .filter_map(|(index, signer)| {
+            let place = ["signers".to_owned(), index.to_string()];
+            Some((signer.group.as_deref()?, signer.email.as_str(), place))
+        })
         .collect();
     for (index, recipient) in recipients.iter().enumerate() {
         let group = recipient.group.as_deref();
@@ -471,7 +475,8 @@ fn issues_of_groups(
                 format!("No signer has the group {name}"),
             ),
             Some(name) => {
-                members.push((name, recipient.email.as_str()));
+                let place = ["recipients".to_owned(), index.to_string()];
+                members.push((name, recipient.email.as_str(), place));
                 continue;
             }
             None => continue,
@@ -482,12 +487,12 @@ fn issues_of_groups(
         issues.push(ValidationIssue::new(code, &path, expected, value, message));
     }
 
-    for (index, (group, email)) in members.iter().enumerate() {
+    for (index, (group, email, [list, at])) in members.iter().enumerate() {
         let mut before = members[..index].iter();
-        if before.any(|(other, known)| other == group && same_address(known, email)) {
+        if before.any(|(other, known, _)| other == group && same_address(known, email)) {
             issues.push(ValidationIssue::new(
                 "duplicate_member",
-                &["signers", "group"],
+                &[list.as_str(), at.as_str(), "group"],
                 "people with different addresses in one group",
                 *email,
                 format!("The group {group} has the address {email} twice"),

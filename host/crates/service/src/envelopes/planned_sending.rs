@@ -140,6 +140,11 @@ pub async fn plan(
         Some(template) => templates::get(&mut tx, &envelope.org, template).await?,
         None => None,
     };
+    let is_hidden = |template: &Template| !caller.sees(template);
+    if request.send_at.is_some() && template.as_ref().is_some_and(is_hidden) {
+        return Err(ServiceError::NotFound("Template"));
+    }
+
     let planned = request.send_at;
     let planned = planned.map(|at| planned_by(caller, at, template.as_ref()));
     envelope.plan_sending(planned.as_ref());

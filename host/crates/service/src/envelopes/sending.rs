@@ -217,14 +217,17 @@ async fn document(
 ) -> Result<Template, ServiceError> {
     match selected {
         // A library template is used directly; the envelope needs no composed document.
-        Some(SelectedTemplates::Template(template)) => return Ok((**template).clone()),
-        Some(several) => return document_to_send(core, pages, caller, envelope, several).await,
+        Some(SelectedTemplates::Template(template, _)) if template.word_source.is_none() => {
+            return Ok((**template).clone());
+        }
+        Some(selected) => return document_to_send(core, pages, caller, envelope, selected).await,
         None => {}
     }
 
     if let Some(id) = &envelope.template {
         let mut connection = core.store.read().await?;
         let built = templates::get(&mut connection, &envelope.org, id).await?;
+        let built = built.filter(|template| caller.sees(template));
         return built.ok_or(ServiceError::NotFound("Template"));
     }
 
@@ -310,7 +313,7 @@ pub(super) async fn planned(
 /// Records in the metadata where the document came from.
 fn note_source(sent: &mut Envelope, selected: Option<&SelectedTemplates>) {
     let source = match selected {
-        Some(SelectedTemplates::Template(template)) => {
+        Some(SelectedTemplates::Template(template, _)) => {
             let id = template.id.as_str().into();
             sent.metadata.insert("source_template_id".into(), id);
             "template"

@@ -357,6 +357,13 @@ impl SourceRecords {
             Some(template) => templates::find(&mut connection, org, template).await?,
             None => None,
         };
+        // One of the library, which is not shared with every user.
+        if template
+            .as_ref()
+            .is_some_and(|template| !caller.sees(template))
+        {
+            return Err(ServiceError::NotFound("Template"));
+        }
 
         Ok(Self {
             signers,

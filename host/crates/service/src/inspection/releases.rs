@@ -53,6 +53,7 @@ pub async fn make(core: &Core, org: &OrgId, id: &ReleaseId) -> Result<(), Servic
         actor: request.requested_by,
         email: None,
         token: None,
+        role: None,
     };
 
     vault_out::release_only(core, &caller, request.envelope.as_str(), form).await

@@ -19,11 +19,17 @@ use holdfast_platform::lookup;
 use holdfast_platform::room::changes::SubmitterCorrection;
 use holdfast_platform::room::form::FormError;
 use holdfast_platform::signers::{contact_view, invited_now, witnessed};
-use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, events, kba, mails};
+use holdfast_platform::{
+    Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue, events, kba, mails,
+};
 use holdfast_store::{self as store, WriteTransaction, signers};
 
 /// Maximum length of a name, in characters.
 pub const LONGEST_NAME: usize = 500;
+/// Error code for a person who would witness a signature of their own.
+pub const OWN_WITNESS: &str = "own_witness";
+/// Error code for a person who is a member of the signer's group already.
+pub const GROUP_MEMBER: &str = "duplicate_member";
 
 /// Body of `PATCH /partner/envelopes/:id/signers/:role`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -62,7 +68,8 @@ pub struct SignerChange<'a> {
 /// # Errors
 ///
 /// `NotFound` for an unknown role, `Conflict` for a signer who has signed, an envelope that is not out
-/// for signing, or signers of another signing provider; `Invalid` if nothing changes.
+/// for signing, or signers of another signing provider; `Invalid` if nothing changes; `Problem` for a person who may not
+/// have the place: [`OWN_WITNESS`], [`GROUP_MEMBER`].
 pub async fn correct(
     core: &Core,
     caller: &Caller,
@@ -100,7 +107,7 @@ pub fn stored_address(text: &str) -> Option<String> {
 ///
 /// # Errors
 ///
-/// `Conflict` if the envelope does not allow it, and as for [`correct`].
+/// `Problem` if the envelope does not allow it, and as for [`correct`].
 pub async fn delegate(
     core: &Core,
     envelope: &Envelope,
@@ -120,7 +127,7 @@ pub async fn delegate(
     check_own_device(&signer)?;
     if !envelope.sending.allow_delegation {
         let why = "The sender does not allow another person to sign in your place";
-        return Err(ServiceError::Conflict(why.into()));
+        return Err(Problem::new(ProblemKind::State, "delegation_not_offered", why).into());
     }
 
     let actor = format!("signer:{}", signer.email);
@@ -240,12 +247,12 @@ async fn change_signer(
     // Each signature of a group comes from another person.
     if change.group.is_none() && is_member(tx, envelope, before, change.email.trim()).await? {
         let why = format!("{} is a member of the group already", change.email.trim());
-        return Err(ServiceError::Conflict(why));
+        return Err(Problem::new(ProblemKind::State, GROUP_MEMBER, why).into());
     }
     let all = signers::list(tx, &envelope.org, &envelope.id).await?;
     if is_own_witness(&all, before, change.email) {
         let why = format!("{} would witness their own signature", change.email.trim());
-        return Err(ServiceError::Conflict(why));
+        return Err(Problem::new(ProblemKind::State, OWN_WITNESS, why).into());
     }
 
     // The name stands in mail headers and in single lines of the record.

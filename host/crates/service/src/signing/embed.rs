@@ -119,6 +119,7 @@ impl OpenedEmbedToken {
             actor: format!("embed:{}", self.email),
             email: Some(self.email.clone()),
             token: None,
+            role: None,
         }
     }
 }

@@ -7,8 +7,9 @@ use crate::templates::check_fixed;
 use crate::templates::composition::{self, NewComposition, ReplacedFields, made_before};
 use crate::templates::pages::PageCache;
 use crate::templates::selection::SelectedTemplates;
+use crate::templates::variables::{self, VariableValues};
 use holdfast_domain::envelope::{Envelope, StoredFile};
-use holdfast_domain::template::{MadeFor, Origin, Template};
+use holdfast_domain::template::{MadeFor, Origin, Template, TemplateSharing};
 use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::templates;
 
@@ -51,6 +52,28 @@ pub async fn document_to_send(
     selected
         .compose(core, pages, caller, None, kba_required, Some(made_for))
         .await
+}
+
+/// Returns the document that an envelope is sent with: the template itself, or for one with variables a document of the
+/// envelope's own with their values.
+///
+/// # Errors
+/// `Invalid` for values that are missing, that no variable has, or that do not fit.
+pub async fn with_values(
+    core: &Core,
+    pages: &Arc<PageCache>,
+    caller: &Caller,
+    envelope: &Envelope,
+    template: Template,
+    values: Option<&VariableValues>,
+) -> Result<Template, ServiceError> {
+    variables::check_known(&template, values)?;
+    if template.word_source.is_none() {
+        return Ok(template);
+    }
+
+    let selected = SelectedTemplates::Template(Box::new(template), values.cloned());
+    document_to_send(core, pages, caller, envelope, &selected).await
 }
 
 /// Returns the template of an envelope's document; creates it if none exists for this source.
@@ -97,6 +120,7 @@ pub async fn document_of(
         may_decline: envelope.sending.may_decline,
         origin: Origin::Document,
         made_for: Some(made_for),
+        shared_with: TemplateSharing::default(),
     };
     match &envelope.upload {
         Some(upload) => {
@@ -145,6 +169,8 @@ fn own_document(envelope: &Envelope, name: String, kba_required: bool) -> NewCom
             owner: envelope.id.to_string(),
             source: own_source(envelope.upload.as_ref()),
         }),
+        // Who sees the envelope sees its document.
+        shared_with: TemplateSharing::default(),
     }
 }
 

@@ -13,7 +13,7 @@ use holdfast_base::fair_queue::WorkOwner;
 use holdfast_domain::envelope::{FileType, StoredFile};
 use holdfast_domain::field::{Area, Field};
 use holdfast_domain::id::{OrgId, TemplateId};
-use holdfast_domain::template::{MadeFor, Origin, Template};
+use holdfast_domain::template::{MadeFor, Origin, Template, TemplateSharing};
 use holdfast_platform::documents::{UPLOAD_LIMIT, admit, picture};
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::decisions::{self, PlacementDecision};
@@ -29,6 +29,8 @@ pub struct NewComposition {
     pub may_decline: bool,
     pub origin: Origin,
     pub made_for: Option<MadeFor>,
+    /// Users who see the template; all without any.
+    pub shared_with: TemplateSharing,
 }
 
 /// Composes a template of these sources, in this order. The provider gets it when it is first sent,
@@ -43,6 +45,14 @@ pub async fn of_templates(
 ) -> Result<Template, ServiceError> {
     let mut documents = Vec::new();
     for source in sources {
+        // Its document says `[[name]]` where an envelope has a text of its own.
+        if source.word_source.is_some() {
+            let name = &source.name;
+            return Err(ServiceError::Semantic(format!(
+                "Template {name} has variables: make each envelope of it alone, with their values"
+            )));
+        }
+
         let Some(document) = &source.document else {
             let name = &source.name;
             return Err(ServiceError::Conflict(format!(
@@ -97,7 +107,7 @@ pub async fn of_templates(
         documents.merge(pdfs).await??.into()
     };
 
-    keep(core, caller, composition, Some((pdf, None)), fields).await
+    keep(core, caller, composition, Some((pdf, Vec::new())), fields).await
 }
 
 /// Fields of a document that takes the place of another one.
@@ -160,6 +170,7 @@ pub async fn of_upload(
         own = fields.before.to_vec();
     }
 
+    let placed = placed.into_iter().collect();
     keep(core, caller, composition, Some((pdf, placed)), own).await
 }
 
@@ -203,11 +214,12 @@ pub async fn made_before(
     Ok(templates::made_for(&mut connection, org, made_for).await?)
 }
 
-async fn keep(
+/// Stores a composed template, with the decisions that placed its fields.
+pub(super) async fn keep(
     core: &Core,
     caller: &Caller,
     composition: NewComposition,
-    document: Option<(Bytes, Option<PlacementDecision>)>,
+    document: Option<(Bytes, Vec<PlacementDecision>)>,
     fields: Vec<Field>,
 ) -> Result<Template, ServiceError> {
     let instance = core.signing_instance(&caller.org, composition.kba_required);
@@ -222,13 +234,14 @@ async fn keep(
         may_decline: composition.may_decline,
         origin: composition.origin,
         made_for: composition.made_for,
+        shared_with: composition.shared_with,
         fields,
         ..Template::new(caller.org.clone(), composition.name, instance, now)
     };
 
-    let mut placed = None;
-    if let Some((pdf, by_tags)) = document {
-        placed = by_tags;
+    let mut placed = Vec::new();
+    if let Some((pdf, decided)) = document {
+        placed = decided;
         let (area, id) = (FileArea::Templates, template.id.as_str());
         let put = core
             .files
@@ -241,7 +254,7 @@ async fn keep(
         Ok(()) => {
             // The decision commits with the template: evidence names the component that placed the
             // fields.
-            if let Some(placed) = &placed {
+            for placed in &placed {
                 decisions::insert_placement(&mut tx, &template, placed, now).await?;
             }
             tx.commit().await?;
@@ -261,7 +274,7 @@ async fn keep(
     Ok(template)
 }
 
-/// Returns templates of the caller's organization in this order, including deleted ones.
+/// Returns templates that the caller sees, in this order, including deleted ones.
 pub async fn found(
     core: &Core,
     caller: &Caller,
@@ -271,6 +284,7 @@ pub async fn found(
     let known = templates::by_ids(&mut connection, &caller.org, ids).await?;
     let find = |id: &TemplateId| {
         let found = known.iter().find(|template| template.id == *id);
+        let found = found.filter(|template| caller.sees(template));
         found.cloned().ok_or(ServiceError::NotFound("Template"))
     };
     ids.iter().map(find).collect()

@@ -81,6 +81,7 @@ pub async fn restore(core: &Core, caller: &Caller, id: &str) -> Result<Template,
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let found = templates::find(&mut tx, &caller.org, &id).await?;
+    let found = found.filter(|template| caller.sees(template));
     let template = found.ok_or_else(not_found)?;
     if template.deleted_at.is_none() {
         return Ok(template);

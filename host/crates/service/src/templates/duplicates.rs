@@ -8,9 +8,9 @@ use super::versions::version_of;
 use super::{CreatedTemplate, get, warnings};
 use holdfast_adapters::files::StorageArea as FileArea;
 use holdfast_base::fair_queue::{QueueTurn, WorkOwner};
-use holdfast_domain::envelope::StoredFile;
+use holdfast_domain::envelope::{KeptFile, StoredFile};
 use holdfast_domain::id::DecisionId;
-use holdfast_domain::template::Template;
+use holdfast_domain::template::{Template, WordSource};
 use holdfast_platform::documents::admit;
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::{Caller, Core, ServiceError};
@@ -90,6 +90,8 @@ pub async fn duplicate(
         repair: source.repair().cloned(),
         fields: source.fields.clone(),
         tags: source.tags.clone(),
+        folder: source.folder.clone(),
+        shared_with: source.shared_with.clone(),
         version_by: Some(caller.creator()),
         ..Template::new(caller.org.clone(), request.name, instance, now)
     };
@@ -102,6 +104,19 @@ pub async fn duplicate(
             .files
             .put(area, &caller.org, id, pdf, "application/pdf");
         template.document = Some(put.await?);
+    }
+
+    if let Some(word) = &source.word_source {
+        let file = &word.document.0;
+        let (document, _room) = read(core, &source, file).await?;
+        let (area, id) = (FileArea::Templates, template.id.as_str());
+        let put = core
+            .files
+            .put(area, &caller.org, id, document, &file.content_type);
+        template.word_source = Some(WordSource {
+            document: KeptFile(put.await?),
+            variables: word.variables.clone(),
+        });
     }
 
     // The provider gets the document when the duplicate is first used.

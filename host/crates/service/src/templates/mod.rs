@@ -6,10 +6,13 @@ pub mod composition;
 pub mod deletion;
 pub mod duplicates;
 mod exact_anchors;
+pub mod folders;
 pub mod packages;
 pub mod pages;
 pub mod selection;
+mod sharing;
 mod tags;
+pub mod variables;
 pub mod versions;
 pub mod warnings;
 
@@ -25,13 +28,17 @@ use holdfast_base::fair_queue::{QueueTurn, WorkOwner};
 use holdfast_components::Placement as PlacementRules;
 use holdfast_components::rules::placement;
 use holdfast_domain::component::Slot;
+use holdfast_domain::envelope::KeptFile;
 use holdfast_domain::field::{Area, Field, FieldRules, FieldType};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::id::{DecisionId, OrgId, TemplateId};
-use holdfast_domain::template::{RESTORABLE, SourceFormat, Template};
+use holdfast_domain::template::{
+    RESTORABLE, SourceFormat, Template, TemplateSharing, TemplateVariable, WordSource,
+};
 use holdfast_domain::warning::Warning;
+use holdfast_platform::access::credentials;
 use holdfast_platform::components::questions::{self, RulesQuestion};
-use holdfast_platform::conversion::{self, SourceDocument};
+use holdfast_platform::conversion::{self, SourceDocument, VariableDocument};
 use holdfast_platform::documents::{DocumentUpload, admit, check_signable, settled};
 use holdfast_platform::fields::{area, placement_area, provider_fields, resolved};
 use holdfast_platform::idempotency::ResponseRecorder;
@@ -131,6 +138,9 @@ pub struct CreateTemplate {
     pub pricing_table: bool,
     /// A certified document is used without the certification of its author.
     pub accept_certification_loss: bool,
+    /// Path of the folder.
+    pub folder: Option<String>,
+    pub shared_with: TemplateSharing,
 }
 
 /// Created template.
@@ -170,11 +180,17 @@ pub async fn create(
     request: CreateTemplate,
     answer: &ResponseRecorder<CreatedTemplate>,
 ) -> Result<CreatedTemplate, ServiceError> {
+    let folder = folders::checked(request.folder.as_deref().unwrap_or_default())?;
+    let shared_with = sharing::checked(caller, &request.shared_with)?;
     // Made first: the id names the place of the document and is the idempotency key at the provider.
     let id = TemplateId::new();
     let owner = WorkOwner::new(&caller.org, id.as_str());
-    let SourceDocument { pdf, format, room } =
-        conversion::read_as_pdf(core, &caller.org, &owner, &request.file).await?;
+    let SourceDocument {
+        pdf,
+        format,
+        room,
+        word,
+    } = conversion::read_as_pdf(core, &caller.org, &owner, &request.file).await?;
     let options = (
         request.file.password.as_deref(),
         request.accept_certification_loss,
@@ -217,6 +233,11 @@ pub async fn create(
         )
         .await?;
 
+    let word_source = match word {
+        Some(word) => Some(word_source(core, &caller.org, &id, word).await?),
+        None => None,
+    };
+
     // Release the memory reservation before the provider call, which may be slow.
     drop(room);
     let signing = provider(core, &caller.org, &instance)?;
@@ -239,6 +260,9 @@ pub async fn create(
         repair: settled.repair,
         fields,
         provider_stale: false,
+        folder,
+        shared_with,
+        word_source,
         version_by: Some(caller.creator()),
         ..Template::new(caller.org.clone(), request.name, instance, now)
     };
@@ -261,6 +285,27 @@ pub async fn create(
     }
 
     Ok(created)
+}
+
+/// Stores a document with variables, which have no defaults yet.
+async fn word_source(
+    core: &Core,
+    org: &OrgId,
+    id: &TemplateId,
+    word: VariableDocument,
+) -> Result<WordSource, ServiceError> {
+    let (area, content_type) = (FileArea::Templates, word.kind.as_str());
+    let put = core
+        .files
+        .put(area, org, id.as_str(), word.document, content_type);
+    let variable = |name: String| TemplateVariable {
+        name,
+        default: None,
+    };
+    Ok(WordSource {
+        document: KeptFile(put.await?),
+        variables: word.names.into_iter().map(variable).collect(),
+    })
 }
 
 /// Asks a candidate component for the same placement, if one shadows the placement rules.
@@ -429,13 +474,13 @@ async fn resolve(
     })
 }
 
-/// Returns a template of the caller's organization.
+/// Returns a template that the caller sees.
 pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
     let id = TemplateId::parse(id).ok_or(ServiceError::NotFound("Template"))?;
     let mut connection = core.store.read().await?;
-    templates::get(&mut connection, &caller.org, &id)
-        .await?
-        .ok_or(ServiceError::NotFound("Template"))
+    let found = templates::get(&mut connection, &caller.org, &id).await?;
+    let found = found.filter(|template| caller.sees(template));
+    found.ok_or(ServiceError::NotFound("Template"))
 }
 
 /// Body of `POST /templates` as JSON: a template without a document, which is added later.
@@ -456,6 +501,12 @@ pub struct DraftTemplate {
     /// Whether the document has a table of prices that the author's program fills in.
     #[serde(default)]
     pub pricing_table: bool,
+    /// Path of the folder, such as `Sales/Ohio`: at most three names of 1 to 40 characters.
+    #[schemars(length(max = 200))]
+    pub folder: Option<String>,
+    /// Users who see the template, beside owners and admins; all users of the organization when absent.
+    #[serde(default)]
+    pub shared_with: TemplateSharing,
 }
 
 /// Creates a template without a document, which the field builder adds.
@@ -473,6 +524,8 @@ pub async fn draft(
         may_decline: request.may_decline.unwrap_or(true),
         source_format: request.source_format.unwrap_or(SourceFormat::Pdf),
         pricing_table: request.pricing_table,
+        folder: folders::checked(request.folder.as_deref().unwrap_or_default())?,
+        shared_with: sharing::checked(caller, &request.shared_with)?,
         version_by: Some(caller.creator()),
         ..Template::new(caller.org.clone(), request.name, instance, now)
     };
@@ -503,16 +556,32 @@ pub struct ChangeTemplate {
     pub tags: Option<Vec<String>>,
     /// Whether signers may decline. Applies to envelopes that are sent later.
     pub may_decline: Option<bool>,
+    /// Path of the folder to move the template to, such as `Sales/Ohio`: at most three names of 1 to 40 characters.
+    /// Empty: to the top.
+    #[schemars(length(max = 200))]
+    pub folder: Option<String>,
+    /// Users who see the template, beside owners and admins. Without roles and users: all users of the organization.
+    pub shared_with: Option<TemplateSharing>,
+    /// Defaults of variables. Those that are not named keep theirs.
+    #[schemars(length(max = 200))]
+    pub variables: Option<Vec<TemplateVariable>>,
 }
 
-/// Changes the name, external id and tags of a template, and whether signers may decline.
+/// Changes the name, external id, tags, folder, sharing and defaults of a template, and whether signers may decline.
 pub async fn change(
     core: &Core,
     caller: &Caller,
     id: &str,
     request: ChangeTemplate,
 ) -> Result<Template, ServiceError> {
-    let mut template = get(core, caller, id).await?;
+    let not_found = || ServiceError::NotFound("Template");
+    let id = TemplateId::parse(id).ok_or_else(not_found)?;
+    let mut tx = core.store.begin().await?;
+    // Locked: a change of the name must not take back a change of the sharing.
+    let found = templates::lock(&mut tx, &caller.org, &id).await?;
+    let found = found.filter(|template| caller.sees(template));
+    let mut template = found.ok_or_else(not_found)?;
+
     check_fixed(template.kba_required, request.kba_required)?;
     if let Some(name) = request.name {
         template.name = name;
@@ -521,11 +590,31 @@ pub async fn change(
         template.tags = tags::checked(tags)?;
     }
 
+    if let Some(folder) = &request.folder {
+        template.folder = folders::checked(folder)?;
+    }
+    if let Some(wanted) = &request.variables {
+        variables::set_defaults(&mut template, wanted)?;
+    }
+    let shared_before = template.shared_with.clone();
+    if let Some(wanted) = &request.shared_with {
+        template.shared_with = sharing::checked(caller, wanted)?;
+    }
+
     template.external_id = request.external_id.or(template.external_id);
     template.may_decline = request.may_decline.unwrap_or(template.may_decline);
     template.updated_at = core.clock.now();
-    let mut tx = core.store.begin().await?;
     templates::rename(&mut tx, &template, template.updated_at).await?;
+    // Who may see what is an act on access, which the ledger of credentials has.
+    if template.shared_with != shared_before {
+        let details = json!({
+            "template_id": template.id, "name": template.name,
+            "before": shared_before, "shared_with": template.shared_with,
+        });
+        let (org, actor, at) = (&template.org, &caller.actor, template.updated_at);
+        let action = "template.shared";
+        credentials::record_by(&mut tx, Some(org), actor, action, details, at).await?;
+    }
     tx.commit().await?;
 
     Ok(template)
@@ -549,9 +638,11 @@ pub struct TemplateFilter {
     pub deleted: bool,
     /// Lists those with this tag.
     pub tag: Option<String>,
+    /// Lists those in this folder and the folders in it.
+    pub folder: Option<String>,
 }
 
-/// Returns a page of the library, newest first, and the total number.
+/// Returns a page of the templates of the library that the caller sees, newest first, and their number.
 pub async fn list(
     core: &Core,
     caller: &Caller,
@@ -562,6 +653,8 @@ pub async fn list(
     let filter = StoredFilter {
         deleted_after: filter.deleted.then(|| core.clock.now() - RESTORABLE),
         tag: filter.tag.clone(),
+        folder: filter.folder.clone(),
+        reader: caller.template_reader(),
     };
     let mut connection = core.store.read().await?;
     Ok(templates::list(&mut connection, &caller.org, &filter, page, limit).await?)

@@ -160,7 +160,8 @@ pub async fn change(
     id: &str,
     request: ChangePackage,
 ) -> Result<PackageView, ServiceError> {
-    let before = read(core, caller, id).await?;
+    // A package with a template that the caller does not see is not the caller's to change.
+    let before = with_members(core, caller, id).await?.package;
     let now = core.clock.now();
     let mut after = before.clone();
     after.updated_at = now;
@@ -197,7 +198,7 @@ pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<PackageView, 
     Ok(with_members(core, caller, id).await?.view(core))
 }
 
-/// Returns a page of packages, newest first, and the total number.
+/// Returns a page of the packages of which the caller sees all templates, newest first, and their number.
 pub async fn list(
     core: &Core,
     caller: &Caller,
@@ -205,7 +206,9 @@ pub async fn list(
     limit: i64,
 ) -> Result<(Vec<PackageView>, i64), ServiceError> {
     let mut connection = core.store.read().await?;
-    let (found, total) = packages::list(&mut connection, &caller.org, page, limit).await?;
+    let reader = caller.template_reader();
+    let (found, total) =
+        packages::list(&mut connection, &caller.org, reader.as_ref(), page, limit).await?;
     // Members are read with connections of their own.
     drop(connection);
 
@@ -229,14 +232,18 @@ async fn read(core: &Core, caller: &Caller, id: &str) -> Result<Package, Service
     found.ok_or_else(unknown)
 }
 
-/// Returns a package with its members' templates, including deleted ones.
+/// Returns a package with its members' templates, including deleted ones. One with a template that the caller does not
+/// see is unknown.
 pub async fn with_members(
     core: &Core,
     caller: &Caller,
     id: &str,
 ) -> Result<PackageMembers, ServiceError> {
     let package = read(core, caller, id).await?;
-    PackageMembers::read(core, caller, package).await
+    match PackageMembers::read(core, caller, package).await {
+        Err(ServiceError::NotFound(_)) => Err(ServiceError::NotFound("Package")),
+        members => members,
+    }
 }
 
 /// Returns the sources of a document that keeps these members of the package, in the package's

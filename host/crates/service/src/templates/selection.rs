@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::templates as template_service;
 use crate::templates::composition::{self, NewComposition, found};
 use crate::templates::packages::{self, PackageMembers};
 use crate::templates::pages::PageCache;
+use crate::templates::sharing;
+use crate::templates::variables::{self, VariableValues};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::id::TemplateId;
-use holdfast_domain::template::{MadeFor, Origin, Template};
+use holdfast_domain::template::{MadeFor, Origin, Template, TemplateSharing};
 use holdfast_platform::{Caller, Core, ServiceError};
 
 /// Number of templates that can be merged (specification, "Limits").
@@ -27,6 +30,8 @@ pub struct TemplateSelection {
     pub package_template_ids: Option<Vec<String>>,
     /// 2 to 20 templates, merged in this order.
     pub template_ids: Option<Vec<String>>,
+    /// Values of the variables of `template_id`, by their names. A variable with a default needs none.
+    pub variables: Option<VariableValues>,
 }
 
 impl TemplateSelection {
@@ -35,6 +40,9 @@ impl TemplateSelection {
         let refuse = |why: &str| Err(ServiceError::Malformed(why.into()));
         if self.template_id.is_some() && self.package_id.is_some() {
             return refuse("template_id cannot be combined with package_id");
+        }
+        if self.variables.is_some() && self.template_id.is_none() {
+            return refuse("variables needs template_id");
         }
 
         if let Some(kept) = &self.package_template_ids {
@@ -73,7 +81,12 @@ impl TemplateSelection {
         self.check()?;
         if let Some(id) = &self.template_id {
             let template = template_service::get(core, caller, id).await?;
-            return Ok(Some(SelectedTemplates::Template(Box::new(template))));
+            variables::check_known(&template, self.variables.as_ref())?;
+            let template = Box::new(template);
+            return Ok(Some(SelectedTemplates::Template(
+                template,
+                self.variables.clone(),
+            )));
         }
         if let Some(id) = &self.package_id {
             let members = packages::with_members(core, caller, id).await?;
@@ -165,7 +178,8 @@ pub struct KeptMembers {
 
 /// Selected templates of a document.
 pub enum SelectedTemplates {
-    Template(Box<Template>),
+    /// A template, with values of its variables.
+    Template(Box<Template>, Option<VariableValues>),
     Package(KeptMembers),
     Templates(Vec<Template>),
 }
@@ -180,7 +194,7 @@ impl SelectedTemplates {
     /// [`Self::compose`].
     pub fn templates(&self) -> Vec<&Template> {
         match self {
-            Self::Template(template) => vec![template],
+            Self::Template(template, _) => vec![template],
             Self::Package(KeptMembers { members, kept }) => {
                 let members = members.templates.iter();
                 members.filter(|member| kept.contains(&member.id)).collect()
@@ -207,7 +221,16 @@ impl SelectedTemplates {
         // The ids are in the order of the document: another order is another document.
         let ids: Vec<&str> = self.templates().iter().map(|one| one.id.as_str()).collect();
         match self {
-            Self::Template(_) => format!("template {}", ids.join(" ")),
+            Self::Template(template, values) if template.word_source.is_some() => {
+                // With other values it is another document.
+                let values = json!([template.variables(), values]).to_string();
+                format!(
+                    "template {} with {}",
+                    template.id,
+                    sha256(values.as_bytes())
+                )
+            }
+            Self::Template(..) => format!("template {}", ids.join(" ")),
             Self::Package(kept) => {
                 format!("package {} {}", kept.members.package.id, ids.join(" "))
             }
@@ -217,7 +240,7 @@ impl SelectedTemplates {
 
     fn name(&self) -> String {
         match self {
-            Self::Template(template) => template.name.clone(),
+            Self::Template(template, _) => template.name.clone(),
             Self::Package(kept) => kept.members.package.name.clone(),
             Self::Templates(templates) => {
                 // A name has at most 500 characters, as one that a caller gives.
@@ -237,11 +260,6 @@ impl SelectedTemplates {
         kba_required: bool,
         made_for: Option<MadeFor>,
     ) -> Result<Template, ServiceError> {
-        // A package may need copies of its members at the verified provider.
-        let sources = match self {
-            Self::Package(kept) => packages::kept(core, &kept.members, &self.templates()).await?,
-            _ => self.templates().into_iter().cloned().collect(),
-        };
         let composition = NewComposition {
             name: name.unwrap_or_else(|| self.name()),
             kba_required,
@@ -254,9 +272,25 @@ impl SelectedTemplates {
                 None => Origin::Library,
                 Some(_) => Origin::Document,
             },
+            // A template of the library is not seen by more users than what it is made of.
+            shared_with: match made_for {
+                None => sharing::of_sources(caller, &self.templates()),
+                Some(_) => TemplateSharing::default(),
+            },
             made_for,
         };
+        if let Self::Template(template, values) = self
+            && template.word_source.is_some()
+        {
+            let values = values.as_ref();
+            return variables::filled(core, pages, caller, template, values, composition).await;
+        }
 
+        // A package may need copies of its members at the verified provider.
+        let sources = match self {
+            Self::Package(kept) => packages::kept(core, &kept.members, &self.templates()).await?,
+            _ => self.templates().into_iter().cloned().collect(),
+        };
         composition::of_templates(core, pages, caller, &sources, composition).await
     }
 }

@@ -30,7 +30,7 @@ use holdfast_domain::field::{Area, Field};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::id::TemplateId;
 use holdfast_domain::open_link::{OpenLink, OpenLinkStatus};
-use holdfast_domain::template::{DocumentRepair, Template, TemplateVersion};
+use holdfast_domain::template::{DocumentRepair, Template, TemplateVersion, WordSource};
 use holdfast_domain::warning::Warning;
 use holdfast_platform::documents::{DocumentUpload, admit, check_signable, read_whole, settled};
 use holdfast_platform::fields::resolved;
@@ -174,6 +174,7 @@ struct DraftVersion {
     document: VersionDocument,
     repair: Option<DocumentRepair>,
     fields: Vec<Field>,
+    word_source: Option<WordSource>,
     changes: Vec<FieldChange>,
     warnings: Vec<Warning>,
     placed: Vec<PlacementDecision>,
@@ -272,6 +273,7 @@ pub async fn replace(
         document: Some(document),
         repair: draft.repair,
         fields: draft.fields,
+        word_source: draft.word_source,
         ..before.clone()
     };
     let after = next(&before, after, caller.creator(), now);
@@ -516,6 +518,7 @@ fn draft_of_earlier(template: &Template, earlier: TemplateVersion) -> DraftVersi
         document: VersionDocument::Kept(earlier.document),
         repair: earlier.repair,
         fields: earlier.fields,
+        word_source: earlier.word_source,
         changes,
         warnings: Vec::new(),
         placed: Vec::new(),
@@ -605,12 +608,49 @@ async fn draft_of(
         document: VersionDocument::New(pdf),
         repair: new.repair,
         fields: after.fields,
+        word_source: None,
         changes,
         warnings: all,
         placed: placements,
         read: Some((facts, reader)),
         _room: Some(new.room),
     })
+}
+
+/// PDF of a template's text with values, and the template's fields on it.
+pub(super) struct FilledText {
+    pub pdf: Bytes,
+    pub fields: Vec<Field>,
+    /// The template's fields in their order, and then those that only the PDF has.
+    pub changes: Vec<FieldChange>,
+    pub placed: Vec<PlacementDecision>,
+    _room: QueueTurn,
+}
+
+/// Finds the places of a template's fields on the PDF of its text with values, by the rules for another document.
+pub(super) async fn on_filled_text(
+    core: &Core,
+    pages: &PageCache,
+    template: &Template,
+    (pdf, room): (Bytes, QueueTurn),
+) -> Result<FilledText, ServiceError> {
+    let new = NewDocument {
+        pdf,
+        repair: None,
+        warnings: Vec::new(),
+        room,
+    };
+    let draft = draft_of(core, pages, template, new).await?;
+    match (draft.document, draft._room) {
+        (VersionDocument::New(pdf), Some(room)) => Ok(FilledText {
+            pdf,
+            fields: draft.fields,
+            changes: draft.changes,
+            placed: draft.placed,
+            _room: room,
+        }),
+        _ => Err(ServiceError::Internal("a draft of a PDF without it".into())),
+    }
 }
 
 /// Returns the anchors of the fields that stand where an anchor placed them, by the index of the field. They are in the

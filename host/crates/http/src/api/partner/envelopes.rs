@@ -225,9 +225,11 @@ pub async fn create<C: Authorized>(
     once.answer_with_warnings(
         &app,
         partner.caller(),
-        |created: &creation::CreatedEnvelope| (EnvelopeView::from(created), created.warnings.clone()),
+        |created: &creation::CreatedEnvelope| {
+            (EnvelopeView::from(created), created.warnings.clone())
+        },
         |app, caller, answer| async move {
-            creation::create(&app, &caller, request, &answer).await
+            creation::create(&app, &app.pages, &caller, request, &answer).await
         },
     )
     .await

@@ -15,7 +15,7 @@ use crate::middleware::once::IdempotencyKeyHeader;
 use crate::reply::FoundWithWarnings;
 use holdfast_domain::field::Field;
 use holdfast_domain::id::TemplateId;
-use holdfast_domain::template::{SourceFormat, Template};
+use holdfast_domain::template::{SourceFormat, Template, TemplateSharing, TemplateVariable};
 use holdfast_service::App;
 use holdfast_service::templates::{
     self, AddFields, AddedFields, AnchorOccurrences, CreateTemplate, CreatedTemplate, DryRun,
@@ -56,6 +56,9 @@ pub struct PartnerTemplateView {
     name: String,
     fields_added: usize,
     fields: Vec<Field>,
+    /// Variables `[[name]]` of a document of a word processor, in the order of their first appearance.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    variables: Vec<TemplateVariable>,
 }
 
 impl From<&Template> for PartnerTemplateView {
@@ -68,6 +71,7 @@ impl From<&Template> for PartnerTemplateView {
             name: template.name.clone(),
             fields_added: template.fields.len(),
             fields: template.fields.clone(),
+            variables: template.variables().to_vec(),
         }
     }
 }
@@ -137,6 +141,8 @@ pub async fn create(
             "accept_certification_loss",
             form.texts.remove("accept_certification_loss"),
         )?,
+        folder: None,
+        shared_with: TemplateSharing::default(),
     };
 
     once.answer_with_warnings(

@@ -8,7 +8,7 @@ use crate::api::partner::templates::fields;
 use crate::error::HttpError;
 use crate::middleware::caller::{WebCaller, may};
 use crate::middleware::extract::{
-    JsonOrForm, MultipartForm, ResourceId, ValidJson, ValidQuery, page_and_limit,
+    JsonOrForm, MultipartForm, ResourceId, ValidJson, ValidQuery, page_and_limit, valid,
 };
 use crate::middleware::once::IdempotencyKeyHeader;
 use crate::reply::{
@@ -17,7 +17,9 @@ use crate::reply::{
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::field::Field;
 use holdfast_domain::id::TemplateId;
-use holdfast_domain::template::{SourceFormat, Template, TemplateVersion};
+use holdfast_domain::template::{
+    SourceFormat, Template, TemplateSharing, TemplateVariable, TemplateVersion,
+};
 use holdfast_service::App;
 use holdfast_service::templates::duplicates::{self, DuplicateTemplate};
 use holdfast_service::templates::versions::{
@@ -49,6 +51,11 @@ pub struct TemplateForm {
     accept_certification_loss: Option<bool>,
     /// Opens a protected document. It is not kept.
     password: Option<String>,
+    /// Path of the folder, such as `Sales/Ohio`: at most three names of 1 to 40 characters.
+    folder: Option<String>,
+    /// JSON object with the `roles` and `users` that see the template, beside owners and admins; all users of the
+    /// organization when absent.
+    shared_with: Option<String>,
 }
 
 /// A template.
@@ -57,7 +64,9 @@ pub struct TemplateForm {
     "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "name": "Retail instalment contract",
     "external_id": null, "kba_required": false, "may_decline": true, "provider_instance": "embedded",
     "provider_template_id": 1021, "has_document": true, "source_format": "pdf",
-    "pricing_table": false, "roles": ["Buyer"], "fields": [], "tags": ["Ohio"], "version": 1,
+    "pricing_table": false, "roles": ["Buyer"], "fields": [], "tags": ["Ohio"], "folder": "Sales/Ohio",
+    "shared_with": { "roles": ["sender"], "users": ["ada@oak.example"] },
+    "variables": [{ "name": "customer_name", "default": null }], "version": 1,
     "created_at": "2026-11-21T09:30:00.000Z", "updated_at": "2026-11-21T09:30:00.000Z",
     "deleted_at": null, "restorable_until": null,
 }]))]
@@ -80,6 +89,13 @@ pub struct TemplateView {
     fields: Vec<Field>,
     /// Words by which the organization sorts its templates.
     tags: Vec<String>,
+    /// Path of the folder; null at the top.
+    folder: Option<String>,
+    /// Users who see the template, beside owners and admins. Without roles and users: all users of the organization.
+    shared_with: TemplateSharing,
+    /// Variables `[[name]]` of a document of a word processor, in the order of their first appearance. Envelopes give
+    /// their values in `variables`.
+    variables: Vec<TemplateVariable>,
     /// Number of the present version, from 1. Another document makes another version.
     version: i64,
     created_at: Timestamp,
@@ -108,6 +124,9 @@ impl From<&Template> for TemplateView {
             roles: template.roles().into_iter().map(str::to_owned).collect(),
             fields: template.fields.clone(),
             tags: template.tags.clone(),
+            folder: template.folder.clone(),
+            shared_with: template.shared_with.clone(),
+            variables: template.variables().to_vec(),
             version: template.version,
             created_at: template.created_at,
             updated_at: template.updated_at,
@@ -140,6 +159,8 @@ pub struct TemplateQuery {
     deleted: bool,
     /// Lists templates with this tag.
     tag: Option<String>,
+    /// Lists templates in this folder, such as `Sales`, and in the folders in it.
+    folder: Option<String>,
 }
 
 /// Version of a document.
@@ -290,6 +311,10 @@ fn uploaded(mut form: MultipartForm<TemplateForm>) -> Result<CreateTemplate, Htt
         None => None,
         Some(text) => Some(fields(&text)?),
     };
+    let shared_with = match text("shared_with") {
+        None => TemplateSharing::default(),
+        Some(text) => sharing(&text)?,
+    };
     let format = text("source_format");
     let source_format = match format.as_deref() {
         None => SourceFormat::Pdf,
@@ -309,7 +334,17 @@ fn uploaded(mut form: MultipartForm<TemplateForm>) -> Result<CreateTemplate, Htt
             "accept_certification_loss",
             text("accept_certification_loss"),
         )?,
+        folder: text("folder"),
+        shared_with,
     })
+}
+
+/// Parses the form's `shared_with`.
+fn sharing(text: &str) -> Result<TemplateSharing, HttpError> {
+    let sharing = serde_json::from_str(text).map_err(|error| {
+        HttpError::bad_request(format!("shared_with is not valid JSON: {error}"))
+    })?;
+    valid::<TemplateSharing>(sharing)
 }
 
 /// Parses a text part that is `true` or `false`; false when absent.
@@ -333,6 +368,7 @@ pub async fn list(
     let filter = TemplateFilter {
         deleted: query.deleted,
         tag: query.tag,
+        folder: query.folder.filter(|folder| !folder.is_empty()),
     };
     let (found, total) = templates::list(&app, &caller, &filter, page, limit).await?;
     let views: Vec<TemplateView> = found.iter().map(TemplateView::from).collect();

@@ -110,6 +110,8 @@ fn text_of(action: &str) -> Option<&'static str> {
         "open_link.created" => "audit-open-link-created",
         "open_link.closed" => "audit-open-link-closed",
         "open_link.unavailable" => "audit-open-link-unavailable",
+        "open_link.available" => "audit-open-link-available",
+        "template.shared" => "audit-template-shared",
         "token.issued" => "audit-token-issued",
         "token.revoked" => "audit-token-revoked",
         "settings.changed" => "audit-settings-changed",

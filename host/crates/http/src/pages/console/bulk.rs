@@ -63,7 +63,8 @@ async fn list_page(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) 
     let action = format!("{PATH}/bulk");
     let form = FormView::new(texts, &action, refused);
     let source = form.value("source", "");
-    // A template without fields would ask its clients for nothing, so the list leaves it out.
+    // A template without fields would ask its clients for nothing, and one with variables has another text for each, so
+    // the list leaves them out.
     let body = html! {
         section.card {
             h2 { (texts.text("bulk-new")) }
@@ -75,7 +76,7 @@ async fn list_page(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) 
                     select id="source" name="source" required
                         aria-invalid=[form.invalid("source")] aria-describedby=[form.described("source")] {
                         optgroup label=(texts.text("console-templates")) {
-                            @for one in templates.iter().filter(|one| !one.fields.is_empty()) {
+                            @for one in templates.iter().filter(|one| !one.fields.is_empty() && one.variables().is_empty()) {
                                 option value=(one.id) selected[one.id.as_str() == source] { (one.name) }
                             }
                         }

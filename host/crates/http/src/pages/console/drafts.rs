@@ -16,10 +16,13 @@ use super::navigation::{Place, encoded, failed};
 use super::sending::{PARTY_FIELDS, choice_page, filled, value_field, value_name};
 use super::sign_on::open_builder;
 use super::signed_in::{ConsoleForm, Visitor};
+use super::templates::{show_again, variable_field};
 use crate::error::HttpError;
 use crate::middleware::extract::{MultipartForm, valid};
 use holdfast_adapters::texts::Texts;
-use holdfast_domain::envelope::{Envelope, Recipient, Signer, SignerAccess};
+use holdfast_domain::envelope::{
+    Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerKind,
+};
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::{FIRST_PAYER, Permission, known_currency, minor_digits};
 use holdfast_domain::template::Template;
@@ -30,6 +33,8 @@ use holdfast_service::envelopes::drafts::{
 };
 use holdfast_service::envelopes::planned_sending::{self, PlanSending};
 use holdfast_service::envelopes::sending::{self, SendEnvelope};
+use holdfast_service::templates;
+use holdfast_service::templates::variables::VariableValues;
 
 /// Most people of each kind, as in the API.
 const PEOPLE: usize = 50;
@@ -63,6 +68,13 @@ const ACCESS: [(SignerAccess, &str); 4] = [
     (SignerAccess::EmailCode, "send-access-email"),
     (SignerAccess::SmsCode, "send-access-sms"),
     (SignerAccess::Passcode, "send-access-passcode"),
+];
+
+/// Parts of signers in the document.
+const SIGNER_KINDS: [(SignerKind, &str); 3] = [
+    (SignerKind::Signer, "send-kind-signer"),
+    (SignerKind::Approver, "send-kind-approver"),
+    (SignerKind::Witness, "send-kind-witness"),
 ];
 
 /// Step of the flow.
@@ -115,21 +127,37 @@ impl DraftStep {
     }
 }
 
-/// Renders the line of steps; those of a stored draft lead to their pages.
+/// Renders the line of steps; those of a stored draft lead to their pages. Narrow screens show the present step, and the
+/// line behind it.
 pub fn step_line(texts: Texts, current: DraftStep, draft: Option<&Envelope>) -> Markup {
-    html! {
-        nav aria-label=(texts.text("envelopes-progress")) {
-            ol.steps {
-                @for step in DraftStep::ALL {
-                    li.past[step < current] aria-current=[(step == current).then_some("step")] {
-                        @match draft {
-                            Some(draft) if step != current && step != DraftStep::Document => {
-                                a href=(step.address(draft.id.as_str())) { (step.name(texts)) }
-                            }
-                            _ => span { (step.name(texts)) },
+    let steps = html! {
+        ol.steps {
+            @for step in DraftStep::ALL {
+                li.past[step < current] aria-current=[(step == current).then_some("step")] {
+                    @match draft {
+                        Some(draft) if step != current && step != DraftStep::Document => {
+                            a href=(step.address(draft.id.as_str())) { (step.name(texts)) }
                         }
+                        _ => span { (step.name(texts)) },
                     }
                 }
+            }
+        }
+    };
+    let before = DraftStep::ALL.iter().filter(|step| **step < current);
+    let present = [
+        ("number", (before.count() + 1).to_string()),
+        ("total", DraftStep::ALL.len().to_string()),
+        ("step", current.name(texts)),
+    ];
+
+    html! {
+        nav.flow aria-label=(texts.text("envelopes-progress")) {
+            (steps)
+            // A closed part cannot be opened by a style, so wide screens have a line of their own.
+            details {
+                summary { (texts.with("send-step-present", present)) }
+                (steps)
             }
         }
     }
@@ -241,16 +269,36 @@ fn document_name(texts: Texts, file: Option<&str>) -> String {
     }
 }
 
-/// Begins a draft of a template.
+/// Begins a draft of a template, with the values of its variables.
 pub async fn of_template(State(app): State<App>, form: ConsoleForm) -> Response {
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
 
-    let (caller, template) = (&form.visitor.caller, form.value("template"));
-    match drafts::of_template(&app, &app.pages, caller, template).await {
+    let (caller, id) = (&form.visitor.caller, form.value("template"));
+    let variables = match templates::get(&app, caller, id).await {
+        Ok(template) => template.variables().to_vec(),
+        Err(error) => return failed(error),
+    };
+    let mut values = VariableValues::new();
+    let mut fields = Vec::new();
+    for (index, variable) in variables.into_iter().enumerate() {
+        let field = variable_field(index);
+        let value = form.value(&field);
+        if !value.is_empty() {
+            values.insert(variable.name.clone(), value.to_owned());
+        }
+        fields.push((variable.name, field));
+    }
+
+    match drafts::of_template(&app, &app.pages, caller, id, values).await {
         Ok(draft) => redirect(DraftStep::People, draft.id.as_str()),
-        Err(error) => failed(error),
+        // Only the page of a template with variables has a form that can be corrected.
+        Err(error) if fields.is_empty() => failed(error),
+        Err(error) => match form.refused_with(error, &fields) {
+            Ok(refused) => show_again(&app, &form.visitor, id, Some(&refused)).await,
+            Err(answer) => answer,
+        },
     }
 }
 
@@ -344,7 +392,6 @@ fn signer_row(
     let locale = signer.and_then(|signer| signer.locale);
     let consumer = signer.and_then(|signer| signer.consumer);
     let of_programs = [
-        ("kind", signer.map_or("", |signer| signer.kind.as_str())),
         (
             "notify_by",
             signer.map_or("", |signer| signer.notify_by.as_str()),
@@ -353,23 +400,12 @@ fn signer_row(
             "consumer",
             consumer.map_or("", |one| if one { "true" } else { "false" }),
         ),
-        (
-            "witness_of",
-            signer
-                .and_then(|signer| signer.witness_of.as_deref())
-                .unwrap_or_default(),
-        ),
-        (
-            "same_device",
-            signer.map_or("", |signer| if signer.same_device { "true" } else { "" }),
-        ),
-        (
-            "group",
-            signer
-                .and_then(|signer| signer.group.as_deref())
-                .unwrap_or_default(),
-        ),
     ];
+    let is_special = |signer: &Signer| {
+        signer.access != SignerAccess::None
+            || signer.kind != SignerKind::Signer
+            || signer.group.is_some()
+    };
     let legend = if role.is_empty() {
         texts.with("send-signer", [("number", at + 1)])
     } else {
@@ -401,8 +437,9 @@ fn signer_row(
                 @let value = form.value(&name(of_program), present);
                 @if !value.is_empty() { input type="hidden" name=(name(of_program)) value=(value); }
             }
-            details open[access != SignerAccess::None || form.is_refused()] {
+            details open[signer.is_some_and(is_special) || form.is_refused()] {
                 summary { (texts.text("send-more")) }
+                (part_fields(form, at, signer))
                 (form.text(&TextField {
                     kind: "number",
                     present: turn,
@@ -427,6 +464,44 @@ fn signer_row(
     }
 }
 
+/// Renders the part of a signer in the document: as a witness of another signer, or as a member of a group.
+fn part_fields(form: &FormView<'_>, at: usize, signer: Option<&Signer>) -> Markup {
+    let texts = form.texts;
+    let [kind, witness_of, place, group] =
+        ["kind", "witness_of", "same_device", "group"].map(|name| format!("{name}-{at}"));
+    let kinds = SIGNER_KINDS.map(|(kind, text)| (kind.as_str().to_owned(), texts.text(text)));
+    let places = [("", "send-own-link"), ("true", "send-same-device")];
+    let places = places.map(|(value, text)| (value.to_owned(), texts.text(text)));
+    let present_kind = signer.map_or(SignerKind::Signer, |signer| signer.kind);
+    let is_beside = signer.is_some_and(|signer| signer.same_device);
+    let of_signer = |read: fn(&Signer) -> Option<&str>| signer.and_then(read).unwrap_or_default();
+
+    html! {
+        (form.select(&kind, &texts.text("send-kind"), &kinds, present_kind.as_str()))
+        (form.text(&TextField {
+            limit: 200,
+            present: of_signer(|signer| signer.witness_of.as_deref()),
+            ..TextField::new(&witness_of, &texts.text("send-witness-of"))
+        }))
+        (form.select(&place, &texts.text("send-witness-place"), &places, if is_beside { "true" } else { "" }))
+        (form.text(&TextField {
+            limit: 200,
+            present: of_signer(|signer| signer.group.as_deref()),
+            ..TextField::new(&group, &texts.text("send-group"))
+        }))
+        p.soft { (texts.text("send-group-hint")) }
+    }
+}
+
+/// Returns the text of what a recipient is for.
+fn recipient_kind(kind: RecipientKind) -> &'static str {
+    match kind {
+        RecipientKind::Cc => "send-kind-cc",
+        RecipientKind::Viewer => "send-kind-viewer",
+        RecipientKind::Substitute => "send-kind-substitute",
+    }
+}
+
 /// Returns the languages of signers, and the choice of none.
 fn languages(texts: Texts) -> Vec<(String, String)> {
     let languages = Locale::ALL.iter();
@@ -438,19 +513,10 @@ fn languages(texts: Texts) -> Vec<(String, String)> {
 fn recipient_row(form: &FormView<'_>, at: usize, recipient: Option<&Recipient>) -> Markup {
     let texts = form.texts;
     let [name, email, kind, group] = OF_RECIPIENT.map(|name| format!("{name}-{at}"));
-    // Set by programs; the form leaves them as they are.
-    let of_programs = [
-        (
-            kind,
-            recipient.map_or("", |recipient| recipient.kind.as_str()),
-        ),
-        (
-            group,
-            recipient
-                .and_then(|recipient| recipient.group.as_deref())
-                .unwrap_or_default(),
-        ),
-    ];
+    let kinds = RecipientKind::ALL.iter();
+    let kinds = kinds.map(|one| (one.as_str().to_owned(), texts.text(recipient_kind(*one))));
+    let kinds: Vec<(String, String)> = kinds.collect();
+    let present_kind = recipient.map_or(RecipientKind::Cc, |recipient| recipient.kind);
     html! {
         (form.text(&TextField {
             present: recipient.map_or("", |recipient| recipient.name.as_str()),
@@ -462,10 +528,12 @@ fn recipient_row(form: &FormView<'_>, at: usize, recipient: Option<&Recipient>) 
             present: recipient.map_or("", |recipient| recipient.email.as_str()),
             ..TextField::new(&email, &texts.text("sign-in-email"))
         }))
-        @for (of_program, present) in &of_programs {
-            @let value = form.value(of_program, present);
-            @if !value.is_empty() { input type="hidden" name=(of_program) value=(value); }
-        }
+        (form.select(&kind, &texts.text("send-kind"), &kinds, present_kind.as_str()))
+        (form.text(&TextField {
+            limit: 200,
+            present: recipient.and_then(|recipient| recipient.group.as_deref()).unwrap_or_default(),
+            ..TextField::new(&group, &texts.text("send-group"))
+        }))
     }
 }
 
@@ -911,24 +979,7 @@ async fn review_page(
     let body = html! {
         (form.summary())
         (missing(texts, envelope, &problems))
-        section.card {
-            h2 { (texts.text("console-people")) }
-            ul.rows {
-                @for signer in &draft.signers {
-                    li {
-                        p { strong { (signer.name) } " " span.soft { (signer.role) } }
-                        p.soft { (signer.email) @if let Some(phone) = &signer.phone { " · " (phone) } }
-                    }
-                }
-                @for recipient in &draft.recipients {
-                    li {
-                        p { strong { (recipient.name) } " " span.soft { (texts.text("send-copies")) } }
-                        p.soft { (recipient.email) }
-                    }
-                }
-            }
-            p { a href=(address(DraftStep::People)) { (texts.text("console-change")) } }
-        }
+        (people_card(texts, draft))
         section.card {
             h2 { (texts.text("send-step-details")) }
             dl.facts {
@@ -962,6 +1013,63 @@ async fn review_page(
     };
 
     step_page(visitor, draft, DraftStep::Review, body, refused)
+}
+
+/// Renders the people of a draft, with witnesses and groups.
+fn people_card(texts: Texts, draft: &Draft) -> Markup {
+    html! {
+        section.card {
+            h2 { (texts.text("console-people")) }
+            ul.rows {
+                @for signer in &draft.signers {
+                    li {
+                        p { strong { (signer.name) } " " span.soft { (signer.role) } }
+                        p.soft { (signer.email) @if let Some(phone) = &signer.phone { " · " (phone) } }
+                        @if let Some(role) = &signer.witness_of {
+                            p.soft {
+                                (texts.with("send-witnesses", [("role", role.as_str())]))
+                                @if signer.same_device { " · " (texts.text("send-same-device")) }
+                            }
+                        }
+                    }
+                }
+                @for recipient in &draft.recipients {
+                    li {
+                        p { strong { (recipient.name) } " " span.soft { (texts.text(recipient_kind(recipient.kind))) } }
+                        p.soft { (recipient.email) }
+                    }
+                }
+            }
+            @for (group, (needed, members)) in groups_of(draft) {
+                @let values = [("group", group.to_owned()), ("needed", needed.to_string()), ("members", members.to_string())];
+                p { (texts.with("send-group-rule", values)) }
+            }
+            p { a href=(DraftStep::People.address(draft.envelope.id.as_str())) { (texts.text("console-change")) } }
+        }
+    }
+}
+
+/// Returns the groups of a draft: how many members sign, and how many members there are.
+fn groups_of(draft: &Draft) -> BTreeMap<&str, (usize, usize)> {
+    let mut groups: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for group in draft
+        .signers
+        .iter()
+        .filter_map(|signer| signer.group.as_deref())
+    {
+        let (needed, members) = groups.entry(group).or_default();
+        *needed += 1;
+        *members += 1;
+    }
+    for group in draft
+        .recipients
+        .iter()
+        .filter_map(|recipient| recipient.group.as_deref())
+    {
+        let (_, members) = groups.entry(group).or_default();
+        *members += 1;
+    }
+    groups
 }
 
 /// Renders missing parts, with links to the steps.

@@ -150,6 +150,7 @@ fn form(visitor: &Visitor, template: &Template, refused: Option<&RefusedForm>) -
                 }))
                 (form.lines("notify", &texts.text("open-notify"), 2, ""))
                 (form.tick("verify_email", &texts.text("open-verify"), true))
+                (form.tick("proof_of_work", &texts.text("open-proof"), true))
                 button type="submit" { (texts.text("open-create")) }
             }
         }
@@ -194,6 +195,7 @@ fn request(template: &Template, form: &ConsoleForm) -> Result<Value, RefusedForm
         // Another text is refused by the schema, which names the field.
         "limit": limit.parse::<i64>().map_or_else(|_| Value::from(limit), Value::from),
         "notify": notify, "verify_email": form.value("verify_email") == "yes",
+        "proof_of_work": if form.value("proof_of_work") == "yes" { "on" } else { "off" },
     });
     let code = form.value("code");
     if !code.is_empty() {

@@ -528,6 +528,9 @@ pub fn change_title(texts: Texts, change: &RequestedChange) -> String {
         }
         RequestedChange::Policy { .. } => texts.text("console-policy-change"),
         RequestedChange::SingleSignOn { .. } => texts.text("sign-on-title"),
+        RequestedChange::LinkHost { link_host, .. } => {
+            format!("{}: {link_host}", texts.text("settings-link-host"))
+        }
         RequestedChange::InviteUser { email, role } => {
             let (act, role) = (texts.text("console-invite"), role_name(texts, *role));
             format!("{act}: {email}, {role}")

@@ -78,9 +78,17 @@ pub async fn choice_page(app: &App, visitor: &Visitor, refused: Option<&RefusedF
                         li {
                             a href={ (PATH) "/templates/" (template.id) } { (template.name) }
                             p.soft { (template.roles().join(", ")) }
-                            button.quiet type="submit" name="template" value=(template.id) {
-                                (texts.text("send-continue"))
-                                span.soft { " " (template.name) }
+                            // The page of the template has the form for the values of its variables.
+                            @if template.variables().is_empty() {
+                                button.quiet type="submit" name="template" value=(template.id) {
+                                    (texts.text("send-continue"))
+                                    span.soft { " " (template.name) }
+                                }
+                            } @else {
+                                a.button.quiet href={ (PATH) "/templates/" (template.id) } {
+                                    (texts.text("send-continue"))
+                                    span.soft { " " (template.name) }
+                                }
                             }
                         }
                     }

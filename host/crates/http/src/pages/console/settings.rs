@@ -707,6 +707,17 @@ async fn save_link_host(app: &App, form: &ConsoleForm) -> PageResult {
         }
     };
 
+    // The host sees what signers enter, so the policy may require that others agree.
+    if needs_approval(&changed) {
+        let act = form.visitor.texts.text("settings-link-host");
+        let change = ProposedChange::LinkHost {
+            link_host: host.to_owned(),
+        };
+        return request(app.clone(), form, change, &act)
+            .await
+            .unwrap_or_else(failed);
+    }
+
     match changed {
         Ok(_) => Ok(Redirect::to(&part_page(part)).into_response()),
         Err(error) => again(app, form, part, error).await,

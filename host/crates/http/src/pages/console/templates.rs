@@ -7,13 +7,13 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::PATH;
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
-use super::navigation::{Place, encoded, export, failed};
+use super::navigation::{self, Place, encoded, export, failed};
 use super::sign_on::open_builder;
 use super::signed_in::{ConsoleForm, Visitor};
 use super::sure::SensitiveAct;
@@ -23,15 +23,18 @@ use crate::middleware::extract::{MultipartForm, valid};
 use crate::pages::builder::{preview_look, preview_page};
 use crate::reply::{FileReply, Pdf};
 use holdfast_domain::id::TemplateId;
-use holdfast_domain::organization::Permission;
-use holdfast_domain::template::{SourceFormat, Template, TemplateVersion};
+use holdfast_domain::organization::{Permission, Role};
+use holdfast_domain::template::{
+    SourceFormat, Template, TemplateSharing, TemplateVariable, TemplateVersion,
+};
 use holdfast_platform::ServiceError;
 use holdfast_service::App;
 use holdfast_service::builder::{self, FieldBuilderSession, PreviewFields};
 use holdfast_service::templates::duplicates::{self, DuplicateTemplate};
 use holdfast_service::templates::pages::{self, WIDTHS};
 use holdfast_service::templates::{
-    self, ChangeTemplate, CreateTemplate, CreatedTemplate, TemplateFilter, deletion, versions,
+    self, ChangeTemplate, CreateTemplate, CreatedTemplate, TemplateFilter, deletion, folders,
+    versions,
 };
 
 /// Templates of a page.
@@ -51,6 +54,7 @@ pub struct ListQuery {
     /// `yes` lists the deleted templates that can be restored.
     deleted: Option<String>,
     tag: Option<String>,
+    folder: Option<String>,
 }
 
 /// Lists the templates, with a form for another one.
@@ -77,10 +81,15 @@ async fn list_page(
     let filter = TemplateFilter {
         deleted: query.deleted.as_deref() == Some("yes"),
         tag: query.tag.clone().filter(|tag| !tag.is_empty()),
+        folder: query.folder.clone().filter(|folder| !folder.is_empty()),
     };
-    let found = templates::list(app, &visitor.caller, &filter, page, PAGE).await;
-    let (found, total) = match found {
-        Ok(found) => found,
+    let read = async {
+        let found = templates::list(app, &visitor.caller, &filter, page, PAGE).await?;
+        let folders = folders::list(app, &visitor.caller).await?;
+        Ok::<_, ServiceError>((found, folders))
+    };
+    let ((found, total), folders) = match read.await {
+        Ok(read) => read,
         Err(error) => return failed(error),
     };
 
@@ -94,6 +103,17 @@ async fn list_page(
         @if visitor.may(Permission::Send) { (upload_form(visitor, refused)) }
         @if let Some(tag) = &filter.tag {
             p { (texts.text("template-tag")) ": " strong { (tag) } " · " a href={ (PATH) "/templates" } { (texts.text("template-all")) } }
+        }
+        @if !folders.is_empty() {
+            p {
+                (texts.text("template-folders")) ":"
+                @for folder in &folders {
+                    " "
+                    a href={ (PATH) "/templates?folder=" (encoded(folder)) }
+                        aria-current=[(filter.folder.as_ref() == Some(folder)).then_some("true")] { (folder) }
+                }
+                @if filter.folder.is_some() { " · " a href={ (PATH) "/templates" } { (texts.text("template-all")) } }
+            }
         }
         @if found.is_empty() {
             p { @if visitor.may(Permission::Send) { (texts.text("empty-templates")) } @else { (texts.text("console-nothing")) } }
@@ -109,8 +129,13 @@ async fn list_page(
                         @for tag in &template.tags {
                             " · " a href={ (PATH) "/templates?tag=" (encoded(tag)) } { (tag) }
                         }
+                        @if let Some(folder) = &template.folder {
+                            " · " a href={ (PATH) "/templates?folder=" (encoded(folder)) } { (folder) }
+                        }
+                        @if !template.shared_with.is_with_all() { " · " (texts.text("template-limited")) }
                     }
-                    @if visitor.may(Permission::Send) && !template.fields.is_empty() {
+                    // The values of variables are given on the page of the template.
+                    @if visitor.may(Permission::Send) && !template.fields.is_empty() && template.variables().is_empty() {
                         (send_form(visitor, &template.id, true))
                     }
                 }
@@ -143,9 +168,81 @@ fn send_form(visitor: &Visitor, template: &TemplateId, is_quiet: bool) -> Markup
     }
 }
 
+/// Renders the form that begins a draft of a template with values of its variables.
+fn variables_form(visitor: &Visitor, template: &Template, refused: Option<&RefusedForm>) -> Markup {
+    let texts = visitor.texts;
+    let action = format!("{PATH}/drafts/template");
+    let form = FormView::new(texts, &action, refused);
+    html! {
+        section.card {
+            h2 { (texts.text("template-variables")) }
+            p.soft { (texts.text("template-variables-note")) }
+            form method="post" action=(action) {
+                (visitor.token())
+                (form.summary())
+                input type="hidden" name="template" value=(template.id);
+                @for (index, variable) in template.variables().iter().enumerate() {
+                    @let present = variable.default.as_deref().unwrap_or_default();
+                    (form.lines(&variable_field(index), &variable.name, 2, present))
+                }
+                button type="submit" { (texts.text("console-send")) }
+            }
+        }
+    }
+}
+
+/// Returns the name of the field with the value of a variable.
+pub(super) fn variable_field(index: usize) -> String {
+    format!("variable-{index}")
+}
+
+/// Returns the name of the field with the default of a variable.
+fn default_field(index: usize) -> String {
+    format!("default-{index}")
+}
+
+/// Returns the name of the box of a role that sees a template.
+fn role_field(role: Role) -> String {
+    format!("shared_{role}")
+}
+
+/// Renders the fields for the folder of a template and the users who see it.
+fn sharing_fields(visitor: &Visitor, template: &Template, form: &FormView<'_>) -> Markup {
+    let texts = visitor.texts;
+    let shared = &template.shared_with;
+    let users = shared.users.join(", ");
+    html! {
+        (form.text(&TextField {
+            present: template.folder.as_deref().unwrap_or_default(),
+            limit: 200,
+            ..TextField::new("folder", &texts.text("template-folder"))
+        }))
+        fieldset {
+            legend { (texts.text("template-shared-roles")) }
+            @for role in shared_roles() {
+                (form.tick(&role_field(role), &navigation::role(texts, role), shared.roles.contains(&role)))
+            }
+        }
+        (form.text(&TextField {
+            present: &users,
+            limit: 10_000,
+            ..TextField::new("shared_users", &texts.text("template-shared-users"))
+        }))
+    }
+}
+
+/// Returns the roles that a template can be shared with: those that read templates and do not see all.
+fn shared_roles() -> impl Iterator<Item = Role> {
+    let roles = Permission::ReadEnvelopes.roles();
+    roles.filter(|role| !matches!(role, Role::Owner | Role::Admin))
+}
+
 /// Returns the address of a further page of the list.
 fn older(filter: &TemplateFilter, page: i64) -> String {
     let tag = filter.tag.as_deref().unwrap_or_default();
+    if let Some(folder) = &filter.folder {
+        return format!("{PATH}/templates?folder={}&page={page}", encoded(folder));
+    }
     if filter.deleted {
         format!("{PATH}/templates?deleted=yes&page={page}")
     } else if tag.is_empty() {
@@ -274,6 +371,8 @@ async fn make(
         source_format: SourceFormat::Pdf,
         pricing_table: false,
         accept_certification_loss: text("accept_certification_loss") == "yes",
+        folder: None,
+        shared_with: TemplateSharing::default(),
     };
 
     Ok(templates::create(app, &visitor.caller, new, &unrecorded()).await?)
@@ -329,11 +428,16 @@ fn shown(
             @for tag in &template.tags {
                 " · " a href={ (PATH) "/templates?tag=" (encoded(tag)) } { (tag) }
             }
+            @if let Some(folder) = &template.folder {
+                " · " a href={ (PATH) "/templates?folder=" (encoded(folder)) } { (folder) }
+            }
+            @if !template.shared_with.is_with_all() { " · " (texts.text("template-limited")) }
         }
         @if template.fields.is_empty() { p.alarm { (texts.text("template-no-fields")) } }
         @if sends {
             div.actions {
-                @if !template.fields.is_empty() {
+                // Each envelope of a template with variables needs their values.
+                @if !template.fields.is_empty() && template.variables().is_empty() {
                     (send_form(visitor, &template.id, false))
                     a.button.quiet href=(act("open-links")) { (texts.text("open-links")) }
                 }
@@ -342,6 +446,9 @@ fn shown(
                     button.quiet type="submit" { (texts.text("template-edit")) }
                 }
             }
+        }
+        @if sends && !template.fields.is_empty() && !template.variables().is_empty() {
+            (variables_form(visitor, template, refused))
         }
         section.card {
             h2 { (texts.text("template-roles")) }
@@ -402,6 +509,11 @@ fn shown(
                         ..TextField::new("tags", &texts.text("template-tags"))
                     }))
                     (rename.tick("may_decline", &texts.text("template-may-decline"), template.may_decline))
+                    (sharing_fields(visitor, template, &rename))
+                    @for (index, variable) in template.variables().iter().enumerate() {
+                        @let label = texts.with("template-variable-default", [("name", variable.name.as_str())]);
+                        (rename.lines(&default_field(index), &label, 2, variable.default.as_deref().unwrap_or_default()))
+                    }
                     button type="submit" { (texts.text("settings-save")) }
                 }
                 form method="post" action=(act("delete")) {
@@ -501,7 +613,7 @@ pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     open_builder(&app, &form.visitor, ("template_id", &id), &address(&id)).await
 }
 
-/// Changes the name and the tags of a template, and whether signers may decline.
+/// Changes the name, tags, folder, sharing and defaults of a template, and whether signers may decline.
 pub async fn rename(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
@@ -512,9 +624,23 @@ pub async fn rename(State(app): State<App>, Path(id): Path<String>, form: Consol
         "name": form.value("name"), "may_decline": form.value("may_decline") == "yes",
     });
     if form.values.contains_key("tags") {
-        let tags = form.value("tags").split(',').map(str::trim);
-        let tags: Vec<&str> = tags.filter(|tag| !tag.is_empty()).collect();
-        entries["tags"] = json!(tags);
+        entries["tags"] = json!(words(form.value("tags")));
+    }
+    if form.values.contains_key("folder") {
+        entries["folder"] = json!(form.value("folder"));
+    }
+    // Browsers leave out boxes without a tick, so this field stands for all of them.
+    if form.values.contains_key("shared_users") {
+        let roles = shared_roles().filter(|role| form.value(&role_field(*role)) == "yes");
+        let roles: Vec<Role> = roles.collect();
+        let users = words(form.value("shared_users"));
+        entries["shared_with"] = json!({ "roles": roles, "users": users });
+    }
+    if form.values.contains_key(&default_field(0)) {
+        match templates::get(&app, caller, &id).await {
+            Ok(template) => entries["variables"] = defaults(&template, &form),
+            Err(error) => return failed(error),
+        }
     }
 
     let changed = match valid::<ChangeTemplate>(entries) {
@@ -528,6 +654,27 @@ pub async fn rename(State(app): State<App>, Path(id): Path<String>, form: Consol
         Err(Ok(refused)) => show_again(&app, &form.visitor, &id, Some(&refused)).await,
         Err(Err(answer)) => answer,
     }
+}
+
+/// Returns the words of a field that are separated by commas.
+fn words(text: &str) -> Vec<&str> {
+    let words = text.split(',').map(str::trim);
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+/// Returns the defaults of variables as the API takes them. An empty one is none.
+fn defaults(template: &Template, form: &ConsoleForm) -> Value {
+    let default = |(index, variable): (usize, &TemplateVariable)| {
+        let default = form.value(&default_field(index));
+        let default = Some(default).filter(|default| !default.is_empty());
+        json!({ "name": variable.name, "default": default })
+    };
+    template
+        .variables()
+        .iter()
+        .enumerate()
+        .map(default)
+        .collect()
 }
 
 /// Makes a duplicate, and leads to it.

@@ -1,16 +1,17 @@
 //! Changes of who may approve: the sign-in of users, invitations, roles, and accounts at the issuer. They need
-//! the approvals that changes of components need, because who makes reviewers alone approves alone.
+//! the approvals that changes of components need, because who makes reviewers alone approves alone. So does the host of
+//! signing links, which sees what signers enter.
 
 use holdfast_store::SqlConnection;
 
 use super::{ChangeOfficer, ChangeProblem, same_account};
 use crate::access::single_sign_on::{ChangeSingleSignOn, CheckedSignOn, secret_context};
 use crate::access::users::{self, NewUser, UserManager, address};
-use crate::{Core, ServiceError, organizations};
+use crate::{Core, ServiceError, link_hosts, organizations};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component_change::{ComponentChange, RequestedChange, SecretChange};
 use holdfast_domain::id::{OrgId, UserId};
-use holdfast_domain::organization::{OrgSettings, Role, SingleSignOn};
+use holdfast_domain::organization::{LinkHost, OrgSettings, Role, SingleSignOn};
 use holdfast_domain::user::{IssuerIdentity, User, UserStatus};
 use holdfast_store::{WriteTransaction, organizations as organization_rows, tokens, users as rows};
 
@@ -70,6 +71,26 @@ pub(super) async fn propose_sign_on(
     };
 
     Ok((change, sealed))
+}
+
+/// Path of the host in the body of a change request.
+pub(super) const LINK_HOST: [&str; 2] = ["change", "link_host"];
+
+/// Checks a host of signing links: it has to name the organization.
+pub(super) async fn propose_link_host(
+    core: &Core,
+    officer: &ChangeOfficer,
+    host: &str,
+) -> Result<ProposedAccess, ServiceError> {
+    let org = &officer.caller.org;
+    let host = link_hosts::verified(core, org, host, &LINK_HOST).await?;
+    let previous = organizations::read(core, org).await?.settings.link_host;
+    let change = RequestedChange::LinkHost {
+        link_host: host.host,
+        previous: previous.map(|host| host.host),
+    };
+
+    Ok((change, None))
 }
 
 /// Checks an invitation.
@@ -173,6 +194,11 @@ pub(super) async fn is_unchanged(
             let present = organization.and_then(|one| one.settings.single_sign_on);
             present.as_ref() == previous.as_deref()
         }
+        RequestedChange::LinkHost { previous, .. } => {
+            let organization = organization_rows::get(connection, org).await?;
+            let present = organization.and_then(|one| one.settings.link_host);
+            present.map(|host| host.host) == *previous
+        }
         RequestedChange::ChangeRole {
             user_id, previous, ..
         } => {
@@ -228,6 +254,12 @@ pub(super) async fn make(
             let settings = single_sign_on.as_deref().cloned();
             let actor = &officer.caller.actor;
             organizations::put_sign_on(tx, org, actor, settings, secret, alone, now).await?;
+        }
+        RequestedChange::LinkHost { link_host, .. } => {
+            let actor = &officer.caller.actor;
+            // `apply` has read the file of the host again.
+            let host = LinkHost::verified(link_host, now);
+            link_hosts::put(tx, org, actor, host, now).await?;
         }
         RequestedChange::InviteUser { email, role } => {
             // The officer who applies needs the power as well, and may be another one than the requester.

@@ -14,7 +14,7 @@ use super::{
     uploader, view,
 };
 use crate::permits::four_eyes::policy_of;
-use crate::{Core, Problem, ServiceError};
+use crate::{Core, Problem, ServiceError, link_hosts};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::Component;
 use holdfast_domain::component_change::{
@@ -39,6 +39,11 @@ pub async fn apply(
             let component = get(core, &owner, component_id.as_str()).await?;
             following::prepare(core, management, &component).await?;
             Some(component)
+        }
+        RequestedChange::LinkHost { link_host, .. } => {
+            // The host may have changed hands since the request.
+            link_hosts::verified(core, org, link_host, &approvers::LINK_HOST).await?;
+            None
         }
         _ => None,
     };

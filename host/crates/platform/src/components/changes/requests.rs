@@ -59,6 +59,11 @@ pub enum ProposedChange {
         /// Null: no issuer from now on.
         single_sign_on: Option<Box<ChangeSingleSignOn>>,
     },
+    /// Leads new signing links to a host of the organization's own, as `PUT /organization/link-host`.
+    LinkHost {
+        #[schemars(length(min = 1, max = 253))]
+        link_host: String,
+    },
     /// Invites a person, as `POST /users`.
     InviteUser {
         #[schemars(email, length(max = 200))]
@@ -77,7 +82,7 @@ pub enum ProposedChange {
 }
 
 impl ProposedChange {
-    /// Returns the slot; `None` for a change of the policy, of the sign-in or of users.
+    /// Returns the slot; `None` for a change of the policy, of a setting or of users.
     pub fn slot(&self) -> Option<Slot> {
         match self {
             Self::Activate { slot, .. } | Self::RollBack { slot, .. } => Some(*slot),
@@ -365,6 +370,10 @@ async fn propose(
         ProposedChange::SingleSignOn { single_sign_on } => {
             let proposed =
                 approvers::propose_sign_on(core, officer, single_sign_on.map(|new| *new)).await?;
+            Ok(CheckedChange::of_no_slot(proposed))
+        }
+        ProposedChange::LinkHost { link_host } => {
+            let proposed = approvers::propose_link_host(core, officer, &link_host).await?;
             Ok(CheckedChange::of_no_slot(proposed))
         }
         ProposedChange::InviteUser { email, role } => {

@@ -335,6 +335,7 @@ fn acting(transfer: &Transfer) -> Caller {
         actor: transfer.actor.clone(),
         email: None,
         token: None,
+        role: None,
     }
 }
 
