@@ -10,7 +10,7 @@ use super::comparison::{generated_groups, past_groups};
 use super::forms::{FormView, RefusedForm};
 use super::live::LiveList;
 use super::navigation::{Place, failed};
-use super::rules::{change_row, change_title, component_again, may_change};
+use super::rules::{change_row, change_title, component_again, may_change, slot_page};
 use super::signed_in::{ConsoleForm, Visitor, refused};
 use super::sure::SensitiveAct;
 use holdfast_adapters::texts::Texts;
@@ -287,6 +287,12 @@ pub async fn roll_back(
         Err(error) => return failed(error),
     };
     let texts = form.visitor.texts;
+    // Before the question, which would be answered for nothing.
+    if !(1..=500).contains(&form.value("reason").chars().count()) {
+        let refused = form.refused_at("reason", texts.text("envelopes-reason"));
+        return slot_page(&app, &form.visitor, slot, Some(&refused)).await;
+    }
+
     let asks = form.meant(&SensitiveAct {
         label: texts.text("console-roll-back"),
         objects: vec![format!("{slot}: {component}")],
@@ -304,7 +310,13 @@ pub async fn roll_back(
         // Without an id the current activation is rolled back, which may be another one than the user saw.
         activation_id: Some(id),
     };
-    request(app, &form, change, "").await.unwrap_or_else(failed)
+    match request(app.clone(), &form, change, "").await {
+        Ok(answer) => answer,
+        Err(error) => match form.refused(error) {
+            Ok(refused) => slot_page(&app, &form.visitor, slot, Some(&refused)).await,
+            Err(answer) => answer,
+        },
+    }
 }
 
 /// Returns the name of the component that an activation put in place.

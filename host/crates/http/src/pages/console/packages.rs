@@ -181,10 +181,30 @@ fn body(form: &ConsoleForm) -> Value {
     json!({ "name": form.value("name"), "template_ids": ids })
 }
 
+/// Refuses a form with a place that is no number of the list.
+fn misplaced(form: &ConsoleForm) -> Option<RefusedForm> {
+    let is_place = |text: &str| {
+        let place = text.parse::<usize>();
+        text.is_empty() || place.is_ok_and(|place| (1..=MEMBERS).contains(&place))
+    };
+    let names = form.values.keys().filter(|name| name.starts_with("at-"));
+    let mut places = names.map(|name| form.value(name));
+    if places.all(is_place) {
+        return None;
+    }
+
+    let texts = form.visitor.texts;
+    let problem = texts.with("package-place-wrong", [("most", MEMBERS)]);
+    Some(form.refused_at("templates", problem))
+}
+
 /// Makes a package.
 pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
+    }
+    if let Some(refused) = misplaced(&form) {
+        return shown(&app, &form.visitor, Some(&refused)).await;
     }
 
     let made = match valid::<CreatePackage>(body(&form)) {
@@ -210,6 +230,9 @@ async fn after(app: &App, form: &ConsoleForm, done: Result<PackageView, HttpErro
 pub async fn change(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
+    }
+    if let Some(refused) = misplaced(&form) {
+        return shown(&app, &form.visitor, Some(&refused)).await;
     }
 
     let changed = match valid::<ChangePackage>(body(&form)) {

@@ -139,6 +139,13 @@ async fn after<T>(app: &App, form: &ConsoleForm, done: Result<T, ServiceError>) 
     }
 }
 
+/// Shows the list again after a form that names no known role.
+async fn without_role(app: &App, form: &ConsoleForm) -> Response {
+    let problem = form.visitor.texts.text("problem-required");
+    let refused = form.refused_at("role", problem);
+    shown(app, &form.visitor, Some(&refused)).await
+}
+
 fn manager(visitor: &Visitor) -> UserManager<'_> {
     UserManager {
         caller: &visitor.caller,
@@ -180,9 +187,8 @@ pub async fn invite(State(app): State<App>, form: ConsoleForm) -> Response {
     if let Err(asks) = form.confirmed(&app, &format!("{PATH}/users")).await {
         return asks;
     }
-    // The select offers known roles only, so only a hand-made form ends here.
     let Some(role) = Role::parse(form.value("role")) else {
-        return Redirect::to(&format!("{PATH}/users")).into_response();
+        return without_role(&app, &form).await;
     };
 
     let email = form.value("email").to_owned();
@@ -229,7 +235,7 @@ pub async fn change(State(app): State<App>, Path(id): Path<String>, form: Consol
         return asks;
     }
     let Some(role) = Role::parse(form.value("role")) else {
-        return Redirect::to(&format!("{PATH}/users")).into_response();
+        return without_role(&app, &form).await;
     };
 
     let user = match user(&app, &form.visitor, &id).await {
