@@ -185,6 +185,12 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> PageResult {
     };
     match made.await {
         Ok(batch) => Ok(Redirect::to(&address(&batch.batch_id)).into_response()),
+        // The document was deleted after the page was opened.
+        Err(ServiceError::NotFound(_)) => {
+            let problem = form.visitor.texts.text("bulk-source-gone");
+            let refused = form.refused_at("source", problem);
+            list_page(&app, &form.visitor, Some(&refused)).await
+        }
         Err(error) => again(&app, &form, error).await,
     }
 }

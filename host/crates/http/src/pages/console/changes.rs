@@ -10,7 +10,7 @@ use super::comparison::{generated_groups, past_groups};
 use super::forms::{FormView, RefusedForm};
 use super::live::LiveList;
 use super::navigation::{PageResult, Place};
-use super::rules::{change_row, change_title, component_again, may_change};
+use super::rules::{change_row, change_title, component_again, may_change, slot_page};
 use super::signed_in::{ConsoleForm, Visitor, refused};
 use super::sure::SensitiveAct;
 use holdfast_adapters::texts::Texts;
@@ -275,6 +275,12 @@ pub async fn roll_back(
 
     let component = activated(&app, &form.visitor, slot, &id).await?;
     let texts = form.visitor.texts;
+    // Before the question, which would be answered for nothing.
+    if !(1..=500).contains(&form.value("reason").chars().count()) {
+        let refused = form.refused_at("reason", texts.text("envelopes-reason"));
+        return slot_page(&app, &form.visitor, slot, Some(&refused)).await;
+    }
+
     form.meant(&SensitiveAct {
         label: texts.text("console-roll-back"),
         objects: vec![format!("{slot}: {component}")],
@@ -289,7 +295,13 @@ pub async fn roll_back(
         // Without an id the current activation is rolled back, which may be another one than the user saw.
         activation_id: Some(id),
     };
-    Ok(request(app, &form, change, "").await?)
+    match request(app.clone(), &form, change, "").await {
+        Ok(answer) => Ok(answer),
+        Err(error) => {
+            let refused = form.refused(error)?;
+            slot_page(&app, &form.visitor, slot, Some(&refused)).await
+        }
+    }
 }
 
 /// Returns the name of the component that an activation put in place.

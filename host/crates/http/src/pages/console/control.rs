@@ -376,11 +376,16 @@ fn may_release(stage: ControlStage, controls: bool, originates: bool) -> bool {
 fn release_fields(form: &FormView<'_>) -> Markup {
     let texts = form.texts;
     let fields = [
-        ("recipient_name", "release-recipient", "text"),
-        ("recipient_organization", "release-organization", "text"),
-        ("recipient_email", "release-email", "email"),
-        ("purpose_of_release", "release-purpose", "text"),
-        ("authorized_signature", "release-signature", "text"),
+        ("recipient_name", "release-recipient", "text", 500),
+        (
+            "recipient_organization",
+            "release-organization",
+            "text",
+            500,
+        ),
+        ("recipient_email", "release-email", "email", 500),
+        ("purpose_of_release", "release-purpose", "text", 2_000),
+        ("authorized_signature", "release-signature", "text", 500),
     ];
 
     // The API refuses a release without both.
@@ -395,9 +400,10 @@ fn release_fields(form: &FormView<'_>) -> Markup {
     let media = [("", "release-electronic"), ("paper", "release-paper")];
     let media = media.map(|(value, label)| (value.to_owned(), texts.text(label)));
     html! {
-        @for (name, label, kind) in fields {
+        @for (name, label, kind, limit) in fields {
             (form.text(&TextField {
                 kind,
+                limit,
                 ..TextField::required(name, &texts.text(label))
             }))
         }

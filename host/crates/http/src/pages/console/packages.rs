@@ -166,9 +166,29 @@ fn body(form: &ConsoleForm) -> Value {
     json!({ "name": form.value("name"), "template_ids": ids })
 }
 
+/// Refuses a form with a place that is no number of the list.
+fn misplaced(form: &ConsoleForm) -> Option<RefusedForm> {
+    let is_place = |text: &str| {
+        let place = text.parse::<usize>();
+        text.is_empty() || place.is_ok_and(|place| (1..=MEMBERS).contains(&place))
+    };
+    let names = form.values.keys().filter(|name| name.starts_with("at-"));
+    let mut places = names.map(|name| form.value(name));
+    if places.all(is_place) {
+        return None;
+    }
+
+    let texts = form.visitor.texts;
+    let problem = texts.with("package-place-wrong", [("most", MEMBERS)]);
+    Some(form.refused_at("templates", problem))
+}
+
 /// Makes a package.
 pub async fn create(State(app): State<App>, form: ConsoleForm) -> PageResult {
     form.visitor.require(Permission::Send)?;
+    if let Some(refused) = misplaced(&form) {
+        return shown(&app, &form.visitor, Some(&refused)).await;
+    }
 
     let made = match valid::<CreatePackage>(body(&form)) {
         Ok(new) => packages::create(&app, &form.visitor.caller, new, &unrecorded())
@@ -198,6 +218,9 @@ pub async fn change(
     form: ConsoleForm,
 ) -> PageResult {
     form.visitor.require(Permission::Send)?;
+    if let Some(refused) = misplaced(&form) {
+        return shown(&app, &form.visitor, Some(&refused)).await;
+    }
 
     let changed = match valid::<ChangePackage>(body(&form)) {
         Ok(change) => packages::change(&app, &form.visitor.caller, &id, change)

@@ -145,14 +145,23 @@ pub async fn slot(
     Path(slot): Path<String>,
 ) -> PageResult {
     visitor.require(Permission::ReadEvidence)?;
-    let unknown = || ServiceError::NotFound("Slot");
-    let slot = Slot::parse(&slot).ok_or_else(unknown)?;
+    let slot = Slot::parse(&slot).ok_or(ServiceError::NotFound("Slot"))?;
 
+    slot_page(&app, &visitor, slot, None).await
+}
+
+/// Shows a slot; again with the problems of a refused form.
+pub async fn slot_page(
+    app: &App,
+    visitor: &Visitor,
+    slot: Slot,
+    refused: Option<&RefusedForm>,
+) -> PageResult {
     let owner = ComponentOwner::from(&visitor.caller);
-    let slots = components::slots(&app, &app.management, &owner).await?;
-    let (found, _) = components::list(&app, &owner, Some(slot), 1, COMPONENTS).await?;
+    let slots = components::slots(app, &app.management, &owner).await?;
+    let (found, _) = components::list(app, &owner, Some(slot), 1, COMPONENTS).await?;
     // A slot that never had a candidate has no comparison, and that is no error of its page.
-    let live = match live_shadow::view(&app, &owner, &visitor.caller.org, slot).await {
+    let live = match live_shadow::view(app, &owner, &visitor.caller.org, slot).await {
         Ok(live) => Some(live),
         Err(ServiceError::Problem(Problem {
             kind: ProblemKind::NotFound,
@@ -161,11 +170,11 @@ pub async fn slot(
         Err(error) => return Err(error.into()),
     };
     let shown = slots.into_iter().find(|one| one.slot == slot);
-    let shown = shown.ok_or_else(unknown)?;
+    let shown = shown.ok_or(ServiceError::NotFound("Slot"))?;
 
     let texts = visitor.texts;
     let body = html! {
-        section.card { (slot_row(&visitor, &shown)) }
+        section.card { (slot_row(visitor, &shown)) }
         @if let Some(live) = &live {
             section.card {
                 h2 { (texts.text("rules-live")) }
@@ -191,16 +200,29 @@ pub async fn slot(
         section.card {
             h2 { (texts.text("rules-history")) }
             ul.rows {
-                @for one in &shown.history { li { (activation_row(&visitor, one)) } }
+                @for one in &shown.history { li { (activation_row(visitor, one, refused)) } }
             }
         }
     };
 
-    Ok(visitor.live_page(Place::Rules, &LiveList::Rules, slot.as_str(), body))
+    Ok(visitor.form_page(
+        Place::Rules,
+        Some(&LiveList::Rules),
+        slot.as_str(),
+        body,
+        refused,
+    ))
 }
 
-fn activation_row(visitor: &Visitor, one: &ActivationView) -> Markup {
+fn activation_row(
+    visitor: &Visitor,
+    one: &ActivationView,
+    refused: Option<&RefusedForm>,
+) -> Markup {
     let texts = visitor.texts;
+    let activation = one.activation_id.as_str();
+    let action = format!("{PATH}/rules/{}/roll-back/{activation}", one.slot);
+    let form = FormView::new(texts, &action, refused).with_ids(activation);
     html! {
         a href={ (PATH) "/components/" (one.component_id) } { code { (one.component_id) } }
         p.soft {
@@ -211,24 +233,16 @@ fn activation_row(visitor: &Visitor, one: &ActivationView) -> Markup {
         @if let Some(at) = one.rolled_back_at {
             p.soft { span.tag.wrong { (texts.text("rules-rolled-back")) } " " (visitor.moment(at)) }
         } @else if may_change(visitor, Some(one.slot)) {
-            details {
+            details open[form.is_refused()] {
                 summary { (texts.text("console-roll-back")) }
-                form method="post" action={ (PATH) "/rules/" (one.slot) "/roll-back/" (one.activation_id) } {
+                form method="post" action=(action) {
                     (visitor.token())
+                    (form.summary())
                     @if let Some(instance) = &one.instance { input type="hidden" name="instance" value=(instance); }
-                    (reason_field(texts, one.activation_id.as_str()))
+                    (form.text(&TextField::required("reason", &texts.text("console-reason"))))
                     button.danger type="submit" { (texts.text("rules-request-change")) }
                 }
             }
-        }
-    }
-}
-
-fn reason_field(texts: Texts, of: &str) -> Markup {
-    html! {
-        div.field {
-            label for={ "reason-" (of) } { (texts.text("console-reason")) }
-            input id={ "reason-" (of) } name="reason" required maxlength="500";
         }
     }
 }

@@ -713,9 +713,7 @@ async fn save_link_host(app: &App, form: &ConsoleForm) -> PageResult {
         let change = ProposedChange::LinkHost {
             link_host: host.to_owned(),
         };
-        return request(app.clone(), form, change, &act)
-            .await
-            .unwrap_or_else(failed);
+        return Ok(request(app.clone(), form, change, &act).await?);
     }
 
     match changed {

@@ -134,6 +134,13 @@ async fn after<T>(app: &App, form: &ConsoleForm, done: Result<T, ServiceError>) 
     }
 }
 
+/// Shows the list again after a form that names no known role.
+async fn without_role(app: &App, form: &ConsoleForm) -> PageResult {
+    let problem = form.visitor.texts.text("problem-required");
+    let refused = form.refused_at("role", problem);
+    shown(app, &form.visitor, Some(&refused)).await
+}
+
 fn manager(visitor: &Visitor) -> UserManager<'_> {
     UserManager {
         caller: &visitor.caller,
@@ -171,9 +178,8 @@ pub async fn invite(State(app): State<App>, form: ConsoleForm) -> PageResult {
     form.visitor.require(Permission::Administer)?;
     // An invited address of a thief would have access after the stolen session has ended.
     form.confirmed(&app, &format!("{PATH}/users")).await?;
-    // The select offers known roles only, so only a hand-made form ends here.
     let Some(role) = Role::parse(form.value("role")) else {
-        return Ok(Redirect::to(&format!("{PATH}/users")).into_response());
+        return without_role(&app, &form).await;
     };
 
     let email = form.value("email").to_owned();
@@ -214,7 +220,7 @@ pub async fn change(
     form.visitor.require(Permission::Administer)?;
     form.confirmed(&app, &format!("{PATH}/users")).await?;
     let Some(role) = Role::parse(form.value("role")) else {
-        return Ok(Redirect::to(&format!("{PATH}/users")).into_response());
+        return without_role(&app, &form).await;
     };
 
     let user = user(&app, &form.visitor, &id).await?;
