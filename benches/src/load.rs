@@ -36,9 +36,11 @@ pub struct LoadConnection {
     buffer: Vec<u8>,
 }
 
-/// Status and body of a response.
+/// Status, headers and body of a response.
 pub struct HttpAnswer {
     pub status: u16,
+    /// Status line and headers.
+    pub head: String,
     pub body: Vec<u8>,
 }
 
@@ -64,7 +66,8 @@ impl LoadConnection {
             }
             self.read().await?;
         };
-        let text = String::from_utf8_lossy(&self.buffer[..head]).to_ascii_lowercase();
+        let written = String::from_utf8_lossy(&self.buffer[..head]).into_owned();
+        let text = written.to_ascii_lowercase();
         let status = text.get(9..12).ok_or("no status")?.parse()?;
 
         let length: usize = text
@@ -79,7 +82,11 @@ impl LoadConnection {
 
         let body = self.buffer[head..head + length].to_vec();
         self.buffer.drain(..head + length);
-        Ok(HttpAnswer { status, body })
+        Ok(HttpAnswer {
+            status,
+            head: written,
+            body,
+        })
     }
 
     async fn read(&mut self) -> Result<(), Failure> {

@@ -8,6 +8,7 @@
 //! | `documents` | time and memory of finding anchors, marking and drawing |
 //! | `partner` | cost of credentials, limits and records; duration of creates; memory of uploads |
 //! | `signing` | waiting time of a signer, alone and among a hundred |
+//! | `console` | latency of lists with 100,000 envelopes of one organization |
 //! | `webhooks` | latency and cost of deliveries, and the effect of a slow receiver on others |
 //! | `bulk` | batches compared with single creates, and their effect on other requests |
 //! | `neighbours` | latency of a quiet tenant while another tenant or a crowd attacks |
@@ -21,6 +22,7 @@
 mod bulk;
 mod compliance;
 mod components;
+mod console;
 mod documents;
 mod floor;
 mod load;
@@ -46,12 +48,13 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// Name of a section, and the function that runs it.
 type Section = (&'static str, fn() -> Result<(), Failure>);
 
-const SECTIONS: [Section; 11] = [
+const SECTIONS: [Section; 12] = [
     ("compliance", compliance::run),
     ("components", components::run),
     ("start-up", start_up::run),
     ("documents", documents::run),
     ("partner", partner::run),
+    ("console", console::run),
     ("signing", signing::run),
     ("vault", vault::run),
     ("webhooks", webhooks::run),

@@ -155,6 +155,19 @@ impl OperatorCommands {
         Ok(issued["token"].as_str().unwrap_or_default().to_owned())
     }
 
+    /// Invites an owner, and returns the path of the link that signs in to the console.
+    fn console_link(&self, org: &OrgId) -> Result<String, Failure> {
+        let org = org.as_str();
+        let email = "bench@example.com";
+        let invite = [
+            "user", "invite", "--org", org, "--email", email, "--role", "owner",
+        ];
+        let user = self.operate(&invite)?;
+        let url = user["url"].as_str().unwrap_or_default();
+        let at = url.find("/console/").ok_or("no link of the console")?;
+        Ok(url[at..].to_owned())
+    }
+
     fn tenant(&self) -> Result<BenchTenant, Failure> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let org = text(&self.operate(&["org", "create", "--name", "Bench"])?["org_id"]);
@@ -235,6 +248,18 @@ impl PartnerClient {
     /// Returns a token of a web-app admin.
     pub fn web_token(&self) -> Result<String, Failure> {
         self.operator.web_token(&self.org)
+    }
+
+    /// Signs in to the console, and returns the cookie of the session.
+    pub async fn console_cookie(&self) -> Result<String, Failure> {
+        let link = self.operator.console_link(&self.org)?;
+        let enter = load::request(self.server.address, "POST", &link, &[], &[]);
+        let mut connection = LoadConnection::open(self.server.address).await?;
+        let answer = connection.ask(&enter).await?;
+        let mut headers = answer.head.lines();
+        let cookie = headers.find_map(|line| line.strip_prefix("set-cookie: "));
+        let cookie = cookie.and_then(|cookie| cookie.split(';').next());
+        Ok(cookie.ok_or("no cookie of a session")?.to_owned())
     }
 
     /// Adds another organization on the same server.

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::support::postgres::is_of_installation;
+
 /// Returns the modules and their allowed imports, in the order of the table below a heading.
 fn allowed(heading: &str) -> Vec<(String, BTreeSet<String>)> {
     let text = std::fs::read_to_string(root().join("../ARCHITECTURE.md")).unwrap();
@@ -258,16 +260,6 @@ mod tests { use crate::test_only; }";
     assert_eq!(imports(text), BTreeSet::from(expected));
 }
 
-/// Tables that belong to the whole installation. All others have `bucket` in their key.
-const INSTALLATION: &[&str] = &[
-    "api_key",
-    "chore",
-    "component_revision",
-    "ledger_",
-    "log_key_succession",
-    "migration",
-];
-
 /// Statements on tenant data that span all buckets, by file and first words.
 const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
     // `page::PagedQuery` or a constant appends the bucket and the organization.
@@ -522,7 +514,7 @@ fn a_statement_on_tenant_data_names_its_bucket() {
             let Some(table) = table(&statement) else {
                 continue;
             };
-            if INSTALLATION.iter().any(|name| table.starts_with(name)) {
+            if is_of_installation(table) {
                 continue;
             }
 

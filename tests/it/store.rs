@@ -26,7 +26,7 @@ use holdfast::store::{
 use serde_json::json;
 use sqlx::Row as _;
 
-use crate::support::postgres;
+use crate::support::postgres::{self, is_of_installation};
 
 macro_rules! on_both_databases {
     ($($name:ident),* $(,)?) => {
@@ -390,30 +390,9 @@ async fn every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization(store
         all.push('\n');
     }
 
-    // The log belongs to the whole installation and contains only hashes.
-    let log = [
-        "ledger_pending",
-        "ledger_leaf",
-        "ledger_tile",
-        "ledger_log",
-        "log_key_succession",
-    ];
-    let global = [
-        &[
-            "migration",
-            "api_key",
-            "chore",
-            "component_revision",
-            "bucket_lease",
-            "fingerprint_lock",
-        ],
-        log.as_slice(),
-    ]
-    .concat();
-
     let tenant: Vec<_> = by_table
         .iter()
-        .filter(|(name, _)| !global.contains(&name.as_str()))
+        .filter(|(name, _)| !is_of_installation(name))
         .collect();
     assert!(tenant.len() >= 15, "{tenant:?}");
 

@@ -9,7 +9,7 @@ use super::console_cells::{ids_of, routes};
 use crate::support::TestApp;
 
 /// Forms that ask before some of their acts or all.
-const ASKS: &[&str] = &[
+pub(super) const ASKS: &[&str] = &[
     "/bulk/{id}/{act}",
     "/changes/{id}/{act}",
     "/control/{act}/{id}",

@@ -4,9 +4,6 @@ use super::console::Session;
 use super::console_cells::ids_of;
 use crate::support::{TestApp, TestResponse};
 
-/// A name of more than 60 characters.
-const LONG_NAME: &str = "A filter with a name that is longer than any name of a filter may be";
-
 /// A form with a mistake.
 struct RefusedEntries<'a> {
     path: String,
@@ -46,25 +43,14 @@ async fn all_keep(app: &TestApp, session: &Session, forms: &[RefusedEntries<'_>]
     }
 }
 
+/// Mistakes that the type of no control names. `console_walk` makes the others in every form.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_form_keeps_its_entries() {
     let app = TestApp::start().await;
     let known = ids_of(&app).await;
     let ada = Session::of(&app, "ada@oak.example", "owner").await;
     let settings = |part: &str| format!("/console/settings/{part}");
-    let component = known.path("/components/{id}");
-    let component = component.rsplit('/').next().unwrap();
     let forms = [
-        RefusedEntries {
-            path: "/console/filters".to_owned(),
-            entries: &[("name", LONG_NAME), ("q", "elm seven")],
-            field: Some("name"),
-        },
-        RefusedEntries {
-            path: known.path("/envelopes/{id}/extend"),
-            entries: &[("until", "2020-01-01")],
-            field: Some("until"),
-        },
         RefusedEntries {
             path: known.path("/envelopes/{id}/dates"),
             entries: &[
@@ -76,53 +62,9 @@ async fn a_refused_form_keeps_its_entries() {
             field: Some("notify-date"),
         },
         RefusedEntries {
-            path: known.path("/envelopes/{id}/void"),
-            entries: &[("reason", "")],
-            field: Some("reason"),
-        },
-        RefusedEntries {
-            path: known.path("/envelopes/{id}/signers/0"),
-            entries: &[("name", "Kim Seven"), ("email", "nowhere-at-all")],
-            field: Some("email-0"),
-        },
-        RefusedEntries {
-            path: "/console/receivers".to_owned(),
-            entries: &[
-                ("url", "nowhere at all"),
-                ("description", "Seven hooks"),
-                ("event-*", "yes"),
-            ],
-            field: Some("url"),
-        },
-        RefusedEntries {
-            path: known.path("/receivers/{id}/edit"),
-            entries: &[
-                ("url", "nowhere at all"),
-                ("description", "Seven more"),
-                ("event-*", "yes"),
-            ],
-            field: Some("url"),
-        },
-        RefusedEntries {
-            path: "/console/users".to_owned(),
-            entries: &[("email", "nowhere-at-all"), ("role", "auditor")],
-            field: Some("email"),
-        },
-        RefusedEntries {
             path: "/console/keys".to_owned(),
             entries: &[("name", "Dealer seven")],
             field: Some("scopes"),
-        },
-        RefusedEntries {
-            path: settings("general"),
-            entries: &[
-                ("envelope_ttl_days", "soonish"),
-                ("language", "en"),
-                ("format", "dotted"),
-                ("time_zone", "Europe/Berlin"),
-                ("jurisdiction", "US-DE"),
-            ],
-            field: Some("envelope_ttl_days"),
         },
         RefusedEntries {
             path: settings("brand"),
@@ -154,29 +96,9 @@ async fn a_refused_form_keeps_its_entries() {
             field: None,
         },
         RefusedEntries {
-            path: known.path("/templates/{id}/rename"),
-            entries: &[("name", "")],
-            field: Some("name"),
-        },
-        RefusedEntries {
-            path: "/console/bulk".to_owned(),
-            entries: &[("name", ""), ("source", known.template.as_str())],
-            field: Some("name"),
-        },
-        RefusedEntries {
             path: "/console/packages".to_owned(),
             entries: &[("name", "Sale seven")],
             field: None,
-        },
-        RefusedEntries {
-            path: format!("/console/rules/rules.compliance/activate/{component}"),
-            entries: &[
-                ("reason", "Insurers ask"),
-                ("url", "https://git.oak.example/seven"),
-                ("commit", "4f1c2ab"),
-                ("effective_at", "tomorrow"),
-            ],
-            field: Some("effective_at"),
         },
         RefusedEntries {
             path: known.path("/changes/{id}/review"),
@@ -185,31 +107,6 @@ async fn a_refused_form_keeps_its_entries() {
         },
     ];
     all_keep(&app, &ada, &forms).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_refused_upload_keeps_its_other_entries() {
-    let app = TestApp::start().await;
-    let known = ids_of(&app).await;
-    let ada = Session::of(&app, "ada@oak.example", "owner").await;
-    for (path, entries) in [
-        (
-            "/console/templates".to_owned(),
-            &[("name", "Loan seven")][..],
-        ),
-        (
-            "/console/components".to_owned(),
-            &[("name", "oak-seven"), ("version", "7.0.0")],
-        ),
-        (known.path("/bulk/{id}/table"), &[]),
-        (
-            known.path("/envelopes/{id}/correct"),
-            &[("message", "The price was seven"), ("sure", "yes")],
-        ),
-    ] {
-        let refused = ada.upload(&app, &path, b"\xff no such file", entries).await;
-        keeps(&refused, &path, entries, None);
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

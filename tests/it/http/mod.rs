@@ -15,6 +15,7 @@ mod console_open_links;
 mod console_records;
 mod console_sending;
 mod console_templates;
+mod console_walk;
 mod console_words;
 mod docs_site;
 mod event_feed;

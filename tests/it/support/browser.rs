@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use fantoccini::wd::WebDriverCompatibleCommand;
@@ -25,8 +26,35 @@ pub enum EmulatedScreen {
     Zoomed,
 }
 
+/// What a person did on the way to a result, and how long it took.
+#[derive(Clone, Copy)]
+pub struct Effort {
+    pub clicks: usize,
+    /// Fields that were filled in.
+    pub entries: usize,
+    pub time: Duration,
+}
+
+/// Acts since the counter was set to zero.
+struct Counter {
+    since: Instant,
+    clicks: usize,
+    entries: usize,
+}
+
+impl Counter {
+    fn zero() -> Self {
+        Self {
+            since: Instant::now(),
+            clicks: 0,
+            entries: 0,
+        }
+    }
+}
+
 pub struct TestBrowser {
     pub page: Client,
+    counter: Mutex<Counter>,
     _driver: ChromeDriverProcess,
     _profile: tempfile::TempDir,
 }
@@ -94,6 +122,7 @@ impl TestBrowser {
 
         Self {
             page,
+            counter: Mutex::new(Counter::zero()),
             _driver: driver,
             _profile: profile,
         }
@@ -149,11 +178,28 @@ impl TestBrowser {
         }
     }
 
+    /// Sets the counter of clicks, entries and time to zero.
+    pub fn begin(&self) {
+        *self.counter.lock().unwrap() = Counter::zero();
+    }
+
+    /// Returns the clicks, entries and time since [`TestBrowser::begin`].
+    pub fn effort(&self) -> Effort {
+        let counter = self.counter.lock().unwrap();
+        Effort {
+            clicks: counter.clicks,
+            entries: counter.entries,
+            time: counter.since.elapsed(),
+        }
+    }
+
     pub async fn click(&self, css: &str) {
+        self.counter.lock().unwrap().clicks += 1;
         self.see(css).await.click().await.unwrap();
     }
 
     pub async fn type_into(&self, css: &str, text: &str) {
+        self.counter.lock().unwrap().entries += 1;
         self.see(css).await.send_keys(text).await.unwrap();
     }
 
@@ -388,8 +434,7 @@ pub fn screenshots() -> PathBuf {
 
 /// Returns the script of an accessibility engine.
 fn engine(file: &str) -> &'static str {
-    static SOURCES: std::sync::Mutex<BTreeMap<String, &str>> =
-        std::sync::Mutex::new(BTreeMap::new());
+    static SOURCES: Mutex<BTreeMap<String, &str>> = Mutex::new(BTreeMap::new());
 
     let mut sources = SOURCES.lock().unwrap();
     sources.entry(file.to_owned()).or_insert_with(|| {

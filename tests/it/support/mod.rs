@@ -16,6 +16,7 @@ pub mod form;
 pub mod gcs;
 pub mod issuer;
 pub mod method;
+pub mod pages;
 pub mod passkey;
 pub mod pdf;
 pub mod postgres;

@@ -50,6 +50,13 @@ pub async fn new_store() -> Store {
     store
 }
 
+/// Returns whether a table belongs to the whole installation. All others have `bucket` in their key.
+pub fn is_of_installation(table: &str) -> bool {
+    include_str!("../../installation-tables")
+        .lines()
+        .any(|name| name == table)
+}
+
 async fn run(url: &str, statement: &str) {
     sqlx::any::install_default_drivers();
     let mut connection = sqlx::AnyConnection::connect(url).await.unwrap();

@@ -127,6 +127,7 @@ impl EventType {
             Self::SignerViewed => ("A signer has opened the document", &["signer", "at"]),
             Self::SignerStarted => ("A signer has filled in a first field", &["signer", "at"]),
             Self::SignerCompleted => ("A signer has completed their part", &["signer", "at"]),
+
             // `fields` can be as large as a contract, so the event has a member for the case that it was cut.
             Self::EnvelopeCompleted => (
                 "Every party has completed their part",
@@ -141,6 +142,7 @@ impl EventType {
                 &["planned_for", "reason"],
             ),
             Self::EnvelopeDateNear => ("A date of the contract is near", &["name", "date", "days"]),
+
             Self::SignerChanged => (
                 "A signer has another name or address, or another person signs",
                 &["signer", "previous", "reason", "at"],
@@ -165,6 +167,7 @@ impl EventType {
                 "The sender has answered a question of a signer, or dismissed it",
                 &["signer", "question_id", "question", "answer", "at"],
             ),
+
             Self::VaultStored => ("The authoritative copy is in the vault", &["path", "hash"]),
             Self::VaultCompliancePassed => (
                 "The certificate's checks have all passed",

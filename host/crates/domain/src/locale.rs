@@ -200,7 +200,7 @@ impl From<Locale> for String {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConsentText {
-    /// Version, which the ledger names with each signature.
+    /// Version of at most 500 characters, which the ledger names with each signature.
     pub version: String,
     /// Sentence beside the checkbox. The page adds the confirmation that the document could be read.
     pub statement: String,

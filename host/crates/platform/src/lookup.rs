@@ -2,8 +2,8 @@
 
 use crate::{Caller, Core, ServiceError};
 use holdfast_domain::envelope::Envelope;
-use holdfast_domain::id::EnvelopeId;
-use holdfast_store::envelopes;
+use holdfast_domain::id::{EnvelopeId, OrgId};
+use holdfast_store::{WriteTransaction, envelopes};
 
 /// Returns an envelope of the caller's organization.
 pub async fn envelope(core: &Core, caller: &Caller, id: &str) -> Result<Envelope, ServiceError> {
@@ -12,4 +12,14 @@ pub async fn envelope(core: &Core, caller: &Caller, id: &str) -> Result<Envelope
     envelopes::get(&mut connection, &caller.org, &id)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))
+}
+
+/// Returns an envelope with its row locked until the transaction ends.
+pub async fn lock_envelope(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    id: &EnvelopeId,
+) -> Result<Envelope, ServiceError> {
+    let envelope = envelopes::lock(tx, org, id).await?;
+    envelope.ok_or(ServiceError::NotFound("Envelope"))
 }

@@ -31,6 +31,8 @@ use holdfast_store::{StoreError, WriteTransaction, organizations};
 const ORIGINS: usize = 50;
 /// Longest part of a consent text, in characters.
 const CONSENT: usize = 20_000;
+/// Longest version of a consent text, in characters.
+const CONSENT_VERSION: usize = 500;
 
 /// Branding that signers see.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -299,6 +301,16 @@ impl ChangeOrganization {
                 &["consent"],
                 "shorter texts",
                 "The text is too long",
+            ));
+        }
+
+        let mut consent = consent.into_iter().flatten();
+        let long = consent.find(|(_, text)| text.version.chars().count() > CONSENT_VERSION);
+        if let Some((language, _)) = long {
+            return Err(refused(
+                &["consent", language.as_str(), "version"],
+                "at most 500 characters",
+                "The version is too long",
             ));
         }
 

@@ -131,28 +131,7 @@ impl SigningPage<'_> {
                         @for (index, field) in self.form.fields.iter().enumerate() {
                             (self.control(field, index))
                         }
-                        div.step.last {
-                            @if let Some(amount) = self.owes {
-                                (payment(texts, self.path, amount))
-                            }
-                            (self.review())
-                            @if let Some(role) = &self.form.submitter.witness_of { (self.witness(role)) }
-                            (self.consent())
-                            div.actions {
-                                button type="submit" name="action" value="finish" { (texts.text(self.finish())) }
-                                button.quiet.plain type="submit" name="action" value="review" { (texts.text("signing-check-first")) }
-                                @if self.on_own_device {
-                                    button.quiet.plain type="submit" name="action" value="later" { (texts.text("signing-later")) }
-                                }
-                            }
-                            @if self.on_own_device {
-                                @if self.allow_delegation {
-                                    (self.delegate())
-                                }
-                                (self.ask())
-                                @if self.may_decline { (self.decline()) }
-                            }
-                        }
+                        (self.last_step())
                     }
                     @for (index, field) in self.form.fields.iter().enumerate() {
                         @if takes_file(field) {
@@ -168,6 +147,35 @@ impl SigningPage<'_> {
                 }
             }
             (script_texts(texts, assets::SIGNING))
+        }
+    }
+
+    /// Renders the step after the fields: payment, review, consent and the buttons.
+    fn last_step(&self) -> Markup {
+        let texts = self.texts;
+        html! {
+            div.step.last {
+                @if let Some(amount) = self.owes {
+                    (payment(texts, self.path, amount))
+                }
+                (self.review())
+                @if let Some(role) = &self.form.submitter.witness_of { (self.witness(role)) }
+                (self.consent())
+                div.actions {
+                    button type="submit" name="action" value="finish" { (texts.text(self.finish())) }
+                    button.quiet.plain type="submit" name="action" value="review" { (texts.text("signing-check-first")) }
+                    @if self.on_own_device {
+                        button.quiet.plain type="submit" name="action" value="later" { (texts.text("signing-later")) }
+                    }
+                }
+                @if self.on_own_device {
+                    @if self.allow_delegation {
+                        (self.delegate())
+                    }
+                    (self.ask())
+                    @if self.may_decline { (self.decline()) }
+                }
+            }
         }
     }
 

@@ -12,6 +12,7 @@ use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::job::VaultEnvelope;
 use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::lookup;
 use holdfast_platform::vaulting;
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::{envelopes, jobs, vault};
@@ -79,15 +80,13 @@ pub async fn of_envelope(
     request: VaultConsent,
     answer: &ResponseRecorder<EnvelopeConsent>,
 ) -> Result<EnvelopeConsent, ServiceError> {
-    let unknown = || ServiceError::NotFound("Envelope");
-    let id = EnvelopeId::parse(id).ok_or_else(unknown)?;
+    let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Envelope"))?;
     let now = core.clock.now();
     let terms = request.terms(caller, now)?;
     let mut tx = core.store.begin().await?;
     // The last signature may arrive now. Under the lock, either it sees the consent, or this call sees
     // the completed envelope.
-    let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
-    let envelope = envelope.ok_or_else(unknown)?;
+    let envelope = lookup::lock_envelope(&mut tx, &caller.org, &id).await?;
     check_unvaulted(&envelope)?;
 
     let consented = Envelope {

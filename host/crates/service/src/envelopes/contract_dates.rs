@@ -63,8 +63,7 @@ pub async fn set_if(
     let zone = zone(core, &caller.org).await?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
-    let mut envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let mut envelope = lookup::lock_envelope(&mut tx, &caller.org, &id).await?;
     if has_no_contract(&envelope) {
         return Err(ServiceError::Conflict(format!(
             "Cannot set dates of an envelope with status: {}",

@@ -351,10 +351,8 @@ async fn lock(
     caller: &Caller,
     id: &str,
 ) -> Result<Envelope, ServiceError> {
-    let not_found = || ServiceError::NotFound("Envelope");
-    let id = EnvelopeId::parse(id).ok_or_else(not_found)?;
-    let envelope = envelopes::lock(tx, &caller.org, &id).await?;
-    let envelope = envelope.ok_or_else(not_found)?;
+    let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Envelope"))?;
+    let envelope = lookup::lock_envelope(tx, &caller.org, &id).await?;
     check_draft(&envelope)?;
     Ok(envelope)
 }

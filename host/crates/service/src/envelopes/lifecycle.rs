@@ -12,9 +12,9 @@ use holdfast_domain::component::Slot;
 use holdfast_domain::envelope::{self, Envelope, EnvelopeStatus};
 use holdfast_domain::id::{DecisionId, EnvelopeId, OrgId};
 use holdfast_platform::components::questions::{self, RulesQuestion};
-use holdfast_platform::{Core, ServiceError};
+use holdfast_platform::{Core, ServiceError, lookup};
 use holdfast_store::decisions::{self, LifecycleMove};
-use holdfast_store::{StoreError, WriteTransaction, envelopes};
+use holdfast_store::{StoreError, WriteTransaction};
 
 /// An allowed transition, with its facts and the component that decided it.
 pub struct LifecycleDecision {
@@ -170,9 +170,7 @@ pub async fn lock_for(
     id: &EnvelopeId,
     trigger: EnvelopeTrigger,
 ) -> Result<(Envelope, LifecycleDecision), ServiceError> {
-    let envelope = envelopes::lock(tx, org, id)
-        .await?
-        .ok_or(ServiceError::NotFound("Envelope"))?;
+    let envelope = lookup::lock_envelope(tx, org, id).await?;
     let next = decide(core, &envelope, trigger).await?;
     Ok((envelope, next))
 }

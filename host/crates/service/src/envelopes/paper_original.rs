@@ -89,8 +89,7 @@ pub async fn state(
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     // Under the lock, vault-in reads either the statement of before or this one.
-    let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
-    let mut envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let mut envelope = lookup::lock_envelope(&mut tx, &caller.org, &id).await?;
     if !envelope.is_upload() {
         return Err(ServiceError::Conflict(
             "The envelope is signed here and has no paper original".into(),

@@ -127,8 +127,7 @@ pub async fn plan(
     let id = lookup::envelope(core, caller, id).await?.id;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
-    let mut envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let mut envelope = lookup::lock_envelope(&mut tx, &caller.org, &id).await?;
     check_draft(&envelope)?;
     if let Some(at) = request.send_at {
         check(at, envelope.expires_at, now)?;

@@ -347,8 +347,7 @@ async fn prepare(
 ) -> Result<CreatedEnvelope, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let locked = envelopes::lock(&mut tx, &before.org, &before.id).await?;
-    let locked = locked.ok_or(ServiceError::NotFound("Envelope"))?;
+    let locked = lookup::lock_envelope(&mut tx, &before.org, &before.id).await?;
     if locked.updated_at != before.updated_at {
         return Err(changed_meanwhile());
     }
@@ -408,8 +407,7 @@ async fn save(
     } = people;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let locked = envelopes::lock(&mut tx, &before.org, &before.id).await?;
-    let locked = locked.ok_or(ServiceError::NotFound("Envelope"))?;
+    let locked = lookup::lock_envelope(&mut tx, &before.org, &before.id).await?;
 
     // The document, the template or another part changed since it was submitted.
     let same = |now: &Envelope| {

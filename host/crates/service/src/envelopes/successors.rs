@@ -550,8 +550,7 @@ async fn note_copy(
 ) -> Result<(), ServiceError> {
     // Read again under the lock, because the metadata is written as a whole. The time of the last change stays: a copy
     // changes nothing for the parties of the earlier envelope.
-    let locked = envelopes::lock(tx, &earlier.org, &earlier.id).await?;
-    let mut locked = locked.ok_or(ServiceError::NotFound("Envelope"))?;
+    let mut locked = lookup::lock_envelope(tx, &earlier.org, &earlier.id).await?;
     locked.set_link(EnvelopeLink::CopiedTo, &copy.id);
     envelopes::set_metadata(tx, &locked).await?;
 

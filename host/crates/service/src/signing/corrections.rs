@@ -22,7 +22,7 @@ use holdfast_platform::signers::{contact_view, invited_now, witnessed};
 use holdfast_platform::{
     Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue, events, kba, mails,
 };
-use holdfast_store::{self as store, WriteTransaction, envelopes, signers};
+use holdfast_store::{self as store, WriteTransaction, signers};
 
 /// Maximum length of a name, in characters.
 pub const LONGEST_NAME: usize = 500;
@@ -80,8 +80,7 @@ pub async fn correct(
 ) -> Result<Signer, ServiceError> {
     let id = lookup::envelope(core, caller, id).await?.id;
     let mut tx = core.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
-    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let envelope = lookup::lock_envelope(&mut tx, &caller.org, &id).await?;
     let all = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
     let signer = all.into_iter().find(|signer| signer.role == role);
     let signer = signer.ok_or(ServiceError::NotFound("Signer"))?;
@@ -116,8 +115,7 @@ pub async fn delegate(
     change: &SignerChange<'_>,
 ) -> Result<(), ServiceError> {
     let mut tx = core.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
-    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let envelope = lookup::lock_envelope(&mut tx, &envelope.org, &envelope.id).await?;
     let mut all = signers::list(&mut tx, &envelope.org, &envelope.id)
         .await?
         .into_iter();
@@ -152,8 +150,7 @@ pub async fn take_place(
     position: i64,
 ) -> Result<(), ServiceError> {
     let mut tx = core.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
-    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let envelope = lookup::lock_envelope(&mut tx, &envelope.org, &envelope.id).await?;
 
     // Read under the lock: two substitutes may take the place of one signer at the same moment.
     let recipients = signers::recipients(&mut tx, &envelope.org, &envelope.id).await?;

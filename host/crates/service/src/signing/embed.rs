@@ -17,6 +17,7 @@ use holdfast_platform::access::jwt::{self, ExpiringClaims};
 use holdfast_platform::access::{AccessState, BeginningCredential};
 use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::lookup;
 use holdfast_platform::providers::links;
 use holdfast_platform::signers::invited_now;
 use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue};
@@ -131,13 +132,12 @@ pub async fn issue(
     request: RequestToken,
     answer: &ResponseRecorder<EmbedToken>,
 ) -> Result<EmbedToken, ServiceError> {
-    let not_found = || ServiceError::NotFound("Envelope");
-    let id = EnvelopeId::parse(&request.envelope_id).ok_or_else(not_found)?;
+    let id = EnvelopeId::parse(&request.envelope_id);
+    let id = id.ok_or(ServiceError::NotFound("Envelope"))?;
     let widget = request.widget_type;
     let mut tx = core.store.begin().await?;
     let trigger = widget.trigger();
-    let known = envelopes::lock(&mut tx, &caller.org, &id).await?;
-    let known = known.ok_or_else(not_found)?;
+    let known = lookup::lock_envelope(&mut tx, &caller.org, &id).await?;
 
     // Widgets cannot show identity questions (specification, "KBA"). Checked before the
     // lifecycle rules, so that the error is the same in every status.

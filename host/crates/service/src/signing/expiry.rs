@@ -51,8 +51,7 @@ pub async fn extend(
     let id = lookup::envelope(core, caller, id).await?.id;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
-    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let envelope = lookup::lock_envelope(&mut tx, &caller.org, &id).await?;
     let present = envelope
         .expires_at
         .filter(|_| envelope.status.is_unfinished());

@@ -40,7 +40,7 @@ use holdfast_platform::events;
 use holdfast_platform::providers::provider;
 use holdfast_platform::signers::{invited_now, signer_view};
 use holdfast_platform::vaulting;
-use holdfast_platform::{Core, Problem, ProblemKind, ServiceError, kba, mails};
+use holdfast_platform::{Core, Problem, ProblemKind, ServiceError, kba, lookup, mails};
 use holdfast_store::{
     self as store, StoreError, WriteTransaction, envelopes, ledger, organizations, signers,
     templates,
@@ -225,9 +225,7 @@ pub async fn confirm_signers(core: &Core, envelope: &Envelope) -> Result<i64, Se
         .ok_or(ServiceError::NotFound("Envelope"))?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id)
-        .await?
-        .ok_or(ServiceError::NotFound("Envelope"))?;
+    let envelope = lookup::lock_envelope(&mut tx, &envelope.org, &envelope.id).await?;
     // Another change was first. Vault-in reads the new state of the envelope then.
     if envelope.status != EnvelopeStatus::Completed {
         return Err(StoreError::Conflict.into());

@@ -14,7 +14,7 @@ use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::lookup;
 use holdfast_platform::signers::{invited_now, signer_view};
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, events, mails};
-use holdfast_store::{envelopes, questions, signers};
+use holdfast_store::{questions, signers};
 
 /// Body of `POST /partner/envelopes/:id/questions/:question/close`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -56,8 +56,7 @@ pub async fn ask(
 
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
-    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let envelope = lookup::lock_envelope(&mut tx, &envelope.org, &envelope.id).await?;
     let all = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
 
     // Another person may have taken the place since the page was shown.
@@ -139,8 +138,7 @@ pub async fn close(
     let id = lookup::envelope(core, caller, id).await?.id;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
-    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let envelope = lookup::lock_envelope(&mut tx, &caller.org, &id).await?;
     let asked = questions::list(&mut tx, &envelope.org, &envelope.id).await?;
     let mut asked = asked.into_iter();
     let found = asked.find(|one| one.id.as_str() == question);

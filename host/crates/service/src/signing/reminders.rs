@@ -167,8 +167,7 @@ pub async fn plan(
     let id = lookup::envelope(core, caller, id).await?.id;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
-    let mut envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let mut envelope = lookup::lock_envelope(&mut tx, &caller.org, &id).await?;
     if !envelope.status.is_unfinished() || envelope.kind != EnvelopeKind::Esign {
         return Err(ServiceError::Conflict(format!(
             "Cannot plan reminders of an envelope with status: {}",

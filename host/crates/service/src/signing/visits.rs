@@ -13,7 +13,7 @@ use holdfast_domain::token::LinkToken;
 use holdfast_platform::mails::Person;
 use holdfast_platform::providers::links;
 use holdfast_platform::signers::{invited_now, signer_view, witnessed};
-use holdfast_platform::{Core, ServiceError, events, mails, payments};
+use holdfast_platform::{Core, ServiceError, events, lookup, mails, payments};
 use holdfast_store::{WriteTransaction, envelopes, ledger, organizations, signers};
 
 /// Minimum time between two mails requested by a signer.
@@ -130,8 +130,7 @@ pub async fn pass_to_witness(
 ) -> Result<DevicePass, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
-    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let envelope = lookup::lock_envelope(&mut tx, &envelope.org, &envelope.id).await?;
     let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
     let Some(witness) = witness_beside(&envelope, &signers, signer) else {
         return Ok(DevicePass::Closed);
@@ -250,8 +249,7 @@ pub async fn postpone(
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     // The lock makes requests of the same moment count one after the other.
-    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
-    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let envelope = lookup::lock_envelope(&mut tx, &envelope.org, &envelope.id).await?;
     let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
     let mut turn = invited_now(&envelope, &signers);
     let Some(signer) = turn.find(|now| now.id == signer.id) else {

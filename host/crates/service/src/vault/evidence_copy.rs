@@ -11,8 +11,8 @@ use holdfast_domain::envelope::Envelope;
 use holdfast_domain::hash::sha256;
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_evidence::formats::AUTHORITATIVE;
-use holdfast_platform::{Caller, Core, ServiceError, events};
-use holdfast_store::{envelopes, vault};
+use holdfast_platform::{Caller, Core, ServiceError, events, lookup};
+use holdfast_store::vault;
 
 /// File of a bundle with the bundle's own description.
 pub const NOTICE: &str = "EVIDENCE-COPY.txt";
@@ -43,8 +43,7 @@ pub async fn record_export(
 ) -> Result<RecordedRelease, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let locked = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
-    let envelope = locked.ok_or(ServiceError::NotFound("Envelope"))?;
+    let envelope = lookup::lock_envelope(&mut tx, &envelope.org, &envelope.id).await?;
     let released = repeats::recorded(&mut tx, &envelope).await?;
     let released =
         released.ok_or_else(|| ServiceError::Conflict("Envelope has not been released".into()))?;

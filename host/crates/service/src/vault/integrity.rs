@@ -20,6 +20,7 @@ use holdfast_domain::ledger::CERTIFIED;
 use holdfast_domain::ledger::{LedgerEntry, verify_chain};
 use holdfast_domain::merkle;
 use holdfast_platform::events;
+use holdfast_platform::lookup;
 use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::integrity::{self, IntegrityProgress};
 use holdfast_store::row::OwnedEnvelope;
@@ -182,8 +183,7 @@ async fn look(core: &Core, due: &OwnedEnvelope) -> Result<(), ServiceError> {
     let mut tx = core.store.begin().await?;
 
     // The lock serializes concurrent checks, so that one of them reports a finding.
-    let envelope = envelopes::lock(&mut tx, &due.org, &due.envelope).await?;
-    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let envelope = lookup::lock_envelope(&mut tx, &due.org, &due.envelope).await?;
     let known = integrity::problems(&mut tx, due).await?;
 
     // Findings equal to those of the previous check were reported then.

@@ -1,12 +1,11 @@
 //! Pictures of the last days: what happened to envelopes, how long it took, which are stuck, and what receivers took.
 
 use axum::extract::State;
-use axum::response::Response;
 use maud::{Markup, html};
 
 use super::PATH;
 use super::graph::{BarGraph, BarPart, BarRow};
-use super::navigation::{Place, failed, status};
+use super::navigation::{PageResult, Place, status};
 use super::receivers::{by_outcome, outcomes};
 use super::signed_in::Visitor;
 use holdfast_adapters::texts::Texts;
@@ -25,23 +24,14 @@ const IN_HOURS: u64 = 121;
 const IN_DAYS: u64 = 48 * 60 + 1;
 
 /// Shows the pictures.
-pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
-        return refused;
-    }
+pub async fn show(State(app): State<App>, visitor: Visitor) -> PageResult {
+    visitor.require(Permission::ReadEnvelopes)?;
 
-    let read = async {
-        let numbers = activity::of_organization(&app, &visitor.caller).await?;
-        let receivers = if visitor.may(Permission::Integrate) {
-            deliveries::by_endpoint(&app, &visitor.caller, DAYS).await?
-        } else {
-            Vec::new()
-        };
-        Ok((numbers, receivers))
-    };
-    let (numbers, receivers) = match read.await {
-        Ok(read) => read,
-        Err(error) => return failed(error),
+    let numbers = activity::of_organization(&app, &visitor.caller).await?;
+    let receivers = if visitor.may(Permission::Integrate) {
+        deliveries::by_endpoint(&app, &visitor.caller, DAYS).await?
+    } else {
+        Vec::new()
     };
 
     let texts = visitor.texts;
@@ -56,7 +46,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
     };
 
     // It follows no list: each change would count 30 days again.
-    visitor.page(Place::Activity, &texts.text("console-activity"), body)
+    Ok(visitor.page(Place::Activity, &texts.text("console-activity"), body))
 }
 
 /// Returns the only part of a graph with one number for each row.

@@ -1,14 +1,13 @@
 //! Who did what: changes of users, keys, settings and components.
 
 use axum::extract::{Query, State};
-use axum::response::Response;
 use maud::html;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::PATH;
 use super::live::LiveList;
-use super::navigation::{Place, export, failed};
+use super::navigation::{PageResult, Place, export};
 use super::signed_in::Visitor;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::organization::Permission;
@@ -29,21 +28,15 @@ pub async fn show(
     State(app): State<App>,
     visitor: Visitor,
     Query(query): Query<AuditQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Audit) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::Audit)?;
 
     // One entry more than a page shows whether there are earlier ones, without counting both ledgers.
-    let found = audit::list(&app, &visitor.caller, query.after.as_deref(), PAGE + 1).await;
-    let found = match found {
+    let (caller, after) = (&visitor.caller, query.after.as_deref());
+    let found = match audit::list(&app, caller, after, PAGE + 1).await {
         // An unreadable place of the list is its begin.
-        Err(ServiceError::Malformed(_)) => audit::list(&app, &visitor.caller, None, PAGE + 1).await,
-        found => found,
-    };
-    let found = match found {
-        Ok(found) => found,
-        Err(error) => return failed(error),
+        Err(ServiceError::Malformed(_)) => audit::list(&app, caller, None, PAGE + 1).await?,
+        found => found?,
     };
 
     let texts = visitor.texts;
@@ -71,12 +64,12 @@ pub async fn show(
         }
     };
 
-    visitor.live_page(
+    Ok(visitor.live_page(
         Place::Audit,
         &LiveList::Audit,
         &texts.text("console-audit"),
         body,
-    )
+    ))
 }
 
 /// Returns the sentence of an entry.

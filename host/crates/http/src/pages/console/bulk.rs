@@ -1,6 +1,6 @@
 //! Bulk send: batches, their clients from a CSV file, live progress, and another try of failures.
 
-use axum::extract::{FromRequestParts as _, Path, Request, State};
+use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use super::PATH;
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
-use super::navigation::{Place, export, failed};
+use super::navigation::{OtherAnswer, PageResult, Place, export};
 use super::sign_on::{open_builder, to_builder};
 use super::signed_in::{ConsoleForm, Visitor};
 use super::sure::SensitiveAct;
@@ -46,32 +46,18 @@ fn address(id: &impl std::fmt::Display) -> String {
 }
 
 /// Lists the batches, with a form for another one.
-pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn list(State(app): State<App>, visitor: Visitor) -> PageResult {
+    visitor.require(Permission::Send)?;
 
     list_page(&app, &visitor, None).await
 }
 
-async fn list_page(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> Response {
-    let read = async {
-        let (found, _) = bulk::list(app, &visitor.caller, 1, PAGE).await?;
-        let (templates, _) = templates::list(
-            app,
-            &visitor.caller,
-            &templates::TemplateFilter::default(),
-            1,
-            CHOICE,
-        )
-        .await?;
-        let (packages, _) = packages::list(app, &visitor.caller, 1, CHOICE).await?;
-        Ok((found, templates, packages))
-    };
-    let (found, templates, packages) = match read.await {
-        Ok(read) => read,
-        Err(error) => return failed(error),
-    };
+async fn list_page(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> PageResult {
+    let caller = &visitor.caller;
+    let (found, _) = bulk::list(app, caller, 1, PAGE).await?;
+    let all = templates::TemplateFilter::default();
+    let (templates, _) = templates::list(app, caller, &all, 1, CHOICE).await?;
+    let (packages, _) = packages::list(app, caller, 1, CHOICE).await?;
 
     let texts = visitor.texts;
     let action = format!("{PATH}/bulk");
@@ -121,13 +107,13 @@ async fn list_page(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) 
         (export(texts, "batches.csv"))
     };
 
-    visitor.form_page(
+    Ok(visitor.form_page(
         Place::Send,
         Some(&LiveList::Batches),
         &texts.text("console-bulk"),
         body,
         refused,
-    )
+    ))
 }
 
 fn status(texts: Texts, status: BatchStatus) -> String {
@@ -153,10 +139,8 @@ fn item_status(texts: Texts, status: ItemStatus) -> String {
 }
 
 /// Makes a batch. A template is used as it is; the document of a package is put together in the builder.
-pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn create(State(app): State<App>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
     // One select offers templates and packages, so the prefix of the id decides between them.
     let source = form.value("source");
@@ -200,26 +184,28 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
         Ok::<_, ServiceError>(batch)
     };
     match made.await {
-        Ok(batch) => Redirect::to(&address(&batch.batch_id)).into_response(),
+        Ok(batch) => Ok(Redirect::to(&address(&batch.batch_id)).into_response()),
+        // The document was deleted after the page was opened.
+        Err(ServiceError::NotFound(_)) => {
+            let problem = form.visitor.texts.text("bulk-source-gone");
+            let refused = form.refused_at("source", problem);
+            list_page(&app, &form.visitor, Some(&refused)).await
+        }
         Err(error) => again(&app, &form, error).await,
     }
 }
 
 /// Shows the list with a refused form.
-async fn again(app: &App, form: &ConsoleForm, error: impl Into<HttpError>) -> Response {
+async fn again(app: &App, form: &ConsoleForm, error: impl Into<HttpError>) -> PageResult {
     let members = ["source_template_id", "source_package_id"];
     let renamed = members.map(|member| (member.to_owned(), "source".to_owned()));
-    match form.refused_with(error, &renamed) {
-        Ok(refused) => list_page(app, &form.visitor, Some(&refused)).await,
-        Err(answer) => answer,
-    }
+    let refused = form.refused_with(error, &renamed)?;
+    list_page(app, &form.visitor, Some(&refused)).await
 }
 
 /// Shows one batch.
-pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> PageResult {
+    visitor.require(Permission::Send)?;
     show_again(&app, &visitor, &id, None).await
 }
 
@@ -228,11 +214,9 @@ async fn show_again(
     visitor: &Visitor,
     id: &str,
     refused: Option<&RefusedForm>,
-) -> Response {
-    match bulk::overview(app, &visitor.caller, id).await {
-        Ok(found) => shown(visitor, &found, refused),
-        Err(error) => failed(error),
-    }
+) -> PageResult {
+    let found = bulk::overview(app, &visitor.caller, id).await?;
+    Ok(shown(visitor, &found, refused))
 }
 
 fn shown(visitor: &Visitor, found: &BatchOverview, refused: Option<&RefusedForm>) -> Response {
@@ -475,31 +459,25 @@ fn field_of(line: usize, field: &str) -> String {
     format!("row-{line}-{field}")
 }
 
-/// Shows what a table has, and asks which columns count.
-pub async fn table(State(app): State<App>, Path(id): Path<String>, request: Request) -> Response {
-    read_table(&app, &id, request)
-        .await
-        .unwrap_or_else(|answer| answer)
-}
-
-async fn read_table(app: &App, id: &str, request: Request) -> Result<Response, Response> {
-    // The session is checked before the body is read, so that a stranger uploads nothing.
-    let (mut parts, body) = request.into_parts();
-    let visitor = Visitor::from_request_parts(&mut parts, app).await?;
-    if let Some(refused) = visitor.refusal(Permission::Send) {
-        return Err(refused);
-    }
+/// Shows what a table has, and asks which columns count. The session is checked before the body is read, so that a
+/// stranger uploads nothing.
+pub async fn table(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    visitor: Visitor,
+    request: Request,
+) -> PageResult {
+    visitor.require(Permission::Send)?;
 
     // An unknown batch is refused before the user chooses columns for it.
-    let batch = bulk::get(app, &visitor.caller, id).await.map_err(failed)?;
-    let request = Request::from_parts(parts, body);
-    let mut form = visitor.upload::<TableFields>(app, request).await?;
+    let batch = bulk::get(&app, &visitor.caller, &id).await?;
+    let mut form = visitor.upload::<TableFields>(&app, request).await?;
     let (text, table) = match table_of(&mut form).await {
         Ok(read) => read,
         Err(error) => {
             let action = format!("{}/table", address(&batch.id));
             let refused = RefusedForm::of(&action, &form.texts, error, &[])?;
-            return Ok(show_again(app, &visitor, id, Some(&refused)).await);
+            return show_again(&app, &visitor, &id, Some(&refused)).await;
         }
     };
 
@@ -628,17 +606,12 @@ pub async fn clients(
     State(app): State<App>,
     Path(id): Path<String>,
     form: ConsoleForm,
-) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
     // Not trimmed like other values: the first cell of a table with tabs may be empty.
     let text = form.values.get("table").map_or("", String::as_str);
-    let mut table = match ClientTable::read(text) {
-        Ok(table) => table,
-        Err(error) => return error.into_response(),
-    };
+    let mut table = ClientTable::read(text)?;
     // Without a readable number no row has the column, and every row is refused.
     let column = |name: &str| form.value(name).parse().unwrap_or(usize::MAX);
     let (name, email) = (column("name"), column("email"));
@@ -649,15 +622,13 @@ pub async fn clients(
     if people.is_empty() {
         let refused = form.refused_at("email", form.visitor.texts.text("bulk-none-ready"));
         let page = mapping(&form.visitor, &id, text, &table, Some(&refused));
-        return refused.answer(page);
+        return Ok(refused.answer(page));
     }
 
     let is_left_out = form.value("wrong") == "skip";
     if !wrong.is_empty() && !is_left_out {
-        return match table.written() {
-            Ok(text) => mending(&form, &id, &text, people.len(), &wrong),
-            Err(error) => failed(error),
-        };
+        let text = table.written()?;
+        return Ok(mending(&form, &id, &text, people.len(), &wrong));
     }
 
     let caller = &form.visitor.caller;
@@ -670,18 +641,15 @@ pub async fn clients(
         };
         bulk::set_clients(&app, caller, &id, clients, &unrecorded()).await
     };
-    match taken.await {
-        Ok(_) => Redirect::to(&address(&id)).into_response(),
-        Err(error) => match form.refused(error) {
-            Ok(refused) => {
-                // With the corrections of this form.
-                let text = table.written().unwrap_or_else(|_| text.to_owned());
-                let page = mapping(&form.visitor, &id, &text, &table, Some(&refused));
-                refused.answer(page)
-            }
-            Err(answer) => answer,
-        },
+    if let Err(error) = taken.await {
+        let refused = form.refused(error)?;
+        // With the corrections of this form.
+        let text = table.written().unwrap_or_else(|_| text.to_owned());
+        let page = mapping(&form.visitor, &id, &text, &table, Some(&refused));
+        return Ok(refused.answer(page));
     }
+
+    Ok(Redirect::to(&address(&id)).into_response())
 }
 
 /// Submits, stops, repeats or deletes a batch.
@@ -689,32 +657,31 @@ pub async fn act(
     State(app): State<App>,
     Path((id, act)): Path<(String, String)>,
     form: ConsoleForm,
-) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
-
-    if let Err(asks) = ask_if_sure(&app, &form, &id, &act).await {
-        return asks;
-    }
+) -> PageResult {
+    form.visitor.require(Permission::Send)?;
+    ask_if_sure(&app, &form, &id, &act).await?;
 
     if act == "edit" {
-        return open_builder(&app, &form.visitor, ("batch_id", &id), &address(&id)).await;
+        let builder = open_builder(&app, &form.visitor, ("batch_id", &id), &address(&id));
+        return Ok(builder.await);
     }
     let (core, caller, batch) = (app.clone(), form.visitor.caller.clone(), id.clone());
 
     // Completes even if the browser goes away.
     let done = tokio::spawn(async move { run(&core, &caller, &batch, &act).await });
-    match done.await {
-        Ok(Ok(Some(to))) => to_builder(&app, form.visitor.texts, &to),
-        Ok(Ok(None)) => Redirect::to(&address(&id)).into_response(),
-        Ok(Err(error)) => failed(error),
-        Err(error) => failed(ServiceError::Internal(error.to_string())),
-    }
+    Ok(match done.await?? {
+        Some(to) => to_builder(&app, form.visitor.texts, &to),
+        None => Redirect::to(&address(&id)).into_response(),
+    })
 }
 
 /// Asks before an act that cannot be undone.
-async fn ask_if_sure(app: &App, form: &ConsoleForm, id: &str, act: &str) -> Result<(), Response> {
+async fn ask_if_sure(
+    app: &App,
+    form: &ConsoleForm,
+    id: &str,
+    act: &str,
+) -> Result<(), OtherAnswer> {
     let texts = form.visitor.texts;
     let (label, consequence) = match act {
         "submit" => ("bulk-submit", "sure-bulk-submit"),
@@ -722,8 +689,7 @@ async fn ask_if_sure(app: &App, form: &ConsoleForm, id: &str, act: &str) -> Resu
         "delete" => ("bulk-delete", "sure-bulk-delete"),
         _ => return Ok(()),
     };
-    let batch = bulk::get(app, &form.visitor.caller, id).await;
-    let batch = batch.map_err(failed)?;
+    let batch = bulk::get(app, &form.visitor.caller, id).await?;
 
     form.meant(&SensitiveAct {
         label: texts.text(label),
@@ -731,7 +697,8 @@ async fn ask_if_sure(app: &App, form: &ConsoleForm, id: &str, act: &str) -> Resu
         consequence: texts.text(consequence),
         is_typed: false,
         back: address(&id),
-    })
+    })?;
+    Ok(())
 }
 
 /// Performs an act. Returns where it leads to, if that is not the batch.
@@ -760,11 +727,13 @@ async fn run(
 }
 
 /// Streams the progress of a batch.
-pub async fn events(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Send) {
-        return refused;
-    }
-    progress_stream(app, visitor.caller, id)
+pub async fn events(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> PageResult {
+    visitor.require(Permission::Send)?;
+    Ok(progress_stream(app, visitor.caller, id)
         .await
-        .into_response()
+        .into_response())
 }

@@ -9,8 +9,8 @@ use super::PATH;
 use super::comparison::{generated_groups, past_groups};
 use super::forms::{FormView, RefusedForm};
 use super::live::LiveList;
-use super::navigation::{Place, failed};
-use super::rules::{change_row, change_title, component_again, may_change};
+use super::navigation::{PageResult, Place};
+use super::rules::{change_row, change_title, component_again, may_change, slot_page};
 use super::signed_in::{ConsoleForm, Visitor, refused};
 use super::sure::SensitiveAct;
 use holdfast_adapters::texts::Texts;
@@ -42,23 +42,20 @@ fn page_of(id: &str) -> String {
 }
 
 /// Shows a change request with its comparison and reviews.
-pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
-        return refused;
-    }
+pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> PageResult {
+    visitor.require(Permission::ReadEvidence)?;
 
     shown(&app, &visitor, &id, None).await
 }
 
-async fn shown(app: &App, visitor: &Visitor, id: &str, refused: Option<&RefusedForm>) -> Response {
-    let read = async {
-        let change = changes::find(app, &visitor.caller.org, id).await?;
-        changes::view(app, change).await
-    };
-    let change = match read.await {
-        Ok(change) => change,
-        Err(error) => return failed(error),
-    };
+async fn shown(
+    app: &App,
+    visitor: &Visitor,
+    id: &str,
+    refused: Option<&RefusedForm>,
+) -> PageResult {
+    let change = changes::find(app, &visitor.caller.org, id).await?;
+    let change = changes::view(app, change).await?;
 
     let texts = visitor.texts;
     // Reviewers see the whole request, because they approve all of it and not a summary.
@@ -87,13 +84,13 @@ async fn shown(app: &App, visitor: &Visitor, id: &str, refused: Option<&RefusedF
         (actions(visitor, &change, refused))
     };
 
-    visitor.form_page(
+    Ok(visitor.form_page(
         Place::Rules,
         Some(&LiveList::Rules),
         &texts.text("rules-change"),
         body,
         refused,
-    )
+    ))
 }
 
 /// Returns all that the request would change, for its reviewers. Secrets have their names only.
@@ -234,7 +231,7 @@ pub async fn request(
     let made = made
         .await
         .map_err(|error| ServiceError::Internal(error.to_string()))?;
-    Ok(Redirect::to(&page_of(made?.change_id.as_str())).into_response())
+    Ok(to_page_of(&made?))
 }
 
 /// Requests the activation of a component.
@@ -242,10 +239,8 @@ pub async fn activate(
     State(app): State<App>,
     Path((slot, id)): Path<(String, String)>,
     form: ConsoleForm,
-) -> Response {
-    let Some(slot) = permitted(&form.visitor, &slot) else {
-        return refused(form.visitor.texts);
-    };
+) -> PageResult {
+    let slot = permitted(&form.visitor, &slot)?;
 
     let Ok(effective_at) = moment(form.value("effective_at")) else {
         let problem = form.visitor.texts.text("problem-date");
@@ -261,13 +256,11 @@ pub async fn activate(
     };
 
     match request(app.clone(), &form, change, "").await {
-        Ok(answer) => answer,
+        Ok(answer) => Ok(answer),
         Err(error) => {
             let source = [("source".to_owned(), "url".to_owned())];
-            match form.refused_with(error, &source) {
-                Ok(refused) => component_again(&app, &form.visitor, &id, &refused).await,
-                Err(answer) => answer,
-            }
+            let refused = form.refused_with(error, &source)?;
+            component_again(&app, &form.visitor, &id, &refused).await
         }
     }
 }
@@ -277,26 +270,24 @@ pub async fn roll_back(
     State(app): State<App>,
     Path((slot, id)): Path<(String, String)>,
     form: ConsoleForm,
-) -> Response {
-    let Some(slot) = permitted(&form.visitor, &slot) else {
-        return refused(form.visitor.texts);
-    };
+) -> PageResult {
+    let slot = permitted(&form.visitor, &slot)?;
 
-    let component = match activated(&app, &form.visitor, slot, &id).await {
-        Ok(component) => component,
-        Err(error) => return failed(error),
-    };
+    let component = activated(&app, &form.visitor, slot, &id).await?;
     let texts = form.visitor.texts;
-    let asks = form.meant(&SensitiveAct {
+    // Before the question, which would be answered for nothing.
+    if !(1..=500).contains(&form.value("reason").chars().count()) {
+        let refused = form.refused_at("reason", texts.text("envelopes-reason"));
+        return slot_page(&app, &form.visitor, slot, Some(&refused)).await;
+    }
+
+    form.meant(&SensitiveAct {
         label: texts.text("console-roll-back"),
         objects: vec![format!("{slot}: {component}")],
         consequence: texts.text("sure-rules-roll-back"),
         is_typed: false,
         back: format!("{PATH}/rules/{slot}"),
-    });
-    if let Err(asks) = asks {
-        return asks;
-    }
+    })?;
 
     let change = ProposedChange::RollBack {
         slot,
@@ -304,7 +295,13 @@ pub async fn roll_back(
         // Without an id the current activation is rolled back, which may be another one than the user saw.
         activation_id: Some(id),
     };
-    request(app, &form, change, "").await.unwrap_or_else(failed)
+    match request(app.clone(), &form, change, "").await {
+        Ok(answer) => Ok(answer),
+        Err(error) => {
+            let refused = form.refused(error)?;
+            slot_page(&app, &form.visitor, slot, Some(&refused)).await
+        }
+    }
 }
 
 /// Returns the name of the component that an activation put in place.
@@ -327,25 +324,26 @@ async fn activated(
 }
 
 /// Returns the slot if the user may change it.
-fn permitted(visitor: &Visitor, slot: &str) -> Option<Slot> {
-    Slot::parse(slot).filter(|slot| may_change(visitor, Some(*slot)))
+fn permitted(visitor: &Visitor, slot: &str) -> Result<Slot, Response> {
+    let slot = Slot::parse(slot).filter(|slot| may_change(visitor, Some(*slot)));
+    slot.ok_or_else(|| refused(visitor.texts))
 }
 
 /// Reviews a request. An approval is confirmed by the user.
-pub async fn review(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::ChangeRules) {
-        return refused;
-    }
+pub async fn review(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
+    form.visitor.require(Permission::ChangeRules)?;
     let Some(verdict) = Verdict::parse(form.value("verdict")) else {
         let problem = form.visitor.texts.text("problem-required");
         let refused = form.refused_at("verdict", problem);
         return shown(&app, &form.visitor, &id, Some(&refused)).await;
     };
     // A verdict decides about the request, so the cookie alone is not enough. A comment decides nothing.
-    if verdict != Verdict::Comment
-        && let Err(asks) = form.confirmed(&app, &page_of(&id)).await
-    {
-        return asks;
+    if verdict != Verdict::Comment {
+        form.confirmed(&app, &page_of(&id)).await?;
     }
 
     let new = NewReview {
@@ -353,19 +351,16 @@ pub async fn review(State(app): State<App>, Path(id): Path<String>, form: Consol
         comment: Some(form.value("comment").to_owned()),
     };
     match changes::review(&app, &officer(&form.visitor), &id, new).await {
-        Ok(change) => answer(Ok(change)),
-        Err(error) => match form.refused(error) {
-            Ok(refused) => shown(&app, &form.visitor, &id, Some(&refused)).await,
-            Err(answer) => answer,
-        },
+        Ok(change) => Ok(to_page_of(&change)),
+        Err(error) => {
+            let refused = form.refused(error)?;
+            shown(&app, &form.visitor, &id, Some(&refused)).await
+        }
     }
 }
 
-fn answer(changed: Result<ChangeView, ServiceError>) -> Response {
-    match changed {
-        Ok(change) => Redirect::to(&page_of(change.change_id.as_str())).into_response(),
-        Err(error) => failed(error),
-    }
+fn to_page_of(change: &ChangeView) -> Response {
+    Redirect::to(&page_of(change.change_id.as_str())).into_response()
 }
 
 /// Makes an approved change, compares it again, or withdraws it.
@@ -373,20 +368,15 @@ pub async fn act(
     State(app): State<App>,
     Path((id, act)): Path<(String, String)>,
     form: ConsoleForm,
-) -> Response {
+) -> PageResult {
     // The permission depends on the slot, which only the stored request knows.
-    let change = match changes::find(&app, &form.visitor.caller.org, &id).await {
-        Ok(change) => change,
-        Err(error) => return failed(error),
-    };
+    let change = changes::find(&app, &form.visitor.caller.org, &id).await?;
     if !may_change(&form.visitor, change.content.change.slot()) {
-        return refused(form.visitor.texts);
+        return Err(refused(form.visitor.texts).into());
     }
     // Applying changes which component decides. A comparison or a withdrawal leaves the active one alone.
-    if act == "apply"
-        && let Err(asks) = form.confirmed(&app, &page_of(&id)).await
-    {
-        return asks;
+    if act == "apply" {
+        form.confirmed(&app, &page_of(&id)).await?;
     }
 
     let texts = form.visitor.texts;
@@ -396,16 +386,13 @@ pub async fn act(
         _ => None,
     };
     if let Some((label, consequence)) = sure {
-        let asks = form.meant(&SensitiveAct {
+        form.meant(&SensitiveAct {
             label: texts.text(label),
             objects: vec![change_title(texts, &change.content.change)],
             consequence: texts.text(consequence),
             is_typed: false,
             back: page_of(&id),
-        });
-        if let Err(asks) = asks {
-            return asks;
-        }
+        })?;
     }
 
     // A comparison runs for up to a minute, and an applied change is put in place on this node after
@@ -419,8 +406,5 @@ pub async fn act(
             _ => Err(ServiceError::NotFound("Page")),
         }
     });
-    match done.await {
-        Ok(done) => answer(done),
-        Err(error) => failed(ServiceError::Internal(error.to_string())),
-    }
+    Ok(to_page_of(&done.await??))
 }

@@ -1,7 +1,6 @@
 //! The card with the dates of a contract on its page: each with its notices, and a form for another one.
 
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -9,6 +8,7 @@ use super::PATH;
 use super::envelope::{again, back};
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
+use super::navigation::PageResult;
 use super::signed_in::{ConsoleForm, Visitor};
 use crate::error::HttpError;
 use crate::middleware::extract::valid;
@@ -76,10 +76,8 @@ fn entries(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Adds a date.
-pub async fn add(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn add(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
     // Text instead of a number goes to the API; its refusal names the field.
     let days = entries(form.value("notice_days")).map(|days| {
@@ -92,25 +90,25 @@ pub async fn add(State(app): State<App>, Path(id): Path<String>, form: ConsoleFo
         "notice_days": days.collect::<Vec<_>>(), "notify": notify,
     });
     match changed(&app, &form, &id, |dates| dates.push(date)).await {
-        Ok(_) => back(&id, "dated"),
-        Err(error) => again(&app, &form.visitor, &id, form.refused(error)).await,
+        Ok(_) => Ok(back(&id, "dated")),
+        Err(error) => again(&app, &form.visitor, &id, &form.refused(error)?).await,
     }
 }
 
 /// Removes a date.
-pub async fn remove(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn remove(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
     let name = form.value("name").to_owned();
     let removed = changed(&app, &form, &id, |dates| {
         dates.retain(|date| date["name"] != *name);
     });
-    match removed.await {
-        Ok(_) => back(&id, "dated"),
-        Err(error) => error.into_response(),
-    }
+    removed.await?;
+    Ok(back(&id, "dated"))
 }
 
 /// Sets the dates that an envelope has after a change.

@@ -1,7 +1,7 @@
 //! Records that the organization controls or has another part in, transfers, and the keys that sign its acts.
 
 use axum::extract::{Path, Query, State};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::IntoResponse as _;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -9,7 +9,7 @@ use super::PATH;
 use super::control_acts::ControlAct;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
-use super::navigation::{Place, export, failed};
+use super::navigation::{PageResult, Place, export};
 use super::signed_in::{ConsoleForm, Visitor};
 use crate::reply::{CsvOrJsonLines, FileReply, Pdf};
 use holdfast_adapters::texts::Texts;
@@ -18,7 +18,6 @@ use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::organization::Permission;
 use holdfast_domain::transfer::TransferState;
 use holdfast_domain::user::Passkey;
-use holdfast_platform::ServiceError;
 use holdfast_platform::access::passkeys;
 use holdfast_service::App;
 use holdfast_service::control::keys::{self, PartyKeyView};
@@ -51,16 +50,14 @@ pub async fn list(
     State(app): State<App>,
     visitor: Visitor,
     Query(query): Query<RecordsQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadControl) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::ReadControl)?;
 
     list_page(&app, &visitor, &query, None).await
 }
 
 /// Shows the list of the controller with a refused offer.
-pub async fn list_again(app: &App, visitor: &Visitor, refused: &RefusedForm) -> Response {
+pub async fn list_again(app: &App, visitor: &Visitor, refused: &RefusedForm) -> PageResult {
     let query = RecordsQuery {
         part: None,
         after: None,
@@ -73,17 +70,14 @@ async fn list_page(
     visitor: &Visitor,
     query: &RecordsQuery,
     refused: Option<&RefusedForm>,
-) -> Response {
+) -> PageResult {
     let part = query.part();
     let filter = RecordFilter {
         after: query.after.as_deref().and_then(EnvelopeId::parse),
         ..RecordFilter::of(part)
     };
     // One record more than a page shows whether there are older ones.
-    let mut found = match control::list(app, &visitor.caller, &filter, PAGE + 1).await {
-        Ok(found) => found,
-        Err(error) => return failed(error),
-    };
+    let mut found = control::list(app, &visitor.caller, &filter, PAGE + 1).await?;
 
     let page = usize::try_from(PAGE).unwrap_or_default();
     let more = found.len() > page;
@@ -158,13 +152,13 @@ async fn list_page(
         (export(texts, &format!("control.csv?part={part}")))
     };
 
-    visitor.form_page(
+    Ok(visitor.form_page(
         Place::Control,
         Some(&LiveList::Control),
         &texts.text("console-control"),
         body,
         refused,
-    )
+    ))
 }
 
 /// Returns the release that waits for the controller's answer.
@@ -174,10 +168,8 @@ fn asks(record: &RecordView) -> Option<&ReleaseRequestView> {
 }
 
 /// Shows one record, with the acts that the organization may do.
-pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadControl) {
-        return refused;
-    }
+pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> PageResult {
+    visitor.require(Permission::ReadControl)?;
 
     shown(&app, &visitor, &id, None).await
 }
@@ -188,11 +180,8 @@ pub async fn shown(
     visitor: &Visitor,
     id: &str,
     refused: Option<&RefusedForm>,
-) -> Response {
-    let record = match control::get(app, &visitor.caller, id).await {
-        Ok(record) => record,
-        Err(error) => return failed(error),
-    };
+) -> PageResult {
+    let record = control::get(app, &visitor.caller, id).await?;
     let texts = visitor.texts;
     // The originator has the envelope's page with its own files. Other parties get a watermarked copy
     // instead.
@@ -250,27 +239,26 @@ pub async fn shown(
     };
 
     let list = Some(&LiveList::Control);
-    visitor.form_page(Place::Control, list, &record.name, body, refused)
+    Ok(visitor.form_page(Place::Control, list, &record.name, body, refused))
 }
 
 /// Gives a watermarked copy. The look is recorded.
-pub async fn copy(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::ReadControl) {
-        return refused;
-    }
+pub async fn copy(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::ReadControl)?;
 
     // A POST, because the look is an entry of the custody ledger and an event for all parties.
     let (caller, purpose) = (&form.visitor.caller, form.value("purpose"));
     let pdf = inspection::copy(&app, &app.vault, caller, &id, purpose).await;
     match pdf {
-        Ok(pdf) => match FileReply::<Pdf>::of_bytes(&app, &format!("{id}-copy.pdf"), &pdf).await {
-            Ok(file) => file.into_response(),
-            Err(error) => error.into_response(),
-        },
-        Err(error) => match form.refused(error) {
-            Ok(refused) => shown(&app, &form.visitor, &id, Some(&refused)).await,
-            Err(answer) => answer,
-        },
+        Ok(pdf) => {
+            let name = format!("{id}-copy.pdf");
+            let file = FileReply::<Pdf>::of_bytes(&app, &name, &pdf).await?;
+            Ok(file.into_response())
+        }
+        Err(error) => {
+            let refused = form.refused(error)?;
+            shown(&app, &form.visitor, &id, Some(&refused)).await
+        }
     }
 }
 
@@ -388,11 +376,16 @@ fn may_release(stage: ControlStage, controls: bool, originates: bool) -> bool {
 fn release_fields(form: &FormView<'_>) -> Markup {
     let texts = form.texts;
     let fields = [
-        ("recipient_name", "release-recipient", "text"),
-        ("recipient_organization", "release-organization", "text"),
-        ("recipient_email", "release-email", "email"),
-        ("purpose_of_release", "release-purpose", "text"),
-        ("authorized_signature", "release-signature", "text"),
+        ("recipient_name", "release-recipient", "text", 500),
+        (
+            "recipient_organization",
+            "release-organization",
+            "text",
+            500,
+        ),
+        ("recipient_email", "release-email", "email", 500),
+        ("purpose_of_release", "release-purpose", "text", 2_000),
+        ("authorized_signature", "release-signature", "text", 500),
     ];
 
     // The API refuses a release without both.
@@ -407,9 +400,10 @@ fn release_fields(form: &FormView<'_>) -> Markup {
     let media = [("", "release-electronic"), ("paper", "release-paper")];
     let media = media.map(|(value, label)| (value.to_owned(), texts.text(label)));
     html! {
-        @for (name, label, kind) in fields {
+        @for (name, label, kind, limit) in fields {
             (form.text(&TextField {
                 kind,
+                limit,
                 ..TextField::required(name, &texts.text(label))
             }))
         }
@@ -451,16 +445,11 @@ fn party_field(form: &FormView<'_>, name: &str, label: &'static str) -> Markup {
 }
 
 /// Lists transfers, newest first.
-pub async fn transfers(State(app): State<App>, visitor: Visitor) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadControl) {
-        return refused;
-    }
+pub async fn transfers(State(app): State<App>, visitor: Visitor) -> PageResult {
+    visitor.require(Permission::ReadControl)?;
 
     // Older ones are in the export.
-    let found = match transfers::list(&app, &visitor.caller, None, PAGE).await {
-        Ok(found) => found,
-        Err(error) => return failed(error),
-    };
+    let found = transfers::list(&app, &visitor.caller, None, PAGE).await?;
     let texts = visitor.texts;
     let body = html! {
         @if found.is_empty() { p { (texts.text("empty-transfers")) } }
@@ -478,12 +467,12 @@ pub async fn transfers(State(app): State<App>, visitor: Visitor) -> Response {
         (export(texts, "transfers.csv"))
     };
 
-    visitor.live_page(
+    Ok(visitor.live_page(
         Place::Control,
         &LiveList::Transfers,
         &texts.text("control-transfers"),
         body,
-    )
+    ))
 }
 
 /// Shows one transfer with its records.
@@ -491,10 +480,8 @@ pub async fn transfer(
     State(app): State<App>,
     visitor: Visitor,
     Path(id): Path<String>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadControl) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::ReadControl)?;
 
     // A transfer may have 10,000 records. The tape has all of them.
     let page = RecordsPage {
@@ -502,10 +489,7 @@ pub async fn transfer(
         after: None,
         limit: 100,
     };
-    let details = match transfers::get(&app, &visitor.caller, &id, page).await {
-        Ok(details) => details,
-        Err(error) => return failed(error),
-    };
+    let details = transfers::get(&app, &visitor.caller, &id, page).await?;
     let (texts, one) = (visitor.texts, &details.transfer);
     let page = format!("{PATH}/transfers/{}", one.transfer_id);
     let body = html! {
@@ -528,12 +512,12 @@ pub async fn transfer(
         (records(&visitor, &details))
     };
 
-    visitor.live_page(
+    Ok(visitor.live_page(
         Place::Control,
         &LiveList::Transfers,
         &texts.text("control-transfer"),
         body,
-    )
+    ))
 }
 
 /// Returns the steps that a side can make in a transfer.
@@ -576,10 +560,8 @@ fn records(visitor: &Visitor, details: &TransferDetails) -> Markup {
 }
 
 /// Gives the table of a transfer's records.
-pub async fn tape(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadControl) {
-        return refused;
-    }
+pub async fn tape(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> PageResult {
+    visitor.require(Permission::ReadControl)?;
 
     // Samples and columns of their own are for programs. The page gives the whole pool.
     let options = TapeOptions {
@@ -591,28 +573,17 @@ pub async fn tape(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
     };
 
     let (kind, name) = (options.format.content_type(), format!("{id}.csv"));
-    match tape::tape(&app, &visitor.caller, &id, options).await {
-        Ok(file) => FileReply::<CsvOrJsonLines>::named_as(kind, &name, file).into_response(),
-        Err(error) => failed(error),
-    }
+    let file = tape::tape(&app, &visitor.caller, &id, options).await?;
+    Ok(FileReply::<CsvOrJsonLines>::named_as(kind, &name, file).into_response())
 }
 
 /// Lists the keys that sign the organization's acts, and the user's passkeys that can become one.
-pub async fn keys(State(app): State<App>, visitor: Visitor) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadControl) {
-        return refused;
-    }
+pub async fn keys(State(app): State<App>, visitor: Visitor) -> PageResult {
+    visitor.require(Permission::ReadControl)?;
 
-    let read = async {
-        let keys = keys::list(&app, &visitor.caller).await?;
-        let own = passkeys::list(&app, &visitor.signed_in.user).await?;
-        let asked = keys::asked(&app, &visitor.caller).await?;
-        Ok::<_, ServiceError>((keys, own, asked))
-    };
-    let (known, own, asked) = match read.await {
-        Ok(read) => read,
-        Err(error) => return failed(error),
-    };
+    let known = keys::list(&app, &visitor.caller).await?;
+    let own = passkeys::list(&app, &visitor.signed_in.user).await?;
+    let asked = keys::asked(&app, &visitor.caller).await?;
 
     let (texts, page) = (visitor.texts, format!("{PATH}/control/keys"));
     let may = visitor.may(Permission::Control);
@@ -663,12 +634,12 @@ pub async fn keys(State(app): State<App>, visitor: Visitor) -> Response {
         }
     };
 
-    visitor.live_page(
+    Ok(visitor.live_page(
         Place::Control,
         &LiveList::ControlKeys,
         &texts.text("control-keys"),
         body,
-    )
+    ))
 }
 
 /// Whether a passkey has a usable key that is not registered yet.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::PATH;
 use super::control as control_pages;
 use super::envelopes::unrecorded;
-use super::navigation::failed;
+use super::navigation::{OtherAnswer, PageResult};
 use super::passkeys::{ANSWER, CONFIRMS, DeviceForm};
 use super::sign_in::local;
 use super::signed_in::{ConsoleForm, Visitor};
@@ -261,34 +261,22 @@ pub async fn act(
     State(app): State<App>,
     Path((name, id)): Path<(String, String)>,
     mut form: ConsoleForm,
-) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Control) {
-        return refused;
-    }
-    let Some(act) = ControlAct::parse(&name) else {
-        return HttpError::from(ServiceError::NotFound("Page")).into_response();
-    };
+) -> PageResult {
+    form.visitor.require(Permission::Control)?;
+    let act = ControlAct::parse(&name).ok_or(ServiceError::NotFound("Page"))?;
 
     // The browser names the next page. `local` keeps the form from being an open redirect.
     let overview = format!("{PATH}/control");
     let next = local(form.value("next")).unwrap_or(&overview).to_owned();
-    if let Err(asks) = form.confirmed(&app, &next).await {
-        return asks;
-    }
-
-    if let Err(asks) = ask_if_sure(&app, &form, act, &id, &next).await {
-        return asks;
-    }
+    form.confirmed(&app, &next).await?;
+    ask_if_sure(&app, &form, act, &id, &next).await?;
 
     // The browser names only a passkey. Key, name and proof are read here, so that it cannot combine
     // those of two people.
-    let completed = match act {
-        ControlAct::RegisterKey => chosen_key(&app, &id, &mut form).await,
-        ControlAct::ApproveKey => requested_key(&app, &id, &mut form).await,
-        _ => Ok(()),
-    };
-    if let Err(error) = completed {
-        return failed(error);
+    match act {
+        ControlAct::RegisterKey => chosen_key(&app, &id, &mut form).await?,
+        ControlAct::ApproveKey => requested_key(&app, &id, &mut form).await?,
+        _ => {}
     }
 
     // Before the body is made, which takes the signature from the form.
@@ -298,23 +286,19 @@ pub async fn act(
 
     // Completes even if the browser goes away.
     let done = tokio::spawn(async move { perform(&acting, &caller, act, &of, body).await });
-    match done.await {
-        Ok(Ok(links)) if links.is_empty() => Redirect::to(&next).into_response(),
-        Ok(Ok(links)) => released(form.visitor.texts, &next, &links),
-        Ok(Err(NotPerformed::Service(ServiceError::Statement(StatementProblem::Missing {
+    match done.await? {
+        Ok(links) if links.is_empty() => Ok(Redirect::to(&next).into_response()),
+        Ok(links) => Ok(released(form.visitor.texts, &next, &links)),
+        Err(NotPerformed::Service(ServiceError::Statement(StatementProblem::Missing {
             draft,
             member,
-        })))) => {
-            let asks = ask(&app, &form, act, &id, &draft, member);
-            asks.await.unwrap_or_else(failed)
-        }
+        }))) => Ok(ask(&app, &form, act, &id, &draft, member).await?),
         // The controller was asked; the page of the record shows it.
-        Ok(Err(NotPerformed::Service(ServiceError::Control(ControlProblem::ConsentRequired(
+        Err(NotPerformed::Service(ServiceError::Control(ControlProblem::ConsentRequired(
             Some(_),
-        ))))) => Redirect::to(&next).into_response(),
-        Ok(Err(NotPerformed::Form(error))) => again(&app, &form, act, &next, *error).await,
-        Ok(Err(NotPerformed::Service(error))) => again(&app, &form, act, &next, error).await,
-        Err(error) => failed(ServiceError::Internal(error.to_string())),
+        )))) => Ok(Redirect::to(&next).into_response()),
+        Err(NotPerformed::Form(error)) => again(&app, &form, act, &next, *error).await,
+        Err(NotPerformed::Service(error)) => again(&app, &form, act, &next, error).await,
     }
 }
 
@@ -325,20 +309,18 @@ async fn again(
     act: ControlAct,
     next: &str,
     error: impl Into<HttpError>,
-) -> Response {
+) -> PageResult {
     let error = error.into();
     let records = format!("{PATH}/control/records/");
     let record = next.strip_prefix(&records);
     if act != ControlAct::Offer && record.is_none() {
-        return error.into_response();
+        return Err(error.into());
     }
 
-    match (form.refused(error), record) {
-        (Ok(refused), Some(id)) => {
-            control_pages::shown(app, &form.visitor, id, Some(&refused)).await
-        }
-        (Ok(refused), None) => control_pages::list_again(app, &form.visitor, &refused).await,
-        (Err(answer), _) => answer,
+    let refused = form.refused(error)?;
+    match record {
+        Some(id) => control_pages::shown(app, &form.visitor, id, Some(&refused)).await,
+        None => control_pages::list_again(app, &form.visitor, &refused).await,
     }
 }
 
@@ -349,21 +331,22 @@ async fn ask_if_sure(
     act: ControlAct,
     id: &str,
     next: &str,
-) -> Result<(), Response> {
+) -> Result<(), OtherAnswer> {
     let is_paper = form.value("medium") == "paper";
     let Some(consequence) = act.consequence(is_paper) else {
         return Ok(());
     };
 
     let texts = form.visitor.texts;
-    let object = object_of(app, &form.visitor, act, id).await;
+    let object = object_of(app, &form.visitor, act, id).await?;
     form.meant(&SensitiveAct {
         label: act.label(texts),
-        objects: vec![object.map_err(failed)?],
+        objects: vec![object],
         consequence: texts.text(consequence),
         is_typed: matches!(act, ControlAct::Release | ControlAct::Consent),
         back: next.to_owned(),
-    })
+    })?;
+    Ok(())
 }
 
 /// Returns the name of what an act is about.

@@ -1,13 +1,12 @@
 //! Customers of the organization, and one customer with the envelopes and files.
 
 use axum::extract::{Path, Query, State};
-use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::PATH;
 use super::live::LiveList;
-use super::navigation::{Place, export, failed, query, status};
+use super::navigation::{PageResult, Place, export, query, status};
 use super::signed_in::Visitor;
 use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_domain::id::{CustomerId, EnvelopeId};
@@ -45,20 +44,14 @@ pub async fn list(
     State(app): State<App>,
     visitor: Visitor,
     Query(asked): Query<CustomerQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::ReadEnvelopes)?;
 
     let text = asked.text();
     let after = asked.after.as_deref().and_then(CustomerId::parse);
     let caller = &visitor.caller;
     // One customer more than a page shows whether there are older ones.
-    let found = customers::search(&app, caller, text.as_deref(), after.as_ref(), PAGE + 1).await;
-    let found = match found {
-        Ok(found) => found,
-        Err(error) => return failed(error),
-    };
+    let found = customers::search(&app, caller, text.as_deref(), after.as_ref(), PAGE + 1).await?;
     let shown = &found[..found.len().min(usize::try_from(PAGE).unwrap_or_default())];
     let conditions = query([("q", text.as_deref())]);
     let older = shown.last().filter(|_| found.len() > shown.len());
@@ -92,12 +85,12 @@ pub async fn list(
     };
 
     // Most customers appear with their first envelope, which changes the numbers of this stream.
-    visitor.live_page(
+    Ok(visitor.live_page(
         Place::Customers,
         &LiveList::Envelopes,
         &texts.text("console-customers"),
         body,
-    )
+    ))
 }
 
 fn row(visitor: &Visitor, one: &OwnCustomer) -> Markup {
@@ -121,26 +114,16 @@ pub async fn show(
     visitor: Visitor,
     Path(id): Path<String>,
     Query(place): Query<PlaceQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::ReadEnvelopes)?;
 
-    let read = async {
-        let customer = customers::get(&app, &visitor.caller, &id).await?;
-        let search = EnvelopeSearch {
-            customer: Some(customer.customer.customer_id.clone()),
-            after: place.after.as_deref().and_then(EnvelopeId::parse),
-            ..EnvelopeSearch::default()
-        };
-        let found = envelopes::search(&app, &visitor.caller, &search, PAGE + 1).await?;
-        Ok((customer, found))
+    let customer = customers::get(&app, &visitor.caller, &id).await?;
+    let search = EnvelopeSearch {
+        customer: Some(customer.customer.customer_id.clone()),
+        after: place.after.as_deref().and_then(EnvelopeId::parse),
+        ..EnvelopeSearch::default()
     };
-    let (customer, found) = match read.await {
-        Ok(read) => read,
-        Err(error) => return failed(error),
-    };
-
+    let found = envelopes::search(&app, &visitor.caller, &search, PAGE + 1).await?;
     let shown = &found[..found.len().min(usize::try_from(PAGE).unwrap_or_default())];
     let older = shown.last().filter(|_| found.len() > shown.len());
     let texts = visitor.texts;
@@ -163,12 +146,12 @@ pub async fn show(
         p { a href={ (PATH) "/customers" } { (texts.text("console-customers")) } }
     };
 
-    visitor.live_page(
+    Ok(visitor.live_page(
         Place::Customers,
         &LiveList::Envelopes,
         &customer.customer.name,
         body,
-    )
+    ))
 }
 
 /// Renders an envelope with its files.

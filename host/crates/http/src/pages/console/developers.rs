@@ -1,14 +1,14 @@
 //! Keys and receivers of webhooks, and single deliveries with their content and attempts.
 
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse as _, Redirect};
 use maud::{Markup, html};
 
 use super::PATH;
 use super::envelopes::unrecorded;
 use super::forms::RefusedForm;
 use super::live::LiveList;
-use super::navigation::{Place, export, failed};
+use super::navigation::{PageResult, Place, export};
 use super::receivers;
 use super::signed_in::{ConsoleForm, Visitor};
 use holdfast_adapters::texts::Texts;
@@ -22,25 +22,16 @@ use holdfast_platform::webhooks::{
 use holdfast_service::App;
 
 /// Shows keys and receivers.
-pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Integrate) {
-        return refused;
-    }
+pub async fn show(State(app): State<App>, visitor: Visitor) -> PageResult {
+    visitor.require(Permission::Integrate)?;
 
     shown(&app, &visitor, None).await
 }
 
 /// Renders keys and receivers, with the form for a new key.
-pub async fn shown(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> Response {
-    let read = async {
-        let keys = api_keys::list(app, &visitor.caller.org).await?;
-        let found = webhooks::list(app, &visitor.caller, None).await?;
-        Ok((keys, found))
-    };
-    let (keys, found) = match read.await {
-        Ok(read) => read,
-        Err(error) => return failed(error),
-    };
+pub async fn shown(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> PageResult {
+    let keys = api_keys::list(app, &visitor.caller.org).await?;
+    let found = webhooks::list(app, &visitor.caller, None).await?;
 
     let texts = visitor.texts;
     let body = html! {
@@ -94,13 +85,13 @@ pub async fn shown(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) 
         (body)
         @if visitor.may(Permission::Administer) { (super::keys::new_key(visitor, refused)) }
     };
-    visitor.form_page(
+    Ok(visitor.form_page(
         Place::Developers,
         Some(&LiveList::Developers),
         &texts.text("console-developers"),
         body,
         refused,
-    )
+    ))
 }
 
 fn scopes(scopes: &[Scope]) -> String {
@@ -135,15 +126,10 @@ pub async fn delivery(
     State(app): State<App>,
     visitor: Visitor,
     Path(id): Path<String>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Integrate) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::Integrate)?;
 
-    let found = match deliveries::get(&app, &visitor.caller, &id).await {
-        Ok(found) => found,
-        Err(error) => return failed(error),
-    };
+    let found = deliveries::get(&app, &visitor.caller, &id).await?;
     let (texts, view) = (visitor.texts, &found.delivery);
     let body = html! {
         p.soft {
@@ -169,10 +155,8 @@ pub async fn delivery(
                     }
                 }
             }
-            form method="post" action={ (PATH) "/deliveries/" (view.delivery_id) "/redeliver" } {
-                (visitor.token())
-                button type="submit" { (texts.text("console-send-again")) }
-            }
+            @let again = format!("{PATH}/deliveries/{}/redeliver", view.delivery_id);
+            (visitor.button(&again, None, "console-send-again"))
         }
         section.card {
             h2 { (texts.text("console-content")) }
@@ -185,12 +169,12 @@ pub async fn delivery(
 
     // Single deliveries have no stream. An attempt changes the list of the receiver, which this page
     // follows.
-    visitor.live_page(
+    Ok(visitor.live_page(
         Place::Developers,
         &LiveList::Deliveries(view.endpoint_id.to_string()),
         view.event_type.as_str(),
         body,
-    )
+    ))
 }
 
 /// Sends the event to its receiver again, as a new delivery, and shows that.
@@ -198,18 +182,13 @@ pub async fn redeliver(
     State(app): State<App>,
     Path(id): Path<String>,
     form: ConsoleForm,
-) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Integrate) {
-        return refused;
-    }
+) -> PageResult {
+    form.visitor.require(Permission::Integrate)?;
 
     // A second press makes a second delivery. The receiver recognizes the event by its id, which stays
     // the same.
     let caller = &form.visitor.caller;
-    match deliveries::redeliver(&app, caller, &id, &unrecorded()).await {
-        Ok(sent) => {
-            Redirect::to(&format!("{PATH}/deliveries/{}", sent.delivery_id)).into_response()
-        }
-        Err(error) => failed(error),
-    }
+    let sent = deliveries::redeliver(&app, caller, &id, &unrecorded()).await?;
+
+    Ok(Redirect::to(&format!("{PATH}/deliveries/{}", sent.delivery_id)).into_response())
 }

@@ -1,7 +1,7 @@
 //! The page of one envelope: where it is, then its people, pages, history, checks, evidence and acts.
 
 use axum::body::Body;
-use axum::extract::{FromRequestParts as _, Path, Query, Request, State};
+use axum::extract::{Path, Query, Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Redirect, Response};
 use bytes::Bytes;
@@ -16,7 +16,7 @@ use super::drafts::send_draft;
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
-use super::navigation::{Place, failed, status};
+use super::navigation::{PageResult, Place, status};
 use super::sign_on::open_builder;
 use super::signed_in::{ConsoleForm, Visitor};
 use super::standing::{dot, trouble_in_words, who};
@@ -345,15 +345,10 @@ pub async fn show(
     visitor: Visitor,
     Path(id): Path<String>,
     Query(query): Query<ShownQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::ReadEnvelopes)?;
 
-    let shown = match read(&app, &visitor, &id).await {
-        Ok(shown) => shown,
-        Err(error) => return failed(error),
-    };
+    let shown = read(&app, &visitor, &id).await?;
     // The address carries a word and not a text, so that a link of another site cannot put its own
     // words on the page.
     let note = match query.done.as_deref() {
@@ -372,24 +367,18 @@ pub async fn show(
         _ => None,
     };
 
-    page(&visitor, &shown, note.map(|note| html! { (note) }), None)
+    Ok(page(
+        &visitor,
+        &shown,
+        note.map(|note| html! { (note) }),
+        None,
+    ))
 }
 
 /// Shows the page again with the entries and problems of a form.
-pub async fn again(
-    app: &App,
-    visitor: &Visitor,
-    id: &str,
-    refused: Result<RefusedForm, Response>,
-) -> Response {
-    let refused = match refused {
-        Ok(refused) => refused,
-        Err(answer) => return answer,
-    };
-    match read(app, visitor, id).await {
-        Ok(shown) => page(visitor, &shown, None, Some(&refused)),
-        Err(error) => failed(error),
-    }
+pub async fn again(app: &App, visitor: &Visitor, id: &str, refused: &RefusedForm) -> PageResult {
+    let shown = read(app, visitor, id).await?;
+    Ok(page(visitor, &shown, None, Some(refused)))
 }
 
 /// Renders the page; `refused` is a form that was refused.
@@ -499,10 +488,7 @@ fn page(
                 p { a href={ (action("decisions")) } { (texts.text("console-why")) } }
             }
             @if envelope.status.is_signed() && visitor.may(Permission::ReadEvidence) {
-                form method="post" action=(action("verify")) {
-                    (visitor.token())
-                    button type="submit" { (texts.text("console-verify")) }
-                }
+                (visitor.button(&action("verify"), None, "console-verify"))
             }
         }
         @if envelope.record.certificate.is_some() {
@@ -624,11 +610,15 @@ fn facts(visitor: &Visitor, shown: &ShownEnvelope) -> Vec<(&'static str, Markup)
 fn acts(visitor: &Visitor, envelope: &Envelope, refused: Option<&RefusedForm>) -> Markup {
     let texts = visitor.texts;
     let action = |name: &str| format!("{PATH}/envelopes/{}/{name}", envelope.id);
+    let button = |act: &str, text: &'static str| visitor.button(&action(act), None, text);
+    let quiet = |act: &str, text: &'static str| visitor.button(&action(act), Some("quiet"), text);
+
     let is_draft = envelope.status.is_unfinished() && !envelope.status.is_out_for_signing();
     let has_document = envelope.template.is_some() || envelope.upload.is_some();
     let is_paper = envelope.is_upload() && envelope.upload.is_some();
     let can_be_vaulted = envelope.status == EnvelopeStatus::Completed
         || (is_paper && envelope.status == EnvelopeStatus::Uploaded);
+
     html! {
         @if is_draft && !envelope.is_upload() {
             @if !has_document { p { (texts.text("envelopes-no-document")) } }
@@ -636,62 +626,48 @@ fn acts(visitor: &Visitor, envelope: &Envelope, refused: Option<&RefusedForm>) -
                 @if envelope.is_draft() {
                     a.button href={ (PATH) "/drafts/" (envelope.id) } { (texts.text("send-draft")) }
                 }
-                form method="post" action=(action("edit")) {
-                    (visitor.token())
-                    button.quiet type="submit" { (texts.text("template-edit")) }
-                }
-                @if has_document {
-                    form method="post" action=(action("send")) {
-                        (visitor.token())
-                        button type="submit" { (texts.text("console-send")) }
-                    }
-                }
+                (quiet("edit", "template-edit"))
+                @if has_document { (button("send", "console-send")) }
             }
         }
         @if envelope.status.is_out_for_signing() {
             div.actions {
-                form method="post" action=(action("remind")) {
-                    (visitor.token())
-                    button type="submit" { (texts.text("console-remind")) }
-                }
-                form method="post" action=(action("links")) {
-                    (visitor.token())
-                    button.quiet type="submit" { (texts.text("console-links")) }
-                }
+                (button("remind", "console-remind"))
+                (quiet("links", "console-links"))
             }
             (correction(visitor, envelope, refused))
         }
         @if envelope.status.is_unfinished() && envelope.expires_at.is_some() {
-            @let form = FormView::new(texts, &action("extend"), refused);
-            details open[form.is_refused()] {
-                summary { (texts.text("envelopes-extend")) }
-                form method="post" action=(action("extend")) {
-                    (visitor.token())
-                    (form.summary())
-                    (form.field("until", &html! { (texts.text("envelopes-until")) }, html! {
-                        input id="until" name="until" type="date" required min=(visitor.now.date()) value=(form.value("until", ""))
-                            aria-invalid=[form.invalid("until")] aria-describedby=[form.described("until")];
-                    }))
-                    button.quiet type="submit" { (texts.text("envelopes-extend")) }
-                }
-            }
+            (extension(visitor, &action("extend"), refused))
         }
         @if has_ended(envelope) && !envelope.is_upload() {
-            div.actions {
-                form method="post" action=(action("copy")) {
-                    (visitor.token())
-                    button type="submit" { (texts.text("envelopes-copy")) }
-                }
-            }
+            div.actions { (button("copy", "envelopes-copy")) }
         }
         @if can_be_vaulted {
             details {
                 summary { (texts.text("envelopes-vault")) }
                 p { (texts.with("envelopes-vault-hint", [("name", envelope.name.as_str())])) }
-                form method="post" action=(action("vault")) {
-                    (visitor.token())
-                    button type="submit" { (texts.text("envelopes-vault")) }
-                }
+                (button("vault", "envelopes-vault"))
+            }
+        }
+    }
+}
+
+/// Renders the form for a later expiry.
+fn extension(visitor: &Visitor, action: &str, refused: Option<&RefusedForm>) -> Markup {
+    let texts = visitor.texts;
+    let form = FormView::new(texts, action, refused);
+    html! {
+        details open[form.is_refused()] {
+            summary { (texts.text("envelopes-extend")) }
+            form method="post" action=(action) {
+                (visitor.token())
+                (form.summary())
+                (form.field("until", &html! { (texts.text("envelopes-until")) }, html! {
+                    input id="until" name="until" type="date" required min=(visitor.now.date()) value=(form.value("until", ""))
+                        aria-invalid=[form.invalid("until")] aria-describedby=[form.described("until")];
+                }))
+                button.quiet type="submit" { (texts.text("envelopes-extend")) }
             }
         }
     }
@@ -914,22 +890,13 @@ pub async fn decisions(
     State(app): State<App>,
     visitor: Visitor,
     Path(id): Path<String>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::ReadEvidence)?;
 
-    let read = async {
-        let envelope = envelopes::get(&app, &visitor.caller, &id).await?;
-        let org = &visitor.caller.org;
-        // Nothing of the replay is stored, so the page shows what the named components answer today.
-        let made = shadow::replay_envelope(&app, &app.management, org, &envelope.id).await?;
-        Ok((envelope, made))
-    };
-    let (envelope, made) = match read.await {
-        Ok(read) => read,
-        Err(error) => return failed(error),
-    };
+    let envelope = envelopes::get(&app, &visitor.caller, &id).await?;
+    let org = &visitor.caller.org;
+    // Nothing of the replay is stored, so the page shows what the named components answer today.
+    let made = shadow::replay_envelope(&app, &app.management, org, &envelope.id).await?;
 
     let texts = visitor.texts;
     let body = html! {
@@ -956,7 +923,7 @@ pub async fn decisions(
         }
     };
 
-    visitor.page(Place::Envelopes, &texts.text("console-why"), body)
+    Ok(visitor.page(Place::Envelopes, &texts.text("console-why"), body))
 }
 
 pub fn back(id: &str, done: &str) -> Response {
@@ -964,17 +931,17 @@ pub fn back(id: &str, done: &str) -> Response {
 }
 
 /// Mails the signers another link.
-pub async fn remind(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn remind(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
     let caller = &form.visitor.caller;
     let all = RemindRequest::default();
-    match reminders::remind(&app, caller, &id, all, &unrecorded()).await {
-        Ok(_) => back(&id, "reminded"),
-        Err(error) => failed(error),
-    }
+    reminders::remind(&app, caller, &id, all, &unrecorded()).await?;
+    Ok(back(&id, "reminded"))
 }
 
 /// Answers a question of a signer, or dismisses it.
@@ -982,11 +949,9 @@ pub async fn close_question(
     State(app): State<App>,
     Path((id, question)): Path<(String, String)>,
     form: ConsoleForm,
-) -> Response {
+) -> PageResult {
     let visitor = &form.visitor;
-    if let Some(refused) = visitor.refusal(Permission::Send) {
-        return refused;
-    }
+    visitor.require(Permission::Send)?;
 
     let is_dismissed = form.value("act") == "dismiss";
     let closed = async {
@@ -1002,40 +967,32 @@ pub async fn close_question(
         Ok::<_, HttpError>(())
     };
     match closed.await {
-        Ok(()) if is_dismissed => back(&id, "dismissed"),
-        Ok(()) => back(&id, "answered"),
-        Err(error) => again(&app, visitor, &id, form.refused(error)).await,
+        Ok(()) if is_dismissed => Ok(back(&id, "dismissed")),
+        Ok(()) => Ok(back(&id, "answered")),
+        Err(error) => again(&app, visitor, &id, &form.refused(error)?).await,
     }
 }
 
 /// Voids the envelope.
-pub async fn void(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn void(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
     let reason = form.value("reason").to_owned();
     let texts = form.visitor.texts;
     if reason.is_empty() || reason.chars().count() > 500 {
         let refused = form.refused_at("reason", texts.text("envelopes-reason"));
-        return again(&app, &form.visitor, &id, Ok(refused)).await;
+        return again(&app, &form.visitor, &id, &refused).await;
     }
 
     let caller = form.visitor.caller.clone();
-    let envelope = match envelopes::get(&app, &caller, &id).await {
-        Ok(envelope) => envelope,
-        Err(error) => return failed(error),
-    };
-    let act = SensitiveAct {
+    let envelope = envelopes::get(&app, &caller, &id).await?;
+    form.meant(&SensitiveAct {
         label: texts.text("console-void"),
         objects: vec![envelope.name],
         consequence: texts.text("sure-void"),
         is_typed: false,
         back: format!("{PATH}/envelopes/{id}"),
-    };
-    if let Err(asks) = form.meant(&act) {
-        return asks;
-    }
+    })?;
 
     let (spawned, path) = (app.clone(), id.clone());
 
@@ -1043,46 +1000,36 @@ pub async fn void(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     let voided = tokio::spawn(async move {
         envelopes::void(&spawned, &caller, &path, Some(reason), &unrecorded()).await
     });
-    match voided.await {
-        Ok(Ok(_)) => back(&id, "voided"),
-        Ok(Err(error)) => again(&app, &form.visitor, &id, form.refused(error)).await,
-        Err(error) => failed(ServiceError::Internal(error.to_string())),
+    match voided.await? {
+        Ok(_) => Ok(back(&id, "voided")),
+        Err(error) => again(&app, &form.visitor, &id, &form.refused(error)?).await,
     }
 }
 
 /// Opens the field builder with the document of a draft.
-pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
-    open_builder(
-        &app,
-        &form.visitor,
-        ("envelope_id", &id),
-        &format!("{PATH}/envelopes/{id}"),
-    )
-    .await
+    let page = format!("{PATH}/envelopes/{id}");
+    Ok(open_builder(&app, &form.visitor, ("envelope_id", &id), &page).await)
 }
 
 /// Sends a draft to the signers that were named on its creation.
-pub async fn send(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn send(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
     let request = SendEnvelope::default();
-    match send_draft(app, form.visitor.caller, id.clone(), request).await {
-        Ok(()) => back(&id, "sent"),
-        Err(error) => failed(error),
-    }
+    send_draft(app, form.visitor.caller, id.clone(), request).await?;
+    Ok(back(&id, "sent"))
 }
 
 /// Moves the expiry to the end of a later day.
-pub async fn extend(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn extend(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
     let until = format!("{}T23:59:59Z", form.value("until"));
     let extended = async {
@@ -1091,10 +1038,11 @@ pub async fn extend(State(app): State<App>, Path(id): Path<String>, form: Consol
         Ok::<_, HttpError>(expiry::extend(&app, caller, &id, request, &unrecorded()).await?)
     };
     match extended.await {
-        Ok(_) => back(&id, "extended"),
+        Ok(_) => Ok(back(&id, "extended")),
         Err(error) => {
             let member = [("expires_at".to_owned(), "until".to_owned())];
-            again(&app, &form.visitor, &id, form.refused_with(error, &member)).await
+            let refused = form.refused_with(error, &member)?;
+            again(&app, &form.visitor, &id, &refused).await
         }
     }
 }
@@ -1111,28 +1059,22 @@ struct CorrectionFields {
 
 /// Voids the envelope and sends a corrected one with another document. The form names the consequence, because a page
 /// that asks afterwards could not keep the file.
-pub async fn replace(State(app): State<App>, Path(id): Path<String>, request: Request) -> Response {
-    replaced(&app, &id, request)
-        .await
-        .unwrap_or_else(|answer| answer)
-}
+pub async fn replace(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    visitor: Visitor,
+    request: Request,
+) -> PageResult {
+    // Before the body is read, so that a stranger uploads nothing.
+    visitor.require(Permission::Send)?;
 
-async fn replaced(app: &App, id: &str, request: Request) -> Result<Response, Response> {
-    // The session is checked before the body is read, so that a stranger uploads nothing.
-    let (mut parts, body) = request.into_parts();
-    let visitor = Visitor::from_request_parts(&mut parts, app).await?;
-    if let Some(refused) = visitor.refusal(Permission::Send) {
-        return Err(refused);
-    }
-
-    let form = visitor.upload::<CorrectionFields>(app, Request::from_parts(parts, body));
-    let mut form = form.await?;
+    let mut form = visitor.upload::<CorrectionFields>(&app, request).await?;
     let entries = form.texts.clone();
-    let action = correction_address(id);
+    let action = correction_address(&id);
     if entries.get(SURE).map(String::as_str) != Some("yes") {
         let message = visitor.texts.text("envelopes-correct-unsure");
         let refused = RefusedForm::at(&action, &entries, SURE, message);
-        return Ok(again(app, &visitor, id, Ok(refused)).await);
+        return again(&app, &visitor, &id, &refused).await;
     }
 
     let request = CorrectEnvelope {
@@ -1141,49 +1083,43 @@ async fn replaced(app: &App, id: &str, request: Request) -> Result<Response, Res
         prefilled: None,
         message: form.texts.remove("message").unwrap_or_default(),
     };
-    let (spawned, caller, path) = (app.clone(), visitor.caller.clone(), id.to_owned());
+    let (spawned, caller, path) = (app.clone(), visitor.caller.clone(), id.clone());
 
     // Completes even if the browser goes away: the provider is called first.
     let corrected = tokio::spawn(async move {
         successors::correct(&spawned, &caller, &path, request, &unrecorded()).await
     });
-    let error = match corrected.await {
-        Ok(Ok(created)) => return Ok(back(created.envelope.id.as_str(), "replaced")),
-        Ok(Err(error)) => HttpError::from(error),
-        Err(error) => return Err(failed(ServiceError::Internal(error.to_string()))),
+    let error = match corrected.await? {
+        Ok(created) => return Ok(back(created.envelope.id.as_str(), "replaced")),
+        Err(error) => HttpError::from(error),
     };
 
     // Mismatches are shown at the file, because the form has the people and values of the envelope.
     let members = ["file", "fields", "signers", "prefilled_data", "payment"];
     let members = members.map(|member| (member.to_owned(), "file".to_owned()));
-    let refused = RefusedForm::of(&action, &entries, error, &members);
-    Ok(again(app, &visitor, id, refused).await)
+    let refused = RefusedForm::of(&action, &entries, error, &members)?;
+    again(&app, &visitor, &id, &refused).await
 }
 
 /// Creates a draft from the envelope, and opens its page.
-pub async fn copy(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn copy(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
     let caller = &form.visitor.caller;
-    match successors::copy(&app, &app.pages, caller, &id, &unrecorded()).await {
-        Ok(created) => back(created.envelope.id.as_str(), "copied"),
-        Err(error) => failed(error),
-    }
+    let created = successors::copy(&app, &app.pages, caller, &id, &unrecorded()).await?;
+    Ok(back(created.envelope.id.as_str(), "copied"))
 }
 
 /// Vaults a signed envelope, or an uploaded paper.
-pub async fn vault(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+pub async fn vault(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
     let caller = form.visitor.caller.clone();
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+    form.visitor.require(Permission::Send)?;
 
-    let envelope = match envelopes::get(&app, &caller, &id).await {
-        Ok(envelope) => envelope,
-        Err(error) => return failed(error),
-    };
+    let envelope = envelopes::get(&app, &caller, &id).await?;
     let entrance = if envelope.is_upload() {
         VaultInEndpoint::Upload
     } else {
@@ -1195,11 +1131,8 @@ pub async fn vault(State(app): State<App>, Path(id): Path<String>, form: Console
     let vaulted = tokio::spawn(async move {
         vault_in::vault_in(&app, &app.vault, &caller, &path, entrance).await
     });
-    match vaulted.await {
-        Ok(Ok(_)) => back(&id, "vaulted"),
-        Ok(Err(error)) => failed(error),
-        Err(error) => failed(ServiceError::Internal(error.to_string())),
-    }
+    vaulted.await??;
+    Ok(back(&id, "vaulted"))
 }
 
 /// Returns a picture of a page of the document before vault-in.
@@ -1207,54 +1140,40 @@ pub async fn picture(
     State(app): State<App>,
     visitor: Visitor,
     Path((id, name)): Path<(String, String)>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::ReadEnvelopes)?;
 
-    let drawn = async {
-        let not_found = || ServiceError::NotFound("Page");
-        let page = name.strip_suffix(".png").and_then(|page| page.parse().ok());
-        let page = page.ok_or_else(not_found)?;
-        let envelope = envelopes::get(&app, &visitor.caller, &id).await?;
-        let document = documents::shown(&app, &envelope).await?;
-        let document = document.ok_or_else(not_found)?;
-        pages::picture(&app, &app.pages, &document, page, WIDTHS[0]).await
-    };
+    let not_found = || ServiceError::NotFound("Page");
+    let page = name.strip_suffix(".png").and_then(|page| page.parse().ok());
+    let page = page.ok_or_else(not_found)?;
+    let envelope = envelopes::get(&app, &visitor.caller, &id).await?;
+    let document = documents::shown(&app, &envelope).await?;
+    let document = document.ok_or_else(not_found)?;
+    let picture = pages::picture(&app, &app.pages, &document, page, WIDTHS[0]).await?;
 
-    match drawn.await {
-        Ok(picture) => {
-            let headers = [
-                (header::CONTENT_TYPE, "image/png"),
-                // A page of somebody's contract stays in no browser after the sign-out.
-                (header::CACHE_CONTROL, "no-store"),
-            ];
-            (headers, Body::from(picture)).into_response()
-        }
-        Err(error) => failed(error),
-    }
+    let headers = [
+        (header::CONTENT_TYPE, "image/png"),
+        // A page of somebody's contract stays in no browser after the sign-out.
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    Ok((headers, Body::from(picture)).into_response())
 }
 
 /// Verifies the evidence now, and shows the result.
-pub async fn verify(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+pub async fn verify(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
     let visitor = &form.visitor;
-    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
-        return refused;
-    }
+    visitor.require(Permission::ReadEvidence)?;
 
-    let verified = async {
-        let shown = read(&app, visitor, &id).await?;
-        // This installation trusts its own log and components. Outsiders use `holdfast-verify` with
-        // anchors of their own.
-        let trusted = custody::own_trust(&app)?;
-        let (vault, caller) = (&app.vault, &visitor.caller);
-        let report = custody::verify(&app, &app.management, vault, caller, &id, trusted).await?;
-        Ok::<_, ServiceError>((shown, report))
-    };
-    let (shown, report) = match verified.await {
-        Ok(verified) => verified,
-        Err(error) => return failed(error),
-    };
+    let shown = read(&app, visitor, &id).await?;
+    // This installation trusts its own log and components. Outsiders use `holdfast-verify` with
+    // anchors of their own.
+    let trusted = custody::own_trust(&app)?;
+    let (vault, caller) = (&app.vault, &visitor.caller);
+    let report = custody::verify(&app, &app.management, vault, caller, &id, trusted).await?;
 
     let texts = visitor.texts;
     let note = if report.valid {
@@ -1264,26 +1183,23 @@ pub async fn verify(State(app): State<App>, Path(id): Path<String>, form: Consol
     };
 
     // Without a redirect, because the verdict is stored nowhere and belongs to this answer.
-    page(visitor, &shown, Some(note), None)
+    Ok(page(visitor, &shown, Some(note), None))
 }
 
 /// Shows fresh links of the signers, for another way than mail. The ledger names who fetched them.
-pub async fn links(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+pub async fn links(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
     let visitor = &form.visitor;
-    if let Some(refused) = visitor.refusal(Permission::Send) {
-        return refused;
-    }
+    visitor.require(Permission::Send)?;
 
     // A signing link is the credential of its signer, so a stolen cookie must not reveal it.
     let page = format!("{PATH}/envelopes/{id}");
-    if let Err(asks) = form.confirmed(&app, &page).await {
-        return asks;
-    }
+    form.confirmed(&app, &page).await?;
 
-    let links = match envelopes::signing_links(&app, &visitor.caller, &id).await {
-        Ok(links) => links,
-        Err(error) => return failed(error),
-    };
+    let links = envelopes::signing_links(&app, &visitor.caller, &id).await?;
     let texts = visitor.texts;
     let body = html! {
         p.soft { (texts.text("console-links-hint")) }
@@ -1302,7 +1218,7 @@ pub async fn links(State(app): State<App>, Path(id): Path<String>, form: Console
         p { a href={ (PATH) "/envelopes/" (id) } { (texts.text("console-back")) } }
     };
 
-    visitor.page(Place::Envelopes, &texts.text("console-links"), body)
+    Ok(visitor.page(Place::Envelopes, &texts.text("console-links"), body))
 }
 
 /// Corrects a signer who has not signed.
@@ -1310,17 +1226,13 @@ pub async fn correct(
     State(app): State<App>,
     Path((id, position)): Path<(String, i64)>,
     form: ConsoleForm,
-) -> Response {
+) -> PageResult {
     let caller = &form.visitor.caller;
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+    form.visitor.require(Permission::Send)?;
 
     // A corrected address gets a working link, so a stolen cookie could have another person sign.
     let page = format!("{PATH}/envelopes/{id}");
-    if let Err(asks) = form.confirmed(&app, &page).await {
-        return asks;
-    }
+    form.confirmed(&app, &page).await?;
 
     let change = json!({ "name": form.value("name"), "email": form.value("email") });
     let corrected = async {
@@ -1334,8 +1246,8 @@ pub async fn correct(
         Ok::<_, HttpError>(corrected.await?)
     };
     match corrected.await {
-        Ok(_) => back(&id, "corrected"),
-        Err(error) => again(&app, &form.visitor, &id, form.refused(error)).await,
+        Ok(_) => Ok(back(&id, "corrected")),
+        Err(error) => again(&app, &form.visitor, &id, &form.refused(error)?).await,
     }
 }
 
@@ -1344,19 +1256,15 @@ pub async fn file(
     State(app): State<App>,
     visitor: Visitor,
     Path((id, file)): Path<(String, String)>,
-) -> Response {
+) -> PageResult {
     // A bundle has the bytes of the authoritative copy, so reading envelopes is not enough for it.
     let needs = match file.as_str() {
         "bundle.zip" => Permission::ReadEvidence,
         _ => Permission::ReadEnvelopes,
     };
-    if let Some(refused) = visitor.refusal(needs) {
-        return refused;
-    }
+    visitor.require(needs)?;
 
-    send_file(&app, &visitor, &id, &file)
-        .await
-        .unwrap_or_else(IntoResponse::into_response)
+    Ok(send_file(&app, &visitor, &id, &file).await?)
 }
 
 async fn send_file(
@@ -1400,17 +1308,17 @@ async fn send_file(
 }
 
 /// Shows a widget as a page of the organization embeds it, with the code for that page.
-pub async fn embed(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+pub async fn embed(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
     let visitor = &form.visitor;
-    if let Some(refused) = visitor.refusal(Permission::Send) {
-        return refused;
-    }
+    visitor.require(Permission::Send)?;
 
     // The token opens the form of a signer, so a stolen cookie must not issue one.
     let page = format!("{PATH}/envelopes/{id}");
-    if let Err(asks) = form.confirmed(&app, &page).await {
-        return asks;
-    }
+    form.confirmed(&app, &page).await?;
 
     let request = json!({
         "envelope_id": id, "user_email": form.value("email"), "widget_type": form.value("widget"),
@@ -1425,7 +1333,7 @@ pub async fn embed(State(app): State<App>, Path(id): Path<String>, form: Console
         Ok(issued) => issued,
         Err(error) => {
             let member = [("user_email".to_owned(), "email".to_owned())];
-            return again(&app, visitor, &id, form.refused_with(error, &member)).await;
+            return again(&app, visitor, &id, &form.refused_with(error, &member)?).await;
         }
     };
     let texts = visitor.texts;
@@ -1460,5 +1368,5 @@ pub async fn embed(State(app): State<App>, Path(id): Path<String>, form: Console
 
     // The policy opens only for the widget that is on this page.
     let frames = origin(&issued.embed_url).filter(|_| is_allowed);
-    visitor.page_with_frames(Place::Envelopes, &texts.text("console-embed"), body, frames)
+    Ok(visitor.page_with_frames(Place::Envelopes, &texts.text("console-embed"), body, frames))
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use axum::extract::{Query, State};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse as _, Redirect};
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -12,7 +12,7 @@ use super::PATH;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::home::SOON;
 use super::live::LiveList;
-use super::navigation::{Place, export, failed, query, status};
+use super::navigation::{PageResult, Place, export, query, status};
 use super::signed_in::{ConsoleForm, Visitor};
 use super::standing::{names, state, tabs, who};
 use super::sure::SURE;
@@ -235,10 +235,8 @@ pub async fn list(
     State(app): State<App>,
     visitor: Visitor,
     Query(query): Query<ListQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::ReadEnvelopes)?;
 
     shown(&app, &visitor, &query, None).await
 }
@@ -248,11 +246,8 @@ async fn shown(
     visitor: &Visitor,
     query: &ListQuery,
     refused: Option<&RefusedForm>,
-) -> Response {
-    let page = match read(app, visitor, query).await {
-        Ok(page) => page,
-        Err(error) => return failed(error),
-    };
+) -> PageResult {
+    let page = read(app, visitor, query).await?;
     let texts = visitor.texts;
     let body = html! {
         (tabs(texts, page.counts, Some(query.tab()), &query.query_of_tabs()))
@@ -272,13 +267,13 @@ async fn shown(
         (other_pages(visitor, query, &page))
     };
 
-    visitor.form_page(
+    Ok(visitor.form_page(
         Place::Envelopes,
         Some(&LiveList::Envelopes),
         &texts.text("console-envelopes"),
         body,
         refused,
-    )
+    ))
 }
 
 /// Renders the visitor's own filters, and the form that saves the shown one or removes it.
@@ -343,10 +338,8 @@ fn save_form(visitor: &Visitor, query: &ListQuery, refused: Option<&RefusedForm>
 }
 
 /// Saves a filter of the visitor, and shows its list.
-pub async fn save_filter(State(app): State<App>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::ReadEnvelopes) {
-        return refused;
-    }
+pub async fn save_filter(State(app): State<App>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::ReadEnvelopes)?;
 
     let query = ListQuery::of_form(&form);
     let filter = SavedFilter {
@@ -355,25 +348,21 @@ pub async fn save_filter(State(app): State<App>, form: ConsoleForm) -> Response 
     };
     let address = format!("{PATH}/envelopes?{}", filter.query);
     match saved_filters::save(&app, &form.visitor.signed_in.user, filter).await {
-        Ok(()) => Redirect::to(&address).into_response(),
-        Err(error) => match form.refused(error) {
-            Ok(refused) => shown(&app, &form.visitor, &query, Some(&refused)).await,
-            Err(answer) => answer,
-        },
+        Ok(()) => Ok(Redirect::to(&address).into_response()),
+        Err(error) => {
+            let refused = form.refused(error)?;
+            shown(&app, &form.visitor, &query, Some(&refused)).await
+        }
     }
 }
 
 /// Removes a filter of the visitor.
-pub async fn remove_filter(State(app): State<App>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::ReadEnvelopes) {
-        return refused;
-    }
+pub async fn remove_filter(State(app): State<App>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::ReadEnvelopes)?;
 
     let user = &form.visitor.signed_in.user;
-    match saved_filters::remove(&app, user, form.value("name")).await {
-        Ok(()) => Redirect::to(&format!("{PATH}/envelopes")).into_response(),
-        Err(error) => failed(error),
-    }
+    saved_filters::remove(&app, user, form.value("name")).await?;
+    Ok(Redirect::to(&format!("{PATH}/envelopes")).into_response())
 }
 
 fn search_form(visitor: &Visitor, query: &ListQuery) -> Markup {
@@ -559,10 +548,8 @@ pub fn unrecorded<T>() -> ResponseRecorder<T> {
 }
 
 /// Shows what an act on several envelopes will do, and then does it. Those that it fails for are named with the reason.
-pub async fn act_on_several(State(app): State<App>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn act_on_several(State(app): State<App>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
     // As many as a page has boxes for. A hand-made form must not start thousands of acts.
     let ids = form.values.keys();
@@ -579,13 +566,10 @@ pub async fn act_on_several(State(app): State<App>, form: ConsoleForm) -> Respon
 }
 
 /// Shows the documents and people of an act on several envelopes, with the button that does it.
-async fn ask(app: &App, visitor: &Visitor, ids: &[String], voids: bool) -> Response {
+async fn ask(app: &App, visitor: &Visitor, ids: &[String], voids: bool) -> PageResult {
     let ids: Vec<EnvelopeId> = ids.iter().filter_map(|id| EnvelopeId::parse(id)).collect();
     let ids: Vec<&EnvelopeId> = ids.iter().collect();
-    let chosen = match standing::of_envelopes(app, &visitor.caller, &ids).await {
-        Ok(chosen) => chosen,
-        Err(error) => return failed(error),
-    };
+    let chosen = standing::of_envelopes(app, &visitor.caller, &ids).await?;
 
     let texts = visitor.texts;
     let is_possible = |one: &EnvelopeStanding| {
@@ -643,7 +627,7 @@ async fn ask(app: &App, visitor: &Visitor, ids: &[String], voids: bool) -> Respo
         p { a href={ (PATH) "/envelopes" } { (texts.text("console-back")) } }
     };
 
-    visitor.page(Place::Envelopes, &title, body)
+    Ok(visitor.page(Place::Envelopes, &title, body))
 }
 
 fn asked_row(visitor: &Visitor, one: &EnvelopeStanding, shows_status: bool) -> Markup {
@@ -663,11 +647,11 @@ fn asked_row(visitor: &Visitor, one: &EnvelopeStanding, shows_status: bool) -> M
 }
 
 /// Reminds the signers of several envelopes, or voids them.
-async fn act(app: App, form: &ConsoleForm, ids: Vec<String>, voids: bool) -> Response {
+async fn act(app: App, form: &ConsoleForm, ids: Vec<String>, voids: bool) -> PageResult {
     let reason = form.value("reason").to_owned();
     // Checked once, or every envelope would be refused for the same reason.
     if voids && (reason.is_empty() || reason.chars().count() > 500) {
-        return HttpError::bad_request("reason is required").into_response();
+        return Err(HttpError::bad_request("reason is required").into());
     }
 
     let (core, caller) = (app, form.visitor.caller.clone());
@@ -693,10 +677,7 @@ async fn act(app: App, form: &ConsoleForm, ids: Vec<String>, voids: bool) -> Res
         done
     });
 
-    let done = match done.await {
-        Ok(done) => done,
-        Err(error) => return failed(ServiceError::Internal(error.to_string())),
-    };
+    let done = done.await?;
     let texts = form.visitor.texts;
     let failures: Vec<_> = done.iter().filter(|(_, error)| error.is_some()).collect();
     let body = html! {
@@ -714,6 +695,6 @@ async fn act(app: App, form: &ConsoleForm, ids: Vec<String>, voids: bool) -> Res
         p { a href={ (PATH) "/envelopes" } { (texts.text("console-envelopes")) } }
     };
 
-    form.visitor
-        .page(Place::Envelopes, &texts.text("console-envelopes"), body)
+    let title = texts.text("console-envelopes");
+    Ok(form.visitor.page(Place::Envelopes, &title, body))
 }

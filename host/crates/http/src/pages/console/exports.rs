@@ -12,7 +12,7 @@ use super::control::RecordsQuery;
 use super::customers::CustomerQuery;
 use super::envelopes::ListQuery;
 use super::insight::RequestQuery;
-use super::navigation::failed;
+use super::navigation::PageResult;
 use super::signed_in::{Visitor, refused};
 use super::vault::{self, VaultQuery};
 use holdfast_domain::cell::inert;
@@ -40,9 +40,10 @@ const BATCH: i64 = 500;
 struct CsvTable(csv::Writer<Vec<u8>>);
 
 impl CsvTable {
-    fn new(columns: &[&str]) -> Result<Self, ServiceError> {
+    /// Begins a table with the names of its columns, between blanks.
+    fn new(columns: &str) -> Result<Self, ServiceError> {
         let mut table = Self(csv::Writer::from_writer(Vec::new()));
-        table.row(columns.iter().copied().map(str::to_owned))?;
+        table.row(columns.split(' ').map(str::to_owned))?;
         Ok(table)
     }
 
@@ -81,13 +82,9 @@ pub async fn envelopes(
     State(app): State<App>,
     visitor: Visitor,
     Query(query): Query<ListQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
-        return refused;
-    }
-    envelope_table(&app, &visitor, &query)
-        .await
-        .unwrap_or_else(failed)
+) -> PageResult {
+    visitor.require(Permission::ReadEnvelopes)?;
+    Ok(envelope_table(&app, &visitor, &query).await?)
 }
 
 async fn envelope_table(
@@ -95,18 +92,9 @@ async fn envelope_table(
     visitor: &Visitor,
     query: &ListQuery,
 ) -> Result<Response, ServiceError> {
-    let mut table = CsvTable::new(&[
-        "envelope_id",
-        "name",
-        "kind",
-        "status",
-        "external_id",
-        "compliance_score",
-        "failed_checks",
-        "created_at",
-        "updated_at",
-        "expires_at",
-    ])?;
+    let columns = "envelope_id name kind status external_id compliance_score failed_checks \
+        created_at updated_at expires_at";
+    let mut table = CsvTable::new(columns)?;
 
     // Each batch begins after the last id of the one before. An offset would skip or repeat rows that
     // change place meanwhile.
@@ -161,57 +149,50 @@ async fn failed_checks(
     Ok(failed.collect::<Vec<_>>().join("; "))
 }
 
-/// Answers with a list. Each column is a member of the object that the API has for a row, such as `seller.name`.
+/// Answers with a list. Each column, between blanks, is a member of the object that the API has for a row, such as `seller.name`.
 async fn listed<T: Serialize>(
     visitor: &Visitor,
     permission: Permission,
     name: &str,
-    columns: &[&str],
+    columns: &str,
     rows: impl Future<Output = Result<Vec<T>, ServiceError>>,
-) -> Response {
+) -> PageResult {
     // The rows are a future that has not run yet, so a refused user causes no query.
-    match visitor.refusal(permission) {
-        Some(refused) => refused,
-        None => written(name, columns, rows).await,
-    }
+    visitor.require(permission)?;
+    written(name, columns, rows).await
 }
 
 /// Answers the operator with a list of the installation.
 async fn operated<T: Serialize>(
     visitor: &Visitor,
     name: &str,
-    columns: &[&str],
+    columns: &str,
     rows: impl Future<Output = Result<Vec<T>, ServiceError>>,
-) -> Response {
+) -> PageResult {
     // A role is not enough: admins of every tenant have it, and these lists are about all tenants.
     if visitor.operates {
         written(name, columns, rows).await
     } else {
-        refused(visitor.texts)
+        Err(refused(visitor.texts).into())
     }
 }
 
 async fn written<T: Serialize>(
     name: &str,
-    columns: &[&str],
+    columns: &str,
     rows: impl Future<Output = Result<Vec<T>, ServiceError>>,
-) -> Response {
-    let rows = rows.await;
-    rows.and_then(|rows| table_of(name, columns, &rows))
-        .unwrap_or_else(failed)
+) -> PageResult {
+    let rows = rows.await?;
+    Ok(table_of(name, columns, &rows)?)
 }
 
-fn table_of<T: Serialize>(
-    name: &str,
-    columns: &[&str],
-    rows: &[T],
-) -> Result<Response, ServiceError> {
+fn table_of<T: Serialize>(name: &str, columns: &str, rows: &[T]) -> Result<Response, ServiceError> {
     let mut table = CsvTable::new(columns)?;
     for row in rows {
         // Columns are members of the API's own answer, so an export cannot have a secret that the API
         // leaves out.
         let row = serde_json::to_value(row).map_err(unwritten)?;
-        table.row(columns.iter().map(|column| cell(&row, column)))?;
+        table.row(columns.split(' ').map(|column| cell(&row, column)))?;
     }
     table.answer(name)
 }
@@ -234,31 +215,23 @@ fn cell(value: &Value, path: &str) -> String {
 }
 
 /// Exports the list of who did what.
-pub async fn audit(State(app): State<App>, visitor: Visitor) -> Response {
-    let columns = ["id", "at", "actor", "action", "details"];
+pub async fn audit(State(app): State<App>, visitor: Visitor) -> PageResult {
+    let columns = "id at actor action details";
     let rows = audit::list(&app, &visitor.caller, None, MOST);
-    listed(&visitor, Permission::Audit, "audit-log", &columns, rows).await
+    listed(&visitor, Permission::Audit, "audit-log", columns, rows).await
 }
 
 /// Exports the users.
-pub async fn users(State(app): State<App>, visitor: Visitor) -> Response {
-    let columns = [
-        "user_id",
-        "email",
-        "role",
-        "status",
-        "created_by",
-        "created_at",
-        "signed_in_at",
-    ];
+pub async fn users(State(app): State<App>, visitor: Visitor) -> PageResult {
+    let columns = "user_id email role status created_by created_at signed_in_at";
 
     let rows = users::list(&app, &visitor.caller.org);
-    listed(&visitor, Permission::Administer, "users", &columns, rows).await
+    listed(&visitor, Permission::Administer, "users", columns, rows).await
 }
 
 /// Exports the templates.
-pub async fn templates(State(app): State<App>, visitor: Visitor) -> Response {
-    let columns = ["template_id", "name", "roles", "fields", "updated_at"];
+pub async fn templates(State(app): State<App>, visitor: Visitor) -> PageResult {
+    let columns = "template_id name roles fields updated_at";
     // The template of the API lists its fields. A table has room for their number.
     let row = |one: &Template| {
         json!({
@@ -282,31 +255,22 @@ pub async fn templates(State(app): State<App>, visitor: Visitor) -> Response {
         &visitor,
         Permission::ReadEnvelopes,
         "templates",
-        &columns,
+        columns,
         rows,
     )
     .await
 }
 
 /// Exports the batches.
-pub async fn batches(State(app): State<App>, visitor: Visitor) -> Response {
-    let columns = [
-        "batch_id",
-        "name",
-        "status",
-        "total_count",
-        "sent_count",
-        "failed_count",
-        "skipped_count",
-        "created_by",
-        "created_at",
-    ];
+pub async fn batches(State(app): State<App>, visitor: Visitor) -> PageResult {
+    let columns = "batch_id name status total_count sent_count failed_count skipped_count \
+        created_by created_at";
 
     let rows = async {
         let (found, _) = bulk::list(&app, &visitor.caller, 1, MOST).await?;
         Ok(found)
     };
-    listed(&visitor, Permission::Send, "batches", &columns, rows).await
+    listed(&visitor, Permission::Send, "batches", columns, rows).await
 }
 
 /// Exports the clients of a batch.
@@ -314,41 +278,24 @@ pub async fn clients(
     State(app): State<App>,
     visitor: Visitor,
     Path(batch): Path<String>,
-) -> Response {
-    let columns = [
-        "item_id",
-        "customer_id",
-        "customer_name",
-        "email",
-        "status",
-        "envelope_id",
-        "error",
-        "sent_at",
-    ];
+) -> PageResult {
+    let columns = "item_id customer_id customer_name email status envelope_id error sent_at";
 
     let rows = async {
         let found = bulk::overview(&app, &visitor.caller, &batch).await?;
         Ok(found.items)
     };
-    listed(&visitor, Permission::Send, "clients", &columns, rows).await
+    listed(&visitor, Permission::Send, "clients", columns, rows).await
 }
 
 /// Exports the transfers, as seller or buyer.
-pub async fn transfers(State(app): State<App>, visitor: Visitor) -> Response {
-    let columns = [
-        "transfer_id",
-        "state",
-        "seller.name",
-        "buyer.name",
-        "price_reference",
-        "created_at",
-        "changed_at",
-        "expires_at",
-    ];
+pub async fn transfers(State(app): State<App>, visitor: Visitor) -> PageResult {
+    let columns = "transfer_id state seller.name buyer.name price_reference created_at \
+        changed_at expires_at";
 
     let rows = transfers::list(&app, &visitor.caller, None, MOST);
     let permission = Permission::ReadControl;
-    listed(&visitor, permission, "transfers", &columns, rows).await
+    listed(&visitor, permission, "transfers", columns, rows).await
 }
 
 /// Exports the requests of a search, without their bodies.
@@ -356,22 +303,12 @@ pub async fn requests(
     State(app): State<App>,
     visitor: Visitor,
     Query(query): Query<RequestQuery>,
-) -> Response {
-    let columns = [
-        "request_id",
-        "at",
-        "method",
-        "route",
-        "path",
-        "status",
-        "credential",
-        "envelope_id",
-        "duration_ms",
-    ];
+) -> PageResult {
+    let columns = "request_id at method route path status credential envelope_id duration_ms";
 
     let search = query.search();
     let rows = request_log::list(&app, &visitor.caller.org, &search, MOST);
-    listed(&visitor, Permission::Integrate, "requests", &columns, rows).await
+    listed(&visitor, Permission::Integrate, "requests", columns, rows).await
 }
 
 /// Exports the deliveries to a receiver.
@@ -379,19 +316,9 @@ pub async fn deliveries(
     State(app): State<App>,
     visitor: Visitor,
     Path(receiver): Path<String>,
-) -> Response {
-    let columns = [
-        "delivery_id",
-        "event_id",
-        "event_type",
-        "envelope_id",
-        "status",
-        "attempt_count",
-        "response_code",
-        "error",
-        "created_at",
-        "updated_at",
-    ];
+) -> PageResult {
+    let columns = "delivery_id event_id event_type envelope_id status attempt_count \
+        response_code error created_at updated_at";
 
     let all = DeliveryFilter::default();
     let rows = async {
@@ -400,26 +327,19 @@ pub async fn deliveries(
     };
 
     let permission = Permission::Integrate;
-    listed(&visitor, permission, "deliveries", &columns, rows).await
+    listed(&visitor, permission, "deliveries", columns, rows).await
 }
 
 /// Exports the packages, with the names of their templates.
-pub async fn packages(State(app): State<App>, visitor: Visitor) -> Response {
-    let columns = [
-        "package_id",
-        "name",
-        "items.name",
-        "kba_required",
-        "created_at",
-        "updated_at",
-    ];
+pub async fn packages(State(app): State<App>, visitor: Visitor) -> PageResult {
+    let columns = "package_id name items.name kba_required created_at updated_at";
 
     let rows = async {
         let (found, _) = packages::list(&app, &visitor.caller, 1, MOST).await?;
         Ok(found)
     };
     let permission = Permission::ReadEnvelopes;
-    listed(&visitor, permission, "packages", &columns, rows).await
+    listed(&visitor, permission, "packages", columns, rows).await
 }
 
 /// Exports the records under control in which the organization has a part.
@@ -427,67 +347,40 @@ pub async fn records(
     State(app): State<App>,
     visitor: Visitor,
     Query(query): Query<RecordsQuery>,
-) -> Response {
-    let columns = [
-        "envelope_id",
-        "name",
-        "status",
-        "stage",
-        "originator.name",
-        "controller.name",
-        "pledgee.name",
-        "compliance_score",
-        "controlled_since",
-        "changed_at",
-        "document_hash",
-    ];
+) -> PageResult {
+    let columns = "envelope_id name status stage originator.name controller.name pledgee.name \
+        compliance_score controlled_since changed_at document_hash";
 
     // Without the place in the list, because an export begins with the newest record also on a later page.
     let filter = RecordFilter::of(query.part());
     let rows = control::list(&app, &visitor.caller, &filter, MOST);
     let permission = Permission::ReadControl;
-    listed(&visitor, permission, "records", &columns, rows).await
+    listed(&visitor, permission, "records", columns, rows).await
 }
 
 /// Exports the keys that sign acts of control.
-pub async fn control_keys(State(app): State<App>, visitor: Visitor) -> Response {
-    let columns = ["key_id", "name", "thumbprint", "created_at", "revoked_at"];
+pub async fn control_keys(State(app): State<App>, visitor: Visitor) -> PageResult {
+    let columns = "key_id name thumbprint created_at revoked_at";
     let rows = control::keys::list(&app, &visitor.caller);
     let permission = Permission::ReadControl;
-    listed(&visitor, permission, "control-keys", &columns, rows).await
+    listed(&visitor, permission, "control-keys", columns, rows).await
 }
 
 /// Exports the API keys, without their secrets.
-pub async fn keys(State(app): State<App>, visitor: Visitor) -> Response {
-    let columns = [
-        "key_id",
-        "name",
-        "scopes",
-        "rate_limit_rpm",
-        "owner_email",
-        "active",
-        "last_used_at",
-    ];
+pub async fn keys(State(app): State<App>, visitor: Visitor) -> PageResult {
+    let columns = "key_id name scopes rate_limit_rpm owner_email active last_used_at";
 
     let rows = api_keys::list(&app, &visitor.caller.org);
-    listed(&visitor, Permission::Integrate, "keys", &columns, rows).await
+    listed(&visitor, Permission::Integrate, "keys", columns, rows).await
 }
 
 /// Exports the receivers of webhooks.
-pub async fn receivers(State(app): State<App>, visitor: Visitor) -> Response {
-    let columns = [
-        "endpoint_id",
-        "url",
-        "description",
-        "events",
-        "is_active",
-        "failing_since",
-        "disabled_reason",
-        "created_at",
-    ];
+pub async fn receivers(State(app): State<App>, visitor: Visitor) -> PageResult {
+    let columns = "endpoint_id url description events is_active failing_since disabled_reason \
+        created_at";
 
     let rows = webhooks::list(&app, &visitor.caller, None);
-    listed(&visitor, Permission::Integrate, "receivers", &columns, rows).await
+    listed(&visitor, Permission::Integrate, "receivers", columns, rows).await
 }
 
 /// Exports the customers of a search.
@@ -495,69 +388,31 @@ pub async fn customers(
     State(app): State<App>,
     visitor: Visitor,
     Query(query): Query<CustomerQuery>,
-) -> Response {
-    let columns = [
-        "customer_id",
-        "name",
-        "email",
-        "company",
-        "phone",
-        "city",
-        "country",
-        "created_at",
-    ];
+) -> PageResult {
+    let columns = "customer_id name email company phone city country created_at";
 
     let text = query.text();
     let rows = customers::search(&app, &visitor.caller, text.as_deref(), None, MOST);
     let permission = Permission::ReadEnvelopes;
-    listed(&visitor, permission, "customers", &columns, rows).await
+    listed(&visitor, permission, "customers", columns, rows).await
 }
 
 /// Exports the change requests of components.
-pub async fn changes(State(app): State<App>, visitor: Visitor) -> Response {
-    let columns = [
-        "change_id",
-        "state",
-        "change.action",
-        "change.slot",
-        "change.component.name",
-        "change.component.version",
-        "reason",
-        "source.url",
-        "source.commit",
-        "emergency",
-        "requested_by",
-        "requested_at",
-        "reviews.by",
-        "reviews.verdict",
-        "approvals",
-        "approvals_required",
-        "closed_by",
-        "closed_at",
-        "activation_id",
-    ];
+pub async fn changes(State(app): State<App>, visitor: Visitor) -> PageResult {
+    let columns = "change_id state change.action change.slot change.component.name \
+        change.component.version reason source.url source.commit emergency requested_by \
+        requested_at reviews.by reviews.verdict approvals approvals_required closed_by closed_at \
+        activation_id";
 
     let rows = changes::list(&app, &visitor.caller.org, None, MOST);
     let permission = Permission::ReadEvidence;
-    listed(&visitor, permission, "changes", &columns, rows).await
+    listed(&visitor, permission, "changes", columns, rows).await
 }
 
 /// Exports the activations of all slots, with their effective dates.
-pub async fn activations(State(app): State<App>, visitor: Visitor) -> Response {
-    let columns = [
-        "activation_id",
-        "slot",
-        "instance",
-        "component_id",
-        "scope",
-        "reason",
-        "activated_by",
-        "created_at",
-        "effective_at",
-        "rolled_back_at",
-        "rolled_back_by",
-        "rollback_reason",
-    ];
+pub async fn activations(State(app): State<App>, visitor: Visitor) -> PageResult {
+    let columns = "activation_id slot instance component_id scope reason activated_by created_at \
+        effective_at rolled_back_at rolled_back_by rollback_reason";
 
     let rows = async {
         let owner = ComponentOwner::from(&visitor.caller);
@@ -566,22 +421,12 @@ pub async fn activations(State(app): State<App>, visitor: Visitor) -> Response {
     };
 
     let permission = Permission::ReadEvidence;
-    listed(&visitor, permission, "activations", &columns, rows).await
+    listed(&visitor, permission, "activations", columns, rows).await
 }
 
 /// Exports the components of the organization and the installation.
-pub async fn components(State(app): State<App>, visitor: Visitor) -> Response {
-    let columns = [
-        "component_id",
-        "slot",
-        "name",
-        "version",
-        "scope",
-        "sha256",
-        "signed_by",
-        "uploaded_by",
-        "created_at",
-    ];
+pub async fn components(State(app): State<App>, visitor: Visitor) -> PageResult {
+    let columns = "component_id slot name version scope sha256 signed_by uploaded_by created_at";
 
     let rows = async {
         let owner = ComponentOwner::from(&visitor.caller);
@@ -590,12 +435,12 @@ pub async fn components(State(app): State<App>, visitor: Visitor) -> Response {
     };
 
     let permission = Permission::ReadEvidence;
-    listed(&visitor, permission, "components", &columns, rows).await
+    listed(&visitor, permission, "components", columns, rows).await
 }
 
 /// Exports the open sessions of the user.
-pub async fn sessions(State(app): State<App>, visitor: Visitor) -> Response {
-    let columns = ["session_id", "address", "browser", "created_at", "seen_at"];
+pub async fn sessions(State(app): State<App>, visitor: Visitor) -> PageResult {
+    let columns = "session_id address browser created_at seen_at";
     let rows = async {
         let open = sessions::list(&app, &visitor.signed_in.user).await?;
         let row = |one: &Session| {
@@ -608,18 +453,18 @@ pub async fn sessions(State(app): State<App>, visitor: Visitor) -> Response {
     };
 
     // No permission is asked for, because these are the user's own sessions.
-    written("sessions", &columns, rows).await
+    written("sessions", columns, rows).await
 }
 
 /// Exports the organizations of the installation, the largest first.
-pub async fn organizations(State(app): State<App>, visitor: Visitor) -> Response {
-    let columns = ["org_id", "name", "envelopes", "users", "created_at"];
+pub async fn organizations(State(app): State<App>, visitor: Visitor) -> PageResult {
+    let columns = "org_id name envelopes users created_at";
     let rows = installation::organizations(&app, MOST);
-    operated(&visitor, "organizations", &columns, rows).await
+    operated(&visitor, "organizations", columns, rows).await
 }
 
 /// Exports the nodes and monitors of the installation with the time of their last sign.
-pub async fn nodes(State(app): State<App>, visitor: Visitor) -> Response {
+pub async fn nodes(State(app): State<App>, visitor: Visitor) -> PageResult {
     let rows = async {
         let view = installation::view(&app).await?;
         let nodes = view.nodes.iter();
@@ -630,14 +475,14 @@ pub async fn nodes(State(app): State<App>, visitor: Visitor) -> Response {
         Ok(nodes.chain(monitors).collect::<Vec<_>>())
     };
 
-    operated(&visitor, "nodes", &["kind", "name", "at"], rows).await
+    operated(&visitor, "nodes", "kind name at", rows).await
 }
 
 /// Exports the jobs that failed at their last attempt.
-pub async fn jobs(State(app): State<App>, visitor: Visitor) -> Response {
-    let columns = ["job_id", "org_id", "kind", "attempts", "run_at", "error"];
+pub async fn jobs(State(app): State<App>, visitor: Visitor) -> PageResult {
+    let columns = "job_id org_id kind attempts run_at error";
     let rows = installation::failing_jobs(&app, MOST);
-    operated(&visitor, "jobs", &columns, rows).await
+    operated(&visitor, "jobs", columns, rows).await
 }
 
 /// Exports the records of the vault that fit, with custodians and last checks.
@@ -645,13 +490,9 @@ pub async fn vault(
     State(app): State<App>,
     visitor: Visitor,
     Query(query): Query<VaultQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
-        return refused;
-    }
-    vault_table(&app, &visitor, &query)
-        .await
-        .unwrap_or_else(failed)
+) -> PageResult {
+    visitor.require(Permission::ReadEvidence)?;
+    Ok(vault_table(&app, &visitor, &query).await?)
 }
 
 async fn vault_table(
@@ -659,16 +500,9 @@ async fn vault_table(
     visitor: &Visitor,
     query: &VaultQuery,
 ) -> Result<Response, ServiceError> {
-    let mut table = CsvTable::new(&[
-        "envelope_id",
-        "name",
-        "status",
-        "secured_party",
-        "custodians",
-        "compliance_score",
-        "checked_at",
-        "has_problems",
-    ])?;
+    let columns = "envelope_id name status secured_party custodians compliance_score checked_at \
+        has_problems";
+    let mut table = CsvTable::new(columns)?;
 
     // By ids as in the export of envelopes, so that a vault-in meanwhile moves no row out of sight.
     let (mut search, mut rows) = (query.search(), 0);

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::response::Response;
 use maud::{Markup, html};
 
 use super::PATH;
 use super::envelopes::rows;
 use super::live::LiveList;
-use super::navigation::{Place, failed};
+use super::navigation::{PageResult, Place};
 use super::rules::change_row;
 use super::settings::link_host_problem;
 use super::signed_in::Visitor;
@@ -30,14 +29,10 @@ const SHOWN: i64 = 5;
 pub const SOON: Duration = Duration::from_secs(3 * 86_400);
 
 /// Shows findings, and lists of envelopes by state.
-pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
-    match lists(&app, &visitor).await {
-        Ok(body) => {
-            let title = visitor.texts.text("console-home");
-            visitor.live_page(Place::Home, &LiveList::Envelopes, &title, body)
-        }
-        Err(error) => failed(error),
-    }
+pub async fn show(State(app): State<App>, visitor: Visitor) -> PageResult {
+    let body = lists(&app, &visitor).await?;
+    let title = visitor.texts.text("console-home");
+    Ok(visitor.live_page(Place::Home, &LiveList::Envelopes, &title, body))
 }
 
 async fn lists(app: &App, visitor: &Visitor) -> Result<Markup, ServiceError> {

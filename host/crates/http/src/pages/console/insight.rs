@@ -1,13 +1,12 @@
 //! Usage, the request log, and the installation as its operator sees it.
 
 use axum::extract::{Path, Query, State};
-use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::PATH;
 use super::live::LiveList;
-use super::navigation::{Place, export, failed, query};
+use super::navigation::{PageResult, Place, export, query};
 use super::signed_in::{Visitor, refused};
 use crate::api::web::insight::statuses;
 use holdfast_domain::id::{EnvelopeId, RequestId};
@@ -31,17 +30,12 @@ pub async fn usage(
     State(app): State<App>,
     visitor: Visitor,
     Query(query): Query<UsageQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Audit) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::Audit)?;
 
     // A cleared field is sent as an empty one and means the present month.
     let month = query.month.as_deref().filter(|month| !month.is_empty());
-    let usage = match installation::usage(&app, &visitor.caller.org, month).await {
-        Ok(usage) => usage,
-        Err(error) => return failed(error),
-    };
+    let usage = installation::usage(&app, &visitor.caller.org, month).await?;
     let texts = visitor.texts;
     let rows = [
         ("usage-created", usage.envelopes_created),
@@ -70,7 +64,7 @@ pub async fn usage(
         }
     };
 
-    visitor.page(Place::Audit, &texts.text("console-usage"), body)
+    Ok(visitor.page(Place::Audit, &texts.text("console-usage"), body))
 }
 
 /// Conditions of the search form.
@@ -123,17 +117,12 @@ pub async fn requests(
     State(app): State<App>,
     visitor: Visitor,
     Query(query): Query<RequestQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Integrate) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::Integrate)?;
 
     // One request more than a page shows whether there are older ones. The log is not counted.
     let found = request_log::list(&app, &visitor.caller.org, &query.search(), PAGE + 1).await;
-    let mut found = match found {
-        Ok(found) => found,
-        Err(error) => return failed(error),
-    };
+    let mut found = found?;
     let has_more = found.len() > usize::try_from(PAGE).unwrap_or_default();
     found.truncate(usize::try_from(PAGE).unwrap_or_default());
 
@@ -169,12 +158,12 @@ pub async fn requests(
         (export(texts, &format!("requests.csv?{}", query.query())))
     };
 
-    visitor.live_page(
+    Ok(visitor.live_page(
         Place::Developers,
         &LiveList::Requests,
         &texts.text("console-request-log"),
         body,
-    )
+    ))
 }
 
 fn request_row(visitor: &Visitor, one: &LoggedRequest) -> Markup {
@@ -189,15 +178,14 @@ fn request_row(visitor: &Visitor, one: &LoggedRequest) -> Markup {
 }
 
 /// Shows one request.
-pub async fn request(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Integrate) {
-        return refused;
-    }
+pub async fn request(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> PageResult {
+    visitor.require(Permission::Integrate)?;
 
-    let one = match request_log::get(&app, &visitor.caller.org, &id).await {
-        Ok(one) => one,
-        Err(error) => return failed(error),
-    };
+    let one = request_log::get(&app, &visitor.caller.org, &id).await?;
     let texts = visitor.texts;
     // Private content was removed before the bodies were stored, so they are shown as they are.
     let bodies = [
@@ -223,27 +211,19 @@ pub async fn request(State(app): State<App>, visitor: Visitor, Path(id): Path<St
         }
     };
 
-    visitor.page(Place::Developers, &texts.text("console-request-log"), body)
+    Ok(visitor.page(Place::Developers, &texts.text("console-request-log"), body))
 }
 
 /// Shows the state of the installation to its operator.
-pub async fn operator(State(app): State<App>, visitor: Visitor) -> Response {
+pub async fn operator(State(app): State<App>, visitor: Visitor) -> PageResult {
     // A role is not enough: admins of every tenant have it, and this page is about all tenants.
     if !visitor.operates {
-        return refused(visitor.texts);
+        return Err(refused(visitor.texts).into());
     }
 
-    let read = async {
-        let view = installation::view(&app).await?;
-        let owner = ComponentOwner::installation();
-        let slots = components::slots(&app, &app.management, &owner).await?;
-        Ok((view, slots))
-    };
-    let (view, slots) = match read.await {
-        Ok(read) => read,
-        Err(error) => return failed(error),
-    };
-
+    let view = installation::view(&app).await?;
+    let owner = ComponentOwner::installation();
+    let slots = components::slots(&app, &app.management, &owner).await?;
     let checks = doctor::checks(&app).await;
     let texts = visitor.texts;
     let body = html! {
@@ -305,12 +285,12 @@ pub async fn operator(State(app): State<App>, visitor: Visitor) -> Response {
         }
     };
 
-    visitor.live_page(
+    Ok(visitor.live_page(
         Place::Operator,
         &LiveList::Installation,
         &texts.text("console-operator"),
         body,
-    )
+    ))
 }
 
 /// Renders queues, jobs, the log and the nodes.

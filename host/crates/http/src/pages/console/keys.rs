@@ -9,7 +9,7 @@ use super::PATH;
 use super::developers;
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
-use super::navigation::{copied, failed};
+use super::navigation::{OtherAnswer, PageResult, copied};
 use super::signed_in::{ConsoleForm, Visitor};
 use super::sure::SensitiveAct;
 use crate::error::HttpError;
@@ -84,14 +84,10 @@ pub fn acts(visitor: &Visitor, key: &ApiKeyView) -> Markup {
 }
 
 /// Makes a key.
-pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Administer) {
-        return refused;
-    }
+pub async fn create(State(app): State<App>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::Administer)?;
     // A key works without its user, so a stolen cookie must not make one.
-    if let Err(asks) = form.confirmed(&app, &page()).await {
-        return asks;
-    }
+    form.confirmed(&app, &page()).await?;
 
     let names = form.values.keys();
     let scopes: Vec<&str> = names
@@ -115,37 +111,30 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
         Err(error) => Err(error),
     };
     match made {
-        Ok(issued) => shown(&app, form.visitor.texts, &issued),
+        Ok(issued) => Ok(shown(&app, form.visitor.texts, &issued)),
         Err(error) => {
             // The boxes of the scopes are one field for the user.
             let scopes = [("scopes".to_owned(), "scopes".to_owned())];
-            match form.refused_with(error, &scopes) {
-                Ok(refused) => developers::shown(&app, &form.visitor, Some(&refused)).await,
-                Err(answer) => answer,
-            }
+            let refused = form.refused_with(error, &scopes)?;
+            developers::shown(&app, &form.visitor, Some(&refused)).await
         }
     }
 }
 
 /// Replaces a key.
-pub async fn rotate(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Administer) {
-        return refused;
-    }
+pub async fn rotate(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
+    form.visitor.require(Permission::Administer)?;
     // The answer has the new key, so this needs the user and not only the cookie.
-    if let Err(asks) = form.confirmed(&app, &page()).await {
-        return asks;
-    }
+    form.confirmed(&app, &page()).await?;
 
-    let asks = ask_if_sure(&app, &form, &id, "key-rotate", "sure-key-rotate").await;
-    if let Err(asks) = asks {
-        return asks;
-    }
+    ask_if_sure(&app, &form, &id, "key-rotate", "sure-key-rotate").await?;
 
-    match api_keys::rotate(&app, &form.visitor.caller, &id, &unrecorded()).await {
-        Ok(issued) => shown(&app, form.visitor.texts, &issued),
-        Err(error) => failed(error),
-    }
+    let issued = api_keys::rotate(&app, &form.visitor.caller, &id, &unrecorded()).await?;
+    Ok(shown(&app, form.visitor.texts, &issued))
 }
 
 /// Ends a key.
@@ -153,24 +142,15 @@ pub async fn deactivate(
     State(app): State<App>,
     Path(id): Path<String>,
     form: ConsoleForm,
-) -> Response {
+) -> PageResult {
     // Developers may end a key that has leaked. Only admins make and replace keys.
-    if let Some(refused) = form.visitor.refusal(Permission::Integrate) {
-        return refused;
-    }
-    if let Err(asks) = form.confirmed(&app, &page()).await {
-        return asks;
-    }
+    form.visitor.require(Permission::Integrate)?;
+    form.confirmed(&app, &page()).await?;
 
-    let asks = ask_if_sure(&app, &form, &id, "key-deactivate", "sure-key-deactivate").await;
-    if let Err(asks) = asks {
-        return asks;
-    }
+    ask_if_sure(&app, &form, &id, "key-deactivate", "sure-key-deactivate").await?;
 
-    match api_keys::deactivate(&app, &form.visitor.caller, &id).await {
-        Ok(_) => Redirect::to(&page()).into_response(),
-        Err(error) => failed(error),
-    }
+    api_keys::deactivate(&app, &form.visitor.caller, &id).await?;
+    Ok(Redirect::to(&page()).into_response())
 }
 
 /// Asks before an act that ends a key.
@@ -180,11 +160,11 @@ async fn ask_if_sure(
     id: &str,
     label: &'static str,
     consequence: &'static str,
-) -> Result<(), Response> {
+) -> Result<(), OtherAnswer> {
     let (caller, texts) = (&form.visitor.caller, form.visitor.texts);
-    let keys = api_keys::list(app, &caller.org).await.map_err(failed)?;
+    let keys = api_keys::list(app, &caller.org).await?;
     let key = keys.into_iter().find(|key| key.key_id.as_str() == id);
-    let key = key.ok_or_else(|| failed(ServiceError::NotFound("Key")))?;
+    let key = key.ok_or(ServiceError::NotFound("Key"))?;
     let name = key.name.unwrap_or_else(|| key.key_id.to_string());
 
     form.meant(&SensitiveAct {
@@ -193,7 +173,8 @@ async fn ask_if_sure(
         consequence: texts.text(consequence),
         is_typed: false,
         back: page(),
-    })
+    })?;
+    Ok(())
 }
 
 /// Shows a new key, this once.

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::PATH;
-use super::navigation::failed;
+use super::navigation::PageResult;
 use super::signed_in::{Visitor, refused};
 use crate::live;
 use holdfast_domain::hash::sha256;
@@ -187,20 +186,14 @@ fn steady(view: installation::InstallationView) -> Result<Value, ServiceError> {
 }
 
 /// Streams the mark of a list: a page reads itself again after each event but the first.
-pub async fn follow(State(app): State<App>, visitor: Visitor, list: LiveList) -> Response {
+pub async fn follow(State(app): State<App>, visitor: Visitor, list: LiveList) -> PageResult {
     if !list.is_open_to(&visitor) {
-        return refused(visitor.texts);
+        return Err(refused(visitor.texts).into());
     }
 
     // Taken before the first read, because every stream polls the database.
-    let place = match live::page_place(&app, &visitor.caller.org, &visitor.signed_in.session.id) {
-        Ok(place) => place,
-        Err(error) => return error.into_response(),
-    };
-    let first = match list.mark(&app, &visitor).await {
-        Ok(first) => first,
-        Err(error) => return failed(error),
-    };
+    let place = live::page_place(&app, &visitor.caller.org, &visitor.signed_in.session.id)?;
+    let first = list.mark(&app, &visitor).await?;
 
     let (core, every) = (app.clone(), list.interval());
     // Each read is a future of its own and may not borrow from the closure.
@@ -220,7 +213,7 @@ pub async fn follow(State(app): State<App>, visitor: Visitor, list: LiveList) ->
         }
     };
 
-    live::stream(app, place, every, first, |_| "changed", read)
+    Ok(live::stream(app, place, every, first, |_| "changed", read))
 }
 
 /// Streams the mark of the deliveries to a receiver.
@@ -228,6 +221,6 @@ pub async fn deliveries(
     app: State<App>,
     visitor: Visitor,
     Path(receiver): Path<String>,
-) -> Response {
+) -> PageResult {
     follow(app, visitor, LiveList::Deliveries(receiver)).await
 }

@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
+use tokio::task::JoinError;
 
 use super::forms::RefusedForm;
 use super::live::LiveList;
@@ -42,7 +43,7 @@ pub enum Place {
 type MenuEntry = (Place, &'static str, &'static str);
 
 /// Shows the first page, or leads to the first page that the visitor's role may use.
-pub async fn land(app: State<App>, visitor: Visitor) -> Response {
+pub async fn land(app: State<App>, visitor: Visitor) -> PageResult {
     if visitor.may(Permission::ReadEnvelopes) {
         return home::show(app, visitor).await;
     }
@@ -51,12 +52,48 @@ pub async fn land(app: State<App>, visitor: Visitor) -> Response {
     let mut places = menu.iter().flat_map(|(_, places)| places);
     // Everybody has the page of their own sign-in.
     let path = places.next().map_or("/sessions", |(_, path, _)| *path);
-    Redirect::to(&format!("{PATH}{path}")).into_response()
+    Ok(Redirect::to(&format!("{PATH}{path}")).into_response())
 }
 
 /// Returns the answer for an error of a service. Its page comes from the layer around all pages.
 pub fn failed(error: ServiceError) -> Response {
     HttpError::from(error).into_response()
+}
+
+/// A page, or the answer in its place.
+pub type PageResult = Result<Response, OtherAnswer>;
+
+/// Answer in place of a page: a refusal, a question before an act, or an error.
+pub struct OtherAnswer(Response);
+
+impl From<Response> for OtherAnswer {
+    fn from(answer: Response) -> Self {
+        Self(answer)
+    }
+}
+
+impl From<HttpError> for OtherAnswer {
+    fn from(error: HttpError) -> Self {
+        Self(error.into_response())
+    }
+}
+
+impl From<ServiceError> for OtherAnswer {
+    fn from(error: ServiceError) -> Self {
+        Self(failed(error))
+    }
+}
+
+impl From<JoinError> for OtherAnswer {
+    fn from(error: JoinError) -> Self {
+        Self(failed(ServiceError::Internal(error.to_string())))
+    }
+}
+
+impl IntoResponse for OtherAnswer {
+    fn into_response(self) -> Response {
+        self.0
+    }
 }
 
 impl Visitor {
@@ -221,6 +258,16 @@ impl Visitor {
     /// Renders the token that every form of the session has.
     pub fn token(&self) -> Markup {
         html! { input type="hidden" name="token" value=(self.signed_in.form_token); }
+    }
+
+    /// Renders a form that is only its button, with the class of that.
+    pub fn button(&self, action: &str, class: Option<&str>, text: &'static str) -> Markup {
+        html! {
+            form method="post" action=(action) {
+                (self.token())
+                button class=[class] type="submit" { (self.texts.text(text)) }
+            }
+        }
     }
 
     /// Renders a moment in the organization's form of dates.

@@ -1,7 +1,7 @@
 //! Packages: templates that are sent as one document.
 
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse as _, Redirect};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::PATH;
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
-use super::navigation::{Place, export, failed};
+use super::navigation::{PageResult, Place, export};
 use super::signed_in::{ConsoleForm, Visitor};
 use crate::error::HttpError;
 use crate::middleware::extract::valid;
@@ -28,31 +28,16 @@ fn page() -> String {
 }
 
 /// Lists the packages, with a form for another one.
-pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
-        return refused;
-    }
+pub async fn list(State(app): State<App>, visitor: Visitor) -> PageResult {
+    visitor.require(Permission::ReadEnvelopes)?;
 
     shown(&app, &visitor, None).await
 }
 
-async fn shown(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> Response {
-    let read = async {
-        let (found, _) = packages::list(app, &visitor.caller, 1, PAGE).await?;
-        let (templates, _) = templates::list(
-            app,
-            &visitor.caller,
-            &templates::TemplateFilter::default(),
-            1,
-            PAGE,
-        )
-        .await?;
-        Ok((found, templates))
-    };
-    let (found, templates) = match read.await {
-        Ok(read) => read,
-        Err(error) => return failed(error),
-    };
+async fn shown(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> PageResult {
+    let (caller, all) = (&visitor.caller, templates::TemplateFilter::default());
+    let (found, _) = packages::list(app, caller, 1, PAGE).await?;
+    let (templates, _) = templates::list(app, caller, &all, 1, PAGE).await?;
 
     let texts = visitor.texts;
     let changes = visitor.may(Permission::Send);
@@ -93,13 +78,13 @@ async fn shown(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> R
         (export(texts, "packages.csv"))
     };
 
-    visitor.form_page(
+    Ok(visitor.form_page(
         Place::Templates,
         Some(&LiveList::Packages),
         &texts.text("console-packages"),
         body,
         refused,
-    )
+    ))
 }
 
 /// Returns the address of the form for a new package, or for changing one.
@@ -181,10 +166,28 @@ fn body(form: &ConsoleForm) -> Value {
     json!({ "name": form.value("name"), "template_ids": ids })
 }
 
+/// Refuses a form with a place that is no number of the list.
+fn misplaced(form: &ConsoleForm) -> Option<RefusedForm> {
+    let is_place = |text: &str| {
+        let place = text.parse::<usize>();
+        text.is_empty() || place.is_ok_and(|place| (1..=MEMBERS).contains(&place))
+    };
+    let names = form.values.keys().filter(|name| name.starts_with("at-"));
+    let mut places = names.map(|name| form.value(name));
+    if places.all(is_place) {
+        return None;
+    }
+
+    let texts = form.visitor.texts;
+    let problem = texts.with("package-place-wrong", [("most", MEMBERS)]);
+    Some(form.refused_at("templates", problem))
+}
+
 /// Makes a package.
-pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
+pub async fn create(State(app): State<App>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::Send)?;
+    if let Some(refused) = misplaced(&form) {
+        return shown(&app, &form.visitor, Some(&refused)).await;
     }
 
     let made = match valid::<CreatePackage>(body(&form)) {
@@ -197,19 +200,26 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
 }
 
 /// Leads to the packages, or shows the refused form among them.
-async fn after(app: &App, form: &ConsoleForm, done: Result<PackageView, HttpError>) -> Response {
+async fn after(app: &App, form: &ConsoleForm, done: Result<PackageView, HttpError>) -> PageResult {
     let members = [("template_ids".to_owned(), "templates".to_owned())];
-    match done.map_err(|error| form.refused_with(error, &members)) {
-        Ok(_) => Redirect::to(&page()).into_response(),
-        Err(Ok(refused)) => shown(app, &form.visitor, Some(&refused)).await,
-        Err(Err(answer)) => answer,
+    match done {
+        Ok(_) => Ok(Redirect::to(&page()).into_response()),
+        Err(error) => {
+            let refused = form.refused_with(error, &members)?;
+            shown(app, &form.visitor, Some(&refused)).await
+        }
     }
 }
 
 /// Changes a package.
-pub async fn change(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
+pub async fn change(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
+    form.visitor.require(Permission::Send)?;
+    if let Some(refused) = misplaced(&form) {
+        return shown(&app, &form.visitor, Some(&refused)).await;
     }
 
     let changed = match valid::<ChangePackage>(body(&form)) {

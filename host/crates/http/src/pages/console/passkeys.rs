@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::navigation::failed;
+use super::navigation::{PageResult, failed};
 use super::sign_in::{SignInForm, local};
 use super::signed_in::{ConsoleForm, Visitor, cookie, hidden};
 use super::sure::SensitiveAct;
@@ -271,13 +271,11 @@ pub async fn section(app: &App, visitor: &Visitor) -> Result<Markup, ServiceErro
 }
 
 /// Asks who the user is, and leads to a page then.
-pub async fn confirm(State(app): State<App>, form: ConsoleForm) -> Response {
+pub async fn confirm(State(app): State<App>, form: ConsoleForm) -> PageResult {
     // The browser names the next page. `local` keeps the form from being an open redirect.
     let back = local(form.value("next")).unwrap_or(PATH);
-    match form.confirmed(&app, back).await {
-        Ok(()) => Redirect::to(back).into_response(),
-        Err(asks) => asks,
-    }
+    form.confirmed(&app, back).await?;
+    Ok(Redirect::to(back).into_response())
 }
 
 fn row(visitor: &Visitor, passkey: &Passkey) -> Markup {
@@ -288,10 +286,7 @@ fn row(visitor: &Visitor, passkey: &Passkey) -> Markup {
         @if let Some(at) = passkey.used_at {
             p.soft { (texts.text("console-last-used")) " " (visitor.moment(at)) }
         }
-        form method="post" action={ (PATH) "/passkeys/" (passkey.id) "/remove" } {
-            (visitor.token())
-            button.quiet type="submit" { (texts.text("passkey-remove")) }
-        }
+        (visitor.button(&format!("{PATH}/passkeys/{}/remove", passkey.id), Some("quiet"), "passkey-remove"))
     }
 }
 
@@ -327,34 +322,30 @@ pub async fn add(State(app): State<App>, form: ConsoleForm) -> Response {
 }
 
 /// Removes a passkey.
-pub async fn remove(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+pub async fn remove(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
     let back = format!("{PATH}/sessions");
     // The cookie alone must not take away what shows who the user is.
-    if let Err(asks) = form.confirmed(&app, &back).await {
-        return asks;
-    }
+    form.confirmed(&app, &back).await?;
 
     let (user, texts) = (&form.visitor.signed_in.user, form.visitor.texts);
-    let known = match passkeys::list(&app, user).await {
-        Ok(known) => known,
-        Err(error) => return failed(error),
-    };
+    let known = passkeys::list(&app, user).await?;
     // The service answers for an unknown passkey.
     if let Some(passkey) = known.into_iter().find(|one| one.id.as_str() == id) {
-        let act = SensitiveAct {
+        form.meant(&SensitiveAct {
             label: texts.text("passkey-remove"),
             objects: vec![passkey.name.unwrap_or_else(|| id.clone())],
             consequence: texts.text("sure-passkey-remove"),
             is_typed: false,
             back: back.clone(),
-        };
-        if let Err(asks) = form.meant(&act) {
-            return asks;
-        }
+        })?;
     }
 
     let removed = passkeys::remove(&app, &form.visitor.signed_in.user, &id).await;
-    done(form.visitor.texts, removed, &back)
+    Ok(done(form.visitor.texts, removed, &back))
 }
 
 /// Leads back to the page, or shows why the passkey was not taken.

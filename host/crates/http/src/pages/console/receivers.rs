@@ -12,7 +12,7 @@ use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::graph::{BarGraph, BarPart, BarRow};
 use super::live::LiveList;
-use super::navigation::{Place, copied, export, failed};
+use super::navigation::{PageResult, Place, copied, export};
 use super::signed_in::{ConsoleForm, Visitor};
 use super::sure::SensitiveAct;
 use crate::error::HttpError;
@@ -156,14 +156,10 @@ fn members(form: &ConsoleForm) -> Map<String, Value> {
 }
 
 /// Adds a receiver, and shows its secret this once.
-pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Integrate) {
-        return refused;
-    }
+pub async fn create(State(app): State<App>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::Integrate)?;
     // A receiver gets what happens in the organization, so a stolen cookie must not add one.
-    if let Err(asks) = form.confirmed(&app, &developers()).await {
-        return asks;
-    }
+    form.confirmed(&app, &developers()).await?;
 
     let made = async {
         let new = valid::<CreateEndpoint>(Value::Object(members(&form)))?;
@@ -172,28 +168,26 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
         Ok::<_, HttpError>(made.await?)
     };
     match made.await {
-        Ok(made) => shown(&app, form.visitor.texts, "receiver-new", &made),
-        Err(error) => match form.refused(error) {
-            Ok(refused) => super::developers::shown(&app, &form.visitor, Some(&refused)).await,
-            Err(answer) => answer,
-        },
+        Ok(made) => Ok(shown(&app, form.visitor.texts, "receiver-new", &made)),
+        Err(error) => {
+            let refused = form.refused(error)?;
+            super::developers::shown(&app, &form.visitor, Some(&refused)).await
+        }
     }
 }
 
 /// Gives a receiver a new secret, and shows it this once.
-pub async fn rotate(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Integrate) {
-        return refused;
-    }
+pub async fn rotate(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
+    form.visitor.require(Permission::Integrate)?;
     // The answer has the new secret, so this needs the user and not only the cookie.
-    if let Err(asks) = form.confirmed(&app, &address(&id)).await {
-        return asks;
-    }
+    form.confirmed(&app, &address(&id)).await?;
 
-    match webhooks::rotate(&app, &form.visitor.caller, &id, &unrecorded()).await {
-        Ok(made) => shown(&app, form.visitor.texts, "receiver-rotate", &made),
-        Err(error) => failed(error),
-    }
+    let made = webhooks::rotate(&app, &form.visitor.caller, &id, &unrecorded()).await?;
+    Ok(shown(&app, form.visitor.texts, "receiver-rotate", &made))
 }
 
 /// Shows the secret of a receiver.
@@ -254,10 +248,8 @@ pub async fn show(
     visitor: Visitor,
     Path(id): Path<String>,
     Query(query): Query<ReceiverQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Integrate) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::Integrate)?;
 
     page(&app, &visitor, &id, &query, None).await
 }
@@ -268,17 +260,14 @@ async fn page(
     id: &str,
     query: &ReceiverQuery,
     refused: Option<&RefusedForm>,
-) -> Response {
+) -> PageResult {
     let status = query.status.as_deref().and_then(DeliveryStatus::parse);
     // Bounds the offset that a hand-written address can ask for.
     let page = query.page.as_deref().and_then(|page| page.parse().ok());
     let page: i64 = page
         .filter(|page| (1..=100_000).contains(page))
         .unwrap_or(1);
-    let read = match read(app, visitor, id, status, page).await {
-        Ok(read) => read,
-        Err(error) => return failed(error),
-    };
+    let read = read(app, visitor, id, status, page).await?;
 
     let texts = visitor.texts;
     let body = html! {
@@ -299,7 +288,7 @@ async fn page(
 
     let list = LiveList::Deliveries(id.to_owned());
     let title = texts.text("receiver-title");
-    visitor.form_page(Place::Developers, Some(&list), &title, body, refused)
+    Ok(visitor.form_page(Place::Developers, Some(&list), &title, body, refused))
 }
 
 /// Renders a receiver with the acts that can be repeated.
@@ -462,20 +451,13 @@ fn changes(visitor: &Visitor, receiver: &EndpointView, refused: Option<&RefusedF
 }
 
 /// Changes address, description and events of a receiver.
-pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Integrate) {
-        return refused;
-    }
+pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::Integrate)?;
     // With another address, somebody else gets the events.
-    if let Err(asks) = form.confirmed(&app, &address(&id)).await {
-        return asks;
-    }
+    form.confirmed(&app, &address(&id)).await?;
 
     let caller = &form.visitor.caller;
-    let present = match webhooks::find(&app, caller, &id).await {
-        Ok(present) => present,
-        Err(error) => return failed(error),
-    };
+    let present = webhooks::find(&app, caller, &id).await?;
     let mut members = members(&form);
     // An address is checked again when it is set. The old one may be out of reach at present, and stays as it is.
     if present.is_some_and(|present| present.url == form.value("url")) {
@@ -483,19 +465,20 @@ pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     }
 
     match change(&app, &form, &id, Value::Object(members)).await {
-        Ok(changed) => changed,
-        Err(error) => match form.refused(error) {
-            Ok(refused) => {
-                let query = ReceiverQuery::default();
-                page(&app, &form.visitor, &id, &query, Some(&refused)).await
-            }
-            Err(answer) => answer,
-        },
+        Ok(changed) => Ok(changed),
+        Err(error) => {
+            let (refused, query) = (form.refused(error)?, ReceiverQuery::default());
+            page(&app, &form.visitor, &id, &query, Some(&refused)).await
+        }
     }
 }
 
 /// Lets a receiver get events again.
-pub async fn enable(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+pub async fn enable(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
     set_active(&app, &id, &form, true).await
 }
 
@@ -504,22 +487,19 @@ pub async fn disable(
     State(app): State<App>,
     Path(id): Path<String>,
     form: ConsoleForm,
-) -> Response {
+) -> PageResult {
     set_active(&app, &id, &form, false).await
 }
 
-async fn set_active(app: &App, id: &str, form: &ConsoleForm, is_active: bool) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Integrate) {
-        return refused;
-    }
+async fn set_active(app: &App, id: &str, form: &ConsoleForm, is_active: bool) -> PageResult {
+    form.visitor.require(Permission::Integrate)?;
 
     // The deliveries that wait are given up, as by a deletion.
-    if !is_active && let Err(asks) = form.confirmed(app, &address(&id)).await {
-        return asks;
+    if !is_active {
+        form.confirmed(app, &address(&id)).await?;
     }
 
-    let changed = change(app, form, id, json!({ "is_active": is_active })).await;
-    changed.unwrap_or_else(IntoResponse::into_response)
+    Ok(change(app, form, id, json!({ "is_active": is_active })).await?)
 }
 
 /// Changes a receiver, and leads to its page.
@@ -536,52 +516,36 @@ async fn change(
 }
 
 /// Sends a test event, and leads to the page of the receiver with the result.
-pub async fn test(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Integrate) {
-        return refused;
-    }
+pub async fn test(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::Integrate)?;
 
     let caller = &form.visitor.caller;
-    let tested = webhooks::test(&app, &app.webhooks, caller, &id, &unrecorded()).await;
-    match tested {
-        Ok(tested) => {
-            let result = if tested.delivered { "taken" } else { "refused" };
-            Redirect::to(&format!("{}?tested={result}", address(&id))).into_response()
-        }
-        Err(error) => failed(error),
-    }
+    let tested = webhooks::test(&app, &app.webhooks, caller, &id, &unrecorded()).await?;
+    let result = if tested.delivered { "taken" } else { "refused" };
+    Ok(Redirect::to(&format!("{}?tested={result}", address(&id))).into_response())
 }
 
 /// Deletes a receiver. Its deliveries stay readable.
-pub async fn delete(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Integrate) {
-        return refused;
-    }
+pub async fn delete(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
+    form.visitor.require(Permission::Integrate)?;
     // An organization without its receiver misses every event.
-    if let Err(asks) = form.confirmed(&app, &address(&id)).await {
-        return asks;
-    }
+    form.confirmed(&app, &address(&id)).await?;
 
     let (caller, texts) = (&form.visitor.caller, form.visitor.texts);
-    let receiver = match webhooks::find(&app, caller, &id).await {
-        Ok(receiver) => receiver,
-        Err(error) => return failed(error),
-    };
-    if let Some(receiver) = receiver {
-        let asks = form.meant(&SensitiveAct {
+    if let Some(receiver) = webhooks::find(&app, caller, &id).await? {
+        form.meant(&SensitiveAct {
             label: texts.text("receiver-delete"),
             objects: vec![receiver.url],
             consequence: texts.text("receiver-delete-hint"),
             is_typed: false,
             back: address(&id),
-        });
-        if let Err(asks) = asks {
-            return asks;
-        }
+        })?;
     }
 
-    match webhooks::delete(&app, caller, &id).await {
-        Ok(_) => Redirect::to(&developers()).into_response(),
-        Err(error) => failed(error),
-    }
+    webhooks::delete(&app, caller, &id).await?;
+    Ok(Redirect::to(&developers()).into_response())
 }

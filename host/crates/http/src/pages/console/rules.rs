@@ -1,7 +1,7 @@
 //! Rules and providers: slots with their activations, components, comparisons, and change requests.
 
-use axum::extract::{FromRequestParts as _, Path, Query, Request, State};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::extract::{Path, Query, Request, State};
+use axum::response::{IntoResponse as _, Redirect};
 use maud::{Markup, html};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use super::comparison::{generated_groups, past_groups};
 use super::effective;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
-use super::navigation::{Place, export, failed, role as role_name};
+use super::navigation::{PageResult, Place, export, role as role_name};
 use super::signed_in::{ConsoleForm, Visitor};
 use crate::error::HttpError;
 use crate::middleware::extract::MultipartForm;
@@ -57,10 +57,8 @@ pub async fn show(
     State(app): State<App>,
     visitor: Visitor,
     Query(query): Query<RulesQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::ReadEvidence)?;
 
     shown(&app, &visitor, query.month.as_deref(), None).await
 }
@@ -70,18 +68,11 @@ async fn shown(
     visitor: &Visitor,
     month: Option<&str>,
     refused: Option<&RefusedForm>,
-) -> Response {
+) -> PageResult {
     let owner = ComponentOwner::from(&visitor.caller);
-    let read = async {
-        let slots = components::slots(app, &app.management, &owner).await?;
-        let changes = changes::list(app, &visitor.caller.org, None, CHANGES).await?;
-        let policy = changes::policy(app, &visitor.caller.org).await?;
-        Ok((slots, changes, policy))
-    };
-    let (slots, changes, policy) = match read.await {
-        Ok(read) => read,
-        Err(error) => return failed(error),
-    };
+    let slots = components::slots(app, &app.management, &owner).await?;
+    let changes = changes::list(app, &visitor.caller.org, None, CHANGES).await?;
+    let policy = changes::policy(app, &visitor.caller.org).await?;
 
     let texts = visitor.texts;
     let body = html! {
@@ -105,13 +96,13 @@ async fn shown(
         @if visitor.may(Permission::ChangeRules) { (upload_form(visitor, refused)) }
     };
 
-    visitor.form_page(
+    Ok(visitor.form_page(
         Place::Rules,
         Some(&LiveList::Rules),
         &texts.text("console-rules"),
         body,
         refused,
-    )
+    ))
 }
 
 fn upload_form(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
@@ -148,40 +139,42 @@ fn upload_form(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
 }
 
 /// Shows a slot: its active component, history, candidates and live comparison.
-pub async fn slot(State(app): State<App>, visitor: Visitor, Path(slot): Path<String>) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
-        return refused;
-    }
-    let Some(slot) = Slot::parse(&slot) else {
-        return failed(ServiceError::NotFound("Slot"));
-    };
+pub async fn slot(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(slot): Path<String>,
+) -> PageResult {
+    visitor.require(Permission::ReadEvidence)?;
+    let slot = Slot::parse(&slot).ok_or(ServiceError::NotFound("Slot"))?;
 
+    slot_page(&app, &visitor, slot, None).await
+}
+
+/// Shows a slot; again with the problems of a refused form.
+pub async fn slot_page(
+    app: &App,
+    visitor: &Visitor,
+    slot: Slot,
+    refused: Option<&RefusedForm>,
+) -> PageResult {
     let owner = ComponentOwner::from(&visitor.caller);
-    let read = async {
-        let slots = components::slots(&app, &app.management, &owner).await?;
-        let (found, _) = components::list(&app, &owner, Some(slot), 1, COMPONENTS).await?;
-        // A slot that never had a candidate has no comparison, and that is no error of its page.
-        let live = live_shadow::view(&app, &owner, &visitor.caller.org, slot).await;
-        let live = match live {
-            Ok(live) => Some(live),
-            Err(ServiceError::Problem(Problem {
-                kind: ProblemKind::NotFound,
-                ..
-            })) => None,
-            Err(error) => return Err(error),
-        };
-
-        let shown = slots.into_iter().find(|one| one.slot == slot);
-        Ok((shown.ok_or(ServiceError::NotFound("Slot"))?, found, live))
+    let slots = components::slots(app, &app.management, &owner).await?;
+    let (found, _) = components::list(app, &owner, Some(slot), 1, COMPONENTS).await?;
+    // A slot that never had a candidate has no comparison, and that is no error of its page.
+    let live = match live_shadow::view(app, &owner, &visitor.caller.org, slot).await {
+        Ok(live) => Some(live),
+        Err(ServiceError::Problem(Problem {
+            kind: ProblemKind::NotFound,
+            ..
+        })) => None,
+        Err(error) => return Err(error.into()),
     };
+    let shown = slots.into_iter().find(|one| one.slot == slot);
+    let shown = shown.ok_or(ServiceError::NotFound("Slot"))?;
 
-    let (shown, found, live) = match read.await {
-        Ok(read) => read,
-        Err(error) => return failed(error),
-    };
     let texts = visitor.texts;
     let body = html! {
-        section.card { (slot_row(&visitor, &shown)) }
+        section.card { (slot_row(visitor, &shown)) }
         @if let Some(live) = &live {
             section.card {
                 h2 { (texts.text("rules-live")) }
@@ -207,16 +200,29 @@ pub async fn slot(State(app): State<App>, visitor: Visitor, Path(slot): Path<Str
         section.card {
             h2 { (texts.text("rules-history")) }
             ul.rows {
-                @for one in &shown.history { li { (activation_row(&visitor, one)) } }
+                @for one in &shown.history { li { (activation_row(visitor, one, refused)) } }
             }
         }
     };
 
-    visitor.live_page(Place::Rules, &LiveList::Rules, slot.as_str(), body)
+    Ok(visitor.form_page(
+        Place::Rules,
+        Some(&LiveList::Rules),
+        slot.as_str(),
+        body,
+        refused,
+    ))
 }
 
-fn activation_row(visitor: &Visitor, one: &ActivationView) -> Markup {
+fn activation_row(
+    visitor: &Visitor,
+    one: &ActivationView,
+    refused: Option<&RefusedForm>,
+) -> Markup {
     let texts = visitor.texts;
+    let activation = one.activation_id.as_str();
+    let action = format!("{PATH}/rules/{}/roll-back/{activation}", one.slot);
+    let form = FormView::new(texts, &action, refused).with_ids(activation);
     html! {
         a href={ (PATH) "/components/" (one.component_id) } { code { (one.component_id) } }
         p.soft {
@@ -227,24 +233,16 @@ fn activation_row(visitor: &Visitor, one: &ActivationView) -> Markup {
         @if let Some(at) = one.rolled_back_at {
             p.soft { span.tag.wrong { (texts.text("rules-rolled-back")) } " " (visitor.moment(at)) }
         } @else if may_change(visitor, Some(one.slot)) {
-            details {
+            details open[form.is_refused()] {
                 summary { (texts.text("console-roll-back")) }
-                form method="post" action={ (PATH) "/rules/" (one.slot) "/roll-back/" (one.activation_id) } {
+                form method="post" action=(action) {
                     (visitor.token())
+                    (form.summary())
                     @if let Some(instance) = &one.instance { input type="hidden" name="instance" value=(instance); }
-                    (reason_field(texts, one.activation_id.as_str()))
+                    (form.text(&TextField::required("reason", &texts.text("console-reason"))))
                     button.danger type="submit" { (texts.text("rules-request-change")) }
                 }
             }
-        }
-    }
-}
-
-fn reason_field(texts: Texts, of: &str) -> Markup {
-    html! {
-        div.field {
-            label for={ "reason-" (of) } { (texts.text("console-reason")) }
-            input id={ "reason-" (of) } name="reason" required maxlength="500";
         }
     }
 }
@@ -261,12 +259,9 @@ pub async fn component(
     State(app): State<App>,
     visitor: Visitor,
     Path(id): Path<String>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
-        return refused;
-    }
-    let page = component_page(&app, &visitor, &id, &ShownReport::None, None);
-    page.await.unwrap_or_else(failed)
+) -> PageResult {
+    visitor.require(Permission::ReadEvidence)?;
+    component_page(&app, &visitor, &id, &ShownReport::None, None).await
 }
 
 /// Shows a component with a refused request for its activation.
@@ -275,9 +270,8 @@ pub async fn component_again(
     visitor: &Visitor,
     id: &str,
     refused: &RefusedForm,
-) -> Response {
-    let page = component_page(app, visitor, id, &ShownReport::None, Some(refused));
-    page.await.unwrap_or_else(failed)
+) -> PageResult {
+    component_page(app, visitor, id, &ShownReport::None, Some(refused)).await
 }
 
 async fn component_page(
@@ -286,7 +280,7 @@ async fn component_page(
     id: &str,
     report: &ShownReport,
     refused: Option<&RefusedForm>,
-) -> Result<Response, ServiceError> {
+) -> PageResult {
     let owner = ComponentOwner::from(&visitor.caller);
     let component = ComponentView::from(components::get(app, &owner, id).await?);
     let said = attestations::list(app, &owner, id).await?;
@@ -398,11 +392,9 @@ pub async fn compare(
     State(app): State<App>,
     Path(id): Path<String>,
     form: ConsoleForm,
-) -> Response {
+) -> PageResult {
     let visitor = &form.visitor;
-    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
-        return refused;
-    }
+    visitor.require(Permission::ReadEvidence)?;
 
     // A comparison changes nothing, so reading evidence is enough.
     let (caller, management) = (&visitor.caller, &app.management);
@@ -410,22 +402,17 @@ pub async fn compare(
         "past" => {
             // No progress is shown, because a report ends after a minute.
             let all = ReplayRequest::default();
-            let made = shadow::replay(&app, management, caller, &id, &all, |_| {}).await;
-            made.map(|report| ShownReport::Past(Box::new(report)))
+            let report = shadow::replay(&app, management, caller, &id, &all, |_| {}).await?;
+            ShownReport::Past(Box::new(report))
         }
         _ => {
             let usual = DiffRequest::default();
-            let made = behaviour::diff(&app, management, caller, &id, &usual).await;
-            made.map(|report| ShownReport::Generated(Box::new(report)))
+            let report = behaviour::diff(&app, management, caller, &id, &usual).await?;
+            ShownReport::Generated(Box::new(report))
         }
     };
-    match report {
-        Ok(report) => {
-            let page = component_page(&app, visitor, &id, &report, None);
-            page.await.unwrap_or_else(failed)
-        }
-        Err(error) => failed(error),
-    }
+
+    component_page(&app, visitor, &id, &report, None).await
 }
 
 /// Fields of the upload.
@@ -440,38 +427,27 @@ struct UploadFields {
 }
 
 /// Takes a component, which changes nothing until it is activated.
-pub async fn upload(State(app): State<App>, request: Request) -> Response {
-    received(&app, request)
-        .await
-        .unwrap_or_else(|answer| answer)
-}
-
-async fn received(app: &App, request: Request) -> Result<Response, Response> {
-    let (mut parts, body) = request.into_parts();
-    let visitor = Visitor::from_request_parts(&mut parts, app).await?;
-    if let Some(refused) = visitor.refusal(Permission::ChangeRules) {
-        return Err(refused);
-    }
+pub async fn upload(State(app): State<App>, visitor: Visitor, request: Request) -> PageResult {
+    visitor.require(Permission::ChangeRules)?;
 
     // Limit and place come before the body: a refused upload of 32 MiB is never read. The place is
     // held until the function ends, because dropping it gives it back.
     let owner = ComponentOwner::from(&visitor.caller);
     let org = visitor.caller.org.as_str();
-    limits::admit(app, LimitedCredential::Uploads, org, &parts)
-        .map_err(IntoResponse::into_response)?;
-    let _place = components::place(app, &app.management, &owner).map_err(failed)?;
+    let (parts, body) = request.into_parts();
+    limits::admit(&app, LimitedCredential::Uploads, org, &parts)?;
+    let _place = components::place(&app, &app.management, &owner)?;
     let request = Request::from_parts(parts, body);
-    let mut form = visitor.upload::<UploadFields>(app, request).await?;
+    let mut form = visitor.upload::<UploadFields>(&app, request).await?;
     let entries = form.texts.clone();
-    let added = add(app, &visitor, &owner, &mut form).await;
-    let component = match added {
+    let component = match add(&app, &visitor, &owner, &mut form).await {
         Ok(component) => component,
         Err(error) => {
             let action = format!("{PATH}/components");
             let members = ["name", "version", "signature", "file"];
             let members = members.map(|name| (name.to_owned(), name.to_owned()));
             let refused = RefusedForm::of(&action, &entries, error, &members)?;
-            return Ok(shown(app, &visitor, None, Some(&refused)).await);
+            return shown(&app, &visitor, None, Some(&refused)).await;
         }
     };
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::PATH;
 use super::changes::request;
 use super::forms::{FormView, RefusedForm, TextField};
-use super::navigation::{Place, failed, role};
+use super::navigation::{PageResult, Place, role};
 use super::signed_in::{ConsoleForm, Visitor, refused};
 use super::sure::SensitiveAct;
 use super::users::needs_approval;
@@ -48,7 +48,7 @@ fn part_page(part: &str) -> String {
 }
 
 /// Shows the first part of the settings.
-pub async fn show(app: State<App>, visitor: Visitor) -> Response {
+pub async fn show(app: State<App>, visitor: Visitor) -> PageResult {
     show_part(app, visitor, Path("general".to_owned())).await
 }
 
@@ -57,12 +57,10 @@ pub async fn show_part(
     State(app): State<App>,
     visitor: Visitor,
     Path(part): Path<String>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Administer) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::Administer)?;
     if part == "sign-on" && visitor.signed_in.user.role != Role::Owner {
-        return refused(visitor.texts);
+        return Err(refused(visitor.texts).into());
     }
 
     shown(&app, &visitor, &part, None).await
@@ -73,12 +71,9 @@ async fn shown(
     visitor: &Visitor,
     part: &str,
     refused: Option<&RefusedForm>,
-) -> Response {
+) -> PageResult {
     // As the API answers it, so that no secret is in reach of the page.
-    let organization = match organizations::get(app, &visitor.caller).await {
-        Ok(organization) => organization,
-        Err(error) => return failed(error),
-    };
+    let organization = organizations::get(app, &visitor.caller).await?;
     let texts = visitor.texts;
     let form = FormView::new(texts, &part_page(part), refused);
     let one = &organization;
@@ -94,9 +89,9 @@ async fn shown(
         "sign-on" => sign_on(app, &form, one),
         "retention" => {
             let body = by_operator(app, texts, one);
-            return settings_page(visitor, part, body, None);
+            return Ok(settings_page(visitor, part, body, None));
         }
-        _ => return failed(ServiceError::NotFound("Page")),
+        _ => return Err(ServiceError::NotFound("Page").into()),
     };
 
     let title = PARTS.iter().find(|(name, _)| *name == part);
@@ -106,7 +101,7 @@ async fn shown(
         p.soft { (texts.text("settings-hint")) }
         (section(visitor, part, title, &form, fields))
     };
-    settings_page(visitor, part, body, refused)
+    Ok(settings_page(visitor, part, body, refused))
 }
 
 /// Renders a part of the settings below the links to all parts.
@@ -689,16 +684,19 @@ const RENAMED: [(&str, &str); 4] = [
 ];
 
 /// Shows the settings with a refused form.
-async fn again(app: &App, form: &ConsoleForm, part: &str, error: impl Into<HttpError>) -> Response {
+async fn again(
+    app: &App,
+    form: &ConsoleForm,
+    part: &str,
+    error: impl Into<HttpError>,
+) -> PageResult {
     let renamed = RENAMED.map(|(member, field)| (member.to_owned(), field.to_owned()));
-    match form.refused_with(error, &renamed) {
-        Ok(refused) => shown(app, &form.visitor, part, Some(&refused)).await,
-        Err(answer) => answer,
-    }
+    let refused = form.refused_with(error, &renamed)?;
+    shown(app, &form.visitor, part, Some(&refused)).await
 }
 
 /// Sets the host of signing links; an empty field removes it.
-async fn save_link_host(app: &App, form: &ConsoleForm) -> Response {
+async fn save_link_host(app: &App, form: &ConsoleForm) -> PageResult {
     let (caller, host, part) = (&form.visitor.caller, form.value("host"), "link-host");
     let changed = if host.is_empty() {
         link_hosts::remove(app, caller).await
@@ -715,33 +713,31 @@ async fn save_link_host(app: &App, form: &ConsoleForm) -> Response {
         let change = ProposedChange::LinkHost {
             link_host: host.to_owned(),
         };
-        return request(app.clone(), form, change, &act)
-            .await
-            .unwrap_or_else(failed);
+        return Ok(request(app.clone(), form, change, &act).await?);
     }
 
     match changed {
-        Ok(_) => Redirect::to(&part_page(part)).into_response(),
+        Ok(_) => Ok(Redirect::to(&part_page(part)).into_response()),
         Err(error) => again(app, form, part, error).await,
     }
 }
 
 /// Changes one part of the settings.
-pub async fn save(State(app): State<App>, Path(part): Path<String>, form: ConsoleForm) -> Response {
+pub async fn save(
+    State(app): State<App>,
+    Path(part): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
     let visitor = &form.visitor;
-    if let Some(refused) = visitor.refusal(Permission::Administer) {
-        return refused;
-    }
+    visitor.require(Permission::Administer)?;
 
     // Before the confirmation, so that a user without the role is not asked for a passkey first. The
     // service checks it again.
     let own = visitor.signed_in.user.role;
     if part == "sign-on" && own != Role::Owner {
-        return refused(visitor.texts);
+        return Err(refused(visitor.texts).into());
     }
-    if let Err(asks) = form.confirmed(&app, &part_page(&part)).await {
-        return asks;
-    }
+    form.confirmed(&app, &part_page(&part)).await?;
 
     if part == "link-host" {
         return save_link_host(&app, &form).await;
@@ -752,21 +748,18 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
         && form.value("remove") == "yes"
         && let Some(present) = sign_on
     {
-        let act = SensitiveAct {
+        form.meant(&SensitiveAct {
             label: visitor.texts.text("settings-sign-on-remove"),
             objects: vec![present.issuer.to_string()],
             consequence: visitor.texts.text("sure-sign-on-remove"),
             is_typed: false,
             back: part_page(&part),
-        };
-        if let Err(asks) = form.meant(&act) {
-            return asks;
-        }
+        })?;
     }
 
     let body = match change(&app, &part, &form).await {
         Ok(Some(body)) => body,
-        Ok(None) => return failed(ServiceError::NotFound("Page")),
+        Ok(None) => return Err(ServiceError::NotFound("Page").into()),
         Err(error) => return again(&app, &form, &part, error).await,
     };
     let new = match valid::<ChangeOrganization>(body) {
@@ -786,13 +779,11 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
         let change = ProposedChange::SingleSignOn {
             single_sign_on: sign_on.map(Box::new),
         };
-        return request(app, &form, change, &act)
-            .await
-            .unwrap_or_else(failed);
+        return Ok(request(app, &form, change, &act).await?);
     }
 
     match changed {
-        Ok(_) => Redirect::to(&part_page(&part)).into_response(),
+        Ok(_) => Ok(Redirect::to(&part_page(&part)).into_response()),
         Err(error) => again(&app, &form, &part, error).await,
     }
 }

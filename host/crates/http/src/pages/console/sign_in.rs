@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::live::LiveList;
-use super::navigation::{Place, encoded, export, failed};
+use super::navigation::{PageResult, Place, encoded, export};
 use super::signed_in::{ConsoleForm, Visitor, cookie, is_foreign, plain, read_form, refused};
 use super::sure::SensitiveAct;
 use super::{PATH, passkeys, sign_on};
@@ -73,14 +73,11 @@ pub async fn ask(
     State(app): State<App>,
     headers: HeaderMap,
     Query(query): Query<NextPage>,
-) -> Response {
+) -> PageResult {
     let texts = plain(&headers);
     let title = texts.text("sign-in-title");
     let next = query.next.as_deref().and_then(local).unwrap_or_default();
-    let passkey = match passkeys::sign_in_form(&app, texts, next) {
-        Ok(form) => form,
-        Err(error) => return failed(error),
-    };
+    let passkey = passkeys::sign_in_form(&app, texts, next)?;
     let body = html! {
         (passkey)
         (other_ways(texts, next))
@@ -95,7 +92,7 @@ pub async fn ask(
         }
     };
 
-    PageLook::plain(texts).console_notice(StatusCode::OK, &title, body)
+    Ok(PageLook::plain(texts).console_notice(StatusCode::OK, &title, body))
 }
 
 /// Renders the form for an organization that has an issuer.
@@ -180,22 +177,20 @@ pub async fn offer(
     State(app): State<App>,
     headers: HeaderMap,
     Path((link, code)): Path<(String, String)>,
-) -> Response {
+) -> PageResult {
     let texts = plain(&headers);
-    let offered = match sessions::offered(&app, &link, &code).await {
-        Ok(Some(offered)) => offered,
-        Ok(None) => return unknown_link(texts),
-        Err(error) => return failed(error),
+    let Some(offered) = sessions::offered(&app, &link, &code).await? else {
+        return Ok(unknown_link(texts));
     };
     if !offered.is_open {
-        return over(texts);
+        return Ok(over(texts));
     }
 
     // The link proves the mailbox, for which only the button counts, too.
     if offered.leads_to_issuer() && !offered.needs_proof() {
         let next = offered.link.leads_to.as_deref().and_then(local);
-        return Redirect::to(&sign_on::address(&offered.organization.id, next, false))
-            .into_response();
+        let to = sign_on::address(&offered.organization.id, next, false);
+        return Ok(Redirect::to(&to).into_response());
     }
 
     let values = [
@@ -210,7 +205,7 @@ pub async fn offer(
     };
 
     let title = texts.text("sign-in-title");
-    PageLook::plain(texts).notice(StatusCode::OK, &title, None, body)
+    Ok(PageLook::plain(texts).notice(StatusCode::OK, &title, None, body))
 }
 
 /// Page of a used or expired link.
@@ -228,73 +223,54 @@ pub async fn enter(
     State(app): State<App>,
     Path((link, code)): Path<(String, String)>,
     request: Request,
-) -> Response {
+) -> PageResult {
     // There is no session yet, and thus no token for the form. Its origin has to be enough.
     let (parts, _) = request.into_parts();
     let texts = plain(&parts.headers);
     if is_foreign(&app, &parts.headers) {
-        return refused(texts);
+        return Err(refused(texts).into());
     }
 
-    let offered = match sessions::offered(&app, &link, &code).await {
-        Ok(Some(offered)) => offered,
-        Ok(None) => return over(texts),
-        Err(error) => return failed(error),
+    let offered = sessions::offered(&app, &link, &code).await?;
+    let Some(offered) = offered.filter(|offered| offered.is_open) else {
+        return Ok(over(texts));
     };
     let next = offered.link.leads_to.clone();
-
-    if !offered.is_open {
-        return over(texts);
-    }
+    let next = next.as_deref().and_then(local);
     if offered.leads_to_issuer() {
         // The link shows that the user has the mailbox, which the issuer cannot.
-        if let Err(error) = sessions::prove(&app, &offered).await {
-            return failed(error);
-        }
-        let next = next.as_deref().and_then(local);
+        sessions::prove(&app, &offered).await?;
         let to = sign_on::address(&offered.organization.id, next, false);
-        return sign_on::onward(texts, &to);
+        return Ok(sign_on::onward(texts, &to));
     }
 
-    let signed_in = sessions::sign_in(&app, offered, origin(&app, &parts)).await;
-    match signed_in.map(|secret| secret.map(|secret| (secret, next))) {
-        Ok(Some((secret, next))) => {
-            let cookie = [(header::SET_COOKIE, cookie(Some(&secret)))];
-            let next = next.as_deref().and_then(local).unwrap_or(PATH);
-            (cookie, Redirect::to(next)).into_response()
-        }
-        // Another request was first, or the access ended a moment ago.
-        Ok(None) => over(texts),
-        Err(error) => failed(error),
-    }
+    let signed_in = sessions::sign_in(&app, offered, origin(&app, &parts)).await?;
+    // None: another request was first, or the access ended a moment ago.
+    let Some(secret) = signed_in else {
+        return Ok(over(texts));
+    };
+    let cookie = [(header::SET_COOKIE, cookie(Some(&secret)))];
+    Ok((cookie, Redirect::to(next.unwrap_or(PATH))).into_response())
 }
 
 /// Ends the session.
-pub async fn leave(State(app): State<App>, form: ConsoleForm) -> Response {
+pub async fn leave(State(app): State<App>, form: ConsoleForm) -> PageResult {
     // The session ends first. The user is signed out here even if the issuer cannot be reached.
     let signed_in = &form.visitor.signed_in;
-    if let Err(error) = sessions::end(&app, &signed_in.user, Some(&signed_in.session.id)).await {
-        return failed(error);
-    }
+    sessions::end(&app, &signed_in.user, Some(&signed_in.session.id)).await?;
 
     let cookie = [(header::SET_COOKIE, cookie(None))];
-    match single_sign_on::end_url(&app, signed_in).await {
+    Ok(match single_sign_on::end_url(&app, signed_in).await {
         Some(url) => (cookie, sign_on::onward(form.visitor.texts, url.as_str())).into_response(),
         None => (cookie, Redirect::to(&format!("{PATH}/sign-in"))).into_response(),
-    }
+    })
 }
 
 /// Lists the passkeys and open sessions of the user.
-pub async fn sessions(State(app): State<App>, visitor: Visitor) -> Response {
+pub async fn sessions(State(app): State<App>, visitor: Visitor) -> PageResult {
     let texts = visitor.texts;
-    let open = match sessions::list(&app, &visitor.signed_in.user).await {
-        Ok(open) => open,
-        Err(error) => return failed(error),
-    };
-    let passkeys = match passkeys::section(&app, &visitor).await {
-        Ok(section) => section,
-        Err(error) => return failed(error),
-    };
+    let open = sessions::list(&app, &visitor.signed_in.user).await?;
+    let passkeys = passkeys::section(&app, &visitor).await?;
     let body = html! {
         (passkeys)
         h2 { (texts.text("console-open-sessions")) }
@@ -310,22 +286,20 @@ pub async fn sessions(State(app): State<App>, visitor: Visitor) -> Response {
                     }
                     p.soft { (session.browser.as_deref().unwrap_or("–")) }
                     p.soft { (texts.text("console-signed-in")) " " (visitor.moment(session.created_at)) }
-                    form method="post" action={ (PATH) "/sessions/" (session.id) "/end" } {
-                        (visitor.token())
-                        button.quiet type="submit" { (texts.text("console-end-session")) }
-                    }
+                    @let end = format!("{PATH}/sessions/{}/end", session.id);
+                    (visitor.button(&end, Some("quiet"), "console-end-session"))
                 }
             }
         }
         (export(texts, "sessions.csv"))
     };
 
-    visitor.live_page(
+    Ok(visitor.live_page(
         Place::Sessions,
         &LiveList::Sessions,
         &texts.text("console-sessions"),
         body,
-    )
+    ))
 }
 
 /// Ends one session of the user.
@@ -333,33 +307,25 @@ pub async fn end_session(
     State(app): State<App>,
     Path(id): Path<String>,
     form: ConsoleForm,
-) -> Response {
+) -> PageResult {
     let (user, texts) = (&form.visitor.signed_in.user, form.visitor.texts);
     let back = format!("{PATH}/sessions");
-    let open = match sessions::list(&app, user).await {
-        Ok(open) => open,
-        Err(error) => return failed(error),
-    };
+    let open = sessions::list(&app, user).await?;
     // Only sessions of the user can end here. For another id the user gets the list.
     let session = SessionId::parse(&id).and_then(|id| open.into_iter().find(|one| one.id == id));
     let Some(session) = session else {
-        return Redirect::to(&back).into_response();
+        return Ok(Redirect::to(&back).into_response());
     };
 
     let named = [session.address, session.browser];
-    let act = SensitiveAct {
+    form.meant(&SensitiveAct {
         label: texts.text("console-end-session"),
         objects: named.into_iter().flatten().collect(),
         consequence: texts.text("sure-session-end"),
         is_typed: false,
         back: back.clone(),
-    };
-    if let Err(asks) = form.meant(&act) {
-        return asks;
-    }
+    })?;
 
-    match sessions::end(&app, user, Some(&session.id)).await {
-        Ok(()) => Redirect::to(&back).into_response(),
-        Err(error) => failed(error),
-    }
+    sessions::end(&app, user, Some(&session.id)).await?;
+    Ok(Redirect::to(&back).into_response())
 }

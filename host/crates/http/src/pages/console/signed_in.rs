@@ -112,6 +112,11 @@ impl Visitor {
     pub fn refusal(&self, permission: Permission) -> Option<Response> {
         (!self.may(permission)).then(|| refused(self.texts))
     }
+
+    /// Requires a permission of the user.
+    pub fn require(&self, permission: Permission) -> Result<(), Response> {
+        self.refusal(permission).map_or(Ok(()), Err)
+    }
 }
 
 impl Visitor {

@@ -357,9 +357,14 @@ async fn make(
     let mut text = |name: &str| form.texts.remove(name).unwrap_or_default();
     let name = text("name").trim().to_owned();
     // `CreateTemplate` is built here and not parsed, so no schema checks the name.
-    if name.is_empty() {
-        let issue = json!([{ "path": ["name"], "message": "name is required" }]);
-        return Err(HttpError::bad_request("name is required").with_details(issue));
+    let problem = match name.chars().count() {
+        0 => Some("name is required"),
+        1..=500 => None,
+        _ => Some("name has more than 500 characters"),
+    };
+    if let Some(problem) = problem {
+        let issue = json!([{ "path": ["name"], "message": problem }]);
+        return Err(HttpError::bad_request(problem).with_details(issue));
     }
 
     let new = CreateTemplate {

@@ -8,7 +8,7 @@ use super::PATH;
 use super::changes::request;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
-use super::navigation::{Place, export, failed, role};
+use super::navigation::{PageResult, Place, export, role};
 use super::signed_in::{ConsoleForm, Visitor};
 use super::sure::SensitiveAct;
 use holdfast_domain::organization::{Permission, Role};
@@ -20,19 +20,14 @@ use holdfast_platform::problems::ChangeProblem;
 use holdfast_service::App;
 
 /// Lists the users, with a form to invite another.
-pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
+pub async fn list(State(app): State<App>, visitor: Visitor) -> PageResult {
     shown(&app, &visitor, None).await
 }
 
-async fn shown(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> Response {
-    if let Some(refusal) = visitor.refusal(Permission::Administer) {
-        return refusal;
-    }
+async fn shown(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> PageResult {
+    visitor.require(Permission::Administer)?;
 
-    let found = match users::list(app, &visitor.caller.org).await {
-        Ok(found) => found,
-        Err(error) => return failed(error),
-    };
+    let found = users::list(app, &visitor.caller.org).await?;
     let texts = visitor.texts;
     let action = format!("{PATH}/users");
     let invitation = FormView::new(texts, &action, refused);
@@ -59,7 +54,7 @@ async fn shown(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> R
     };
 
     let title = texts.text("console-users");
-    visitor.form_page(Place::Users, Some(&LiveList::Users), &title, body, refused)
+    Ok(visitor.form_page(Place::Users, Some(&LiveList::Users), &title, body, refused))
 }
 
 fn roles(visitor: &Visitor, form: &FormView<'_>, present: Role) -> Markup {
@@ -129,14 +124,21 @@ pub fn needs_approval<T>(done: &Result<T, ServiceError>) -> bool {
 }
 
 /// Shows the list after an act, or with the reason for which it was refused.
-async fn after<T>(app: &App, form: &ConsoleForm, done: Result<T, ServiceError>) -> Response {
+async fn after<T>(app: &App, form: &ConsoleForm, done: Result<T, ServiceError>) -> PageResult {
     match done {
-        Ok(_) => Redirect::to(&format!("{PATH}/users")).into_response(),
-        Err(error) => match form.refused(error) {
-            Ok(refused) => shown(app, &form.visitor, Some(&refused)).await,
-            Err(answer) => answer,
-        },
+        Ok(_) => Ok(Redirect::to(&format!("{PATH}/users")).into_response()),
+        Err(error) => {
+            let refused = form.refused(error)?;
+            shown(app, &form.visitor, Some(&refused)).await
+        }
     }
+}
+
+/// Shows the list again after a form that names no known role.
+async fn without_role(app: &App, form: &ConsoleForm) -> PageResult {
+    let problem = form.visitor.texts.text("problem-required");
+    let refused = form.refused_at("role", problem);
+    shown(app, &form.visitor, Some(&refused)).await
 }
 
 fn manager(visitor: &Visitor) -> UserManager<'_> {
@@ -172,17 +174,12 @@ fn ask_if_sure(
 }
 
 /// Invites a user.
-pub async fn invite(State(app): State<App>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Administer) {
-        return refused;
-    }
+pub async fn invite(State(app): State<App>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::Administer)?;
     // An invited address of a thief would have access after the stolen session has ended.
-    if let Err(asks) = form.confirmed(&app, &format!("{PATH}/users")).await {
-        return asks;
-    }
-    // The select offers known roles only, so only a hand-made form ends here.
+    form.confirmed(&app, &format!("{PATH}/users")).await?;
     let Some(role) = Role::parse(form.value("role")) else {
-        return Redirect::to(&format!("{PATH}/users")).into_response();
+        return without_role(&app, &form).await;
     };
 
     let email = form.value("email").to_owned();
@@ -196,9 +193,7 @@ pub async fn invite(State(app): State<App>, form: ConsoleForm) -> Response {
     if needs_approval(&invited) {
         let act = form.visitor.texts.text("console-invite");
         let change = ProposedChange::InviteUser { email, role };
-        return request(app, &form, change, &act)
-            .await
-            .unwrap_or_else(failed);
+        return Ok(request(app, &form, change, &act).await?);
     }
 
     after(&app, &form, invited).await
@@ -209,39 +204,30 @@ pub async fn invite_again(
     State(app): State<App>,
     Path(id): Path<String>,
     form: ConsoleForm,
-) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Administer) {
-        return refused;
-    }
-    if let Err(asks) = form.confirmed(&app, &format!("{PATH}/users")).await {
-        return asks;
-    }
+) -> PageResult {
+    form.visitor.require(Permission::Administer)?;
+    form.confirmed(&app, &format!("{PATH}/users")).await?;
     let invited = users::invite_again(&app, &manager(&form.visitor), &id).await;
     after(&app, &form, invited).await
 }
 
 /// Gives a user another role.
-pub async fn change(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Administer) {
-        return refused;
-    }
-    if let Err(asks) = form.confirmed(&app, &format!("{PATH}/users")).await {
-        return asks;
-    }
+pub async fn change(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
+    form.visitor.require(Permission::Administer)?;
+    form.confirmed(&app, &format!("{PATH}/users")).await?;
     let Some(role) = Role::parse(form.value("role")) else {
-        return Redirect::to(&format!("{PATH}/users")).into_response();
+        return without_role(&app, &form).await;
     };
 
-    let user = match user(&app, &form.visitor, &id).await {
-        Ok(user) => user,
-        Err(error) => return failed(error),
-    };
+    let user = user(&app, &form.visitor, &id).await?;
     // Owners decide who else is one. Other roles can be given back at any time.
     let is_about_owners = [user.role, role].contains(&Role::Owner) && user.role != role;
-    if is_about_owners
-        && let Err(asks) = ask_if_sure(&form, user, "console-change-role", "sure-user-owner")
-    {
-        return asks;
+    if is_about_owners {
+        ask_if_sure(&form, user, "console-change-role", "sure-user-owner")?;
     }
 
     let changed = users::change(&app, &manager(&form.visitor), &id, ChangeUser { role }).await;
@@ -249,29 +235,18 @@ pub async fn change(State(app): State<App>, Path(id): Path<String>, form: Consol
     if needs_approval(&changed) {
         let act = form.visitor.texts.text("console-change-role");
         let change = ProposedChange::ChangeRole { user_id: id, role };
-        return request(app, &form, change, &act)
-            .await
-            .unwrap_or_else(failed);
+        return Ok(request(app, &form, change, &act).await?);
     }
 
     after(&app, &form, changed).await
 }
 
 /// Ends the access of a user.
-pub async fn end(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Administer) {
-        return refused;
-    }
-    if let Err(asks) = form.confirmed(&app, &format!("{PATH}/users")).await {
-        return asks;
-    }
-    let user = match user(&app, &form.visitor, &id).await {
-        Ok(user) => user,
-        Err(error) => return failed(error),
-    };
-    if let Err(asks) = ask_if_sure(&form, user, "console-end-access", "sure-user-end") {
-        return asks;
-    }
+pub async fn end(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::Administer)?;
+    form.confirmed(&app, &format!("{PATH}/users")).await?;
+    let user = user(&app, &form.visitor, &id).await?;
+    ask_if_sure(&form, user, "console-end-access", "sure-user-end")?;
 
     // Needs no approval of others, because it makes no reviewer.
     let ended = users::end(&app, &manager(&form.visitor), &id).await;

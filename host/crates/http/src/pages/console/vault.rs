@@ -1,13 +1,12 @@
 //! Records in the vault, by secured party and custodian, with the time at which each was last read back.
 
 use axum::extract::{Query, State};
-use axum::response::Response;
 use maud::html;
 use serde::Deserialize;
 
 use super::PATH;
 use super::live::LiveList;
-use super::navigation::{Place, export, failed, query, status};
+use super::navigation::{PageResult, Place, export, query, status};
 use super::signed_in::Visitor;
 use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_domain::id::EnvelopeId;
@@ -85,15 +84,10 @@ pub async fn list(
     State(app): State<App>,
     visitor: Visitor,
     Query(query): Query<VaultQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::ReadEvidence)?;
 
-    let mut records = match found(&app, &visitor.caller, &query.search(), PAGE + 1).await {
-        Ok(records) => records,
-        Err(error) => return failed(error),
-    };
+    let mut records = found(&app, &visitor.caller, &query.search(), PAGE + 1).await?;
     let has_more = records.len() > usize::try_from(PAGE).unwrap_or_default();
     records.truncate(usize::try_from(PAGE).unwrap_or_default());
     let texts = visitor.texts;
@@ -151,10 +145,10 @@ pub async fn list(
     };
 
     // A vault-in changes the numbers by status, which this stream follows.
-    visitor.live_page(
+    Ok(visitor.live_page(
         Place::Vault,
         &LiveList::Envelopes,
         &texts.text("console-vault"),
         body,
-    )
+    ))
 }

@@ -33,6 +33,7 @@ use holdfast_domain::ledger::LedgerEntry;
 use holdfast_domain::signature::ExistingSignature;
 use holdfast_platform::documents::existing::existing_signatures;
 use holdfast_platform::events;
+use holdfast_platform::lookup;
 use holdfast_platform::{Core, ServiceError};
 use holdfast_store::envelopes::VaultedFiles;
 use holdfast_store::vault::VaultIntent;
@@ -594,9 +595,8 @@ impl<'a> VaultInPipeline<'a> {
         let participants = self.all_participants(certified).await?;
 
         let mut tx = self.core.store.begin().await?;
-        let envelope = envelopes::lock(&mut tx, &self.envelope.org, &self.envelope.id)
-            .await?
-            .ok_or(ServiceError::NotFound("Envelope"))?;
+        let envelope =
+            lookup::lock_envelope(&mut tx, &self.envelope.org, &self.envelope.id).await?;
 
         // The other run, or a withdrawal, was first: the caller reads the envelope's new state.
         if envelope.status != self.envelope.status {
