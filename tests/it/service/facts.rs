@@ -396,3 +396,50 @@ async fn another_organization_neither_sees_facts_nor_reads_with_a_foreign_map() 
     let tried = app.post_with_bearer(&other, &path, body).await;
     assert_eq!(tried.error(404), "Envelope not found");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_map_of_a_package_applies_to_what_is_sent_of_it() {
+    let app = TestApp::start().await;
+    let mut ids = Vec::new();
+    for line in ["Amount Financed $1.00", "Appendix"] {
+        let document = pdf::with_lines(&[line, "{{Sign;type=signature;role=Buyer;required=true}}"]);
+        let made = app.library_template(&[("name", line)], &document).await;
+        ids.push(made.data(201)["template_id"].clone());
+    }
+    let package = json!({ "name": "Sale", "template_ids": ids });
+    let package = app.web(Method::POST, "/document-packages", package).await;
+    let package = package.data(201)["package_id"].clone();
+    let of_package = new_map(&app, map(json!({ "packages": [package] }))).await;
+    // It is newer, and less close.
+    new_map(&app, map(json!({ "all": true }))).await;
+
+    let mut body = envelope_body(&Value::Null);
+    body.as_object_mut().unwrap().remove("template_id");
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let sending = json!({ "package_id": package });
+    app.web(Method::POST, &format!("/envelopes/{id}/send"), sending)
+        .await
+        .data(200);
+    let sheet = facts(&app, id).await.data(200);
+    assert_eq!(sheet["fact_map"]["fact_map_id"], of_package.as_str());
+    assert_eq!(fact(&sheet, "amount_financed")["value"], "1.00");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_changes_of_a_map_the_second_is_refused() {
+    let app = TestApp::start().await;
+    let id = new_map(&app, map(json!({ "all": true }))).await;
+    let path = format!("/fact-maps/{id}");
+    let change = || app.web(Method::PUT, &path, map(json!({ "all": true })));
+    let (one, other) = futures::join!(change(), change());
+    let mut statuses = [one.status.as_u16(), other.status.as_u16()];
+    statuses.sort_unstable();
+    let read = app.web(Method::GET, &path, Value::Null).await.data(200);
+    // Either they met, or one came after the other.
+    match statuses {
+        [200, 409] => assert_eq!(read["version"], 2),
+        [200, 200] => assert_eq!(read["version"], 3),
+        other => panic!("{other:?}"),
+    }
+}

@@ -317,7 +317,7 @@ impl FactMapDocument {
 impl MappedFact {
     /// Returns the filled fields that the fact names, in the order of the map.
     fn filled<'a>(&'a self, inputs: &'a FactInputs) -> impl Iterator<Item = &'a FilledField> {
-        let named = |name: &'a String| {
+        let named = move |name: &'a String| {
             let fields = inputs.fields.iter();
             fields.filter(move |field| field.name == *name)
         };

@@ -464,13 +464,15 @@ async fn mapped(
         .into_iter()
         .collect();
 
-    // The document of an envelope can be a copy that was made for its package.
+    // The document of an envelope can be composed of several templates.
     if let Some(id) = &envelope.template {
         let template = templates::find(connection, &envelope.org, id).await?;
         let made_for = template.and_then(|template| template.made_for);
-        if let Some(made_for) = made_for {
-            packages.extend(PackageId::parse(&made_for.owner));
-            templates.extend(TemplateId::parse(&made_for.source));
+        let source = made_for.map(|made_for| made_for.source);
+        // It names the ids of what the document was composed of.
+        for id in source.iter().flat_map(|source| source.split_whitespace()) {
+            packages.extend(PackageId::parse(id));
+            templates.extend(TemplateId::parse(id));
         }
     }
 
