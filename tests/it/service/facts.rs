@@ -432,7 +432,7 @@ async fn of_two_changes_of_a_map_the_second_is_refused() {
     let id = new_map(&app, map(json!({ "all": true }))).await;
     let path = format!("/fact-maps/{id}");
     let change = || app.web(Method::PUT, &path, map(json!({ "all": true })));
-    let (one, other) = futures::join!(change(), change());
+    let (one, other) = tokio::join!(change(), change());
     let mut statuses = [one.status.as_u16(), other.status.as_u16()];
     statuses.sort_unstable();
     let read = app.web(Method::GET, &path, Value::Null).await.data(200);

@@ -136,7 +136,7 @@ async fn signed_in_room(
     envelope: &Envelope,
     submission: &str,
 ) -> Result<Vec<FilledField>, ServiceError> {
-    let Ok(id) = submission.parse() else {
+    let Ok(id) = submission.parse::<i64>() else {
         return Ok(Vec::new());
     };
     let mut connection = core.store.read().await?;

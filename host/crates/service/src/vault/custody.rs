@@ -355,7 +355,10 @@ async fn files(
         files.extend(shown_disclosures(core, envelope, certificate).await?);
     }
     // Facts that are being read for the first time have no entry in the ledger above.
-    let has_facts = ledger.entries.iter().any(|entry| entry.action == FACTS_READ);
+    let has_facts = ledger
+        .entries
+        .iter()
+        .any(|entry| entry.action == FACTS_READ);
     if has_facts && let Some(record) = facts::record(core, envelope).await? {
         files.push((FACTS.to_owned(), pretty(&record)?));
     }
