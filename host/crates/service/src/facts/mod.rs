@@ -70,12 +70,22 @@ pub async fn of_draft(
     let mut connection = core.store.read().await?;
     let envelope = envelopes::get(&mut connection, org, id).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
-    let Some(map) = maps::applying(&mut connection, &envelope).await? else {
+    drop(connection);
+    of_unsent(core, &envelope).await
+}
+
+/// Like [`of_draft`], for an envelope that is not stored yet, or with changes that are not.
+pub async fn of_unsent(
+    core: &Core,
+    envelope: &Envelope,
+) -> Result<Option<FactSheet>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let Some(map) = maps::applying(&mut connection, envelope).await? else {
         return Ok(None);
     };
 
     drop(connection);
-    let record = read_unsigned(core, &envelope, &map).await?;
+    let record = read_unsigned(core, envelope, &map).await?;
     Ok(record.map(|record| record.sheet))
 }
 
