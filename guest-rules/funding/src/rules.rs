@@ -11,6 +11,8 @@ use crate::{names, vin};
 
 /// Attribute that explains why the buyer lives in another state than that of the contract.
 const STATE_REASON: &str = "metadata.state_difference_reason";
+/// Attribute: `esign`, or `paper` for a document that was uploaded already signed.
+const KIND: &str = "envelope_kind";
 /// Terms between the dealer and the lender. No statute requires them.
 const AGREEMENT: &str = "dealer agreement";
 /// A security interest needs a signed agreement with a description of the collateral.
@@ -467,6 +469,20 @@ impl Case<'_> {
         }
 
         let signers = &self.facts.signers;
+        let mut attributes = self.facts.attributes.iter();
+        let is_paper = attributes.any(|(name, kind)| name == KIND && kind == "paper");
+        if is_paper {
+            let report = Report {
+                rule: "signatures.complete",
+                facts: &[],
+                expected: "signatures of all parties".to_owned(),
+                actual: "signed elsewhere".to_owned(),
+                sentence: "The contract was uploaded already signed. A person must look at its signatures.".to_owned(),
+                source: AGREEMENT_SIGNED,
+            };
+            self.add(Severity::Warn, Fault::Gap, report);
+            return;
+        }
         if signers.is_empty() {
             let report = Report {
                 rule: "signatures.complete",

@@ -14,6 +14,7 @@ use super::component_change::ChangePolicy;
 use super::dates::DateSettings;
 use super::disclosure::{ConsumerDisclosure, SignatureWording, problem_of_wording};
 use super::envelope::words;
+use super::funding::FundingMode;
 use super::id::{KeyId, OrgId};
 use super::jurisdiction::Jurisdiction;
 use super::locale::{ConsentText, Locale};
@@ -112,6 +113,8 @@ pub struct OrgSettings {
     pub reply_to: Option<String>,
     /// Host of the organization's own for its signing links.
     pub link_host: Option<LinkHost>,
+    /// What becomes of contracts that their funding rules stop.
+    pub funding: FundingMode,
 }
 
 /// Host of an organization's own for its signing links. It has answered with the organization's id before it is used.
@@ -411,6 +414,7 @@ impl Default for OrgSettings {
             quiet_hours: None,
             reply_to: None,
             link_host: None,
+            funding: FundingMode::Off,
         }
     }
 }

@@ -75,6 +75,8 @@ pub mod envelopes;
 pub mod event_feed;
 pub mod events;
 pub mod fingerprints;
+pub mod funding;
+pub mod funding_packs;
 pub mod glances;
 pub mod idempotency;
 pub mod installation;
