@@ -27,12 +27,12 @@ const NEEDED: [(&str, &str); 10] = [
     ("finance_charge", "12 CFR 1026.18(d)"),
     ("amount_financed", "12 CFR 1026.18(b)"),
     ("total_of_payments", "12 CFR 1026.18(h)"),
-    ("payment_count", PAYMENT_SCHEDULE),
+    ("number_of_payments", PAYMENT_SCHEDULE),
     ("payment_amount", PAYMENT_SCHEDULE),
     ("first_payment_date", PAYMENT_SCHEDULE),
     (CONTRACT_DATE, "12 CFR part 1026, appendix J(b)(2)"),
     ("vin", COLLATERAL),
-    ("assignee", ASSIGNEE),
+    ("secured_party", ASSIGNEE),
 ];
 const CONTRACT_DATE: &str = "contract_date";
 
@@ -359,7 +359,7 @@ impl Case<'_> {
                 facts: &[
                     "apr",
                     "amount_financed",
-                    "payment_count",
+                    "number_of_payments",
                     "payment_amount",
                     "first_payment_date",
                 ],
@@ -523,13 +523,13 @@ impl Case<'_> {
     }
 
     fn secured_party(&mut self) {
-        let assignee = self.named.value("assignee");
+        let assignee = self.named.value("secured_party");
         let party = self.facts.secured_party.as_deref();
         let party = party.filter(|name| !name.trim().is_empty());
         let Some(party) = party else {
             let report = Report {
                 rule: "secured_party.assignee",
-                facts: &["assignee"],
+                facts: &["secured_party"],
                 expected: "a secured party on record".to_owned(),
                 actual: "none".to_owned(),
                 sentence: "The record names no secured party.".to_owned(),
@@ -544,7 +544,7 @@ impl Case<'_> {
         {
             let report = Report {
                 rule: "secured_party.assignee",
-                facts: &["assignee"],
+                facts: &["secured_party"],
                 expected: party.to_owned(),
                 actual: assignee.to_owned(),
                 sentence: format!(

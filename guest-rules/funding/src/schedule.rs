@@ -5,7 +5,7 @@ use crate::apr::{PaymentRun, Position, UnitPeriod, annual_percentage_rate};
 use crate::date::Date;
 use crate::types::{Fact, FactStatus, FundingFacts};
 
-/// Rows of a schedule: `payment_count`, then `payment_count_2` and so on.
+/// Rows of a schedule: `number_of_payments`, then `number_of_payments_2` and so on.
 const MOST_ROWS: usize = 12;
 
 /// Facts by name.
@@ -68,7 +68,7 @@ impl Schedule {
             } else {
                 format!("_{number}")
             };
-            let count = format!("payment_count{suffix}");
+            let count = format!("number_of_payments{suffix}");
             let payment = format!("payment_amount{suffix}");
             let begins = format!("first_payment_date{suffix}");
             let (Some(times), Some(amount)) = (facts.number(&count), facts.amount(&payment)) else {

@@ -83,7 +83,13 @@ words! {
 }
 
 /// Members of events about the funding of a contract.
-const FUNDING: &[&str] = &["decision_id", "stage", "findings", "rules_component", "pack"];
+const FUNDING: &[&str] = &[
+    "decision_id",
+    "stage",
+    "findings",
+    "rules_component",
+    "pack",
+];
 
 /// Members of events about the control of a record, and further ones.
 macro_rules! control {

@@ -8,6 +8,7 @@
 //! | `templates`, `builder` | templates, packages, pictures of pages; the field builder |
 //! | `bulk` | one document for many clients |
 //! | `vault` | vault-in, copies, certificates, release, integrity |
+//! | `funding` | checks by funding rules, stipulations, packs of lenders |
 //! | `control`, `inspection` | parties of a record and their acts; looks, statements, pools |
 //! | `customers`, `test_mode` | customers and their files; test data |
 //! | `installation`, `gauges`, `doctor` | the operator's view, metrics, health checks |
@@ -31,6 +32,7 @@ pub mod control;
 pub mod customers;
 pub mod doctor;
 pub mod envelopes;
+pub mod funding;
 pub mod gauges;
 pub mod inspection;
 pub mod installation;

@@ -770,6 +770,7 @@ pub async fn open(
         paper_original: None,
         send_at: None,
         metadata: None,
+        funding: None,
     };
     let answer = ResponseRecorder::new(
         receipt.clone(),

@@ -67,29 +67,40 @@ pub struct CheckRequest {
     }],
 }]))]
 pub struct FundingCheckView {
+    /// Id of the recorded decision.
     pub decision_id: DecisionId,
+    /// Envelope that was checked.
     pub envelope_id: EnvelopeId,
+    /// Moment of the check.
     pub stage: FundingStage,
     /// `ready`: nothing stands against funding. `incomplete`: something is missing. `refused`: something is wrong.
     pub decision: FundingOutcome,
+    /// Time of the check.
     pub checked_at: Timestamp,
+    /// Component that decided.
     pub rules_component: ComponentIdentity,
     /// Pack of a lender that decided; null for the rules of the organization.
     pub pack: Option<AppliedPack>,
     /// Fact map that the contract was read with; null for a contract without facts.
     pub fact_map: Option<FactMapIdentity>,
+    /// What stands against funding, and notes.
     pub findings: Vec<FindingView>,
 }
 
 /// Finding of the rules.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FindingView {
+    /// Name of the rule, such as `box.apr`.
     pub rule: String,
+    /// Weight of the finding.
     pub severity: FindingSeverity,
     /// Facts that it is about, with the places where they stand.
     pub facts: Vec<FoundFact>,
+    /// What the rule expects.
     pub expected: String,
+    /// What stands there.
     pub actual: String,
+    /// The finding in words.
     pub sentence: String,
     /// Law or agreement behind the rule.
     pub source: String,
@@ -98,12 +109,15 @@ pub struct FindingView {
 /// Fact of a finding.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FoundFact {
+    /// Name.
     pub name: String,
     /// Null for a fact that the fact map does not name.
     pub status: Option<FactStatus>,
+    /// Canonical value.
     pub value: Option<String>,
     /// The words as they stand there.
     pub words: Option<String>,
+    /// Where the words stand.
     pub place: Option<FactPlace>,
     /// Name of the signed field.
     pub field: Option<String>,
@@ -202,13 +216,6 @@ pub async fn check(
     answer.commit(tx, &view).await?;
 
     Ok(view)
-}
-
-/// Returns the newest recorded check of an envelope.
-pub async fn newest(core: &Core, envelope: &Envelope) -> Result<Option<FundingCheck>, StoreError> {
-    let mut connection = core.store.read().await?;
-    let mut all = rows::decisions_of(&mut connection, &envelope.org, &envelope.id).await?;
-    Ok(all.pop())
 }
 
 /// Check of a contract before it is sent; nothing for an organization that has none.

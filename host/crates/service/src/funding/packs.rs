@@ -30,6 +30,7 @@ const PACKS: usize = 100;
     "description": "Terms up to 84 months", "effective_at": "2027-01-01T00:00:00.000Z", "samples": [],
 }]))]
 pub struct NewPack {
+    /// Name.
     #[schemars(length(min = 1, max = 100))]
     pub name: String,
     #[serde(flatten)]
@@ -44,6 +45,7 @@ pub struct NewPack {
 pub struct NewVersion {
     /// Component of your organization for `rules.funding`.
     pub component_id: String,
+    /// What is new.
     #[schemars(length(min = 1, max = 2000))]
     pub description: String,
     /// Time from which the version applies to those who follow the pack; now if absent.
@@ -58,6 +60,7 @@ pub struct NewVersion {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "organization_id": "org_01jdk7m3e8f4x9s2w5v6b0c1da" }]))]
 pub struct PackInvitation {
+    /// Id of the organization.
     pub organization_id: String,
 }
 
@@ -90,8 +93,11 @@ fn yes() -> bool {
     }],
 }]))]
 pub struct PackView {
+    /// Id of the pack.
     pub pack_id: FundingPackId,
+    /// Name.
     pub name: String,
+    /// Organization that published it.
     pub lender: LenderView,
     /// Whether the caller's organization published it.
     pub is_own: bool,
@@ -99,23 +105,31 @@ pub struct PackView {
     pub subscribed: bool,
     /// Version that the subscription stays at; null for one that follows the pack.
     pub pinned_version: Option<u32>,
+    /// Its versions, in order.
     pub versions: Vec<PackVersionView>,
 }
 
 /// Organization that published a pack.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LenderView {
+    /// Id of the organization.
     pub organization_id: OrgId,
+    /// Name.
     pub name: String,
 }
 
 /// Version of a pack.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PackVersionView {
+    /// Number of the version, from 1.
     pub version: u32,
+    /// What is new.
     pub description: String,
+    /// Time from which it applies to followers.
     pub effective_at: Timestamp,
+    /// Time of the publication.
     pub published_at: Timestamp,
+    /// Component that decides.
     pub component: ComponentIdentity,
     /// Number of sample contracts.
     pub samples: usize,
@@ -124,6 +138,7 @@ pub struct PackVersionView {
 /// Packs that the caller may see.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PacksView {
+    /// The packs.
     pub packs: Vec<PackView>,
 }
 

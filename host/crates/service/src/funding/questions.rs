@@ -25,9 +25,10 @@ pub(super) async fn sheet(
     stage: FundingStage,
 ) -> Result<Option<FactSheet>, ServiceError> {
     match stage {
-        FundingStage::BeforeSending => facts::of_draft(core, &envelope.org, envelope).await,
+        // The envelope of a sending is not stored yet, with its document and values.
+        FundingStage::BeforeSending => facts::of_draft(core, envelope).await,
         FundingStage::AfterSigning | FundingStage::Transfer => {
-            facts::of_envelope(core, &envelope.org, envelope).await
+            facts::of_envelope(core, &envelope.org, &envelope.id).await
         }
     }
 }

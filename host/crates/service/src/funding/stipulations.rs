@@ -50,6 +50,7 @@ pub struct RequiredStipulation {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "reason": "Employer confirmed the income by telephone." }]))]
 pub struct WaiverForm {
+    /// Why it is waived.
     #[schemars(length(min = 1, max = 1000))]
     pub reason: String,
 }
@@ -61,13 +62,16 @@ pub struct WaiverForm {
     "document_sha256": "9f86…", "document_name": "stub.pdf", "reason": null, "settled_by": null, "settled_at": null,
 }] }]))]
 pub struct StipulationsView {
+    /// The stipulations, in their order.
     pub stipulations: Vec<StipulationView>,
 }
 
 /// A stipulation with its state.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StipulationView {
+    /// Kind, such as `proof_of_income`.
     pub kind: String,
+    /// State.
     pub state: StipulationState,
     /// Field of a signer whose attached file satisfies it.
     pub field: Option<String>,
@@ -75,10 +79,13 @@ pub struct StipulationView {
     pub envelope_id: Option<EnvelopeId>,
     /// SHA-256 of the file that satisfies it, lower-case hex.
     pub document_sha256: Option<String>,
+    /// Name of that file.
     pub document_name: Option<String>,
     /// Reason of a waiver.
     pub reason: Option<String>,
+    /// Who received the file, or waived it.
     pub settled_by: Option<String>,
+    /// When that was.
     pub settled_at: Option<Timestamp>,
 }
 

@@ -13,6 +13,7 @@ use super::seal::MadeCopies;
 use super::time::TrustedTime;
 use crate::envelopes::consumer::{self, SignersConsent};
 use crate::envelopes::facts;
+use crate::funding;
 use crate::signing;
 use crate::vault::Vault;
 use crate::vault::custody_sheet::{RecordPeople, RecordWriter};
@@ -27,6 +28,7 @@ use holdfast_domain::envelope::{
     VaultRecord,
 };
 use holdfast_domain::event::EventType;
+use holdfast_domain::funding::FundingStage;
 use holdfast_domain::hash::sha256;
 use holdfast_domain::job::VaultEnvelope;
 use holdfast_domain::ledger::LedgerEntry;
@@ -696,6 +698,7 @@ impl<'a> VaultInPipeline<'a> {
             "missing_requirements": evaluation.missing_requirements,
         });
         events::emit(&mut tx, &envelope, verdict, data, now).await?;
+        funding::queue(&mut tx, &envelope, FundingStage::AfterSigning, now).await?;
 
         faults::pass("settle");
         Ok(tx.commit().await?)
