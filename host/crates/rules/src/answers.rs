@@ -375,6 +375,28 @@ mod tests {
     }
 
     #[test]
+    fn a_new_stop_of_funding_rules_is_stricter_and_a_new_note_is_none() {
+        let with = |severity: &str, decision: &str| {
+            let finding = json!({
+                "rule": "box.apr", "severity": severity, "facts": ["apr"], "expected": "7.9",
+                "sentence": "The rate is another.",
+            });
+            assessment(&json!({ "decision": decision, "findings": [finding] }))
+        };
+        let none = assessment(&json!({ "decision": "Ready", "findings": [] }));
+
+        let found = differences("env_1", &none, &with("Stop", "Refused"));
+        let found: Vec<_> = found
+            .iter()
+            .map(|one| (one.check.as_str(), one.direction))
+            .collect();
+        assert_eq!(found, [("decision", Stricter), ("box.apr: apr", Stricter)]);
+        let found = differences("env_1", &none, &with("Note", "Ready"));
+        let directions: Vec<_> = found.iter().map(|one| one.direction).collect();
+        assert_eq!(directions, [Other]);
+    }
+
+    #[test]
     fn changed_new_and_missing_parts_are_differences() {
         let parts = |parts: &[(&str, Value)]| -> ComponentAnswer {
             let parts = parts.iter();
