@@ -6,6 +6,7 @@ pub mod components;
 pub mod control;
 mod customers;
 mod envelopes;
+mod facts;
 mod funding;
 mod idempotency;
 mod kba;
