@@ -859,9 +859,12 @@ impl FundingRules {
         };
 
         let identity = self.slot.identity()?;
-        if !own.slice.is_open() {
+        let Some(_turn) = own.slice.pass(PATIENCE).await else {
             return Err(ComponentError::new(&identity, CallFailure::Busy));
-        }
+        };
+
+        // The shared permit comes last, so an organization that waits for its turn holds none.
+        let _permit = own.permits.acquire().await;
         let facts = facts.clone();
         let work = move || Self::new(held, None).check(&facts);
         own.run(&identity, work).await?

@@ -58,7 +58,7 @@ pub async fn waive<C: Authorized>(
     ValidJson(form): ValidJson<WaiverForm>,
 ) -> Result<Found<StipulationsView>, HttpError> {
     once.run(&app, partner.caller(), |app, caller, answer| async move {
-        stipulations::waive(&app, &caller, (&id, &kind), form, &answer).await
+        stipulations::waive(&app, &caller, (id.as_str(), kind.as_str()), form, &answer).await
     })
     .await
 }
