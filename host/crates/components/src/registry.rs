@@ -28,8 +28,8 @@ use super::providers::{
 };
 use super::providers::{SigningPlugin, SigningPre};
 use super::rules::{
-    CompliancePre, ComplianceRules, ControlPre, ControlRules, FundingPre, FundingRules, LifecyclePre,
-    LifecycleRules, OwnRules,
+    CompliancePre, ComplianceRules, ControlPre, ControlRules, FundingPre, FundingRules,
+    LifecyclePre, LifecycleRules, OwnRules,
 };
 use super::script::{self, FarEndScript};
 use super::slot::{

@@ -7,8 +7,8 @@
 
 mod compliance;
 mod control;
-mod funding;
 mod documents;
+mod funding;
 mod lifecycle;
 mod providers;
 
@@ -28,8 +28,8 @@ use crate::slot::{self, ActiveComponent, ComponentWorld};
 use crate::vectors::{VectorChange, VectorSet};
 use compliance::compliance_vectors;
 use control::control_vectors;
-use funding::funding_vectors;
 use documents::{documents_vectors, placement_vectors};
+use funding::funding_vectors;
 use holdfast_domain::component::{ConformanceResult, Slot};
 use lifecycle::lifecycle_vectors;
 pub(super) use providers::{examine_provider, loaded};
