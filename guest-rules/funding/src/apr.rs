@@ -11,6 +11,8 @@ const PLACES: u32 = 56;
 const ONE: u128 = 1 << PLACES;
 /// Payments of a schedule. A discounted sum of so many units still fits.
 const MOST_PAYMENTS: u32 = 1000;
+/// Latest first payment of a run, in unit-periods: more than a century of days. Later ones would leave the integers.
+const LATEST: u32 = 40_000;
 /// Binary places that differences lose before they are multiplied by a rate.
 const LOST: u32 = 48;
 /// Width of the interval at which the search ends.
@@ -62,7 +64,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// Measures the time between two dates (appendix J, (b)(5)). None if the second is earlier or centuries later.
+    /// Measures the time between two dates (appendix J, (b)(5)). None if the second is earlier.
     pub fn between(unit: UnitPeriod, from: Date, to: Date) -> Option<Self> {
         let days = u32::try_from(to.days() - from.days()).ok()?;
         let (months, begins) = to.months_since(from);
@@ -122,8 +124,9 @@ pub struct PaymentRun {
     pub first: Position,
 }
 
-/// Computes the annual percentage rate of a single advance, in percent. None if there is no payment or too many, if the
-/// payments do not exceed the advance, or if the rate is above 100 % for one unit-period.
+/// Computes the annual percentage rate of a single advance, in percent. None if there is no payment or too many, if one
+/// begins after more than a century, if the payments do not exceed the advance, or if the rate is above 100 % for one
+/// unit-period.
 pub fn annual_percentage_rate(
     advance: Amount,
     unit: UnitPeriod,
@@ -135,7 +138,8 @@ pub fn annual_percentage_rate(
     let total = runs.iter().try_fold(Amount::default(), |sum, run| {
         sum.plus(run.payment.times(run.count)?)
     })?;
-    let is_usable = advance.is_positive() && runs.iter().all(|run| run.payment.is_positive());
+    let is_payable = |run: &PaymentRun| run.payment.is_positive() && run.first.periods <= LATEST;
+    let is_usable = advance.is_positive() && runs.iter().all(is_payable);
     if !is_usable || payments == 0 || payments > MOST_PAYMENTS || total <= advance {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use crate::amount::Amount;
 use crate::date::Date;
-use crate::schedule::{Facts, Schedule};
+use crate::schedule::{Facts, Schedule, unit_period};
 use crate::types::{
     Assessment, Decision, Fact, FactOrigin, FactStatus, Finding, FundingFacts, Severity, Stage,
     StipulationState,
@@ -87,6 +87,7 @@ pub fn check(facts: &FundingFacts) -> Assessment {
     };
 
     case.needed_facts();
+    case.payment_frequency();
     case.sources();
     case.finance_charge();
     case.total_of_payments();
@@ -166,6 +167,11 @@ impl Case<'_> {
                     fact.words.clone(),
                     format!("The words of {name} are no value of its kind."),
                 ),
+                Some((_, fact)) if !self.is_usable(name) => (
+                    "facts.unreadable",
+                    fact.value.clone().unwrap_or_default(),
+                    format!("The rules cannot compute with this value of {name}."),
+                ),
                 Some(_) => continue,
             };
 
@@ -186,6 +192,36 @@ impl Case<'_> {
             };
             self.add(severity, Fault::Gap, report);
         }
+    }
+
+    /// Whether a fact has a value that the rules can compute with. A map may read a fact as a text of any kind, and a
+    /// check must not be left out because of that.
+    fn is_usable(&self, name: &str) -> bool {
+        match name {
+            "number_of_payments" => self.named.number(name).is_some_and(|count| count > 0),
+            "first_payment_date" | CONTRACT_DATE => self.named.date(name).is_some(),
+            "vin" | "secured_party" => true,
+            _ => self.named.amount(name).is_some(),
+        }
+    }
+
+    fn payment_frequency(&mut self) {
+        let Some(words) = self.named.value("payment_frequency") else {
+            return;
+        };
+        if unit_period(words).is_some() {
+            return;
+        }
+
+        let report = Report {
+            rule: "facts.unreadable",
+            facts: &["payment_frequency"],
+            expected: "a usual frequency, such as monthly or every two weeks".to_owned(),
+            actual: words.to_owned(),
+            sentence: format!("{words} is no frequency of payments that the rules know."),
+            source: PAYMENT_SCHEDULE,
+        };
+        self.add(Severity::Stop, Fault::Gap, report);
     }
 
     fn sources(&mut self) {
@@ -327,7 +363,7 @@ impl Case<'_> {
         };
 
         // 12 CFR 1026.22(a)(2) and (3): an eighth of a percentage point, or a quarter for irregular transactions.
-        let (tolerance, source) = if schedule.is_irregular() {
+        let (tolerance, source) = if schedule.is_irregular(start) {
             (250_000, "12 CFR 1026.22(a)(3), appendix J")
         } else {
             (125_000, "12 CFR 1026.22(a)(2), appendix J")
@@ -348,7 +384,8 @@ impl Case<'_> {
             ),
             None => (
                 "a rate that the payments make".to_owned(),
-                "The payments and the amount financed make no annual percentage rate.".to_owned(),
+                "No annual percentage rate can be computed from the payments and the amount financed."
+                    .to_owned(),
             ),
         };
         self.add(

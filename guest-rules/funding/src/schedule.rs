@@ -108,8 +108,8 @@ impl Schedule {
         rows.collect::<Vec<_>>().join(" + ")
     }
 
-    /// Whether payments differ apart from the first and the last one (12 CFR 1026.22(a)(3)).
-    pub fn is_irregular(&self) -> bool {
+    /// Whether payments or their dates differ apart from the first and the last payment (12 CFR 1026.22(a)(3)).
+    pub fn is_irregular(&self, from: Date) -> bool {
         let last = self.rows.len().saturating_sub(1);
         let middle = self.rows.iter().enumerate().filter(|(at, row)| {
             let may_be_odd = row.count == 1 && (*at == 0 || *at == last);
@@ -117,9 +117,15 @@ impl Schedule {
         });
         let mut amounts = middle.map(|(_, row)| row.payment);
         let first = amounts.next();
+        let has_other_amount = amounts.any(|amount| Some(amount) != first);
 
-        let has_gap = self.rows.iter().skip(1).any(|row| row.begins.is_some());
-        has_gap || amounts.any(|amount| Some(amount) != first)
+        // A row with a date is regular if the date is the one that would follow anyway.
+        let runs = self.runs(self.unit, from).unwrap_or_default();
+        let mut neighbours = runs.iter().zip(runs.iter().skip(1));
+        let has_gap =
+            neighbours.any(|(before, next)| before.first.later(before.count) != Some(next.first));
+
+        has_gap || has_other_amount
     }
 
     /// Recomputes the annual percentage rate; none if it cannot be computed.
@@ -130,6 +136,11 @@ impl Schedule {
         };
         let unit = single.unwrap_or(self.unit);
 
+        annual_percentage_rate(advance, unit, &self.runs(unit, from)?)
+    }
+
+    /// Places the rows in time; none without the date of the first payment.
+    fn runs(&self, unit: UnitPeriod, from: Date) -> Option<Vec<PaymentRun>> {
         let mut runs: Vec<PaymentRun> = Vec::new();
         for row in &self.rows {
             let first = match (row.begins, runs.last()) {
@@ -144,7 +155,7 @@ impl Schedule {
             });
         }
 
-        annual_percentage_rate(advance, unit, &runs)
+        Some(runs)
     }
 }
 
@@ -164,7 +175,7 @@ fn term(from: Date, due: Date) -> Option<UnitPeriod> {
 }
 
 /// Unit-period of words as they stand in contracts; none if they are unknown.
-fn unit_period(words: &str) -> Option<UnitPeriod> {
+pub(crate) fn unit_period(words: &str) -> Option<UnitPeriod> {
     let plain: String = words.to_lowercase().replace(['-', '_'], " ");
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     // Longer words come first, because `semi monthly` contains `monthly`.

@@ -109,6 +109,44 @@ fn the_apr_may_differ_by_an_eighth_of_a_point() {
 }
 
 #[test]
+fn a_last_row_whose_date_follows_anyway_is_regular() {
+    let vectors = vectors();
+    let is_wrong = |last: &str| {
+        let mut facts = vectors["vectors"][0]["facts"].clone();
+        let all = facts["facts"].as_array_mut().unwrap();
+        let like = |name: &str| {
+            all.iter()
+                .find(|fact| fact["name"] == name)
+                .unwrap()
+                .clone()
+        };
+        let rows = [
+            ("apr", "apr", "9.85"),
+            ("number_of_payments", "number_of_payments", "23"),
+            ("number_of_payments", "number_of_payments_2", "1"),
+            ("payment_amount", "payment_amount_2", "230.00"),
+            ("first_payment_date", "first_payment_date_2", last),
+        ];
+        let rows = rows.map(|(of, name, value)| {
+            let mut row = like(of);
+            merge(
+                &mut row,
+                &serde_json::json!({ "name": name, "value": value }),
+            );
+            row
+        });
+        all.retain(|fact| fact["name"] != "apr" && fact["name"] != "number_of_payments");
+        all.extend(rows);
+        let findings = answer(&facts).findings;
+        findings.iter().any(|finding| finding.rule == "box.apr")
+    };
+
+    // 9.85 % is more than an eighth of a point away, and less than a quarter.
+    assert!(is_wrong("2028-01-10"));
+    assert!(!is_wrong("2028-01-12"));
+}
+
+#[test]
 fn amounts_are_exact() {
     let parse = |text| Amount::parse(text).map(|amount| amount.to_string());
     assert_eq!(parse("21500.00").as_deref(), Some("21500.00"));
