@@ -421,7 +421,7 @@ pub async fn replay_envelope(
             facts: record.facts,
             same,
             detail: if same {
-                format!("is {} again, with the same findings", record.decision)
+                format!("is {} again, with the same findings", record.outcome)
             } else {
                 "has other findings now".into()
             },
