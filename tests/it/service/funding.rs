@@ -5,8 +5,10 @@ use holdfast::domain::component::Slot;
 use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
+use super::bulk;
 use super::components::registry::variant;
-use crate::support::{TestApp, envelope_body};
+use crate::support::uploads::form_of;
+use crate::support::{TestApp, envelope_body, pdf};
 
 /// Facts that the built-in rules need.
 const NEEDED: usize = 10;
@@ -34,6 +36,62 @@ async fn stopped(mode: &str) -> TestApp {
 async fn body(app: &TestApp) -> Value {
     let template = app.contract_template().await;
     envelope_body(&template["template_id"])
+}
+
+/// Contract with all facts that the built-in rules need. Its payments make 5520.00.
+fn contract(total: &str) -> Vec<u8> {
+    pdf::with_lines(&[
+        "Annual Percentage Rate 9.69%",
+        "Finance Charge $520.00",
+        "Amount Financed $5,000.00",
+        &format!("Total of Payments {total}"),
+        "Number of Payments 24",
+        "Payment Amount $230.00",
+        "First Payment 02/10/2026",
+        "Contract Date 01/10/2026",
+        "VIN 1M8GDM9AXKP042788",
+        "Assignee First Example Bank",
+        "{{Sign;type=signature;role=Buyer;required=true}}",
+    ])
+}
+
+/// Organization that enforces the rules and reads such contracts.
+async fn reading() -> TestApp {
+    let app = stopped("enforce").await;
+    let facts = [
+        ("apr", "percentage", "Annual Percentage Rate"),
+        ("finance_charge", "money", "Finance Charge"),
+        ("amount_financed", "money", "Amount Financed"),
+        ("total_of_payments", "money", "Total of Payments"),
+        ("number_of_payments", "integer", "Number of Payments"),
+        ("payment_amount", "money", "Payment Amount"),
+        ("first_payment_date", "date", "First Payment"),
+        ("contract_date", "date", "Contract Date"),
+        ("vin", "vin", "VIN"),
+        ("secured_party", "text", "Assignee"),
+    ];
+    let facts = facts.map(|(name, kind, anchor)| {
+        let mut fact = json!({
+            "name": name, "kind": kind, "printed": [{ "anchor": anchor, "direction": "right_of" }],
+        });
+        match kind {
+            "money" => fact["currency"] = "USD".into(),
+            "date" => fact["date_order"] = "mdy".into(),
+            _ => {}
+        }
+        fact
+    });
+
+    let map = json!({ "name": "Retail", "applies_to": { "all": true }, "facts": facts });
+    app.web(Method::POST, "/fact-maps", map).await.data(201);
+    app
+}
+
+/// Envelope of a contract with this total, as a request.
+async fn contract_body(app: &TestApp, total: &str) -> Value {
+    let (document, texts) = (contract(total), [("name", "Contract")]);
+    let template = app.upload("/partner/templates", "application/pdf", &document, &texts);
+    envelope_body(&template.await.data(200)["template_id"])
 }
 
 /// Draft with the document of a template.
@@ -117,6 +175,75 @@ async fn a_refused_draft_stays_and_its_check_is_recorded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_sum_is_refused_with_its_place_and_the_corrected_contract_is_sent() {
+    let app = reading().await;
+    let wrong = contract_body(&app, "$5,250.00").await;
+    let refused = app.post("/partner/envelopes", wrong).await;
+    let problem = refused.json();
+    assert_eq!(refused.status, 422, "{problem}");
+    let found = problem["details"].as_array().unwrap().iter();
+    let rules: Vec<&str> = found
+        .clone()
+        .filter_map(|one| one["rule"].as_str())
+        .collect();
+    assert_eq!(rules, ["box.finance_charge", "box.total_of_payments"]);
+
+    let sum = found.clone().next_back().unwrap();
+    assert_eq!(
+        (&sum["expected"], &sum["actual"]),
+        (&json!("5520.00"), &json!("5250.00"))
+    );
+    let fact = &sum["facts"][0];
+    assert_eq!(fact["name"], "total_of_payments");
+    assert!(fact["words"].as_str().unwrap().contains("5,250.00"));
+    let place = &fact["place"];
+    assert_eq!(place["page"], 1);
+    assert!(place["w"].as_f64().unwrap() > 0.0 && place["h"].as_f64().unwrap() > 0.0);
+    let amount_financed = &found.clone().next().unwrap()["facts"][2];
+    assert_eq!(amount_financed["name"], "amount_financed");
+    assert!(place["y"].as_f64() > amount_financed["place"]["y"].as_f64());
+    assert_eq!(app.count("envelope").await, 0);
+
+    let right = contract_body(&app, "$5,520.00").await;
+    let sent = app.post("/partner/envelopes", right).await;
+    let answer = sent.json();
+    assert_eq!(sent.status, 201, "{answer}");
+    assert_eq!(answer["data"]["status"], "sent");
+    let warnings = answer["warnings"].as_array().into_iter().flatten();
+    assert_eq!(warnings.filter(|one| one["code"] == "funding").count(), 0);
+    assert_eq!(app.count("funding_decision").await, 1);
+
+    // A correction is a sending, too.
+    let id = answer["data"]["envelope_id"].as_str().unwrap();
+    let document = contract("$5,250.00");
+    let file = ("application/pdf", document.as_slice());
+    let (content_type, body) = form_of(Some(file), &[("message", "Another sum")]);
+    let path = format!("/partner/envelopes/{id}/correct");
+    let refused = app.post_text(&app.key, &path, &content_type, body).await;
+    assert_eq!(refused.json()["code"], "funding_refused");
+    let path = format!("/partner/envelopes/{id}");
+    assert_eq!(app.get(&path).await.data(200)["status"], "sent");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contracts_of_a_batch_are_checked_before_each_is_sent() {
+    let app = stopped("enforce").await;
+    let template = bulk::notice(&app).await;
+    let clients = bulk::clients(&app, 1).await;
+    let id = bulk::batch_of(&app, &template, json!({})).await;
+    bulk::set_clients(&app, &id, &clients).await;
+    bulk::submit(&app, &id).await.data(202);
+
+    let done = bulk::wait_until(&app, &id, "failed").await;
+    let error = done["items"][0]["error"].as_str().unwrap();
+    assert!(
+        error.starts_with("The funding rules stop this contract"),
+        "{error}"
+    );
+    assert_eq!(app.count("funding_decision").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_request_makes_the_setting_stricter_and_never_looser() {
     let app = TestApp::start().await;
     let path = "/partner/envelopes?funding=enforce";
@@ -178,7 +305,7 @@ async fn a_stipulation_is_satisfied_by_an_uploaded_file_or_waived_with_a_reason(
     let paper = app.post("/partner/envelopes", paper).await.data(201);
     let policy = paper["envelope_id"].as_str().unwrap();
     let upload = format!("/partner/envelopes/{policy}/upload");
-    let document = crate::support::pdf::with_lines(&["Policy 12"]);
+    let document = pdf::with_lines(&["Policy 12"]);
     app.upload(&upload, "application/pdf", &document, &[])
         .await
         .data(201);

@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 use crate::envelopes::creation::{self, CreateEnvelope, CreatedEnvelope};
 use crate::envelopes::dispatch::{self, SendingOptions};
 use crate::envelopes::parties::RequestedSigner;
+use crate::funding;
 use crate::templates;
 use holdfast_base::config::SecretText;
 use holdfast_domain::clock::Timestamp;
@@ -790,9 +791,25 @@ pub async fn open(
             } else {
                 None
             };
-            record.map(NextPlace::Unfinished).ok_or(error)
+            record
+                .map(NextPlace::Unfinished)
+                .ok_or_else(|| for_visitor(link, error))
         }
     }
+}
+
+/// Returns the error that a visitor sees. Findings of the funding rules are for the sender alone.
+fn for_visitor(link: &OpenLink, error: ServiceError) -> ServiceError {
+    let ServiceError::Problem(problem) = &error else {
+        return error;
+    };
+    if problem.code != Some(funding::REFUSED) {
+        return error;
+    }
+
+    tracing::warn!(link = %link.id, %error, "the funding rules stopped a record of an open link");
+    let why = "This document cannot be sent at present; ask its sender";
+    ServiceError::Conflict(why.into())
 }
 
 /// Lets the same form be sent again. Without this, it would wait for the lease.

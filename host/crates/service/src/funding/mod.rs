@@ -36,7 +36,7 @@ use holdfast_store::{
 };
 
 /// Code of a refused sending.
-const REFUSED: &str = "funding_refused";
+pub(crate) const REFUSED: &str = "funding_refused";
 /// Code of the warning about a sending that would be refused with `enforce`.
 const WARNED: &str = "funding";
 
