@@ -548,3 +548,15 @@ async fn the_links_of_a_template_end_with_it_and_are_of_its_organization() {
     let acts = acts_on(&app, &link).await;
     assert!(acts.iter().any(|(action, _)| action == "open_link.closed"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn findings_of_the_funding_rules_are_not_for_visitors() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({})).await;
+    app.set_organization(&["funding=enforce"]);
+    let answer = enter(&app, &link, &JORDAN).await;
+    assert_eq!(answer.status, 409, "{}", answer.text());
+    assert!(answer.text().contains("ask its sender"));
+    assert!(!answer.text().contains("facts.missing"));
+    assert_eq!(app.count("envelope").await, 0);
+}
