@@ -40,6 +40,11 @@ const GUESTS: &[GuestCrate] = &[
         memory: GuestMemory::Rules,
     },
     GuestCrate {
+        package: "holdfast-funding",
+        slot: "rules.funding",
+        memory: GuestMemory::Rules,
+    },
+    GuestCrate {
         package: "holdfast-signing-docuseal",
         slot: "provider.signing",
         memory: GuestMemory::Plugin,

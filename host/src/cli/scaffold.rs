@@ -39,6 +39,8 @@ enum StarterSlot {
     Placement,
     #[value(name = "rules.control")]
     Control,
+    #[value(name = "rules.funding")]
+    Funding,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -148,6 +150,7 @@ impl StarterSlot {
             Self::Lifecycle => Slot::Lifecycle,
             Self::Placement => Slot::Placement,
             Self::Control => Slot::Control,
+            Self::Funding => Slot::Funding,
         }
     }
 
@@ -210,6 +213,20 @@ impl StarterSlot {
                 "src/rules.rs",
                 "src/tests.rs"
             ),
+            Self::Funding => rules!(
+                "funding",
+                "Cargo.toml",
+                "src/amount.rs",
+                "src/apr.rs",
+                "src/bindings.rs",
+                "src/date.rs",
+                "src/lib.rs",
+                "src/names.rs",
+                "src/rules.rs",
+                "src/schedule.rs",
+                "src/tests.rs",
+                "src/vin.rs"
+            ),
         }
     }
 
@@ -221,6 +238,7 @@ impl StarterSlot {
             Self::Lifecycle => include_str!("starter/lifecycle.yaml"),
             Self::Placement => include_str!("starter/placement.yaml"),
             Self::Control => include_str!("starter/control.yaml"),
+            Self::Funding => include_str!("starter/funding.yaml"),
         }
     }
 
@@ -232,6 +250,7 @@ impl StarterSlot {
             Self::Lifecycle => "holdfast-lifecycle",
             Self::Placement => "holdfast-placement",
             Self::Control => "holdfast-control",
+            Self::Funding => "holdfast-funding",
         }
     }
 }
@@ -332,6 +351,7 @@ fn rules_project(rules: StarterSlot, name: &str) -> Result<Vec<(String, String)>
         Slot::Compliance => Some(include_str!("../../../wit/compliance/vectors.json")),
         Slot::Lifecycle => Some(include_str!("../../../wit/lifecycle/vectors.json")),
         Slot::Control => Some(include_str!("../../../wit/control/vectors.json")),
+        Slot::Funding => Some(include_str!("../../../wit/funding/vectors.json")),
         _ => None,
     };
     files.extend(published.map(|text| ("wit/vectors.json".to_owned(), text.to_owned())));

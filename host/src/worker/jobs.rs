@@ -20,14 +20,14 @@ use holdfast_base::metrics::JobLabels;
 use holdfast_base::traces;
 use holdfast_domain::envelope::KeptFile;
 use holdfast_domain::job::{
-    AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CompareRecords, DeleteObject,
-    ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode, MailAnswer,
-    MailCompletion, MailContractDate, MailDecline, MailEndpointDisabled, MailEndpointFailing,
-    MailInvitation, MailLater, MailLinkHost, MailNotSent, MailOpenLink, MailPartyInvitation,
-    MailQuestion, MailReleaseRequest, MailReminder, MailSignIn, MailUndelivered, MailView,
-    MailWithdrawal, NextStep, NoticeOfDate, PaidInSandbox, ReleaseRecord, RemindByPlan,
-    RetryPolicy, SendBatch, SendPlanned, TextAccessCode, TextInvitation, TextReminder,
-    VaultEnvelope, VoidBatch, WithdrawSubmission,
+    AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CheckFunding, CompareRecords,
+    DeleteObject, ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue,
+    MailAccessCode, MailAnswer, MailCompletion, MailContractDate, MailDecline,
+    MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailLater, MailLinkHost,
+    MailNotSent, MailOpenLink, MailPartyInvitation, MailQuestion, MailReleaseRequest, MailReminder,
+    MailSignIn, MailUndelivered, MailView, MailWithdrawal, NextStep, NoticeOfDate, PaidInSandbox,
+    ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch, SendPlanned, TextAccessCode,
+    TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
@@ -42,7 +42,7 @@ use holdfast_service::signing::{expiry, reminders};
 use holdfast_service::vault::certify_anew;
 use holdfast_service::vault::orphans;
 use holdfast_service::vault::vault_in::{self, VaultInEndpoint};
-use holdfast_service::{App, bulk, signing, templates};
+use holdfast_service::{App, bulk, funding, signing, templates};
 use holdfast_store::jobs::{self, ClaimedJob, LEASE, LeaseRenewal};
 
 const RENEWAL: Duration = Duration::from_secs(5);
@@ -351,6 +351,12 @@ impl RunnableJob for NoticeOfDate {
     }
 }
 
+impl RunnableJob for CheckFunding {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        Ok(funding::run(app, &job.org, &self).await?)
+    }
+}
+
 impl RunnableJob for MailContractDate {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         mails::about_contract_date(app, job, &self).await?;
@@ -553,7 +559,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
 
     by_name! {
         VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan SendPlanned WithdrawSubmission ArchiveTemplate DeleteObject
-        NoticeOfDate MailContractDate
+        NoticeOfDate MailContractDate CheckFunding
         SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailLinkHost MailSignIn AdvanceTransfer CompareRecords
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered MailNotSent
         MailQuestion MailAnswer MailLater

@@ -526,6 +526,7 @@ fn starters_contain_all_source_files() {
         ("rules.compliance", vec![("compliance", "")]),
         ("rules.lifecycle", vec![("lifecycle", "")]),
         ("rules.control", vec![("control", "")]),
+        ("rules.funding", vec![("funding", "")]),
         (
             "rules.placement",
             vec![("placement", ""), ("reader", "reader")],

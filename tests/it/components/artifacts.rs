@@ -41,6 +41,7 @@ fn rules_import_only_types_and_providers_only_their_world() {
             "rules.placement",
             "rules.documents",
             "rules.control",
+            "rules.funding",
             "provider.signing",
             "provider.payment",
             "provider.kba",

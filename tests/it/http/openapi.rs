@@ -285,8 +285,20 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
     let link = app.post(&path, link).await.data(201);
     let link_id = link["open_link_id"].as_str().unwrap().to_owned();
 
+    let rules = variant(Slot::Funding, "organization A");
+    let rules = app
+        .upload_component(&app.admin(), "funding-of-a", "1.0.0", &rules)
+        .await
+        .data(201);
+    let pack = json!({
+        "name": "Retail", "component_id": rules["component_id"], "description": "First terms",
+    });
+    let pack = app.web(Method::POST, "/funding-packs", pack).await;
+    let pack_id = pack.data(201)["pack_id"].as_str().unwrap().to_owned();
+
     let (pledge_id, key_id) = pledge_and_key(app).await;
     vec![
+        ("/funding-packs/", pack_id, "fpk_01h455vb4pex5vsknk084sn02q"),
         ("/open-links/", link_id, "opl_01h455vb4pex5vsknk084sn02q"),
         (
             "/request-log/",

@@ -28,8 +28,8 @@ use super::providers::{
 };
 use super::providers::{SigningPlugin, SigningPre};
 use super::rules::{
-    CompliancePre, ComplianceRules, ControlPre, ControlRules, LifecyclePre, LifecycleRules,
-    OwnRules,
+    CompliancePre, ComplianceRules, ControlPre, ControlRules, FundingPre, FundingRules,
+    LifecyclePre, LifecycleRules, OwnRules,
 };
 use super::script::{self, FarEndScript};
 use super::slot::{
@@ -64,6 +64,7 @@ pub struct ComponentRegistry {
     placement: Arc<LoadedComponent<PlacementPre>>,
     documents: Arc<LoadedComponent<DocumentsPre>>,
     control: Arc<LoadedComponent<ControlPre>>,
+    funding: Arc<LoadedComponent<FundingPre>>,
     signing: Arc<LoadedComponent<SigningPre>>,
     /// Component of the signing instance `embedded`.
     room: Deferred<SigningPre>,
@@ -236,6 +237,7 @@ impl ComponentRegistry {
             placement: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
             documents: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
             control: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
+            funding: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
             signing: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
             room: slot::deferred(&engines, &cache, artifact::room()),
             payment: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
@@ -272,6 +274,7 @@ impl ComponentRegistry {
         components.compliance.force()?;
         components.lifecycle.force()?;
         components.control.force()?;
+        components.funding.force()?;
         components.signing.force()?;
 
         slot::active(&components.room)?;
@@ -354,6 +357,23 @@ impl ComponentRegistry {
             // The stricter decision counts, so the default component always decides too.
             self.control.default(),
             self.own_rules(own.then_some(org).flatten()),
+        )
+    }
+
+    /// Returns the active funding rules of an organization.
+    pub fn funding(&self, org: Option<&OrgId>) -> FundingRules {
+        let (identity, own) = self.at(Slot::Funding, org);
+        FundingRules::new(
+            self.funding.get(identity.as_ref()),
+            self.own_rules(own.then_some(org).flatten()),
+        )
+    }
+
+    /// Returns funding rules that another organization published. They run in its time slice.
+    pub fn published_funding(&self, owner: &OrgId, identity: &ComponentIdentity) -> FundingRules {
+        FundingRules::new(
+            self.funding.get(Some(identity)),
+            self.own_rules(Some(owner)),
         )
     }
 
@@ -559,6 +579,7 @@ impl ComponentRegistry {
             Slot::Placement => self.placement.has(identity),
             Slot::Documents => self.documents.has(identity),
             Slot::Control => self.control.has(identity),
+            Slot::Funding => self.funding.has(identity),
             Slot::Signing => self.signing.has(identity),
             Slot::Payment => self.payment.has(identity),
             Slot::Kba => self.kba.has(identity),
@@ -577,6 +598,7 @@ impl ComponentRegistry {
             Slot::Placement => self.placement.put(slot::load(engines, cache, artifact)?),
             Slot::Documents => self.documents.put(slot::load(engines, cache, artifact)?),
             Slot::Control => self.control.put(slot::load(engines, cache, artifact)?),
+            Slot::Funding => self.funding.put(slot::load(engines, cache, artifact)?),
             Slot::Signing => self.signing.put(slot::load(engines, cache, artifact)?),
             Slot::Payment => self.payment.put(slot::load(engines, cache, artifact)?),
             Slot::Kba => self.kba.put(slot::load(engines, cache, artifact)?),
@@ -607,6 +629,7 @@ impl ComponentRegistry {
             Slot::Placement => put!(self.placement),
             Slot::Documents => put!(self.documents),
             Slot::Control => put!(self.control),
+            Slot::Funding => put!(self.funding),
             Slot::Signing => put!(self.signing),
             Slot::Payment => put!(self.payment),
             Slot::Kba => put!(self.kba),
@@ -744,6 +767,7 @@ impl ComponentRegistry {
         self.placement.keep(wanted);
         self.documents.keep(wanted);
         self.control.keep(wanted);
+        self.funding.keep(wanted);
         self.signing.keep(wanted);
         self.payment.keep(wanted);
         self.kba.keep(wanted);
@@ -831,6 +855,16 @@ impl ComponentRegistry {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
         let handle = ComponentHandle::Held(slot::ready(active));
         Ok(ControlRules::new(handle, self.control.default(), None))
+    }
+
+    /// Loads a particular component of slot `rules.funding` to repeat earlier calls.
+    pub fn funding_from(
+        &self,
+        artifact: &ComponentArtifact,
+    ) -> Result<FundingRules, ComponentError> {
+        let active = slot::load(&self.engines, &self.cache, artifact)?;
+        let handle = ComponentHandle::Held(slot::ready(active));
+        Ok(FundingRules::new(handle, None))
     }
 }
 

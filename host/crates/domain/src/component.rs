@@ -29,6 +29,9 @@ pub enum Slot {
     /// Acts of the parties that control a record.
     #[serde(rename = "rules.control")]
     Control,
+    /// Conditions under which a lender funds a contract.
+    #[serde(rename = "rules.funding")]
+    Funding,
     /// A service that collects signatures.
     #[serde(rename = "provider.signing")]
     Signing,
@@ -48,12 +51,13 @@ pub enum Slot {
 
 impl Slot {
     /// All slots, in the order of the contract.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Compliance,
         Self::Lifecycle,
         Self::Placement,
         Self::Documents,
         Self::Control,
+        Self::Funding,
         Self::Signing,
         Self::Payment,
         Self::Kba,
@@ -69,6 +73,7 @@ impl Slot {
             Self::Placement => "rules.placement",
             Self::Documents => "rules.documents",
             Self::Control => "rules.control",
+            Self::Funding => "rules.funding",
             Self::Signing => "provider.signing",
             Self::Payment => "provider.payment",
             Self::Kba => "provider.kba",
@@ -90,6 +95,7 @@ impl Slot {
             Self::Placement => "placement-rules",
             Self::Documents => "documents-rules",
             Self::Control => "control-rules",
+            Self::Funding => "funding-rules",
             Self::Signing => "signing-provider",
             Self::Payment => "payment-provider",
             Self::Kba => "kba-provider",
@@ -107,6 +113,7 @@ impl Slot {
             Self::Placement => "holdfast:placement/placement",
             Self::Documents => "holdfast:documents/documents",
             Self::Control => "holdfast:control/control",
+            Self::Funding => "holdfast:funding/funding",
             Self::Signing => "holdfast:signing/signing",
             Self::Payment => "holdfast:payment/payment",
             Self::Kba => "holdfast:kba/kba",

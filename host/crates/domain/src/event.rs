@@ -75,8 +75,21 @@ words! {
         EnvelopeNotSent = "envelope.not_sent",
         // An addition: a date of the contract is near.
         EnvelopeDateNear = "envelope.date_near",
+        // Additions: results of the funding rules.
+        FundingReady = "funding.ready",
+        FundingIncomplete = "funding.incomplete",
+        FundingRefused = "funding.refused",
     }
 }
+
+/// Members of events about the funding of a contract.
+const FUNDING: &[&str] = &[
+    "decision_id",
+    "stage",
+    "findings",
+    "rules_component",
+    "pack",
+];
 
 /// Members of events about the control of a record, and further ones.
 macro_rules! control {
@@ -142,7 +155,12 @@ impl EventType {
                 &["planned_for", "reason"],
             ),
             Self::EnvelopeDateNear => ("A date of the contract is near", &["name", "date", "days"]),
-
+            Self::FundingReady => ("A contract is ready for funding", FUNDING),
+            Self::FundingIncomplete => (
+                "Something is missing for the funding of a contract",
+                FUNDING,
+            ),
+            Self::FundingRefused => ("The funding rules refuse a contract", FUNDING),
             Self::SignerChanged => (
                 "A signer has another name or address, or another person signs",
                 &["signer", "previous", "reason", "at"],

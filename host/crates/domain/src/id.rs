@@ -230,8 +230,12 @@ prefixed_id!(
     ShadowId, "shd_"
 );
 prefixed_id!(
-    /// A decision of the rules about a status transition or an act of control.
+    /// A decision of the rules about a status transition, an act of control or the funding of a contract.
     DecisionId, "dec_"
+);
+prefixed_id!(
+    /// Funding rules that a lender publishes.
+    FundingPackId, "fpk_"
 );
 prefixed_id!(
     /// A conflict between two records with the same fingerprint.

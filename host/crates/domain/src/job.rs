@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::Timestamp;
 use super::envelope::KeptFile;
+use super::funding::FundingStage;
 use super::id::{
     BatchId, EndpointId, EnvelopeId, IntentId, InvitationId, OpenLinkId, QuestionId, ReleaseId,
     SignInId, TemplateId, TransferId, UserId, ViewId,
@@ -130,6 +131,21 @@ pub struct NoticeOfDate {
 
 impl JobPayload for NoticeOfDate {
     const NAME: &'static str = "envelope.date_notice";
+}
+
+/// Checks a contract by its funding rules.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CheckFunding {
+    /// The envelope.
+    pub envelope: EnvelopeId,
+    /// Moment that the check belongs to.
+    pub stage: FundingStage,
+    /// When the check was asked for. A later one of the same moment takes its place.
+    pub asked_at: Timestamp,
+}
+
+impl JobPayload for CheckFunding {
+    const NAME: &'static str = "envelope.check_funding";
 }
 
 /// Notifies a person of a contract's date.
@@ -556,6 +572,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<SendPlanned>(),
     JobKind::of::<NoticeOfDate>(),
     JobKind::of::<MailContractDate>(),
+    JobKind::of::<CheckFunding>(),
     JobKind::of::<WithdrawSubmission>(),
     JobKind::of::<ArchiveTemplate>(),
     JobKind::of::<DeleteObject>(),

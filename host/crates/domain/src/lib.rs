@@ -132,6 +132,8 @@
 //! | shadow | candidate that runs beside the active component, without effect |
 //! | decision | stored result of rules, with facts and component |
 //! | block | run of decisions of an organization's rules, to which an entry of its ledger commits |
+//! | funding pack, subscription | funding rules that a lender publishes; their use by an invited originator |
+//! | stipulation | attachment that the funding of a contract depends on |
 //! | artifact, native code | bytes of a component; machine code compiled from them |
 //! | fuel | deterministic measure of the work of rules |
 //! | gate, turn | limit of concurrent calls; permission for one call |
@@ -184,6 +186,7 @@ pub mod event;
 pub mod fact_map;
 pub mod facts;
 pub mod field;
+pub mod funding;
 pub mod hash;
 pub mod id;
 pub mod identity;

@@ -15,6 +15,7 @@ use super::component_change::ChangePolicy;
 use super::dates::DateSettings;
 use super::disclosure::{ConsumerDisclosure, SignatureWording, problem_of_wording};
 use super::envelope::words;
+use super::funding::FundingMode;
 use super::id::{KeyId, OrgId};
 use super::jurisdiction::Jurisdiction;
 use super::locale::{ConsentText, Locale};
@@ -113,6 +114,8 @@ pub struct OrgSettings {
     pub reply_to: Option<String>,
     /// Host of the organization's own for its signing links.
     pub link_host: Option<LinkHost>,
+    /// What becomes of contracts that their funding rules stop.
+    pub funding: FundingMode,
     /// Settings of a newer version. During an upgrade, nodes of both versions read and write the same row.
     #[serde(flatten)]
     pub newer: Map<String, Value>,
@@ -415,6 +418,7 @@ impl Default for OrgSettings {
             quiet_hours: None,
             reply_to: None,
             link_host: None,
+            funding: FundingMode::Off,
             newer: Map::new(),
         }
     }

@@ -10,9 +10,11 @@ use serde_json::{Map, json};
 
 use super::openapi::{content, schema_object};
 use holdfast_domain::bulk::BatchStatus;
+use holdfast_domain::component::ComponentIdentity;
 use holdfast_domain::control::ControlStage;
 use holdfast_domain::envelope::{EnvelopeKind, EnvelopeStatus};
 use holdfast_domain::event::EventType;
+use holdfast_domain::funding::{AppliedPack, FundingStage};
 use holdfast_domain::identity::KbaStatus;
 use holdfast_service::control::disputes::SuspensionView;
 use holdfast_service::control::invitations::InvitationView;
@@ -20,6 +22,7 @@ use holdfast_service::control::keys::PartyKeyView;
 use holdfast_service::control::pledges::PledgeView;
 use holdfast_service::control::transfers::TransferView;
 use holdfast_service::control::{PartyView, ReleaseRequestView};
+use holdfast_service::funding::FindingView;
 use holdfast_service::inspection::views::ViewView;
 
 /// Adds the webhooks to the document.
@@ -239,6 +242,12 @@ fn schema_of(event: EventType, member: &str) -> Schema {
                 "open_link_id": { "type": "string" }, "name": { "type": "string" },
             },
         }),
+        (E::FundingReady | E::FundingIncomplete | E::FundingRefused, "stage") => {
+            inlined::<FundingStage>()
+        }
+        (_, "findings") => list(inlined::<FindingView>()),
+        (_, "rules_component") => inlined::<ComponentIdentity>(),
+        (_, "pack") => or_null(inlined::<AppliedPack>()),
         (_, "stage") => inlined::<ControlStage>(),
         (_, "release") => inlined::<ReleaseRequestView>(),
         (_, "pledge") => inlined::<PledgeView>(),

@@ -1,6 +1,7 @@
 //! Objects of the caller's organization.
 
 use crate::{Caller, Core, ServiceError};
+use holdfast_base::config::EMBEDDED;
 use holdfast_domain::envelope::Envelope;
 use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_store::{WriteTransaction, envelopes};
@@ -22,4 +23,11 @@ pub async fn lock_envelope(
 ) -> Result<Envelope, ServiceError> {
     let envelope = envelopes::lock(tx, org, id).await?;
     envelope.ok_or(ServiceError::NotFound("Envelope"))
+}
+
+/// Returns the id of the submission in the signing room; none at other providers.
+pub fn room_submission(envelope: &Envelope) -> Option<i64> {
+    let embedded = envelope.sending.provider_instance.as_deref() == Some(EMBEDDED);
+    let submission = envelope.sending.submission.as_ref();
+    submission.filter(|_| embedded)?.parse().ok()
 }

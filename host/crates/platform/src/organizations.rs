@@ -15,6 +15,7 @@ use holdfast_domain::change::FieldPatch;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::dates::DateSettings;
 use holdfast_domain::disclosure::{ConsumerDisclosure, SignatureWording};
+use holdfast_domain::funding::FundingMode;
 use holdfast_domain::hash::sha256;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::jurisdiction::Jurisdiction;
@@ -65,6 +66,7 @@ pub struct BrandView {
     "link_host": {
         "host": "contracts.crescent.example", "verified_at": "2026-11-21T09:41:07.250Z", "in_use": true, "problem": null,
     },
+    "funding": "enforce",
 }]))]
 pub struct OrganizationView {
     pub org_id: OrgId,
@@ -115,6 +117,7 @@ pub struct OrganizationView {
     pub reply_to: Option<String>,
     /// Host of the organization's own for its signing links.
     pub link_host: Option<LinkHostView>,
+    pub funding: FundingMode,
 }
 
 /// Host of an organization's own for its signing links.
@@ -179,6 +182,7 @@ impl From<Organization> for OrganizationView {
             quiet_hours: settings.quiet_hours,
             reply_to: settings.reply_to,
             link_host: settings.link_host.map(LinkHostView::from),
+            funding: settings.funding,
         }
     }
 }
@@ -219,6 +223,8 @@ pub struct ChangeOrganization {
     pub refuse_unsigned_roles: Option<bool>,
     /// What becomes of scripts and actions of an upload.
     pub active_content: Option<ActiveContent>,
+    /// What becomes of contracts that their funding rules stop.
+    pub funding: Option<FundingMode>,
     #[schemars(with = "Option<BTreeMap<String, ConsentText>>")]
     pub consent: Option<BTreeMap<Locale, ConsentText>>,
     /// Replaces the whole object; null restores the text that states nothing on the organization's behalf.
@@ -357,6 +363,7 @@ impl ChangeOrganization {
         let refuses = self.refuse_unsigned_roles;
         settings.refuse_unsigned_roles = refuses.unwrap_or(settings.refuse_unsigned_roles);
         settings.active_content = self.active_content.unwrap_or(settings.active_content);
+        settings.funding = self.funding.unwrap_or(settings.funding);
 
         self.chattel_paper_jurisdiction
             .apply(&mut settings.chattel_paper_jurisdiction);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::error::ComponentError;
+use super::values::kebab;
 use holdfast_domain::component_change::{DecisionDifference, DifferenceDirection, DifferenceGroup};
 
 /// Groups of differences in a report.
@@ -68,6 +69,7 @@ pub fn parts(
     };
     match function {
         "evaluate" => evaluation(answer),
+        "check" => assessment(answer),
         "envelope" | "batch" => {
             let (trigger, from) = (word(with.get("trigger")), word(with.get("current")));
             vec![decision(format!("{trigger} from {from}"), answer)]
@@ -104,6 +106,45 @@ fn evaluation(answer: &Value) -> ComponentAnswer {
             AnswerPart::new("compliant", answer["compliant"].clone()),
             AnswerPart::new("score", answer["score"].clone()),
         ])
+        .collect()
+}
+
+/// Returns the parts of an assessment of funding rules: its decision, and the findings by rule and facts.
+pub fn assessment(answer: &Value) -> ComponentAnswer {
+    let word = |value: &Value| kebab(value.as_str().unwrap_or_default());
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let decided = match word(&answer["decision"]).as_str() {
+        "ready" => json!("ready"),
+        other => json!(refused(other)),
+    };
+
+    let findings = answer["findings"].as_array().into_iter().flatten();
+    let findings = findings.map(|finding| {
+        let facts = finding["facts"].as_array().into_iter().flatten();
+        let facts: Vec<&str> = facts.filter_map(Value::as_str).collect();
+        // Findings about signers and stipulations name no fact; what they expect tells them apart.
+        let about = if facts.is_empty() {
+            text(&finding["expected"]).unwrap_or_default()
+        } else {
+            facts.join(", ")
+        };
+        let value = match word(&finding["severity"]).as_str() {
+            "stop" => json!(refused("stop")),
+            other => json!(other),
+        };
+
+        AnswerPart {
+            name: format!("{}: {about}", text(&finding["rule"]).unwrap_or_default()),
+            reference: None,
+            value,
+            sentence: text(&finding["sentence"]),
+            is_verdict: true,
+        }
+    });
+
+    [AnswerPart::new("decision", decided)]
+        .into_iter()
+        .chain(findings)
         .collect()
 }
 
@@ -331,6 +372,28 @@ mod tests {
             sentence: Some(sentence.into()),
             is_verdict: true,
         }
+    }
+
+    #[test]
+    fn a_new_stop_of_funding_rules_is_stricter_and_a_new_note_is_none() {
+        let with = |severity: &str, decision: &str| {
+            let finding = json!({
+                "rule": "box.apr", "severity": severity, "facts": ["apr"], "expected": "7.9",
+                "sentence": "The rate is another.",
+            });
+            assessment(&json!({ "decision": decision, "findings": [finding] }))
+        };
+        let none = assessment(&json!({ "decision": "Ready", "findings": [] }));
+
+        let found = differences("env_1", &none, &with("Stop", "Refused"));
+        let found: Vec<_> = found
+            .iter()
+            .map(|one| (one.check.as_str(), one.direction))
+            .collect();
+        assert_eq!(found, [("decision", Stricter), ("box.apr: apr", Stricter)]);
+        let found = differences("env_1", &none, &with("Note", "Ready"));
+        let directions: Vec<_> = found.iter().map(|one| one.direction).collect();
+        assert_eq!(directions, [Other]);
     }
 
     #[test]

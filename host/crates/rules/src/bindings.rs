@@ -27,6 +27,14 @@ pub mod control {
     });
 }
 
+pub mod funding {
+    wasmtime::component::bindgen!({
+        path: "../../../wit/funding",
+        world: "funding-rules",
+        additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
+    });
+}
+
 pub mod placement {
     wasmtime::component::bindgen!({
         path: "../../../wit/placement",

@@ -4,7 +4,7 @@
 use super::bindings;
 use super::engine::LimitedEngine;
 use super::error::{CallFailure, ComponentError};
-use super::rules::{compliance, control, lifecycle};
+use super::rules::{compliance, control, funding, lifecycle};
 use super::slot::ContractProbe;
 
 /// Requires that an empty record is not compliant.
@@ -111,6 +111,33 @@ pub fn control(
     probe.expect(
         own == control::Decision::Allowed && foreign != control::Decision::Allowed,
         "the rule about a release does not hold",
+    )
+}
+
+/// Requires that a contract without facts, signers and a secured party is not ready.
+pub fn funding(
+    pre: &bindings::funding::FundingRulesPre<LimitedEngine<()>>,
+    probe: &ContractProbe<'_>,
+) -> Result<(), ComponentError> {
+    let facts = funding::FundingFacts {
+        facts: Vec::new(),
+        signers: Vec::new(),
+        stipulations: Vec::new(),
+        secured_party: None,
+        jurisdictions: Vec::new(),
+        today: "2026-01-02".into(),
+        stage: funding::Stage::AfterSigning,
+        attributes: Vec::new(),
+    };
+
+    let assessment = probe.call(|store| {
+        let instance = pre.instantiate(&mut *store)?;
+        let rules = instance.holdfast_funding_funding();
+        rules.call_check(store, &facts)
+    })?;
+    probe.expect(
+        assessment.decision != funding::Decision::Ready,
+        "a contract without facts and signers came out ready",
     )
 }
 

@@ -249,7 +249,7 @@ fn compiled(
 ) -> Result<(InspectedComponent, Vec<u8>), Vec<AdmissionReason>> {
     let inspected = inspection::inspect(bytes)?;
     let mut config = match inspected.slot {
-        Slot::Compliance | Slot::Lifecycle | Slot::Control => settings::rules(),
+        Slot::Compliance | Slot::Lifecycle | Slot::Control | Slot::Funding => settings::rules(),
         Slot::Placement | Slot::Documents => settings::documents(),
         Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging | Slot::Conversion => {
             settings::providers_for(1)

@@ -66,7 +66,7 @@ impl EngineSet {
     /// Returns the engine for components of a slot.
     pub fn of(&self, slot: Slot) -> &Engine {
         match slot {
-            Slot::Compliance | Slot::Lifecycle | Slot::Control => &self.rules,
+            Slot::Compliance | Slot::Lifecycle | Slot::Control | Slot::Funding => &self.rules,
             Slot::Placement | Slot::Documents => &self.documents,
             Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging | Slot::Conversion => {
                 &self.providers

@@ -13,6 +13,7 @@ use holdfast_domain::component::Slot;
 
 const COMPLIANCE: &str = include_str!("../../../../wit/compliance/vectors.json");
 const CONTROL: &str = include_str!("../../../../wit/control/vectors.json");
+const FUNDING: &str = include_str!("../../../../wit/funding/vectors.json");
 const CONTRACT: &[u8] =
     include_bytes!("../../../../tests/fixtures/retail-installment-contract.pdf");
 
@@ -34,6 +35,11 @@ pub fn calls(slot: Slot, function: &str) -> Vec<BaseQuestion> {
             CONTROL,
             &["way", "never"],
             |vector| json!({ "act": vector["act"], "facts": vector["facts"] }),
+        ),
+        (Slot::Funding, "check") => vectors(
+            FUNDING,
+            &["vectors", "never"],
+            |vector| json!({ "facts": vector["facts"] }),
         ),
         (Slot::Placement, _) => placement(function),
         _ => Vec::new(),

@@ -112,7 +112,7 @@ fn defaults(slot: Slot) -> CallLimits {
     };
 
     match slot {
-        Slot::Compliance => rules,
+        Slot::Compliance | Slot::Funding => rules,
         // These rules run inside a write transaction, for which other writers wait.
         Slot::Lifecycle | Slot::Control => CallLimits {
             fuel: 1_000_000,
@@ -153,7 +153,7 @@ fn most(slot: Slot) -> CallLimits {
     let most = defaults(slot);
     // Rules and providers run in pools of a fixed size, which a setting must not exceed.
     match slot {
-        Slot::Compliance | Slot::Lifecycle | Slot::Control => CallLimits {
+        Slot::Compliance | Slot::Lifecycle | Slot::Control | Slot::Funding => CallLimits {
             memory: 16 * MIB,
             instances: 120,
             ..most

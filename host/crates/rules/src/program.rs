@@ -22,12 +22,13 @@ use crate::metrics::ComponentMeter;
 use holdfast_domain::component::{ComponentIdentity, Slot};
 
 /// Functions of the worlds of rules. A later version of an interface may have others.
-const FUNCTIONS: [(Slot, &str); 10] = [
+const FUNCTIONS: [(Slot, &str); 11] = [
     (Slot::Compliance, "evaluate"),
     (Slot::Compliance, "certificate"),
     (Slot::Lifecycle, "envelope"),
     (Slot::Lifecycle, "batch"),
     (Slot::Control, "decide"),
+    (Slot::Funding, "check"),
     (Slot::Placement, "inspect"),
     (Slot::Placement, "text"),
     (Slot::Placement, "place"),

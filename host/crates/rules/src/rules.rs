@@ -44,6 +44,7 @@ pub use bindings::document_variables::exports::holdfast::documents::variables;
 pub use bindings::document_vaulting::exports::holdfast::documents::vaulting;
 pub use bindings::document_watermarks::exports::holdfast::documents::watermarks;
 pub use bindings::documents::holdfast::documents::types as documents;
+pub use bindings::funding::holdfast::funding::types as funding;
 pub use bindings::lifecycle::holdfast::lifecycle::types as lifecycle;
 pub use bindings::placement::holdfast::placement::types as placement;
 pub use bindings::placement_additions::PlacementAdditions;
@@ -54,6 +55,9 @@ pub type CompliancePre = bindings::compliance::ComplianceRulesPre<LimitedEngine<
 
 /// Linked component of slot `rules.control`.
 pub type ControlPre = bindings::control::ControlRulesPre<LimitedEngine<()>>;
+
+/// Linked component of slot `rules.funding`.
+pub type FundingPre = bindings::funding::FundingRulesPre<LimitedEngine<()>>;
 
 /// Linked component of slot `rules.lifecycle`, with its answers about envelopes. It imports nothing and
 /// starts anew for each call, so that equal questions have equal answers.
@@ -167,6 +171,18 @@ impl ComponentWorld for ControlPre {
 
     fn canary(&self, probe: &ContractProbe<'_>) -> Result<(), ComponentError> {
         canaries::control(self, probe)
+    }
+}
+
+impl ComponentWorld for FundingPre {
+    const SLOT: Slot = Slot::Funding;
+
+    fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
+        Self::new(Linker::new(engine).instantiate_pre(component)?)
+    }
+
+    fn canary(&self, probe: &ContractProbe<'_>) -> Result<(), ComponentError> {
+        canaries::funding(self, probe)
     }
 }
 
@@ -814,6 +830,68 @@ pub fn decide_control(
         let instance = pre.instantiate(&mut *store)?;
         let rules = instance.holdfast_control_control();
         rules.call_decide(store, act, facts)
+    })
+}
+
+/// Component of slot `rules.funding`. It decides alone: what a lender funds is a matter of that lender.
+#[derive(Clone)]
+pub struct FundingRules {
+    slot: ComponentHandle<FundingPre>,
+    own: Option<OwnRules>,
+}
+
+impl FundingRules {
+    pub fn new(slot: ComponentHandle<FundingPre>, own: Option<OwnRules>) -> Self {
+        Self { slot, own }
+    }
+
+    /// The component that decides.
+    pub fn identity(&self) -> Result<ComponentIdentity, ComponentError> {
+        self.slot.identity()
+    }
+
+    /// Like [`FundingRules::check`], for requests: loads an organization's own rules if necessary, and runs them off
+    /// the async threads.
+    pub async fn check_for_request(
+        &self,
+        facts: &funding::FundingFacts,
+    ) -> Result<funding::Assessment, ComponentError> {
+        let held = ComponentHandle::Held(self.slot.ready().await?);
+        let Some(own) = &self.own else {
+            return Self::new(held, None).check(facts);
+        };
+
+        let identity = self.slot.identity()?;
+        let Some(_turn) = own.slice.pass(PATIENCE).await else {
+            return Err(ComponentError::new(&identity, CallFailure::Busy));
+        };
+
+        // The shared permit comes last, so an organization that waits for its turn holds none.
+        let _permit = own.permits.acquire().await;
+        let facts = facts.clone();
+        let work = move || Self::new(held, None).check(&facts);
+        own.run(&identity, work).await?
+    }
+
+    /// Checks a contract.
+    pub fn check(
+        &self,
+        facts: &funding::FundingFacts,
+    ) -> Result<funding::Assessment, ComponentError> {
+        let held = self.slot.held()?;
+        check_funding(slot::active(&held)?, facts)
+    }
+}
+
+/// Asks a component about a contract.
+pub fn check_funding(
+    active: &ActiveComponent<FundingPre>,
+    facts: &funding::FundingFacts,
+) -> Result<funding::Assessment, ComponentError> {
+    active.call(|store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        let rules = instance.holdfast_funding_funding();
+        rules.call_check(store, facts)
     })
 }
 

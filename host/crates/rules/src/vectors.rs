@@ -141,6 +141,7 @@ fn main_function(slot: Slot) -> Option<&'static str> {
         Slot::Compliance => Some("evaluate"),
         Slot::Lifecycle => Some("envelope"),
         Slot::Control => Some("decide"),
+        Slot::Funding => Some("check"),
         Slot::Placement => Some("place"),
         _ => None,
     }

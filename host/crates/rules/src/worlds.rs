@@ -89,6 +89,10 @@ pub fn sources(slot: Slot) -> Vec<(&'static str, &'static str)> {
             "control.wit",
             include_str!("../../../../wit/control/control.wit"),
         ),
+        Slot::Funding => (
+            "funding.wit",
+            include_str!("../../../../wit/funding/funding.wit"),
+        ),
         Slot::Signing => (
             "signing.wit",
             include_str!("../../../../wit/signing/signing.wit"),

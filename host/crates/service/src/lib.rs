@@ -9,6 +9,7 @@
 //! | `bulk` | one document for many clients |
 //! | `vault` | vault-in, copies, certificates, release, integrity |
 //! | `facts` | facts of contracts, and the maps that they are read with |
+//! | `funding` | checks by funding rules, stipulations, packs of lenders |
 //! | `control`, `inspection` | parties of a record and their acts; looks, statements, pools |
 //! | `customers`, `test_mode` | customers and their files; test data |
 //! | `installation`, `gauges`, `doctor` | the operator's view, metrics, health checks |
@@ -33,6 +34,7 @@ pub mod customers;
 pub mod doctor;
 pub mod envelopes;
 pub mod facts;
+pub mod funding;
 pub mod gauges;
 pub mod inspection;
 pub mod installation;

@@ -44,7 +44,7 @@ struct DecisionTable {
 }
 
 /// All of them, in the order of decisions in a block.
-const TABLES: [DecisionTable; 4] = [
+const TABLES: [DecisionTable; 5] = [
     DecisionTable {
         name: "evaluation",
         id: "envelope_id",
@@ -74,6 +74,14 @@ const TABLES: [DecisionTable; 4] = [
         owner: "controller_id",
         columns: "decision_id, envelope_id, at, component, act, facts",
         read: act,
+    },
+    // The facts are the originator's, also where the rules of a lender decided.
+    DecisionTable {
+        name: "funding_decision",
+        id: "decision_id",
+        owner: "org_id",
+        columns: "decision_id, envelope_id, at, component, facts, answer",
+        read: funding,
     },
 ];
 
@@ -256,5 +264,18 @@ fn act(columns: &RowColumns<'_>) -> Result<RecordedDecision, StoreError> {
         given: json!({ "act": act, "facts": facts }),
         // Only permitted acts are recorded.
         answer: json!("allowed"),
+    })
+}
+
+fn funding(columns: &RowColumns<'_>) -> Result<RecordedDecision, StoreError> {
+    Ok(RecordedDecision {
+        slot: Slot::Funding,
+        id: columns.text("decision_id")?,
+        subject: columns.text("envelope_id")?,
+        at: columns.time("at")?,
+        component: columns.json("component")?,
+        function: "check".into(),
+        given: json!({ "facts": columns.json::<Value>("facts")? }),
+        answer: columns.json("answer")?,
     })
 }

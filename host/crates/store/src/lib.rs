@@ -77,6 +77,8 @@ pub mod event_feed;
 pub mod events;
 pub mod fact_maps;
 pub mod fingerprints;
+pub mod funding;
+pub mod funding_packs;
 pub mod glances;
 pub mod idempotency;
 pub mod installation;

@@ -101,6 +101,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     92 "0092_groups_and_witnesses",
     95 "0095_drawing_handovers",
     96 "0096_contract_facts",
+    97 "0097_funding",
     99 "0099_template_sharing_and_variables",
     100 "0100_open_link_proofs",
 ];

@@ -35,6 +35,7 @@ const SETTINGS: &[(&str, Guard)] = &[
     ("dates", Guard::Powerless),
     ("embed_origins", Guard::Powerless),
     ("envelope_ttl_days", Guard::Powerless),
+    ("funding", Guard::Powerless),
     ("language", Guard::Powerless),
     ("quiet_hours", Guard::Powerless),
     ("refuse_unsigned_roles", Guard::Powerless),

@@ -764,3 +764,15 @@ async fn a_link_asks_for_a_proof_by_its_setting() {
     let issue = refused.json()["details"][0].clone();
     assert_eq!(issue["path"], json!(["proof_of_work"]), "{issue}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn findings_of_the_funding_rules_are_not_for_visitors() {
+    let app = TestApp::start().await;
+    let link = open_link(&app, json!({})).await;
+    app.set_organization(&["funding=enforce"]);
+    let answer = enter(&app, &link, &JORDAN).await;
+    assert_eq!(answer.status, 409, "{}", answer.text());
+    assert!(answer.text().contains("ask its sender"));
+    assert!(!answer.text().contains("facts.missing"));
+    assert_eq!(app.count("envelope").await, 0);
+}

@@ -383,7 +383,8 @@ impl ProviderSettings {
             | Slot::Lifecycle
             | Slot::Placement
             | Slot::Documents
-            | Slot::Control => None,
+            | Slot::Control
+            | Slot::Funding => None,
         }
     }
 

@@ -8,6 +8,7 @@
 mod compliance;
 mod control;
 mod documents;
+mod funding;
 mod lifecycle;
 mod providers;
 
@@ -22,12 +23,13 @@ use crate::engine::{EngineSet, LimitedEngine};
 use crate::error::ComponentError;
 use crate::inspection::AdmissionReason;
 use crate::program::RulesProgram;
-use crate::rules::{CompliancePre, ControlPre, LifecyclePre};
+use crate::rules::{CompliancePre, ControlPre, FundingPre, LifecyclePre};
 use crate::slot::{self, ActiveComponent, ComponentWorld};
 use crate::vectors::{VectorChange, VectorSet};
 use compliance::compliance_vectors;
 use control::control_vectors;
 use documents::{documents_vectors, placement_vectors};
+use funding::funding_vectors;
 use holdfast_domain::component::{ConformanceResult, Slot};
 use lifecycle::lifecycle_vectors;
 pub(super) use providers::{examine_provider, loaded};
@@ -212,6 +214,11 @@ fn slot_vectors(
                 &active,
                 &default_of(engines, cache, artifact).map_err(unfit)?,
             )
+        }
+        Slot::Funding => {
+            let active =
+                slot::load_candidate::<FundingPre>(engines, cache, artifact).map_err(unfit)?;
+            funding_vectors(&active)
         }
         Slot::Placement => {
             let active =

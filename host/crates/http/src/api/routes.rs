@@ -6,9 +6,9 @@ use aide::axum::routing::{
 };
 
 use super::partner::{
-    control, customers, envelopes, events, open_links, templates, test_mode, vault,
+    control, customers, envelopes, events, funding, open_links, templates, test_mode, vault,
 };
-use super::web::{administration, bulk, fact_maps, insight, packages, users};
+use super::web::{administration, bulk, fact_maps, funding_packs, insight, packages, users};
 use super::{
     callbacks, component_changes, component_state, components, decisions, downloads, embed, kba,
     ledger, payments, web, webhooks,
@@ -127,6 +127,28 @@ areas! {
             "Release the authoritative copy permanently";
         get "/partner/envelopes/{id}/bundle", vault::bundle::<Key<VaultRelease>> => getEvidenceBundle [409]
             "The evidence bundle of a released envelope";
+    }
+
+    partner_funding {
+        post "/partner/envelopes/{id}/funding-check", funding::check::<Key<EnvelopesWrite>> => checkFunding [503]
+            "Check a contract by the funding rules";
+        get "/partner/envelopes/{id}/stipulations", funding::list_stipulations::<Key<EnvelopesRead>>
+            => listStipulations []
+            "List the attachments that the funding depends on";
+        put "/partner/envelopes/{id}/stipulations", funding::set_stipulations::<Key<EnvelopesWrite>>
+            => setStipulations [422]
+            "Set the attachments that the funding depends on";
+        post "/partner/envelopes/{id}/stipulations/{stipulation}/waiver", funding::waive::<Key<EnvelopesWrite>>
+            => waiveStipulation [409, 422]
+            "Waive a required attachment, with a reason";
+        get "/partner/envelopes/{id}/funding-package", funding::package::<Key<VaultRead>> => getFundingPackage [409]
+            "Download the funding package of a vaulted contract";
+        get "/partner/templates/{id}/stipulations", funding::template_stipulations::<Key<EnvelopesRead>>
+            => listTemplateStipulations []
+            "List the attachments that contracts of a template need";
+        put "/partner/templates/{id}/stipulations", funding::set_template_stipulations::<Key<EnvelopesWrite>>
+            => setTemplateStipulations [422]
+            "Set the attachments that contracts of a template need";
     }
 
     partner_control {
@@ -496,6 +518,32 @@ areas! {
             "Read a customer";
         patch "/customers/{id}", web::customers::change => changeCustomer [409]
             "Change a customer";
+    }
+
+    web_funding {
+        post "/envelopes/{id}/funding-check", funding::check::<Web<may::Send>> => checkFundingAsUser [503]
+            "Check a contract by the funding rules";
+        get "/envelopes/{id}/stipulations", funding::list_stipulations::<Web<may::ReadEnvelopes>>
+            => listStipulationsAsUser []
+            "List the attachments that the funding depends on";
+        put "/envelopes/{id}/stipulations", funding::set_stipulations::<Web<may::Send>> => setStipulationsAsUser [422]
+            "Set the attachments that the funding depends on";
+        post "/envelopes/{id}/stipulations/{stipulation}/waiver", funding::waive::<Web<may::Send>>
+            => waiveStipulationAsUser [409, 422]
+            "Waive a required attachment, with a reason";
+        get "/envelopes/{id}/funding-package", funding::package::<Web<may::ReadEvidence>>
+            => getFundingPackageAsUser [409]
+            "Download the funding package of a vaulted contract";
+        get "/funding-packs", funding_packs::list => listFundingPacks []
+            "List your funding packs, and those that you were invited to";
+        post "/funding-packs", funding_packs::publish => publishFundingPack [409, 422]
+            "Publish a funding pack";
+        post "/funding-packs/{id}/versions", funding_packs::publish_version => publishFundingPackVersion [422]
+            "Publish a further version of a funding pack";
+        post "/funding-packs/{id}/invitations", funding_packs::invite => inviteToFundingPack [422]
+            "Invite an organization to a funding pack";
+        post "/funding-packs/{id}/subscription", funding_packs::subscribe => subscribeToFundingPack [422]
+            "Follow a funding pack, stay at one of its versions, or end the subscription";
     }
 
     bulk_send {

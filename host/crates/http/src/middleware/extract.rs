@@ -554,6 +554,8 @@ path_parameters!(
     FilePath is "sha256",
     /// The id of a question in a path.
     QuestionPath is "question_id",
+    /// The kind of a stipulation in a path.
+    StipulationPath is "stipulation",
 );
 
 /// Documents a path parameter and its 404.

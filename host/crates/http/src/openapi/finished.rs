@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{examples, logged, meaning, members};
 
 /// Areas in the order of the document, with their descriptions.
-pub const TAGS: [(&str, &str); 23] = [
+pub const TAGS: [(&str, &str); 25] = [
     (
         "partner envelopes",
         "Create, send and follow envelopes, with an API key.",
@@ -23,6 +23,10 @@ pub const TAGS: [(&str, &str); 23] = [
     (
         "partner vault",
         "The authoritative copy: vaulting, copies, certificates, evidence and release.",
+    ),
+    (
+        "partner funding",
+        "Funding of contracts: checks, stipulations and the package.",
     ),
     (
         "partner control",
@@ -61,6 +65,10 @@ pub const TAGS: [(&str, &str); 23] = [
         "Templates, packages and the field builder.",
     ),
     ("web customers", "Customers, for users of an organization."),
+    (
+        "web funding",
+        "Funding of contracts, and the packs of lenders, for users of an organization.",
+    ),
     ("bulk send", "One document for many clients."),
     (
         "component library",

@@ -23,10 +23,10 @@ use holdfast_domain::envelope::{Envelope, Recipient, RecipientKind, Signer, Sign
 use holdfast_domain::locale::Locale;
 use holdfast_domain::token::LinkToken;
 use holdfast_platform::access::windows::LimitedCredential;
+use holdfast_platform::lookup::room_submission;
 use holdfast_platform::room::shown::ShownDocument;
 use holdfast_platform::{Core, ServiceError};
 use holdfast_service::App;
-use holdfast_service::envelopes::parties::room_submission;
 use holdfast_service::signing::corrections;
 use holdfast_service::signing::visits::{self, LinkReader, LinkRenewal};
 use holdfast_service::templates::pages;

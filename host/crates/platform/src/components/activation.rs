@@ -73,7 +73,8 @@ fn shown(core: &Core, activation: ComponentActivation) -> ActivationView {
         | Slot::Lifecycle
         | Slot::Placement
         | Slot::Documents
-        | Slot::Control => None,
+        | Slot::Control
+        | Slot::Funding => None,
     };
 
     let callback_url = match (&activation.org, &activation.config, calls_back) {

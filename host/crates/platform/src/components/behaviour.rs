@@ -182,6 +182,7 @@ async fn recorded(
         Slot::Compliance => "evaluate",
         Slot::Lifecycle => "envelope",
         Slot::Control => "decide",
+        Slot::Funding => "check",
         _ => return Ok(BTreeMap::new()),
     };
 

@@ -360,6 +360,7 @@ pub async fn start(
         Slot::Lifecycle,
         Slot::Placement,
         Slot::Control,
+        Slot::Funding,
     ];
     if !live.contains(&slot) {
         return Err(not_live(slot));

@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 
 use crate::fields::resolved;
 use crate::{Core, ServiceError};
-use holdfast_components::answers::{AnswerPart, ComponentAnswer, failure, refused};
+use holdfast_components::answers::{AnswerPart, ComponentAnswer, assessment, failure, refused};
 use holdfast_components::rules::{
-    ComplianceRules, ControlRules, LifecycleRules, TransitionError, compliance, control, documents,
-    lifecycle, placement,
+    ComplianceRules, ControlRules, FundingRules, LifecycleRules, TransitionError, compliance,
+    control, documents, funding, lifecycle, placement,
 };
 use holdfast_components::values::kebab;
 use holdfast_components::{ComponentArtifact, ComponentError, Documents, Placement, WordedMark};
@@ -20,7 +20,7 @@ use holdfast_domain::field::Field;
 use holdfast_domain::hash::sha256;
 use holdfast_domain::id::OrgId;
 use holdfast_store::decisions::{self, DecisionWindow};
-use holdfast_store::{StoreError, control as control_rows};
+use holdfast_store::{StoreError, control as control_rows, funding as funding_rows};
 
 /// Width of rendered page images, in pixels.
 const PICTURE: u32 = 400;
@@ -37,6 +37,7 @@ pub enum RulesQuestion {
         act: control::Act,
         facts: Box<control::ControlFacts>,
     },
+    Funding(Box<funding::FundingFacts>),
     /// Field placement on a stored document, which is read only when its turn comes.
     Placement {
         document: StoredFile,
@@ -88,6 +89,14 @@ pub async fn recorded(
             });
             questions.collect()
         }
+        Slot::Funding => {
+            let found = funding_rows::last_decisions(connection, org, window, limit).await?;
+            let questions = found.into_iter().map(|one| {
+                let given = json!({ "facts": one.facts });
+                RecordedQuestion::new(one.id.to_string(), one.envelope.to_string(), given)
+            });
+            questions.collect()
+        }
         _ => Vec::new(),
     })
 }
@@ -114,6 +123,7 @@ impl RecordedQuestion {
                 act: self.parameter("act")?,
                 facts: self.parameter("facts")?,
             },
+            Slot::Funding => RulesQuestion::Funding(self.parameter("facts")?),
             other => return Err(ServiceError::Internal(format!("{other} has no records"))),
         })
     }
@@ -138,6 +148,7 @@ pub enum AskedRules {
     Compliance(ComplianceRules),
     Lifecycle(LifecycleRules),
     Control(ControlRules),
+    Funding(FundingRules),
     Placement(Placement),
     Documents(Documents),
 }
@@ -151,6 +162,7 @@ impl AskedRules {
             Slot::Compliance => Self::Compliance(components.compliance(org)),
             Slot::Lifecycle => Self::Lifecycle(components.lifecycle(org)),
             Slot::Control => Self::Control(components.control(org)),
+            Slot::Funding => Self::Funding(components.funding(org)),
             Slot::Placement => Self::Placement(core.placement(org)),
             Slot::Documents => Self::Documents(core.documents(org)),
             Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging | Slot::Conversion => {
@@ -170,6 +182,7 @@ impl AskedRules {
             Slot::Compliance => Self::Compliance(components.compliance_from(artifact)?),
             Slot::Lifecycle => Self::Lifecycle(components.lifecycle_from(artifact)?),
             Slot::Control => Self::Control(components.control_from(artifact)?),
+            Slot::Funding => Self::Funding(components.funding_from(artifact)?),
             Slot::Placement => Self::Placement(components.placement_from(artifact)?),
             Slot::Documents => Self::Documents(components.documents_from(artifact)?),
             Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging | Slot::Conversion => {
@@ -183,6 +196,7 @@ impl AskedRules {
             Self::Compliance(rules) => rules.identity(),
             Self::Lifecycle(rules) => rules.identity(),
             Self::Control(rules) => rules.identity(),
+            Self::Funding(rules) => rules.identity(),
             Self::Placement(rules) => rules.identity(),
             Self::Documents(rules) => rules.identity(),
         }
@@ -210,6 +224,9 @@ impl AskedRules {
             }
             (Self::Control(rules), RulesQuestion::Act { act, facts }) => {
                 decision_answer(*act, &rules.decide(*act, facts))
+            }
+            (Self::Funding(rules), RulesQuestion::Funding(facts)) => {
+                funding_answer(&rules.check(facts))
             }
             // Unreachable: rules are asked the questions of their own slot.
             _ => ComponentAnswer::new(),
@@ -277,6 +294,14 @@ pub fn decision_answer(
 ) -> ComponentAnswer {
     match decision {
         Ok(decision) => vec![AnswerPart::new(format!("{act:?}"), json!(decision))],
+        Err(error) => failure(error),
+    }
+}
+
+/// Converts an assessment to an answer, finding by finding.
+pub fn funding_answer(assessed: &Result<funding::Assessment, ComponentError>) -> ComponentAnswer {
+    match assessed {
+        Ok(assessed) => assessment(&json!(assessed)),
         Err(error) => failure(error),
     }
 }

@@ -24,7 +24,7 @@ use holdfast_domain::envelope::EnvelopeKind;
 use holdfast_domain::id::{ComponentId, EnvelopeId, OrgId};
 use holdfast_domain::ledger::CERTIFIED;
 use holdfast_store::decisions::{self, DecisionWindow, StoredEvaluation};
-use holdfast_store::{control, envelopes, ledger, templates};
+use holdfast_store::{control, envelopes, funding, ledger, templates};
 
 /// Default number of records to replay (contract, section 6).
 const RECORDS: i64 = 1000;
@@ -356,6 +356,7 @@ pub async fn replay_envelope(
     let moves = decisions::moves_of(&mut connection, org, id).await?;
     let evaluation = decisions::evaluation_of(&mut connection, org, id).await?;
     let acts = control::decisions_of(&mut connection, org, id).await?;
+    let checks = funding::decisions_of(&mut connection, org, id).await?;
     drop(connection);
 
     let mut replayed = Vec::new();
@@ -404,6 +405,25 @@ pub async fn replay_envelope(
                 "is allowed again".into()
             } else {
                 "was allowed, and now is not".into()
+            },
+        });
+    }
+
+    for record in checks {
+        let rules = that_decided(core, management, &identity(&record.component)?).await?;
+        let rules = core.components.funding_from(&rules)?;
+        let facts = stored(id.as_str(), &record.facts)?;
+
+        let same = json!(rules.check(&facts)?) == record.answer;
+        replayed.push(ReplayedDecision {
+            decision: format!("funding check {}", record.stage),
+            component: record.component,
+            facts: record.facts,
+            same,
+            detail: if same {
+                format!("is {} again, with the same findings", record.outcome)
+            } else {
+                "has other findings now".into()
             },
         });
     }

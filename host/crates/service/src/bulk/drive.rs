@@ -17,17 +17,19 @@ use super::claim::{ClaimedItem, actor, claim, overtaken};
 use super::ending::{finish, lose_master};
 use crate::bulk::BulkState;
 use crate::envelopes::{dispatch, lifecycle};
+use crate::funding::{self, SendingCheck};
 use holdfast_base::faults;
 use holdfast_components::providers::ProviderError;
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::bulk::{Batch, BatchItem, BatchStatus, ItemOutcome, SubmittedMaster};
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::{Envelope, SentDocument};
+use holdfast_domain::envelope::{Envelope, SentDocument, Signer};
 use holdfast_domain::id::{BatchId, OrgId};
 use holdfast_domain::job::{NextStep, WithdrawSubmission};
 use holdfast_platform::providers::{SigningProvider, provider};
 use holdfast_platform::signers::signer_view;
 use holdfast_platform::{Core, ServiceError, kba};
+use holdfast_store::funding::{self as funding_rows, FundingCheck};
 use holdfast_store::{
     StoreError, WriteTransaction, bulk, envelopes as envelope_store, signers as signer_store,
 };
@@ -155,6 +157,8 @@ async fn wait_or_finish(core: &Core, batch: &Batch) -> Result<NextStep, ServiceE
 struct ProviderSubmission {
     id: String,
     signing: SigningProvider,
+    /// Check by the funding rules before it.
+    checked: Option<FundingCheck>,
 }
 
 /// Reason why an item was not sent.
@@ -223,6 +227,9 @@ async fn submit(
         values,
     } = parcel;
 
+    let checked = checked(core, envelope, signers, values).await;
+    let checked = checked.map_err(SendFailure::Other)?;
+
     let source = &master.provider_template;
     let clone = signing.clone_template(source, &envelope.name, item.id.as_str());
     let clone = clone.await.map_err(|error| match error {
@@ -245,7 +252,29 @@ async fn submit(
     Ok(ProviderSubmission {
         id: id.map_err(SendFailure::Other)?,
         signing,
+        checked: checked.into_record(),
     })
+}
+
+/// Checks the contract of one client by the funding rules, with the values that its fields are filled with.
+async fn checked(
+    core: &Core,
+    envelope: &Envelope,
+    signers: &[Signer],
+    values: &[(String, String)],
+) -> Result<SendingCheck, ServiceError> {
+    let mut asked = envelope.clone();
+    let values = values
+        .iter()
+        .map(|(name, value)| (name.clone(), json!(value)));
+    asked.set_prefilled(&values.collect());
+    let checked = funding::before_sending(core, &asked, signers, None).await?;
+    if let Some(refused) = checked.refusal() {
+        funding::record_refusal(core, envelope, checked).await?;
+        return Err(refused.into());
+    }
+
+    Ok(checked)
 }
 
 /// Settles a chunk in one transaction.
@@ -347,6 +376,9 @@ async fn sent(
 
     envelope_store::set_sent(tx, from, &sent).await?;
     decided.record(tx, &sent, now).await?;
+    if let Some(check) = &submission.checked {
+        funding_rows::insert_decision(tx, &sent.org, check).await?;
+    }
 
     // The signers are replaced because only now they have ids at the provider.
     signer_store::forget(tx, &sent).await?;
@@ -365,14 +397,11 @@ async fn sent(
 fn not_sent(batch: &Batch, item: &BatchItem, error: &ServiceError, now: Timestamp) -> ItemOutcome {
     let why = match error {
         ServiceError::Provider(ProviderError::Rejected(why)) => {
-            // The provider's text is shown to users, so its length and characters are limited.
-            let why: String = why
-                .chars()
-                .filter(|c| !c.is_control())
-                .take(REASON)
-                .collect();
+            let why = limited(why);
             return ItemOutcome::Failed(format!("Signing provider refused: {why}"));
         }
+        // A repeat would be refused again: the document or the rules have to change first.
+        ServiceError::Problem(problem) => return ItemOutcome::Failed(limited(&problem.message)),
         // A rate limit is not the item's fault and uses up no attempt.
         ServiceError::Provider(ProviderError::RateLimited(seconds)) => {
             let wait = seconds.unwrap_or(RATE_LIMIT_SECONDS).clamp(1, 3600);
@@ -386,6 +415,7 @@ fn not_sent(batch: &Batch, item: &BatchItem, error: &ServiceError, now: Timestam
         }
         ServiceError::Provider(ProviderError::NotConfigured(_))
         | ServiceError::NotConfigured(_) => "Signing provider is not configured",
+        ServiceError::Component(_) => "Funding rules could not be asked",
         _ => "Signing provider could not be reached",
     };
 
@@ -402,4 +432,12 @@ fn not_sent(batch: &Batch, item: &BatchItem, error: &ServiceError, now: Timestam
         },
         None => ItemOutcome::Failed(why.into()),
     }
+}
+
+/// Returns a reason as users see it: its length and characters are limited.
+fn limited(why: &str) -> String {
+    why.chars()
+        .filter(|c| !c.is_control())
+        .take(REASON)
+        .collect()
 }

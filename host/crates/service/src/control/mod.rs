@@ -20,6 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::funding;
 use holdfast_components::rules::control::{
     Act, ControlFacts, Decision, Obstacle, Party, RefusalReason, Stage,
 };
@@ -28,6 +29,7 @@ use holdfast_domain::component::Slot;
 use holdfast_domain::control::{ControlRecord, ControlStage, ReleaseRequest, ReleaseState};
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus, PaymentStatus, SignerStatus};
 use holdfast_domain::event::EventType;
+use holdfast_domain::funding::FundingStage;
 use holdfast_domain::id::{DecisionId, EnvelopeId, OrgId, PledgeId, ReleaseId, TransferId};
 use holdfast_domain::job::CertifyAnew;
 use holdfast_domain::release::ReleaseMedium;
@@ -504,6 +506,10 @@ pub(crate) async fn settle(
     ];
     if compared.contains(&done.event) {
         similar::queue(tx, &next, now).await?;
+    }
+    // The result is a warning: it refuses no act between the parties.
+    if passes || done.event == EventType::ControlPledged {
+        funding::queue(tx, envelope, FundingStage::Transfer, now).await?;
     }
 
     let action = done.event.as_str();

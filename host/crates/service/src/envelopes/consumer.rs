@@ -6,12 +6,12 @@ use holdfast_store::SqlConnection;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::envelopes::parties;
 use holdfast_base::config::EMBEDDED;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::disclosure::DemonstratedAccess;
 use holdfast_domain::envelope::{Envelope, Signer};
 use holdfast_domain::id::SignerId;
+use holdfast_platform::lookup;
 use holdfast_store::room::{self as rooms, GivenConsent, RoomSubmitter};
 use holdfast_store::{StoreError, disclosures};
 
@@ -112,7 +112,7 @@ pub async fn consents(
     envelope: &Envelope,
     signers: &[Signer],
 ) -> Result<Vec<SignersConsent>, StoreError> {
-    let submitters = match parties::room_submission(envelope) {
+    let submitters = match lookup::room_submission(envelope) {
         Some(id) => rooms::submitters(connection, &envelope.org, id).await?,
         None => Vec::new(),
     };
@@ -196,7 +196,7 @@ async fn submitter_of(
     envelope: &Envelope,
     signer: &Signer,
 ) -> Result<Option<RoomSubmitter>, StoreError> {
-    let Some(id) = parties::room_submission(envelope) else {
+    let Some(id) = lookup::room_submission(envelope) else {
         return Ok(None);
     };
     let submitters = rooms::submitters(connection, &envelope.org, id).await?;

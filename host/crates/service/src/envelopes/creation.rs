@@ -14,6 +14,7 @@ use crate::envelopes::paper_original::PaperStatement;
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
 use crate::envelopes::planned_sending::{self, planned_by};
 use crate::envelopes::reminders;
+use crate::funding::{self, SendingCheck};
 use crate::templates::built::with_values;
 use crate::templates::pages::PageCache;
 use crate::templates::variables::VariableValues;
@@ -24,6 +25,7 @@ use holdfast_domain::envelope::{
     Envelope, EnvelopeKind, OPEN_LINK, OWN_METADATA, PUBLIC_METADATA, PaymentStatus, Recipient,
     SecuredParty, SentDocument, Signer,
 };
+use holdfast_domain::funding::FundingMode;
 use holdfast_domain::id::CustomerId;
 use holdfast_domain::job::MailOpenLink;
 use holdfast_domain::jurisdiction::Jurisdiction;
@@ -40,6 +42,7 @@ use holdfast_platform::providers::links;
 use holdfast_platform::providers::{SigningProvider, provider};
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, kba, messaging};
 use holdfast_store::fingerprints::{self, Fingerprint};
+use holdfast_store::funding::{self as funding_rows, FundingCheck};
 use holdfast_store::{WriteTransaction, customers, envelopes, jobs, payments, signers};
 
 /// Limits of a partner's own metadata.
@@ -125,6 +128,9 @@ pub struct CreateEnvelope {
     /// Facts about the contract, such as amounts: up to 50 texts, numbers or booleans, each of at most 500
     /// characters. Every party of the record sees them.
     pub metadata: Option<Map<String, Value>>,
+    /// Check by the funding rules, if the request wants a stricter one than the organization: `?funding=`.
+    #[serde(skip)]
+    pub funding: Option<FundingMode>,
 }
 
 /// Payment requested for one envelope.
@@ -268,6 +274,21 @@ pub async fn create_by(
         }
         None => None,
     };
+    let mut unsigned = template
+        .as_ref()
+        .map(|template| warnings::of_unsigned_roles(template, &signers))
+        .unwrap_or_default();
+    let mut checked = SendingCheck::default();
+    // The rules read the document that is sent, with the values of its variables.
+    if template.is_some() {
+        checked = funding::before_sending(core, &envelope, &signers, request.funding).await?;
+        // No record of a refused envelope is kept.
+        if let Some(refused) = checked.refusal() {
+            return Err(refused.into());
+        }
+        unsigned.extend(checked.warnings());
+    }
+
     let planned = request.send_at;
     let planned = planned.map(|at| planned_by(caller, at, template.as_ref()));
     envelope.plan_sending(planned.as_ref().filter(|_| kind == EnvelopeKind::Esign));
@@ -301,12 +322,9 @@ pub async fn create_by(
         has_own_payment: request.payment.is_some(),
         collateral,
         open_link: visit.map(|visit| visit.link.clone()),
+        checked: checked.into_record(),
     };
 
-    let unsigned = template
-        .as_ref()
-        .map(|template| warnings::of_unsigned_roles(template, &plan.signers))
-        .unwrap_or_default();
     let saved = save(core, caller, plan, &request, unsigned, visit, answer).await;
 
     // The submission exists at the provider, but no envelope names it: withdraw it.
@@ -357,6 +375,8 @@ pub(super) struct CreationPlan {
     pub collateral: Vec<Fingerprint>,
     /// Open link of the visitor who makes it.
     pub open_link: Option<OpenLink>,
+    /// Check by the funding rules before the sending.
+    pub checked: Option<FundingCheck>,
 }
 
 /// Checks that people may be sent to `url` afterwards.
@@ -636,6 +656,9 @@ pub(super) async fn write(
     fingerprints::insert(tx, &envelope.org, &envelope.id, &plan.collateral).await?;
     for decision in &plan.decided {
         decision.record(tx, envelope, now).await?;
+    }
+    if let Some(check) = &plan.checked {
+        funding_rows::insert_decision(tx, &envelope.org, check).await?;
     }
 
     let actor = caller.actor.as_str();

@@ -4,13 +4,13 @@
 use bytes::Bytes;
 
 use crate::App;
-use crate::envelopes::parties::room_submission;
 use holdfast_adapters::files::FilesError;
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_domain::envelope::{AuthoritativeCopy, Envelope, EnvelopeKind, FileType, StoredFile};
 use holdfast_domain::locale::Message;
 use holdfast_domain::template::Template;
 use holdfast_platform::documents::{DocumentUpload, admit};
+use holdfast_platform::lookup::room_submission;
 use holdfast_platform::room::attachments::{AttachedFile, FILE_MIB, ReceivedFile, SignersFile};
 use holdfast_platform::room::form::FormError;
 use holdfast_platform::room::shown::ShownDocument;

@@ -12,6 +12,7 @@ use crate::envelopes::creation::{self, CreateEnvelope, CreatedEnvelope};
 use crate::envelopes::dispatch::{self, SendingOptions};
 use crate::envelopes::open_link_proofs::VisitorProof;
 use crate::envelopes::parties::RequestedSigner;
+use crate::funding;
 use crate::templates;
 use crate::templates::pages::PageCache;
 use holdfast_base::config::SecretText;
@@ -892,6 +893,7 @@ pub async fn open(
         paper_original: None,
         send_at: None,
         metadata: None,
+        funding: None,
     };
     let shows_link = !link.verify_email;
     let answer = ResponseRecorder::new(receipt.clone(), 200, move |created: &CreatedEnvelope| {
@@ -915,7 +917,9 @@ pub async fn open(
             } else {
                 None
             };
-            record.map(NextPlace::Unfinished).ok_or(error)
+            record
+                .map(NextPlace::Unfinished)
+                .ok_or_else(|| for_visitor(link, error))
         }
     }
 }
@@ -925,6 +929,20 @@ pub async fn open(
 async fn permit(core: &Core, visit: LinkVisit<'_>) -> Result<(), ServiceError> {
     let mut connection = core.store.read().await?;
     check_counts(&mut connection, visit, core.clock.now()).await
+}
+
+/// Returns the error that a visitor sees. Findings of the funding rules are for the sender alone.
+fn for_visitor(link: &OpenLink, error: ServiceError) -> ServiceError {
+    let ServiceError::Problem(problem) = &error else {
+        return error;
+    };
+    if problem.code != Some(funding::REFUSED) {
+        return error;
+    }
+
+    tracing::warn!(link = %link.id, %error, "the funding rules stopped a record of an open link");
+    let why = "This document cannot be sent at present; ask its sender";
+    ServiceError::Conflict(why.into())
 }
 
 /// Lets the same form be sent again. Without this, it would wait for the lease.

@@ -17,6 +17,7 @@ use holdfast_domain::id::OrgId;
 use holdfast_domain::identity;
 use holdfast_domain::locale::Locale;
 use holdfast_domain::template::Template;
+use holdfast_platform::lookup::room_submission;
 use holdfast_platform::passcodes::seal_passcode;
 use holdfast_platform::room::changes::SubmitterPlace;
 use holdfast_platform::{Core, ServiceError, ValidationIssue};
@@ -566,13 +567,6 @@ pub fn is_without_fields(template: &Template, signer: &Signer) -> bool {
             .roles()
             .iter()
             .any(|role| role.eq_ignore_ascii_case(&signer.role))
-}
-
-/// Returns the id of the submission in the signing room; none at other providers.
-pub fn room_submission(envelope: &Envelope) -> Option<i64> {
-    let embedded = envelope.sending.provider_instance.as_deref() == Some(EMBEDDED);
-    let submission = envelope.sending.submission.as_ref();
-    submission.filter(|_| embedded)?.parse().ok()
 }
 
 /// Gives the submitters of a new submission in the signing room their order, and adds the approvers

@@ -12,6 +12,7 @@ use crate::envelopes::dispatch::{self, SendingOptions};
 use crate::envelopes::lifecycle;
 use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
 use crate::envelopes::planned_sending::{self, planned_by};
+use crate::funding;
 use crate::templates::built::{document_of, document_to_send};
 use crate::templates::pages::PageCache;
 use crate::templates::selection::{SelectedTemplates, TemplateSelection};
@@ -20,6 +21,7 @@ use holdfast_base::config::SecretText;
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, EnvelopeLink, Recipient, SentDocument, Signer};
+use holdfast_domain::funding::FundingMode;
 use holdfast_domain::template::Template;
 use holdfast_domain::warning::Warning;
 use holdfast_platform::envelope_locks::EnvelopeLocks;
@@ -32,6 +34,7 @@ use holdfast_platform::providers::links;
 use holdfast_platform::providers::{SigningProvider, provider};
 use holdfast_platform::signers::signer_view;
 use holdfast_platform::{Caller, Core, ServiceError, kba};
+use holdfast_store::funding::{self as funding_rows, FundingCheck};
 use holdfast_store::{customers, envelopes, payments, signers, templates};
 
 /// Body of `POST /envelopes/{id}/send`.
@@ -75,6 +78,9 @@ pub struct SendEnvelope {
     pub send_email: Option<bool>,
     /// When the envelope is sent instead of now: in the future, within a year, and before it expires.
     pub send_at: Option<Timestamp>,
+    /// Check by the funding rules, if the request wants a stricter one than the organization: `?funding=`.
+    #[serde(skip)]
+    pub funding: Option<FundingMode>,
 }
 
 /// Sends an envelope, or prepares it for its sending at a later time.
@@ -165,15 +171,25 @@ pub async fn send(
         sent.set_prefilled(values);
     }
 
+    let checked = funding::before_sending(core, &sent, &signers, request.funding).await?;
+    if let Some(refused) = checked.refusal() {
+        funding::record_refusal(core, &envelope, checked).await?;
+        return Err(refused.into());
+    }
+
+    let mut notes = warnings::of_unsigned_roles(&template, &signers);
+    notes.extend(checked.warnings());
     let later = request.send_at;
     let later = later.map(|at| planned_by(caller, at, Some(&template)));
     sent.plan_sending(later.as_ref());
     if let Some(later) = later {
         planned_sending::check(later.at, sent.expires_at, core.clock.now())?;
         let people = PlannedPeople {
-            warnings: warnings::of_unsigned_roles(&template, &signers),
+            warnings: notes,
             signers,
             recipients,
+            // The job checks again, with the rules of that day.
+            checked: None,
         };
         return prepare(core, caller, &envelope, sent, people, answer).await;
     }
@@ -193,9 +209,10 @@ pub async fn send(
     let submission = dispatch::submit(core, &signing, &sent, asked, &mut signers).await?;
     sent.sending.submission = Some(submission.clone());
     let people = PlannedPeople {
-        warnings: warnings::of_unsigned_roles(&template, &signers),
+        warnings: notes,
         signers,
         recipients,
+        checked: checked.into_record(),
     };
 
     let saved = save(core, caller, &envelope, &signing, sent, people, answer).await;
@@ -329,11 +346,13 @@ fn note_source(sent: &mut Envelope, selected: Option<&SelectedTemplates>) {
         .insert("document_source".into(), source.into());
 }
 
-/// Signers and recipients of a new envelope, and warnings about them.
+/// Signers and recipients of a new envelope, and what was found before it is sent.
 struct PlannedPeople {
     signers: Vec<Signer>,
     recipients: Vec<Recipient>,
     warnings: Vec<Warning>,
+    /// Check by the funding rules.
+    checked: Option<FundingCheck>,
 }
 
 /// Commits a draft that is sent later, unless it changed since `before`. Its provider is called then.
@@ -404,6 +423,7 @@ async fn save(
         mut signers,
         recipients,
         warnings,
+        checked,
     } = people;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
@@ -434,6 +454,9 @@ async fn save(
     parties::arrange(core, &mut tx, &sent, &mut signers).await?;
     envelopes::set_sent(&mut tx, locked.status, &sent).await?;
     decided.record(&mut tx, &sent, now).await?;
+    if let Some(check) = &checked {
+        funding_rows::insert_decision(&mut tx, &sent.org, check).await?;
+    }
 
     // Replaces the signers planned on creation.
     signers::forget(&mut tx, &sent).await?;

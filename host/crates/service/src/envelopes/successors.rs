@@ -10,6 +10,7 @@ use crate::envelopes::dispatch::{self, DispatchRequest};
 use crate::envelopes::lifecycle::{self, LifecycleDecision};
 use crate::envelopes::sending::{self, SendEnvelope};
 use crate::envelopes::{VoidCause, contract_dates, documents, uploads, voiding};
+use crate::funding;
 use crate::templates::composition::ReplacedFields;
 use crate::templates::pages::PageCache;
 use crate::templates::{RequestedField, built, warnings};
@@ -87,6 +88,7 @@ pub async fn copy(
         has_own_payment,
         collateral: Vec::new(),
         open_link: None,
+        checked: None,
     };
 
     let mut tx = core.store.begin().await?;
@@ -220,6 +222,13 @@ pub async fn correct(
     let begun = lifecycle::first_status(core, &envelope).await?;
     envelope.status = begun.status;
 
+    let checked = funding::before_sending(core, &envelope, &signers, None).await?;
+    // Nothing of a refused correction is kept; the earlier envelope stays.
+    if let Some(refused) = checked.refusal() {
+        return Err(refused.into());
+    }
+    notes.extend(checked.warnings());
+
     let asked = DispatchRequest::of(&template, envelope.id.to_string(), Some(&prefilled));
     let signing = provider(core, &caller.org, &template.provider_instance)?;
     let submission = dispatch::submit(core, &signing, &envelope, asked, &mut signers).await?;
@@ -236,6 +245,7 @@ pub async fn correct(
         has_own_payment,
         collateral: Vec::new(),
         open_link: None,
+        checked: checked.into_record(),
     };
 
     let saved = replace(core, caller, &source, plan, notes, answer).await;

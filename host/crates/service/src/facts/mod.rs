@@ -60,23 +60,7 @@ pub async fn of_envelope(
 
 /// Returns the sheet of an envelope before it is sent: what is filled in already counts as signed, because it will be.
 /// `None` if no map applies, or there is no document.
-pub async fn of_draft(
-    core: &Core,
-    org: &OrgId,
-    id: &EnvelopeId,
-) -> Result<Option<FactSheet>, ServiceError> {
-    let mut connection = core.store.read().await?;
-    let envelope = envelopes::get(&mut connection, org, id).await?;
-    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
-    drop(connection);
-    of_unsent(core, &envelope).await
-}
-
-/// Like [`of_draft`], for an envelope that is not stored yet, or with changes that are not.
-pub async fn of_unsent(
-    core: &Core,
-    envelope: &Envelope,
-) -> Result<Option<FactSheet>, ServiceError> {
+pub async fn of_draft(core: &Core, envelope: &Envelope) -> Result<Option<FactSheet>, ServiceError> {
     let mut connection = core.store.read().await?;
     let Some(map) = maps::applying(&mut connection, envelope).await? else {
         return Ok(None);
@@ -96,7 +80,7 @@ pub async fn shown(core: &Core, caller: &Caller, id: &str) -> Result<FactSheet, 
     let sheet = if envelope.status.is_signed() {
         of_envelope(core, &envelope.org, &envelope.id).await?
     } else {
-        of_draft(core, &envelope.org, &envelope.id).await?
+        of_draft(core, &envelope).await?
     };
 
     sheet.ok_or_else(|| {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::envelopes::parties::{self, room_submission};
+use crate::envelopes::parties;
 use crate::signing::{access_codes, check_own_device};
 use holdfast_adapters::mail::address;
 use holdfast_domain::clock::Timestamp;
@@ -15,7 +15,7 @@ use holdfast_domain::envelope::{
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::SignerId;
 use holdfast_platform::idempotency::ResponseRecorder;
-use holdfast_platform::lookup;
+use holdfast_platform::lookup::{self, room_submission};
 use holdfast_platform::room::changes::SubmitterCorrection;
 use holdfast_platform::room::form::FormError;
 use holdfast_platform::signers::{contact_view, invited_now, witnessed};

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::envelopes::consumer::{self, SignersConsent};
-use crate::envelopes::{parties, people_notes};
+use crate::envelopes::people_notes;
 use crate::vault::consent_words::ConsentWriter;
 use crate::vault::copies::CopyForm;
 use crate::vault::paper;
@@ -23,6 +23,7 @@ use holdfast_domain::identity::{KbaSession, KbaStatus, last_digits};
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::Organization;
+use holdfast_platform::lookup;
 use holdfast_platform::passcodes;
 use holdfast_platform::room::signature::{SignatureValue, component_style};
 use holdfast_platform::{Core, ServiceError};
@@ -137,7 +138,7 @@ async fn facts(
     let entries = ledger::list(&mut connection, Some(org), &envelope.id).await?;
 
     let checks = kba::list(&mut connection, org, &envelope.id).await?;
-    let room = match parties::room_submission(envelope) {
+    let room = match lookup::room_submission(envelope) {
         Some(id) => {
             let submission = rooms::submission(&mut connection, org, id).await?;
             let submitters = rooms::submitters(&mut connection, org, id).await?;

@@ -53,7 +53,7 @@ pub async fn ledger(
     ledger_of(core, vault, &envelope).await
 }
 
-async fn ledger_of(
+pub(super) async fn ledger_of(
     core: &Core,
     vault: &Vault,
     envelope: &Envelope,
@@ -117,7 +117,7 @@ async fn shown_disclosures(
 const COMPONENT_LIMIT: i64 = 1024 * 1024;
 
 /// Content of a bundle's file.
-enum BundleContent {
+pub(super) enum BundleContent {
     Stored(StoredFile),
     Made(Bytes),
 }
@@ -139,9 +139,17 @@ pub async fn bundle(
     let released = evidence_copy::record_export(core, caller, &envelope).await?;
     let name_of_pdf = evidence_copy::name_of_pdf(&released);
 
+    zipped(core, files(core, vault, &envelope, name_of_pdf).await?).await
+}
+
+/// Writes files to a zip file. Documents are streamed and never held in memory.
+pub(super) async fn zipped(
+    core: &Core,
+    files: Vec<(String, BundleContent)>,
+) -> Result<SpooledFile, ServiceError> {
     let folder = core.config.spool_folder();
     let mut sources: Vec<(String, Box<dyn io::Read + Send>)> = Vec::new();
-    for (name, content) in files(core, vault, &envelope, name_of_pdf).await? {
+    for (name, content) in files {
         let source: Box<dyn io::Read + Send> = match content {
             BundleContent::Made(bytes) => Box::new(io::Cursor::new(bytes)),
             BundleContent::Stored(file) => {

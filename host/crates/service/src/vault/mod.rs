@@ -9,6 +9,7 @@ pub mod custody_record;
 pub mod custody_sheet;
 pub mod downloads;
 pub mod evidence_copy;
+pub mod funding_package;
 pub mod history;
 pub mod integrity;
 pub mod orphans;

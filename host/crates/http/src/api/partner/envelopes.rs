@@ -9,6 +9,7 @@ use super::answers::{
     AttachmentsView, EnvelopeItem, EnvelopeView, PeopleView, QuestionView, QuestionsView,
     SignerView, SigningLinks, StatusView, UploadView,
 };
+use super::funding::FundingQuery;
 use super::templates::optional_fields;
 use crate::api::web::search::statuses;
 use crate::error::HttpError;
@@ -220,9 +221,11 @@ pub async fn status(
 pub async fn create<C: Authorized>(
     State(app): State<App>,
     partner: C,
+    ValidQuery(query): ValidQuery<FundingQuery>,
     once: IdempotencyKeyHeader,
-    ValidJson(request): ValidJson<creation::CreateEnvelope>,
+    ValidJson(mut request): ValidJson<creation::CreateEnvelope>,
 ) -> Result<CreatedWithWarnings<EnvelopeView>, HttpError> {
+    request.funding = query.funding;
     once.answer_with_warnings(
         &app,
         partner.caller(),

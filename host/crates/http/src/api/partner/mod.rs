@@ -5,6 +5,7 @@ pub mod control;
 pub mod customers;
 pub mod envelopes;
 pub mod events;
+pub mod funding;
 pub mod open_links;
 pub mod templates;
 pub mod test_mode;

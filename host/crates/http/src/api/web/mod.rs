@@ -4,6 +4,7 @@ pub mod administration;
 pub mod bulk;
 pub mod customers;
 pub mod fact_maps;
+pub mod funding_packs;
 pub mod insight;
 pub mod packages;
 pub mod search;
@@ -17,11 +18,12 @@ use serde::Serialize;
 
 use crate::api::components::ComponentOfficer;
 use crate::api::partner::answers::{EnvelopeView, OwnSigningLinks};
+use crate::api::partner::funding::FundingQuery;
 use crate::api::partner::vault::send_bundle;
 use crate::error::HttpError;
 use crate::middleware::act::ActOn;
 use crate::middleware::caller::{WebCaller, may};
-use crate::middleware::extract::{ResourceId, ValidJson};
+use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery};
 use crate::middleware::once::IdempotencyKeyHeader;
 use crate::reply::{Created, DataReply, FileReply, Found, Zip};
 use holdfast_domain::clock::Timestamp;
@@ -103,9 +105,11 @@ pub async fn send(
     State(app): State<App>,
     WebCaller { caller, .. }: WebCaller<may::Send>,
     ResourceId(id): ResourceId,
+    ValidQuery(query): ValidQuery<FundingQuery>,
     once: IdempotencyKeyHeader,
-    ValidJson(request): ValidJson<SendEnvelope>,
+    ValidJson(mut request): ValidJson<SendEnvelope>,
 ) -> Result<Found<EnvelopeView>, HttpError> {
+    request.funding = query.funding;
     once.answer(&app, &caller, |app, caller, answer| async move {
         sending::send(
             &app,

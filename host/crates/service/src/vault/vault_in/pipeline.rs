@@ -14,6 +14,7 @@ use super::time::TrustedTime;
 use crate::envelopes::consumer::{self, SignersConsent};
 use crate::envelopes::facts;
 use crate::facts as facts_of_contracts;
+use crate::funding;
 use crate::signing;
 use crate::vault::Vault;
 use crate::vault::custody_sheet::{RecordPeople, RecordWriter};
@@ -29,6 +30,7 @@ use holdfast_domain::envelope::{
 };
 use holdfast_domain::event::EventType;
 use holdfast_domain::fact_map::FactRecord;
+use holdfast_domain::funding::FundingStage;
 use holdfast_domain::hash::sha256;
 use holdfast_domain::job::VaultEnvelope;
 use holdfast_domain::ledger::LedgerEntry;
@@ -722,6 +724,7 @@ impl<'a> VaultInPipeline<'a> {
             "missing_requirements": evaluation.missing_requirements,
         });
         events::emit(&mut tx, &envelope, verdict, data, now).await?;
+        funding::queue(&mut tx, &envelope, FundingStage::AfterSigning, now).await?;
 
         faults::pass("settle");
         Ok(tx.commit().await?)

@@ -1,0 +1,466 @@
+//! Funding packs: a lender publishes the rules under which it funds contracts, and originators that it has invited
+//! subscribe to them.
+//!
+//! A pack is invisible to all others: they get the same answer as for a pack that does not exist.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::invalid;
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::component::{Component, ComponentIdentity, Slot};
+use holdfast_domain::envelope::Envelope;
+use holdfast_domain::funding::{FundingInvitation, FundingPack, FundingPackVersion, applicable};
+use holdfast_domain::id::{ComponentId, EnvelopeId, FundingPackId, OrgId};
+use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::{Caller, Core, ServiceError};
+use holdfast_store::{
+    SqlConnection, WriteTransaction, components, envelopes, funding_packs as rows, organizations,
+};
+
+/// Most samples of a version.
+const SAMPLES: usize = 20;
+/// Most packs of a lender.
+const PACKS: usize = 100;
+
+/// Body of `POST /funding-packs`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "name": "First Example Bank, retail", "component_id": "cmp_01jdk7m3e8f4x9s2w5v6b0c1dc",
+    "description": "Terms up to 84 months", "effective_at": "2027-01-01T00:00:00.000Z", "samples": [],
+}]))]
+pub struct NewPack {
+    /// Name.
+    #[schemars(length(min = 1, max = 100))]
+    pub name: String,
+    #[serde(flatten)]
+    pub version: NewVersion,
+}
+
+/// Body of `POST /funding-packs/{id}/versions`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "component_id": "cmp_01jdk7m3e8f4x9s2w5v6b0c1dc", "description": "Terms up to 72 months",
+}]))]
+pub struct NewVersion {
+    /// Component of your organization for `rules.funding`.
+    pub component_id: String,
+    /// What is new.
+    #[schemars(length(min = 1, max = 2000))]
+    pub description: String,
+    /// Time from which the version applies to those who follow the pack; now if absent.
+    pub effective_at: Option<Timestamp>,
+    /// Envelopes of your organization that show how the rules judge. Others see only their number.
+    #[serde(default)]
+    #[schemars(length(max = 20))]
+    pub samples: Vec<String>,
+}
+
+/// Body of `POST /funding-packs/{id}/invitations`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "organization_id": "org_01jdk7m3e8f4x9s2w5v6b0c1da" }]))]
+pub struct PackInvitation {
+    /// Id of the organization.
+    pub organization_id: String,
+}
+
+/// Body of `POST /funding-packs/{id}/subscription`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "subscribed": true, "version": null }]))]
+pub struct PackSubscription {
+    /// False ends the subscription.
+    #[serde(default = "yes")]
+    pub subscribed: bool,
+    /// Version to stay at; null follows the pack.
+    #[schemars(range(min = 1))]
+    pub version: Option<u32>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A pack, for its lender and for invited organizations.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "pack_id": "fpk_01jdk7m3e8f4x9s2w5v6b0c1dc", "name": "First Example Bank, retail",
+    "lender": { "organization_id": "org_01jdk7m3e8f4x9s2w5v6b0c1db", "name": "First Example Bank" },
+    "is_own": false, "subscribed": true, "pinned_version": null,
+    "versions": [{
+        "version": 1, "description": "Terms up to 84 months", "effective_at": "2027-01-01T00:00:00.000Z",
+        "published_at": "2026-11-21T09:45:00.000Z", "samples": 0,
+        "component": { "name": "first-bank", "version": "1.0.0", "sha256": "4be1…" },
+    }],
+}]))]
+pub struct PackView {
+    /// Id of the pack.
+    pub pack_id: FundingPackId,
+    /// Name.
+    pub name: String,
+    /// Organization that published it.
+    pub lender: LenderView,
+    /// Whether the caller's organization published it.
+    pub is_own: bool,
+    /// Whether the caller's organization has its contracts checked by it.
+    pub subscribed: bool,
+    /// Version that the subscription stays at; null for one that follows the pack.
+    pub pinned_version: Option<u32>,
+    /// Its versions, in order.
+    pub versions: Vec<PackVersionView>,
+}
+
+/// Organization that published a pack.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LenderView {
+    /// Id of the organization.
+    pub organization_id: OrgId,
+    /// Name.
+    pub name: String,
+}
+
+/// Version of a pack.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PackVersionView {
+    /// Number of the version, from 1.
+    pub version: u32,
+    /// What is new.
+    pub description: String,
+    /// Time from which it applies to followers.
+    pub effective_at: Timestamp,
+    /// Time of the publication.
+    pub published_at: Timestamp,
+    /// Component that decides.
+    pub component: ComponentIdentity,
+    /// Number of sample contracts.
+    pub samples: usize,
+}
+
+/// Packs that the caller may see.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PacksView {
+    /// The packs.
+    pub packs: Vec<PackView>,
+}
+
+/// Returns the version of the pack that decides about an organization's contracts.
+pub(super) async fn subscribed(
+    core: &Core,
+    org: &OrgId,
+    now: Timestamp,
+) -> Result<Option<FundingPackVersion>, ServiceError> {
+    // Test data is judged by the rules of its organization.
+    let org = org.live();
+    let mut connection = core.store.read().await?;
+    let invitations = rows::invitations(&mut connection, &org).await?;
+    let subscription = invitations
+        .into_iter()
+        .find(|invitation| invitation.subscribed_at.is_some());
+    let Some(subscription) = subscription else {
+        return Ok(None);
+    };
+
+    let (lender, pack) = (&subscription.lender, &subscription.pack);
+    let versions = rows::versions(&mut connection, lender, pack).await?;
+    Ok(applicable(&versions, subscription.pinned, now).cloned())
+}
+
+/// Publishes a pack with its first version.
+///
+/// # Errors
+///
+/// `Invalid` for a component that is not the lender's own for `rules.funding`, or a sample that is not its envelope.
+pub async fn publish(
+    core: &Core,
+    caller: &Caller,
+    request: NewPack,
+    answer: &ResponseRecorder<PackView>,
+) -> Result<PackView, ServiceError> {
+    let name = request.name.trim().to_owned();
+    if name.is_empty() {
+        let why = "A pack needs a name";
+        return Err(invalid("invalid_value", &["name"], "a name", "blank", why));
+    }
+
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    organizations::lock(&mut tx, &caller.org).await?;
+    if rows::list(&mut tx, &caller.org).await?.len() >= PACKS {
+        return Err(ServiceError::Conflict(format!(
+            "{PACKS} packs of an organization are the most"
+        )));
+    }
+
+    let pack = FundingPack {
+        id: FundingPackId::new(),
+        org: caller.org.clone(),
+        name,
+        created_by: caller.actor.clone(),
+        created_at: now,
+    };
+    rows::insert(&mut tx, &pack).await?;
+    add_version(&mut tx, caller, &pack, 1, request.version, now).await?;
+
+    let view = shown(&mut tx, &pack, &caller.org, None).await?;
+    answer.commit(tx, &view).await?;
+    Ok(view)
+}
+
+/// Publishes a further version of a pack.
+pub async fn publish_version(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    request: NewVersion,
+    answer: &ResponseRecorder<PackView>,
+) -> Result<PackView, ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    // Two requests at the same moment would choose the same number.
+    organizations::lock(&mut tx, &caller.org).await?;
+    let pack = own(&mut tx, caller, id).await?;
+    let versions = rows::versions(&mut tx, &pack.org, &pack.id).await?;
+    let next = versions.last().map_or(1, |last| last.version + 1);
+    add_version(&mut tx, caller, &pack, next, request, now).await?;
+
+    let view = shown(&mut tx, &pack, &caller.org, None).await?;
+    answer.commit(tx, &view).await?;
+    Ok(view)
+}
+
+async fn add_version(
+    tx: &mut WriteTransaction,
+    caller: &Caller,
+    pack: &FundingPack,
+    number: u32,
+    request: NewVersion,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    let component = own_component(tx, caller, &request.component_id).await?;
+    let version = FundingPackVersion {
+        pack: pack.id.clone(),
+        org: pack.org.clone(),
+        version: number,
+        component: component.id,
+        identity: component.identity,
+        description: request.description,
+        effective_at: request.effective_at.unwrap_or(now),
+        samples: samples(tx, caller, &request.samples).await?,
+        published_by: caller.actor.clone(),
+        published_at: now,
+    };
+
+    Ok(rows::insert_version(tx, &version).await?)
+}
+
+/// Returns a component of the caller's own organization for `rules.funding`.
+async fn own_component(
+    connection: &mut SqlConnection,
+    caller: &Caller,
+    id: &str,
+) -> Result<Component, ServiceError> {
+    let found = match ComponentId::parse(id) {
+        Some(id) => components::get(connection, Some(&caller.org), &id).await?,
+        None => None,
+    };
+    let found = found.filter(|component| {
+        component.slot == Slot::Funding && component.org.as_ref() == Some(&caller.org)
+    });
+
+    found.ok_or_else(|| {
+        invalid(
+            "unknown_component",
+            &["component_id"],
+            "a component of your organization for rules.funding",
+            id,
+            "Upload a component for rules.funding first",
+        )
+    })
+}
+
+async fn samples(
+    connection: &mut SqlConnection,
+    caller: &Caller,
+    given: &[String],
+) -> Result<Vec<EnvelopeId>, ServiceError> {
+    if given.len() > SAMPLES {
+        let received = given.len().to_string();
+        let why = "Too many samples";
+        return Err(invalid(
+            "too_many",
+            &["samples"],
+            "at most 20",
+            &received,
+            why,
+        ));
+    }
+
+    let mut found = Vec::new();
+    for (at, text) in given.iter().enumerate() {
+        let envelope: Option<Envelope> = match EnvelopeId::parse(text) {
+            Some(id) => envelopes::get(connection, &caller.org, &id).await?,
+            None => None,
+        };
+        let envelope = envelope.ok_or_else(|| {
+            invalid(
+                "unknown_envelope",
+                &["samples", &at.to_string()],
+                "an envelope of your organization",
+                text,
+                "No such envelope",
+            )
+        })?;
+        found.push(envelope.id);
+    }
+
+    Ok(found)
+}
+
+/// Invites an organization to a pack of the caller.
+pub async fn invite(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    request: PackInvitation,
+    answer: &ResponseRecorder<PackView>,
+) -> Result<PackView, ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    let pack = own(&mut tx, caller, id).await?;
+    let given = request.organization_id.as_str();
+    let party = match OrgId::parse(given).filter(|org| !org.is_test() && !caller.org.is_test()) {
+        Some(org) => organizations::get(&mut tx, &org).await?.map(|one| one.id),
+        None => None,
+    };
+    let party = party.ok_or_else(|| {
+        invalid(
+            "unknown_party",
+            &["organization_id"],
+            "an organization of this installation",
+            given,
+            "No such organization; ask the party for the id of its organization",
+        )
+    })?;
+
+    let invitation = FundingInvitation {
+        org: party,
+        pack: pack.id.clone(),
+        lender: pack.org.clone(),
+        invited_at: now,
+        subscribed_at: None,
+        pinned: None,
+    };
+    rows::invite(&mut tx, &invitation).await?;
+    let view = shown(&mut tx, &pack, &caller.org, None).await?;
+    answer.commit(tx, &view).await?;
+
+    Ok(view)
+}
+
+/// Subscribes the caller's organization to a pack that it was invited to, in place of another one.
+///
+/// # Errors
+///
+/// `NotFound` for a pack without an invitation, `Invalid` for a version that the pack does not have.
+pub async fn subscribe(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    request: PackSubscription,
+    answer: &ResponseRecorder<PackView>,
+) -> Result<PackView, ServiceError> {
+    let unknown = || ServiceError::NotFound("Funding pack");
+    let id = FundingPackId::parse(id).ok_or_else(unknown)?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    organizations::lock(&mut tx, &caller.org).await?;
+    let invitation = rows::invitation(&mut tx, &caller.org, &id).await?;
+    let invitation = invitation.ok_or_else(unknown)?;
+    let pack = rows::get(&mut tx, &invitation.lender, &id).await?;
+    let pack = pack.ok_or_else(unknown)?;
+
+    let versions = rows::versions(&mut tx, &pack.org, &pack.id).await?;
+    let wanted = request.version.filter(|_| request.subscribed);
+    let is_known = |version: u32| versions.iter().any(|one| one.version == version);
+    if let Some(version) = wanted.filter(|version| !is_known(*version)) {
+        return Err(invalid(
+            "unknown_version",
+            &["version"],
+            "a version of the pack",
+            &version.to_string(),
+            "The pack has no such version",
+        ));
+    }
+
+    let subscribed = request.subscribed.then_some(&pack.id);
+    // Ending a subscription must not end one to another pack.
+    if request.subscribed || invitation.subscribed_at.is_some() {
+        rows::subscribe(&mut tx, &caller.org, subscribed, wanted, now).await?;
+    }
+    let invitation = rows::invitation(&mut tx, &caller.org, &id).await?;
+    let view = shown(&mut tx, &pack, &caller.org, invitation.as_ref()).await?;
+    answer.commit(tx, &view).await?;
+
+    Ok(view)
+}
+
+/// Lists the packs of the caller's organization, and those that it was invited to.
+pub async fn list(core: &Core, caller: &Caller) -> Result<PacksView, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let mut packs = Vec::new();
+    for pack in rows::list(&mut connection, &caller.org).await? {
+        packs.push(shown(&mut connection, &pack, &caller.org, None).await?);
+    }
+    for invitation in rows::invitations(&mut connection, &caller.org).await? {
+        let pack = rows::get(&mut connection, &invitation.lender, &invitation.pack).await?;
+        // A lender may invite itself. Its own pack is in the list already.
+        if let Some(pack) = pack.filter(|pack| pack.org != caller.org) {
+            packs.push(shown(&mut connection, &pack, &caller.org, Some(&invitation)).await?);
+        }
+    }
+
+    Ok(PacksView { packs })
+}
+
+/// Returns a pack of the caller's organization.
+async fn own(
+    connection: &mut SqlConnection,
+    caller: &Caller,
+    id: &str,
+) -> Result<FundingPack, ServiceError> {
+    let unknown = || ServiceError::NotFound("Funding pack");
+    let id = FundingPackId::parse(id).ok_or_else(unknown)?;
+    let found = rows::get(connection, &caller.org, &id).await?;
+    found.ok_or_else(unknown)
+}
+
+async fn shown(
+    connection: &mut SqlConnection,
+    pack: &FundingPack,
+    viewer: &OrgId,
+    invitation: Option<&FundingInvitation>,
+) -> Result<PackView, ServiceError> {
+    let versions = rows::versions(connection, &pack.org, &pack.id).await?;
+    let lender = organizations::get(connection, &pack.org).await?;
+    Ok(PackView {
+        pack_id: pack.id.clone(),
+        name: pack.name.clone(),
+        lender: LenderView {
+            organization_id: pack.org.clone(),
+            name: lender.map(|one| one.name).unwrap_or_default(),
+        },
+        is_own: pack.org == *viewer,
+        subscribed: invitation.is_some_and(|one| one.subscribed_at.is_some()),
+        pinned_version: invitation.and_then(|one| one.pinned),
+        versions: versions
+            .into_iter()
+            .map(|version| PackVersionView {
+                version: version.version,
+                description: version.description,
+                effective_at: version.effective_at,
+                published_at: version.published_at,
+                component: version.identity,
+                samples: version.samples.len(),
+            })
+            .collect(),
+    })
+}
