@@ -205,6 +205,7 @@ pub mod signature;
 pub mod similarity;
 pub mod statement;
 pub mod succession;
+pub mod tape;
 pub mod template;
 pub mod test_mode;
 pub mod token;
