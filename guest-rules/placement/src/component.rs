@@ -2,13 +2,14 @@
 
 #![allow(unsafe_code, reason = "the export macro writes the entry points")]
 
+use crate::bindings::exports::holdfast::placement::facts::Guest as Facts;
 use crate::bindings::exports::holdfast::placement::field_rules::Guest as FieldRules;
 use crate::bindings::exports::holdfast::placement::placement::Guest;
 use crate::bindings::exports::holdfast::placement::similarity::Guest as Similarity;
 use crate::bindings::exports::holdfast::placement::wordings::Guest as Wordings;
 use crate::{
-    Area, DocumentFacts, FieldEntry, FieldRequest, FieldState, Issue, PlaceError, ReadError,
-    ResolvedField, RuledField, TextLine, Wording,
+    Area, DocumentFacts, FactRequest, FieldEntry, FieldRequest, FieldState, Issue, PlaceError,
+    ReadError, Reading, ResolvedField, RuledField, TextLine, ValueFormat, Wording,
 };
 
 struct PlacementComponent;
@@ -44,6 +45,16 @@ impl Similarity for PlacementComponent {
 impl Wordings for PlacementComponent {
     fn wordings(pdf: Vec<u8>, text: String, page: Option<u32>) -> Result<Vec<Wording>, ReadError> {
         crate::wordings(pdf, &text, page)
+    }
+}
+
+impl Facts for PlacementComponent {
+    fn read(pdf: Vec<u8>, requests: Vec<FactRequest>) -> Result<Vec<Reading>, ReadError> {
+        crate::read(pdf, &requests)
+    }
+
+    fn normalize(format: ValueFormat, words: String) -> Result<String, String> {
+        crate::normalize(&format, &words)
     }
 }
 

@@ -9,6 +9,7 @@
 //! * [`occurrences`] lists every place an anchor text could mean, and [`wordings`] how each is written.
 //! * [`tags`] reads the fields a document carries as `{{name;attribute=value}}`.
 //! * [`signature`] makes documents comparable.
+//! * [`read`] reads the facts of a contract, and [`normalize`] gives their words one form.
 //! * [`check`] and [`apply`] are the rules about the answers of signers.
 //!
 //! Pages are 1-based here and 0-based in the reader; [`Area`] converts between them.
@@ -18,6 +19,8 @@ mod area;
 mod bindings;
 #[cfg(target_arch = "wasm32")]
 mod component;
+mod fact_reading;
+mod fact_values;
 mod facts;
 mod field_rules;
 mod issues;
@@ -29,6 +32,9 @@ mod tag_fields;
 mod tag_grammar;
 mod validate;
 
+pub use bindings::exports::holdfast::placement::facts::{
+    Direction, FactRequest, PrintedSource, PrintedWords, Reading, ValueFormat, ValueKind,
+};
 pub use bindings::exports::holdfast::placement::field_rules::{
     Entry as FieldEntry, FieldState, Problem as RuleProblem, RuledField,
 };
@@ -37,6 +43,8 @@ pub use bindings::holdfast::placement::types::{
     Anchor, Area, DocumentFacts, FieldRequest, Issue, PageFacts, PlaceError, Position, ReadError,
     ResolvedField, TextLine,
 };
+pub use fact_reading::read;
+pub use fact_values::normalize;
 pub use facts::{inspect, text};
 pub use field_rules::{apply, check};
 pub use place::{occurrences, place, wordings};

@@ -119,8 +119,17 @@ pub(crate) struct PhraseMatch {
     pub(crate) rect: PageRect,
     /// Bounding box of its part on the first line it touches.
     pub(crate) first_line: PageRect,
+    /// Bounding box of its part on the last line it touches.
+    pub(crate) last_line: PageRect,
     /// Its first and last character on the page.
     characters: (usize, usize),
+}
+
+impl PhraseMatch {
+    /// Returns whether it has the character at this position of the page.
+    pub(crate) fn covers(&self, position: usize) -> bool {
+        (self.characters.0..=self.characters.1).contains(&position)
+    }
 }
 
 /// A page prepared for searching.
@@ -144,6 +153,16 @@ impl<'p> SearchPage<'p> {
     /// Returns the running text of the page.
     pub(crate) fn text(&self) -> String {
         self.layer.chars().iter().map(|c| c.character).collect()
+    }
+
+    /// Returns the characters of the page in order.
+    pub(crate) fn characters(&self) -> &[LayerChar] {
+        self.layer.chars()
+    }
+
+    /// Returns the box of a character.
+    pub(crate) fn rect_of(&self, character: &LayerChar) -> PageRect {
+        self.layer.rect(self.page, character)
     }
 
     /// Returns a match as it stands on the page.
@@ -216,17 +235,20 @@ impl<'p> PageIndex<'p> {
         let first = *self.char_of_byte.get(start)? as usize;
         let last = *self.char_of_byte.get(end.checked_sub(1)?)? as usize;
         let chars: &[LayerChar] = self.layer.chars().get(first..=last)?;
-        let line = chars.first()?.line;
+        let (line, last_line) = (chars.first()?.line, chars.last()?.line);
         let rect = self.layer.bounds(self.page, chars);
-        let first_line = self.layer.bounds(
-            self.page,
-            chars.iter().take_while(|character| character.line == line),
-        );
+        let bounds_on = |line: u32| {
+            let on_line = chars.iter().filter(move |character| character.line == line);
+            self.layer.bounds(self.page, on_line)
+        };
+        let (first_line, last_line) = (bounds_on(line), bounds_on(last_line));
 
         // Text with a broken matrix has no usable place, and a field there could not be drawn.
-        (rect.is_sane() && first_line.is_sane()).then_some(PhraseMatch {
+        let is_sane = rect.is_sane() && first_line.is_sane() && last_line.is_sane();
+        is_sane.then_some(PhraseMatch {
             rect,
             first_line,
+            last_line,
             characters: (first, last),
         })
     }

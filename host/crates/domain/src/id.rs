@@ -133,6 +133,10 @@ prefixed_id!(
     PackageId, "pkg_"
 );
 prefixed_id!(
+    /// A fact map.
+    FactMapId, "fmp_"
+);
+prefixed_id!(
     /// A bulk batch.
     BatchId, "bsb_"
 );

@@ -179,6 +179,7 @@ pub mod disclosure;
 pub mod entry;
 pub mod envelope;
 pub mod event;
+pub mod fact_map;
 pub mod facts;
 pub mod field;
 pub mod hash;

@@ -100,6 +100,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     90 "0090_mail_subject",
     92 "0092_groups_and_witnesses",
     95 "0095_drawing_handovers",
+    96 "0096_contract_facts",
 ];
 
 /// Version of the row that serves as the lock.
