@@ -101,6 +101,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     92 "0092_groups_and_witnesses",
     95 "0095_drawing_handovers",
     96 "0096_contract_facts",
+    98 "0098_tapes",
 ];
 
 /// Version of the row that serves as the lock.

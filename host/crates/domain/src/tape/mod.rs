@@ -17,6 +17,7 @@ mod reader;
 mod result;
 #[cfg(test)]
 mod seeded;
+mod stored;
 
 pub use check::{RowCase, RowsChecked, TapeCheck};
 pub use compare::{RowComparison, compare, of_date, reuse_hash};
@@ -33,3 +34,4 @@ pub use result::{
     CellOutcome, ColumnTotals, FindingCode, RowResult, RowStatus, RowsDigest, TapeFinding,
     TapeSummary, TapeTotals, outcomes, sample_number,
 };
+pub use stored::{StoredRefusal, TAPE_CHECKED, Tape, TapeChain, TapePart, TapeStatus};
