@@ -20,14 +20,14 @@ use holdfast_base::metrics::JobLabels;
 use holdfast_base::traces;
 use holdfast_domain::envelope::KeptFile;
 use holdfast_domain::job::{
-    AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CompareRecords, DeleteObject,
-    ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode, MailAnswer,
-    MailCompletion, MailContractDate, MailDecline, MailEndpointDisabled, MailEndpointFailing,
-    MailInvitation, MailLater, MailNotSent, MailOpenLink, MailPartyInvitation, MailQuestion,
-    MailReleaseRequest, MailReminder, MailSignIn, MailUndelivered, MailView, MailWithdrawal,
-    NextStep, NoticeOfDate, PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch,
-    SendPlanned, TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch,
-    WithdrawSubmission,
+    AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CheckTape, CompareRecords,
+    DeleteObject, ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue,
+    MailAccessCode, MailAnswer, MailCompletion, MailContractDate, MailDecline,
+    MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailLater, MailNotSent,
+    MailOpenLink, MailPartyInvitation, MailQuestion, MailReleaseRequest, MailReminder, MailSignIn,
+    MailUndelivered, MailView, MailWithdrawal, NextStep, NoticeOfDate, PaidInSandbox,
+    ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch, SendPlanned, TextAccessCode,
+    TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
@@ -42,7 +42,7 @@ use holdfast_service::signing::{expiry, reminders};
 use holdfast_service::vault::certify_anew;
 use holdfast_service::vault::orphans;
 use holdfast_service::vault::vault_in::{self, VaultInEndpoint};
-use holdfast_service::{App, bulk, signing, templates};
+use holdfast_service::{App, bulk, signing, tapes, templates};
 use holdfast_store::jobs::{self, ClaimedJob, LEASE, LeaseRenewal};
 
 const RENEWAL: Duration = Duration::from_secs(5);
@@ -409,6 +409,13 @@ impl RunnableJob for CompareRecords {
     }
 }
 
+impl RunnableJob for CheckTape {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        tapes::check::check(app, &job.org, &self.tape).await?;
+        Ok(NextStep::Done)
+    }
+}
+
 impl RunnableJob for MailReleaseRequest {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         mails::about_release(app, job, &self).await?;
@@ -547,7 +554,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     by_name! {
         VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan SendPlanned WithdrawSubmission ArchiveTemplate DeleteObject
         NoticeOfDate MailContractDate
-        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailSignIn AdvanceTransfer CompareRecords
+        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailSignIn AdvanceTransfer CompareRecords CheckTape
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered MailNotSent
         MailQuestion MailAnswer MailLater
         TextInvitation TextReminder TextAccessCode

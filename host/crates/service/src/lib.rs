@@ -9,6 +9,7 @@
 //! | `bulk` | one document for many clients |
 //! | `vault` | vault-in, copies, certificates, release, integrity |
 //! | `control`, `inspection` | parties of a record and their acts; looks, statements, pools |
+//! | `tapes` | tables that a party writes itself, compared with the contracts of its records |
 //! | `customers`, `test_mode` | customers and their files; test data |
 //! | `installation`, `gauges`, `doctor` | the operator's view, metrics, health checks |
 //!
@@ -35,6 +36,7 @@ pub mod gauges;
 pub mod inspection;
 pub mod installation;
 pub mod signing;
+pub mod tapes;
 pub mod templates;
 pub mod test_mode;
 pub mod vault;

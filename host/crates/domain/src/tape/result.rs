@@ -143,7 +143,9 @@ impl FindingCode {
 /// Something about a row, or about a record that no row lists.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TapeFinding {
+    /// Kind of the finding.
     pub code: FindingCode,
+    /// Its weight.
     pub severity: Severity,
     /// Name of the column in the tape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -240,11 +242,17 @@ pub struct ColumnTotals {
     pub column: String,
     /// Name of the fact.
     pub fact: String,
+    /// Cells that say the same as the contract.
     pub equal: u64,
+    /// Cells that differ by no more than the tolerance.
     pub within_tolerance: u64,
+    /// Cells that say something else.
     pub different: u64,
+    /// Cells with a value that the contract does not have.
     pub missing_in_contract: u64,
+    /// Empty cells where the contract has a value.
     pub missing_in_tape: u64,
+    /// Cells that are no value of their type, or whose page of the contract has no text.
     pub unreadable: u64,
 }
 
@@ -267,10 +275,15 @@ impl ColumnTotals {
 pub struct TapeTotals {
     /// Rows of the tape.
     pub rows: u64,
+    /// Rows that agree with their contracts.
     pub clean: u64,
+    /// Rows that were compared and need attention.
     pub exceptions: u64,
+    /// Rows without a record.
     pub unmatched: u64,
+    /// Rows whose keys several records have.
     pub ambiguous: u64,
+    /// Rows that cannot be read.
     pub unreadable: u64,
     /// Records that no row lists.
     pub unlisted: u64,

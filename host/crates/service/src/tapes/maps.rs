@@ -28,7 +28,9 @@ pub struct TapeMapView {
     pub name: String,
     /// SHA-256 of the map's canonical JSON (RFC 8785), lower-case hex.
     pub sha256: String,
+    /// How columns are read.
     pub map: TapeMap,
+    /// Who stored this version: `key:…` or `user:…`.
     pub made_by: String,
     pub updated_at: Timestamp,
 }

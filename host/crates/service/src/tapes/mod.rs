@@ -27,8 +27,8 @@ use holdfast_store::tapes::{self as rows, RowFilter, StoredRow};
 
 /// Longest name of a tape or map, in characters.
 const NAME: usize = 100;
-/// Largest file of a tape: 256 MiB.
-pub const TAPE_LIMIT: u64 = 268_435_456;
+/// Largest file of a tape: 250 MiB. The open uploads of a credential have 256 MiB together.
+pub const TAPE_LIMIT: u64 = 262_144_000;
 /// Tapes of an organization that are checked at once.
 const UNFINISHED: i64 = 5;
 /// Seconds until another tape is accepted.
@@ -70,12 +70,15 @@ pub enum SentMap {
     "checked_at": "2026-11-21T09:45:08.000Z",
 }]))]
 pub struct TapeView {
+    /// Id of the tape.
     pub tape_id: TapeId,
     /// Name of the line or pool that the tape is about.
     pub name: String,
+    /// Format of the file.
     pub format: TapeFormat,
     /// Your part in the records that rows are looked up in; null: any part.
     pub part: Option<TapePart>,
+    /// Whether the check goes on.
     pub status: TapeStatus,
     /// SHA-256 of the file, lower-case hex.
     pub tape_sha256: String,
@@ -95,8 +98,10 @@ pub struct TapeView {
     pub sha256: Option<String>,
     /// Why the file is no tape for the map.
     pub refusal: Option<RefusalView>,
+    /// Who sent the tape: `key:…` or `user:…`.
     pub made_by: String,
     pub created_at: Timestamp,
+    /// End of the check.
     pub checked_at: Option<Timestamp>,
 }
 
@@ -153,11 +158,13 @@ impl From<&Tape> for TapeView {
 pub struct TapeRowView {
     /// Line of the file on which the row begins. For a record that no row lists, a number behind the last line.
     pub line: i64,
+    /// Result of the comparison.
     pub status: RowStatus,
     /// The record that the row was compared with.
     pub envelope_id: Option<EnvelopeId>,
     /// Weight of the heaviest finding.
     pub severity: Option<Severity>,
+    /// What was found: in columns, in the tape as a whole, in other tapes and in claims of others.
     pub findings: Vec<TapeFinding>,
 }
 

@@ -6,6 +6,7 @@ pub mod customers;
 pub mod envelopes;
 pub mod events;
 pub mod open_links;
+pub mod tapes;
 pub mod templates;
 pub mod test_mode;
 pub mod vault;
