@@ -374,9 +374,8 @@ fn named_date(words: &str) -> Result<String, String> {
 }
 
 fn month(word: &str) -> Option<usize> {
-    let is_month = |name: &&str| is_short_for(word, std::slice::from_ref(*name));
     let mut names = MONTHS.iter();
-    let found = names.position(|name| is_month(&name));
+    let found = names.position(|name| is_short_for(word, &[name]));
     found.map(|index| index + 1)
 }
 

@@ -183,6 +183,8 @@ impl StarterSlot {
                 "src/area.rs",
                 "src/bindings.rs",
                 "src/component.rs",
+                "src/fact_reading.rs",
+                "src/fact_values.rs",
                 "src/facts.rs",
                 "src/field_rules/condition.rs",
                 "src/field_rules/formula.rs",

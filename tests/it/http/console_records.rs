@@ -1,11 +1,12 @@
 //! Receivers of webhooks and customers in the console.
 
+use axum::http::Method;
 use serde_json::{Value, json};
 
 use super::console::Session;
 use super::passkeys::encoded;
 use crate::support::receiver::WebhookReceiver;
-use crate::support::{TestApp, envelope_body};
+use crate::support::{TestApp, envelope_body, pdf};
 
 /// A receiver is added, tested, changed, switched off and on, and deleted; its secret is shown once.
 #[tokio::test(flavor = "multi_thread")]
@@ -149,4 +150,45 @@ async fn customers_are_found_with_their_envelopes() {
         found.contains("jordan.lee@example.com") && !found.contains("kim.birch"),
         "{found}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_an_envelope_shows_its_facts_and_sources_that_differ() {
+    let app = TestApp::start().await;
+    let map = json!({
+        "name": "Loan", "applies_to": { "all": true },
+        "facts": [{
+            "name": "vin", "kind": "vin", "declared": "vin",
+            "printed": [{ "anchor": "VIN", "direction": "right_of" }],
+        }],
+    });
+    app.web(Method::POST, "/fact-maps", map).await.data(201);
+    let mut body = envelope_body(&Value::Null);
+    body["envelope_kind"] = "paper".into();
+    body["metadata"] = json!({ "vin": "1M8GDM9AXKP042789" });
+    let paper = app.post("/partner/envelopes", body).await.data(201);
+    let id = paper["envelope_id"].as_str().unwrap();
+    let document = pdf::with_lines(&["VIN 1M8GDM9AXKP042788"]);
+    let path = format!("/partner/envelopes/{id}/upload");
+    app.upload(&path, "application/pdf", &document, &[])
+        .await
+        .data(201);
+
+    let sender = Session::of(&app, "sam@oak.example", "sender").await;
+    let page = format!("/console/envelopes/{id}");
+    let before = sender.get(&app, &page).await.text();
+    assert!(!before.contains("Facts of the contract"), "{before}");
+    let path = format!("/partner/envelopes/{id}/vault-in-upload");
+    app.post(&path, json!({})).await.data(200);
+    let shown = sender.get(&app, &page).await.text();
+    for expected in [
+        "Facts of the contract",
+        "1M8GDM9AXKP042788",
+        "sources differ",
+        "printed text · page 1",
+        "your metadata, vin: ",
+        "1M8GDM9AXKP042789",
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
 }

@@ -258,6 +258,11 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
         .unwrap()
         .to_owned();
 
+    let map =
+        json!({ "starter": "retail_installment", "applies_to": { "contract_kinds": ["none"] } });
+    let map = app.web(Method::POST, "/fact-maps", map).await.data(201);
+    let fact_map_id = map["fact_map_id"].as_str().unwrap().to_owned();
+
     let batch = json!({ "name": "Notice", "document_source": "new" });
     let batch = app.web(Method::POST, "/bulk-send", batch).await.data(201);
     let batch_id = batch["batch_id"].as_str().unwrap().to_owned();
@@ -344,6 +349,7 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
             package_id,
             "pkg_01h455vb4pex5vsknk084sn02q",
         ),
+        ("/fact-maps/", fact_map_id, "fmp_01h455vb4pex5vsknk084sn02q"),
         ("/bulk-send/", batch_id, "bsb_01h455vb4pex5vsknk084sn02q"),
         (
             "/components/",

@@ -6,6 +6,7 @@ pub mod components;
 pub mod control;
 mod customers;
 mod envelopes;
+mod facts;
 mod idempotency;
 mod kba;
 mod payments;

@@ -1,12 +1,13 @@
 //! Calls of the slots that read and write documents: off the async threads, a
 //! few at a time.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use wasmtime::Store;
 
 use super::background;
+use super::contract_facts;
 use super::engine::LimitedEngine;
 use super::error::{CallFailure, ComponentError};
 use super::rules::document_values::{BoxedValue, FlowingField, Misfit};
@@ -18,6 +19,7 @@ use super::rules::{
 use super::slot::{ComponentHandle, ComponentWorld, active};
 use holdfast_base::fair_queue::{FairQueue, WorkOwner};
 use holdfast_domain::component::ComponentIdentity;
+use holdfast_domain::fact_map::{FactAnswers, FactMapDocument, FactWords};
 use holdfast_domain::priority::PriorityClass;
 
 pub(super) use holdfast_rules::rules::{DocumentsPre, PlacementAdditions, PlacementPre};
@@ -197,6 +199,23 @@ impl Placement {
             let wordings = instance.holdfast_placement_wordings();
             let found = wordings.call_wordings(store, &pdf, &text, page)?;
             Ok(found.map(Some))
+        })
+        .await
+    }
+}
+
+impl Placement {
+    /// Reads the printed facts of a map, and gives words their canonical values. `None` from a component built for
+    /// 1.0.
+    pub async fn facts(
+        &self,
+        pdf: Bytes,
+        map: Arc<FactMapDocument>,
+        words: Arc<[FactWords]>,
+    ) -> Result<Option<FactAnswers>, ComponentError> {
+        self.work(move |store, pre| match &pre.facts {
+            Some(facts) => contract_facts::ask(store, facts, &pdf, &map, &words).map(Some),
+            None => Ok(None),
         })
         .await
     }

@@ -44,6 +44,7 @@ mod wasi;
 pub use conformance::ExaminedComponent;
 pub use documents::{AnswerRules, Documents, Placement, WordedMark, early_style};
 pub use holdfast_rules::background;
+pub use holdfast_rules::contract_facts;
 pub use holdfast_rules::{
     CallFailure, ComponentArtifact, ComponentError, EngineSet, RulesBase, answers, behaviour,
     branches, built_in, compiler, compliance_alone, embedded, inspection, is_reserved_name,

@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use super::artifact::{self, ComponentArtifact, NativeCodeCache};
 use super::baseline::BaselineRules;
 use super::conformance::ExaminedComponent;
+use super::contract_facts::LoneFactReader;
 use super::documents::{
     AnswerRules, DocumentTurns, Documents, DocumentsPre, Placement, PlacementPre,
 };
@@ -769,6 +770,15 @@ impl ComponentRegistry {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
         let handle = ComponentHandle::Held(slot::ready(active));
         Ok(Placement::new(handle, self.candidates_turns()))
+    }
+
+    /// Loads a particular component of slot `rules.placement` to read the facts of contracts again.
+    pub fn fact_reader_from(
+        &self,
+        artifact: &ComponentArtifact,
+    ) -> Result<LoneFactReader, ComponentError> {
+        let active = slot::load(&self.engines, &self.cache, artifact)?;
+        Ok(LoneFactReader(active))
     }
 
     /// Loads a particular component of slot `rules.documents` to repeat earlier calls.

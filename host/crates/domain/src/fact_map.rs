@@ -36,16 +36,21 @@ pub enum FactDirection {
 #[serde(deny_unknown_fields)]
 pub struct PrintedPlace {
     /// Literal text, compared without regard to case and with white space collapsed.
+    #[schemars(length(min = 1, max = 200))]
     pub anchor: String,
     /// Number of the match in the order in which the document draws its text; 1 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub occurrence: Option<u32>,
     /// Page to search, from 1; all pages when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub page: Option<u32>,
+    /// Where the value stands, relative to the anchor.
     pub direction: FactDirection,
     /// Position of the number in its line, from 1; for `number_of_line` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 50))]
     pub number: Option<u32>,
 }
 
@@ -53,11 +58,14 @@ pub struct PrintedPlace {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MappedFact {
-    /// Name: lower-case letters, digits and `_`.
+    /// Name: lower-case letters, digits and `_`, beginning with a letter.
+    #[schemars(length(min = 1, max = 64), regex(pattern = "^[a-z][a-z0-9_]*$"))]
     pub name: String,
+    /// Type of the value.
     pub kind: FactKind,
     /// ISO 4217 code; required for `money`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^[A-Z]{3}$"))]
     pub currency: Option<String>,
     /// Order of dates in numbers: `mdy`, `dmy` or `ymd`. Without it, a date with two readings is no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,9 +75,11 @@ pub struct MappedFact {
     pub decimal_separator: Option<String>,
     /// Names of signing fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 20))]
     pub fields: Vec<String>,
     /// Places in the printed text. The first that has a value is read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
     pub printed: Vec<PrintedPlace>,
     /// Member of the envelope's metadata, or `external_id` or `secured_party`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,12 +94,17 @@ pub struct FactMapScope {
     /// All envelopes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
+    /// Envelopes that are made from one of these templates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
     pub templates: Vec<TemplateId>,
+    /// Envelopes that are made from one of these packages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
     pub packages: Vec<PackageId>,
-    /// Values of the metadata `contract_kind` of envelopes.
+    /// Envelopes with one of these values as `contract_kind` of their metadata.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
     pub contract_kinds: Vec<String>,
 }
 
@@ -129,9 +144,23 @@ impl FactMapScope {
 /// Content of a fact map.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "name": "Retail instalment contract",
+    "applies_to": { "templates": ["tmpl_01jdk7m3e8f4x9s2w5v6b0c1da"] },
+    "facts": [
+        { "name": "amount_financed", "kind": "money", "currency": "USD",
+          "printed": [{ "anchor": "Amount Financed", "direction": "below" }] },
+        { "name": "vin", "kind": "vin", "fields": ["VIN"], "declared": "vin" },
+    ],
+}]))]
 pub struct FactMapDocument {
+    /// Name for people.
+    #[schemars(length(min = 1, max = 200))]
     pub name: String,
+    /// Envelopes that the map applies to.
     pub applies_to: FactMapScope,
+    /// Facts in the order of the sheet.
+    #[schemars(length(min = 1, max = 100))]
     pub facts: Vec<MappedFact>,
 }
 
@@ -288,7 +317,7 @@ impl FactMapDocument {
 impl MappedFact {
     /// Returns the filled fields that the fact names, in the order of the map.
     fn filled<'a>(&'a self, inputs: &'a FactInputs) -> impl Iterator<Item = &'a FilledField> {
-        let named = |name: &'a String| {
+        let named = move |name: &'a String| {
             let fields = inputs.fields.iter();
             fields.filter(move |field| field.name == *name)
         };

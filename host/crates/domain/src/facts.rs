@@ -26,7 +26,9 @@ pub enum FactKind {
 }
 
 /// Where a value comes from, the strongest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum FactOrigin {
     /// A field that a signer filled in, or that was filled in before the signature.
@@ -42,15 +44,20 @@ pub enum FactOrigin {
 pub struct FactPlace {
     /// Page, from 1.
     pub page: u32,
+    /// Left edge, as a fraction of the page's width.
     pub x: f64,
+    /// Upper edge, as a fraction of the page's height.
     pub y: f64,
+    /// Width, as a fraction of the page's width.
     pub w: f64,
+    /// Height, as a fraction of the page's height.
     pub h: f64,
 }
 
 /// One place that a fact was read from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FactSource {
+    /// Where the source is.
     pub origin: FactOrigin,
     /// Canonical value; none if the words are no value of the fact's type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,6 +67,7 @@ pub struct FactSource {
     /// Why the words are no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// Where the words stand, unless they are metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<FactPlace>,
     /// Name of the signed field, or key of the metadata.
@@ -89,11 +97,14 @@ pub enum FactStatus {
 pub struct Fact {
     /// Name in the fact map, such as `amount_financed`.
     pub name: String,
+    /// Type of the value.
     pub kind: FactKind,
     /// ISO 4217 code of an amount of money.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
+    /// What is known about it.
     pub status: FactStatus,
+    /// Canonical value of the strongest source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     /// Origin of the value.
@@ -106,7 +117,9 @@ pub struct Fact {
 /// Version of a fact map that facts were read with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FactMapIdentity {
+    /// Id of the map.
     pub fact_map_id: String,
+    /// Number of its version, from 1.
     pub version: u32,
     /// SHA-256 of the map's canonical JSON (RFC 8785), lower-case hex.
     pub sha256: String,
@@ -114,7 +127,27 @@ pub struct FactMapIdentity {
 
 /// All facts of a contract.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "fact_map": {
+        "fact_map_id": "fmp_01jdk7m3e8f4x9s2w5v6b0c1da", "version": 2,
+        "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    },
+    "component": {
+        "name": "holdfast-placement", "version": "0.1.0",
+        "sha256": "4be1c0d1884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    },
+    "document_sha256": "1f5c0d9a7e7b0a3c44d1b2f58a0e9c6d3b8a7f6e5d4c3b2a19080f7e6d5c4b3a",
+    "facts": [{
+        "name": "amount_financed", "kind": "money", "currency": "USD", "status": "known",
+        "value": "21500.00", "origin": "printed",
+        "sources": [{
+            "origin": "printed", "value": "21500.00", "words": "$ 21,500.00",
+            "place": { "page": 1, "x": 0.58, "y": 0.23, "w": 0.11, "h": 0.02 },
+        }],
+    }],
+}]))]
 pub struct FactSheet {
+    /// Map that the facts were read with.
     pub fact_map: FactMapIdentity,
     /// Component that read the document.
     pub component: ComponentIdentity,

@@ -66,6 +66,8 @@
 //! | secured party | party that the contract is assigned to |
 //! | custodian | person who keeps the authoritative copy for the secured party |
 //! | facts | all data of a record that rules evaluate |
+//! | contract facts | amounts, dates and numbers that a contract states, each with the places where it stands |
+//! | fact map, fact sheet | which facts contracts have and where they stand; the facts of one contract, read with a map |
 //! | check, requirement | one test of the compliance rules; the provision that it tests |
 //! | certificate | result of the compliance rules about a vaulted envelope |
 //! | custody record | PDF with the history of an envelope |

@@ -13,10 +13,11 @@ use bytes::Bytes;
 use super::archive::{Archive, ArchiveLimits, is_unsafe};
 use super::formats::{
     AUTHORITATIVE, CERTIFICATE, COMPONENT_LEDGER, COMPONENTS, COPY, CUSTODY_RECORD, CustodyLedger,
-    DISCLOSURES, EVIDENCE_COPY, LEDGER, NOTICE,
+    DISCLOSURES, EVIDENCE_COPY, FACTS, LEDGER, NOTICE,
 };
 use super::report::ReportFinding;
 use holdfast_domain::component::ComponentIdentity;
+use holdfast_domain::fact_map::FactRecord;
 use holdfast_domain::hash::sha256;
 
 const CHECK: &str = "archive";
@@ -27,7 +28,7 @@ const LIMITS: ArchiveLimits = ArchiveLimits {
     total: 1024 * 1024 * 1024,
 };
 /// Files in the top folder of a bundle.
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     AUTHORITATIVE,
     EVIDENCE_COPY,
     COPY,
@@ -35,6 +36,7 @@ const FILES: [&str; 8] = [
     CUSTODY_RECORD,
     LEDGER,
     COMPONENT_LEDGER,
+    FACTS,
     NOTICE,
 ];
 /// Folders of a bundle, the ending of the files in them, which are named by their SHA-256, and the
@@ -256,6 +258,12 @@ impl Bundle {
         let ledger: CustodyLedger = serde_json::from_slice(self.file(LEDGER).ok()?).ok()?;
         let entry = super::certified(&ledger.entries)?;
         serde_json::from_value(entry.details["component"].clone()).ok()
+    }
+
+    /// Returns the component that read the facts of the contract. None for a bundle without facts.
+    pub fn fact_reader(&self) -> Option<ComponentIdentity> {
+        let record: FactRecord = serde_json::from_slice(self.optional(FACTS)?).ok()?;
+        Some(record.sheet.component)
     }
 }
 

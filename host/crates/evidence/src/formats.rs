@@ -24,6 +24,8 @@ pub const CUSTODY_RECORD: &str = "vault-custody-record.pdf";
 pub const LEDGER: &str = "custody-ledger.json";
 /// File of the [`ComponentLedger`].
 pub const COMPONENT_LEDGER: &str = "component-ledger.json";
+/// File of the facts of the contract, with the map that they were read with.
+pub const FACTS: &str = "facts.json";
 /// Notice that a bundle is an evidence copy.
 pub const NOTICE: &str = "EVIDENCE-COPY.txt";
 /// Folder of the rules components that decided, each as `<sha256>.wasm`.

@@ -2,7 +2,7 @@
 //!
 //! A bundle is a folder or zip with the four files of a vault-out, the custody
 //! ledger, the entries of the component ledger that activated its components, the rules components that
-//! decided, the disclosures that signers saw, and a notice that it is an evidence copy. Verification needs nothing from the installation that
+//! decided, the disclosures that signers saw, the facts of the contract, and a notice that it is an evidence copy. Verification needs nothing from the installation that
 //! made the bundle except a key or a head of its log, which anchors the verdict.
 
 mod acts;
@@ -14,6 +14,7 @@ mod control;
 pub mod decisions;
 mod disclosures;
 pub mod existing;
+mod facts;
 pub mod formats;
 mod log;
 pub mod pool;
@@ -38,6 +39,7 @@ use holdfast_domain::ledger::{LedgerEntry, verify_chain};
 
 pub use bundle::{Bundle, BundleError};
 pub use decisions::{DecisionsReport, ExpectedExport, verify_decisions};
+pub use facts::{FactReader, Facts};
 pub use log::TrustedLogs;
 pub use pool::{PoolProblem, PoolReport, verify_pool};
 pub use report::{
@@ -83,6 +85,7 @@ pub type Rules = Result<Box<dyn CertificateRules>, String>;
 pub fn verify(
     bundle: &Bundle,
     rules: &Rules,
+    reader: &Facts,
     trusted: &TrustedLogs,
 ) -> Result<VerificationReport, BundleError> {
     let mut findings = Vec::from_iter(bundle.finding());
@@ -144,6 +147,12 @@ pub fn verify(
     ));
 
     findings.extend(disclosures::finding(bundle, &certified));
+    findings.extend(facts::finding(
+        bundle,
+        &ledger.entries,
+        authoritative,
+        reader,
+    ));
     findings.extend(retrievals::notice(bundle, &ledger.entries));
     // The ledger entry holds all facts of the decision, so no other file is needed for a second run.
     let re_evaluated = re_evaluation(&ledger.entries, certificate, rules);

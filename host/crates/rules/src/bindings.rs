@@ -84,6 +84,14 @@ optional! {
             export holdfast:placement/wordings@1.0.0;
         }
     ";
+
+    /// Interface that components of slot `rules.placement` need not export.
+    placement_facts => "
+        package holdfast:optional;
+        world placement-facts {
+            export holdfast:placement/facts@1.0.0;
+        }
+    ";
 }
 
 optional! {

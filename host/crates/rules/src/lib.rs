@@ -10,6 +10,7 @@
 //! | `released.rs` | rules packs of earlier releases |
 //! | `bindings.rs` | `bindgen!` output for the rules worlds of `wit/` |
 //! | `slot.rs` | the components of a slot on this node, and one call |
+//! | `contract_facts.rs` | facts of contracts, as placement rules read them |
 //! | `faces.rs` | typefaces that the documents component asks for |
 //! | `rules.rs` | calls of compliance and lifecycle rules |
 //! | `baseline.rs` | comparison of other compliance rules with a built-in pack |
@@ -43,6 +44,7 @@ pub mod branches;
 pub mod canaries;
 pub mod compiler;
 pub mod confinement;
+pub mod contract_facts;
 mod drawing;
 pub mod engine;
 pub mod error;
@@ -66,6 +68,7 @@ pub mod worlds;
 use std::path::PathBuf;
 
 use holdfast_default_components::SharedFile;
+use holdfast_domain::component::Slot;
 
 use limits::AllLimits;
 
@@ -106,6 +109,24 @@ pub fn compliance_alone(
         kept.map_err(|error| ComponentError::unfit(&artifact.identity, &error))?;
     }
     rules::ComplianceRules::load_other(&engines, &cache, artifact)
+}
+
+/// Loads one component of slot `rules.placement` only, to repeat the reading of facts. `native` is as for
+/// [`compliance_alone`].
+pub fn fact_reader_alone(
+    cache: PathBuf,
+    cache_key: [u8; 32],
+    artifact: &ComponentArtifact,
+    native: Option<&[u8]>,
+) -> Result<contract_facts::LoneFactReader, ComponentError> {
+    let engines = engines(AllLimits::default())?;
+    let cache = artifact::NativeCodeCache::new(cache, cache_key);
+    if let Some(native) = native {
+        let kept = cache.put(engines.of(Slot::Placement), &artifact.identity, native);
+        kept.map_err(|error| ComponentError::unfit(&artifact.identity, &error))?;
+    }
+    let active = slot::load(&engines, &cache, artifact)?;
+    Ok(contract_facts::LoneFactReader(active))
 }
 
 /// Creates the engines.

@@ -178,6 +178,7 @@ pub struct PlacementPre {
     pub similarity:
         Option<bindings::placement_similarity::PlacementSimilarityPre<LimitedEngine<()>>>,
     pub wordings: Option<bindings::placement_wordings::PlacementWordingsPre<LimitedEngine<()>>>,
+    pub facts: Option<bindings::placement_facts::PlacementFactsPre<LimitedEngine<()>>>,
 }
 
 impl Deref for PlacementPre {
@@ -220,6 +221,7 @@ impl ComponentWorld for PlacementPre {
             similarity: bindings::placement_similarity::PlacementSimilarityPre::new(linked.clone())
                 .ok(),
             wordings: bindings::placement_wordings::PlacementWordingsPre::new(linked.clone()).ok(),
+            facts: bindings::placement_facts::PlacementFactsPre::new(linked.clone()).ok(),
             additions: bindings::placement_additions::PlacementAdditionsPre::new(linked.clone())
                 .ok(),
             pre: bindings::placement::PlacementRulesPre::new(linked)?,

@@ -8,6 +8,7 @@
 //! | `templates`, `builder` | templates, packages, pictures of pages; the field builder |
 //! | `bulk` | one document for many clients |
 //! | `vault` | vault-in, copies, certificates, release, integrity |
+//! | `facts` | facts of contracts, and the maps that they are read with |
 //! | `control`, `inspection` | parties of a record and their acts; looks, statements, pools |
 //! | `tapes` | tables that a party writes itself, compared with the contracts of its records |
 //! | `customers`, `test_mode` | customers and their files; test data |
@@ -32,6 +33,7 @@ pub mod control;
 pub mod customers;
 pub mod doctor;
 pub mod envelopes;
+pub mod facts;
 pub mod gauges;
 pub mod inspection;
 pub mod installation;

@@ -93,17 +93,32 @@ pub async fn insert(
     replace_keys(tx, envelope, sheet).await
 }
 
+/// Removes the facts of an envelope, and the keys that it is found by.
+pub async fn delete(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(), StoreError> {
+    sqlx::query("delete from contract_facts where bucket = $1 and envelope_id = $2")
+        .bind(envelope.org.bucket())
+        .bind(envelope.id.as_str())
+        .run(tx)
+        .await?;
+
+    delete_keys(tx, envelope).await
+}
+
+async fn delete_keys(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(), StoreError> {
+    sqlx::query("delete from contract_fact_key where bucket = $1 and envelope_id = $2")
+        .bind(envelope.org.bucket())
+        .bind(envelope.id.as_str())
+        .run(tx)
+        .await
+}
+
 async fn replace_keys(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
     sheet: &FactSheet,
 ) -> Result<(), StoreError> {
     // A later reading can find another number, and the contract is then not found by the earlier one.
-    sqlx::query("delete from contract_fact_key where bucket = $1 and envelope_id = $2")
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
-        .run(tx)
-        .await?;
+    delete_keys(tx, envelope).await?;
 
     let of_facts = KEY_FACTS.into_iter().filter_map(|name| {
         let value = sheet.get(name)?.value.as_deref()?;
@@ -200,7 +215,7 @@ pub async fn by_key(
     let rows = query.fetch_all(connection).await?;
     let found = rows.iter().map(|row| {
         let columns = RowColumns::of(row, "contract_fact_key", "envelope_id");
-        Ok(FoundKey {
+        Ok::<_, StoreError>(FoundKey {
             value: columns.text("key_value")?,
             envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
         })

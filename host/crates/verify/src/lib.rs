@@ -10,13 +10,15 @@ use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::token::random;
 use holdfast_evidence::{
-    Bundle, DecisionsReport, EvidenceVerdict, PoolReport, ReportFinding, RetrievalCounts, Rules,
-    StatementReport, TrustRoots, TrustedLogs, VerificationReport, verify,
+    Bundle, DecisionsReport, EvidenceVerdict, Facts, PoolReport, ReportFinding, RetrievalCounts,
+    Rules, StatementReport, TrustRoots, TrustedLogs, VerificationReport, verify,
 };
 use holdfast_rules::compiler::ComponentCompiler;
+use holdfast_rules::contract_facts::LoneFactReader;
 use holdfast_rules::rules::ComplianceRules;
 use holdfast_rules::{
-    ComponentArtifact, ComponentError, compliance_alone, known_compliance, known_digests,
+    ComponentArtifact, ComponentError, built_in, compliance_alone, fact_reader_alone,
+    known_compliance, known_digests,
 };
 
 /// Reason why nothing could be checked, for the user.
@@ -96,8 +98,9 @@ impl VerifyArguments {
     ) -> Result<VerificationReport, Failure> {
         // An empty cache: native code left on this machine by other programs is not trusted.
         let cache = tempfile::tempdir()?;
+        let reader = self.fact_reader(bundle, cache.path(), compiler).await?;
         let rules = self.rules(bundle, cache.path(), compiler).await?;
-        Ok(verify(bundle, &rules, trusted)?)
+        Ok(verify(bundle, &rules, &reader, trusted)?)
     }
 
     /// Loads the rules component that the ledger names: from a release, the given file, or the
@@ -121,16 +124,7 @@ impl VerifyArguments {
             )));
         }
 
-        let given = match &self.component {
-            Some(file) => Some(Bytes::from(std::fs::read(file)?)),
-            None => None,
-        };
-        // The digest decides, so the source of the bytes does not matter.
-        let fits = |bytes: &Bytes| sha256(bytes) == named.sha256;
-        let Some(bytes) = given
-            .filter(fits)
-            .or_else(|| bundle.component(&named.sha256))
-        else {
+        let Some(bytes) = self.bytes_of(&named, bundle)? else {
             return Ok(Err(format!(
                 "the rules component {named} ({}) that made the certificate is not at hand: give \
                  its file with --component",
@@ -144,6 +138,52 @@ impl VerifyArguments {
                 "the rules component {named} cannot be used: {error}"
             ))),
         }
+    }
+
+    /// Loads the component that read the facts of the contract: from this program, the given file, or the bundle.
+    async fn fact_reader(
+        &self,
+        bundle: &Bundle,
+        cache: &Path,
+        compiler: &ComponentCompiler,
+    ) -> Result<Facts, Failure> {
+        let Some(named) = bundle.fact_reader() else {
+            return Ok(Err("the bundle has no facts".into()));
+        };
+        let mut known = built_in();
+        if let Some(known) = known.find(|known| known.identity.sha256 == named.sha256) {
+            let reader = fact_reader_alone(cache.into(), random::<32>(), &known, None);
+            return Ok(match reader {
+                Ok(reader) => Ok(Box::new(reader)),
+                Err(error) => Err(error.to_string()),
+            });
+        }
+
+        let Some(bytes) = self.bytes_of(&named, bundle)? else {
+            return Ok(Err(format!(
+                "{named} ({}), which read them, is not at hand",
+                named.sha256
+            )));
+        };
+        match compiled_reader(&named, bytes, cache, compiler).await {
+            Ok(reader) => Ok(Ok(Box::new(reader))),
+            Err(error) => Ok(Err(format!("{named} cannot be used: {error}"))),
+        }
+    }
+
+    /// Returns the bytes of a component from the given file or the bundle.
+    fn bytes_of(
+        &self,
+        named: &ComponentIdentity,
+        bundle: &Bundle,
+    ) -> Result<Option<Bytes>, Failure> {
+        let given = match &self.component {
+            Some(file) => Some(Bytes::from(std::fs::read(file)?)),
+            None => None,
+        };
+        // The digest decides, so the source of the bytes does not matter.
+        let given = given.filter(|bytes| sha256(bytes) == named.sha256);
+        Ok(given.or_else(|| bundle.component(&named.sha256)))
     }
 }
 
@@ -168,6 +208,22 @@ async fn compiled(
     // The key of the cache is random, so native code that another program left there is not accepted.
     let rules = compliance_alone(cache.into(), random::<32>(), &artifact, Some(&native));
     Ok(rules?)
+}
+
+/// Compiles an untrusted reader of documents in another process.
+async fn compiled_reader(
+    named: &ComponentIdentity,
+    bytes: Bytes,
+    cache: &Path,
+    compiler: &ComponentCompiler,
+) -> Result<LoneFactReader, Failure> {
+    let (inspected, native) = compiler.compile(bytes.clone()).await?;
+    if inspected.slot != Slot::Placement {
+        return Err(format!("it is for {}", inspected.slot).into());
+    }
+    let artifact = ComponentArtifact::uploaded(inspected.slot, &named.name, &named.version, bytes);
+    let reader = fact_reader_alone(cache.into(), random::<32>(), &artifact, Some(&native));
+    Ok(reader?)
 }
 
 /// Converts rules to the argument of [`verify`].

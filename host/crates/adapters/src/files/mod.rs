@@ -207,6 +207,12 @@ impl UnstoredFile {
         }
     }
 
+    /// Returns the first bytes, if the first piece has them.
+    pub fn beginning(&self, size: usize) -> Option<Bytes> {
+        let first = self.pieces.first()?;
+        (size <= first.len()).then(|| first.slice(..size))
+    }
+
     /// Frees the bytes of a file that is stored.
     pub fn free(&mut self) {
         self.pieces.clear();

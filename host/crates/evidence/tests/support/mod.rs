@@ -392,7 +392,8 @@ impl Evidence {
     ) -> Result<VerificationReport, BundleError> {
         let files = files.iter();
         let files = files.map(|(name, bytes)| (name.clone(), Bytes::from(bytes.clone())));
-        verify(&Bundle::of_files(files), &self.rules, trusted)
+        let no_facts = Err("no facts".into());
+        verify(&Bundle::of_files(files), &self.rules, &no_facts, trusted)
     }
 }
 

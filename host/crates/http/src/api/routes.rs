@@ -8,7 +8,7 @@ use aide::axum::routing::{
 use super::partner::{
     control, customers, envelopes, events, open_links, tapes, templates, test_mode, vault,
 };
-use super::web::{administration, bulk, insight, packages, users};
+use super::web::{administration, bulk, fact_maps, insight, packages, users};
 use super::{
     callbacks, component_changes, component_state, components, decisions, downloads, embed, kba,
     ledger, payments, web, webhooks,
@@ -79,6 +79,8 @@ areas! {
             "List the files that signers attached";
         get "/partner/envelopes/{id}/attachments/{sha256}", envelopes::attachment::<Key<EnvelopesRead>> => getAttachment []
             "Download a file that a signer attached";
+        get "/partner/envelopes/{id}/facts", envelopes::facts::<Key<EnvelopesRead>> => getFacts [502, 503]
+            "Read the facts of a contract, with the places where they stand";
     }
     partner_signers {
         post "/partner/envelopes/{id}/remind", envelopes::remind::<Key<EnvelopesWrite>> => remindSigners [409]
@@ -318,6 +320,8 @@ areas! {
         get "/envelopes/{id}/attachments/{sha256}", envelopes::attachment::<Web<may::ReadEnvelopes>>
             => readAttachment []
             "Download a file that a signer attached";
+        get "/envelopes/{id}/facts", envelopes::facts::<Web<may::ReadEnvelopes>> => readFacts [502, 503]
+            "Read the facts of a contract, with the places where they stand";
         get "/envelopes/{id}/compliance", vault::compliance::<Web<may::ReadEnvelopes>> => readCompliance []
             "Evaluate the eight checks now";
         get "/envelopes/{id}/custody", vault::custody::<Web<may::ReadEnvelopes>> => readCustodyLedger []
@@ -497,6 +501,20 @@ areas! {
             "Read a package";
         patch "/document-packages/{id}", packages::change => changePackage [409, 502, 503]
             "Change a package";
+        get "/fact-maps", fact_maps::list => listFactMaps []
+            "List fact maps, newest first";
+        post "/fact-maps", fact_maps::create => createFactMap [404, 409]
+            "Create a fact map, also from a starter";
+        get "/fact-maps/starters", fact_maps::starters => listFactMapStarters []
+            "List the maps to begin with";
+        get "/fact-maps/{id}", fact_maps::read => getFactMap []
+            "Read a fact map";
+        put "/fact-maps/{id}", fact_maps::replace => replaceFactMap [409]
+            "Add a version to a fact map";
+        delete "/fact-maps/{id}", fact_maps::delete => deleteFactMap [409]
+            "Delete a fact map; facts that were read with it stay";
+        post "/fact-maps/{id}/try", fact_maps::attempt => tryFactMap [502, 503]
+            "Read the facts of stored documents with a map, and draw where they stand";
         post "/esign/builder-session", web::builder_session => startBuilderSession [404, 409, 502, 503]
             "Start a field builder session for a template, a document or a batch";
     }

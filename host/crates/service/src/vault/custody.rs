@@ -11,21 +11,24 @@ use serde_json::Value;
 
 use crate::control::releases;
 use crate::envelopes::consumer::CONSUMER_CONSENT;
+use crate::facts;
 use crate::vault::Vault;
 use crate::vault::evidence_copy;
 use holdfast_adapters::files::{FilesError, SpooledFile};
+use holdfast_components::contract_facts::LoneFactReader;
 use holdfast_components::rules::ComplianceRules;
 use holdfast_components::{known_compliance, known_digests};
 use holdfast_domain::component::EvidenceParticipant;
 use holdfast_domain::envelope::{Envelope, StoredFile};
 use holdfast_domain::event::EventType;
+use holdfast_domain::fact_map::FACTS_READ;
 use holdfast_domain::ledger::CERTIFIED;
 use holdfast_domain::ledger::LedgerChain as _;
 use holdfast_evidence::formats::{
     AUTHORITATIVE, CERTIFICATE, COMPONENT_LEDGER, COMPONENTS, COPY, CUSTODY_RECORD, ComponentEntry,
-    ComponentLedger, CustodyLedger, DISCLOSURES, LEDGER,
+    ComponentLedger, CustodyLedger, DISCLOSURES, FACTS, LEDGER,
 };
-use holdfast_evidence::{Bundle, Rules, TrustRoots, TrustedLogs, VerificationReport};
+use holdfast_evidence::{Bundle, Facts, Rules, TrustRoots, TrustedLogs, VerificationReport};
 use holdfast_platform::components::{self, ComponentManager, ComponentOwner};
 use holdfast_platform::log;
 use holdfast_platform::lookup;
@@ -200,6 +203,7 @@ pub async fn verify(
 
     let bundle = evidence(core, vault, caller, id).await?;
     let rules = deciding_rules(core, management, &bundle).await;
+    let reader = fact_reader(core, management, &bundle).await;
 
     // Hashes and signatures of whole documents, off the threads of requests.
     let verified = tokio::task::spawn_blocking(move || {
@@ -207,7 +211,11 @@ pub async fn verify(
             Ok(rules) => Ok(Box::new(rules)),
             Err(why) => Err(why),
         };
-        holdfast_evidence::verify(&bundle, &rules, &trusted)
+        let reader: Facts = match reader {
+            Ok(reader) => Ok(Box::new(reader)),
+            Err(why) => Err(why),
+        };
+        holdfast_evidence::verify(&bundle, &rules, &reader, &trusted)
     });
     let verified = verified
         .await
@@ -252,6 +260,22 @@ async fn deciding_rules(
     let rules = core.components.compliance_from(&artifact);
 
     rules.map_err(|error| error.to_string())
+}
+
+/// Returns the component that read the facts of the contract.
+async fn fact_reader(
+    core: &Core,
+    management: &Arc<ComponentManager>,
+    bundle: &Bundle,
+) -> Result<LoneFactReader, String> {
+    let Some(named) = bundle.fact_reader() else {
+        return Err("the bundle has no facts".into());
+    };
+
+    let artifact = components::that_decided(core, management, &named).await;
+    let artifact = artifact.map_err(|error| format!("the component {named}: {error}"))?;
+    let reader = core.components.fact_reader_from(&artifact);
+    reader.map_err(|error| error.to_string())
 }
 
 /// Returns the evidence of a vaulted or released envelope for verification on this
@@ -329,6 +353,14 @@ async fn files(
     files.push((COMPONENT_LEDGER.to_owned(), pretty(&activations)?));
     if let Some(certificate) = &envelope.record.certificate {
         files.extend(shown_disclosures(core, envelope, certificate).await?);
+    }
+    // Facts that are being read for the first time have no entry in the ledger above.
+    let has_facts = ledger
+        .entries
+        .iter()
+        .any(|entry| entry.action == FACTS_READ);
+    if has_facts && let Some(record) = facts::record(core, envelope).await? {
+        files.push((FACTS.to_owned(), pretty(&record)?));
     }
 
     Ok(files)

@@ -25,6 +25,7 @@ use crate::reply::{
 };
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::EnvelopeStatus;
+use holdfast_domain::facts::FactSheet;
 use holdfast_domain::id::{BatchId, CustomerId, EnvelopeId};
 use holdfast_domain::reminders::ReminderPlan;
 use holdfast_platform::Caller;
@@ -493,6 +494,16 @@ pub async fn attachments<C: Authorized>(
     let envelope = envelopes::get(&app, partner.caller(), &id).await?;
     let files = documents::attachments(&app, &envelope).await?;
     Ok(DataReply::new(&AttachmentsView::from(files)))
+}
+
+/// Returns the facts of an envelope: of the executed document, or before the last signature of what is filled in.
+pub async fn facts<C: Authorized>(
+    State(app): State<App>,
+    partner: C,
+    ResourceId(id): ResourceId,
+) -> Result<Found<FactSheet>, HttpError> {
+    let sheet = holdfast_service::facts::shown(&app, partner.caller(), &id).await?;
+    Ok(DataReply::new(&sheet))
 }
 
 /// Returns a file that a signer attached, with the bytes that the signer sent.

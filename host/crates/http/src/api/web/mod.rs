@@ -3,6 +3,7 @@
 pub mod administration;
 pub mod bulk;
 pub mod customers;
+pub mod fact_maps;
 pub mod insight;
 pub mod packages;
 pub mod search;

@@ -14,6 +14,7 @@ use super::PATH;
 use super::contract_dates;
 use super::drafts::send_draft;
 use super::envelopes::unrecorded;
+use super::facts;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
 use super::navigation::{Place, failed, status};
@@ -30,6 +31,7 @@ use holdfast_domain::envelope::{
     Envelope, EnvelopeLink, EnvelopeStatus, PaymentStatus, Signer, same_address,
 };
 use holdfast_domain::event::EventType;
+use holdfast_domain::facts::FactSheet;
 use holdfast_domain::identity::KbaStatus;
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_domain::organization::Permission;
@@ -270,6 +272,8 @@ struct ShownEnvelope {
     failure: Option<String>,
     /// Law that the rules chose for the record, as the certificate states it.
     law: Option<Value>,
+    /// None if no fact map applies, and before the last signature.
+    facts: Option<FactSheet>,
 }
 
 async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, ServiceError> {
@@ -283,6 +287,7 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
     let history = history.filter_map(|entry| HistoryRow::of(visitor.texts, entry));
     let mut standings = standing::of_envelopes(app, caller, &[&envelope.id]).await?;
     let pages = pages_of(app, &envelope).await;
+    let facts = facts::of(app, &envelope).await;
 
     let identity = kba::results(app, caller, id).await?;
     let failure = vault_in::failure(app, &envelope).await?;
@@ -305,6 +310,7 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
         standing: standings.remove(&envelope.id),
         times: StepTimes::of(&ledger.entries),
         pages,
+        facts,
         envelope,
         signers,
         questions,
@@ -451,6 +457,7 @@ fn page(
         }
         (contract_dates::card(visitor, envelope, refused))
         (pictures(texts, envelope, signed, shown.pages))
+        (facts::card(visitor, shown.facts.as_ref()))
         section.card {
             h2 { (texts.text("vault-what-happened")) }
             ol.ledger {

@@ -57,6 +57,7 @@ mod effective;
 mod envelope;
 mod envelopes;
 mod exports;
+mod facts;
 mod forms;
 mod graph;
 mod home;

@@ -7,7 +7,7 @@
 //! | `time` | the time stamping authority's response about the seal, if one is configured |
 //! | `seal` | the marked and sealed authoritative copy |
 //! | `copy` | the marked non-authoritative copy |
-//! | `certify` | the evaluated record and its certificate |
+//! | `certify` | the facts of the contract, if a fact map applies; the evaluated record and its certificate |
 //! | `record` | the custody record |
 //! | `settle` | pointers, custodian, status, ledger and events, in one transaction |
 //!

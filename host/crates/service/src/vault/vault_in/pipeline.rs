@@ -13,6 +13,7 @@ use super::seal::MadeCopies;
 use super::time::TrustedTime;
 use crate::envelopes::consumer::{self, SignersConsent};
 use crate::envelopes::facts;
+use crate::facts as facts_of_contracts;
 use crate::signing;
 use crate::vault::Vault;
 use crate::vault::custody_sheet::{RecordPeople, RecordWriter};
@@ -27,6 +28,7 @@ use holdfast_domain::envelope::{
     VaultRecord,
 };
 use holdfast_domain::event::EventType;
+use holdfast_domain::fact_map::FactRecord;
 use holdfast_domain::hash::sha256;
 use holdfast_domain::job::VaultEnvelope;
 use holdfast_domain::ledger::LedgerEntry;
@@ -100,6 +102,8 @@ struct CertifiedRecord {
 struct PreparedVaulting {
     fetched: FetchStepResult,
     copies: MadeCopies,
+    /// None if no fact map applies.
+    contract_facts: Option<FactRecord>,
     certified: CertifiedRecord,
     custody_record: UnstoredFile,
 }
@@ -146,6 +150,7 @@ impl<'a> VaultInPipeline<'a> {
         let source = &fetched.document;
         let mut copies = self.make_copies(source).await?;
         self.step = PipelineStep::Certify;
+        let contract_facts = self.read_facts(source, &copies).await?;
         let certified = self.certify(source, &copies).await?;
         let called = CalledComponent::new(Slot::Compliance, Ok(certified.component.clone()))?;
         self.called.push(called);
@@ -181,6 +186,7 @@ impl<'a> VaultInPipeline<'a> {
         self.settle(&PreparedVaulting {
             fetched,
             copies,
+            contract_facts,
             certified,
             custody_record,
         })
@@ -308,6 +314,24 @@ impl<'a> VaultInPipeline<'a> {
         };
 
         Ok((fetched, CalledComponent::new(Slot::Signing, Ok(plugin))?))
+    }
+
+    /// Reads the facts of the executed document. A repeat reads the same ones, unless the map changed meanwhile; only
+    /// those of the run that settles are stored.
+    async fn read_facts(
+        &mut self,
+        source: &KeptFile,
+        copies: &MadeCopies,
+    ) -> Result<Option<FactRecord>, ServiceError> {
+        let document = || copies.document(source);
+        let read = facts_of_contracts::read_executed(self.core, self.envelope, document).await?;
+        if let Some(record) = &read {
+            let reader = Ok(record.sheet.component.clone());
+            self.called
+                .push(CalledComponent::new(Slot::Placement, reader)?);
+        }
+
+        Ok(read)
     }
 
     async fn certify(
@@ -587,6 +611,7 @@ impl<'a> VaultInPipeline<'a> {
         let PreparedVaulting {
             fetched,
             copies,
+            contract_facts,
             certified,
             custody_record,
         } = prepared;
@@ -674,6 +699,7 @@ impl<'a> VaultInPipeline<'a> {
 
         let action = "compliance.evaluated";
         events::record(&mut tx, &envelope, "system", action, evaluated, now).await?;
+        facts_of_contracts::keep(&mut tx, &envelope, contract_facts.as_ref(), now).await?;
 
         let path = format!("vault:{}/authoritative", envelope.id);
         let data = json!({ "path": path, "hash": hash });

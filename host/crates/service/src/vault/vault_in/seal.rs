@@ -64,6 +64,15 @@ impl RewrittenDocument {
 }
 
 impl MadeCopies {
+    /// Returns the document that the authoritative copy begins with: the executed one, or what replaces it.
+    pub(super) fn document(&self, source: &KeptFile) -> Option<Bytes> {
+        let size = match &self.rewritten {
+            None => source.0.size.unsigned_abs(),
+            Some(rewritten) => rewritten.rewritten_size,
+        };
+        self.authoritative.beginning(usize::try_from(size).ok()?)
+    }
+
     /// Returns the value for ledger and certificate: null if the executed bytes were kept.
     pub(super) fn rewritten_from(&self, source: &KeptFile) -> Value {
         match &self.rewritten {
