@@ -542,10 +542,16 @@ async fn elsewhere(
         .collect();
     let mut connection = core.store.read().await?;
     for other in &neighbours.others {
+        // One line of a tape is enough, also if it lists the record twice.
+        let mut listed: HashSet<EnvelopeId> = HashSet::new();
         for row in rows::rows_of_records(&mut connection, other, &ids).await? {
             let Some(envelope) = row.envelope else {
                 continue;
             };
+            if !listed.insert(envelope.clone()) {
+                continue;
+            }
+
             let detail = format!(
                 "also on line {} of the tape \"{}\" ({})",
                 row.line, other.name, other.id
