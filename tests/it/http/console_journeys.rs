@@ -221,6 +221,7 @@ async fn pages_of_the_console_are_light() {
         "/control".into(),
         "/control/keys".into(),
         "/transfers".into(),
+        "/tapes".into(),
         format!("/control/records/{id}"),
         "/rules".into(),
         "/rules/rules.compliance".into(),

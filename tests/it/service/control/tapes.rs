@@ -12,6 +12,7 @@ use holdfast::store::jobs;
 use serde_json::{Value, json};
 
 use super::{Party, code, designate};
+use crate::http::console::Session;
 use crate::support::{TestApp, TestResponse, envelope_body, pdf, postgres};
 
 const VINS: [&str; 2] = ["1M8GDM9AXKP042788", "11111111111111111"];
@@ -509,4 +510,58 @@ async fn tapes_that_wait_are_limited_and_a_report_needs_a_result() {
     let texts = [("name", "One more"), ("map", map.as_str())];
     let refused = send(&app, &app.key, "Loan,VIN,Amount\n", &texts).await;
     assert_eq!(code(&refused, 429), "too_many_tapes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tape_is_compared_in_the_console() {
+    let app = TestApp::start().await;
+    fact_map(&app).await;
+    contract(&app, "A-1", VINS[0], "21,500.00").await;
+    let olga = Session::of(&app, "olga@oak.example", "owner").await;
+    let page = olga.get(&app, "/console/tapes").await.text();
+    assert!(page.contains("There are no tapes yet."), "{page}");
+
+    let columns = "Loan = contract_number\nAmount = amount_financed";
+    let form: String = url::form_urlencoded::Serializer::new(String::new())
+        .append_pair("map", "Line 12")
+        .append_pair("columns", columns)
+        .append_pair("date_order", "")
+        .append_pair("decimal", ".")
+        .finish();
+    let saved = olga.post(&app, "/console/tapes/maps", &form).await;
+    assert_eq!(saved.status, 303, "{}", saved.text());
+    let wrong = form.replace("amount_financed", "contract_number");
+    let refused = olga.post(&app, "/console/tapes/maps", &wrong).await;
+    assert_eq!(refused.status, 422);
+    assert!(
+        refused.text().contains("has two columns"),
+        "{}",
+        refused.text()
+    );
+
+    let texts = [("name", "Warehouse line"), ("map_name", "Line 12")];
+    let file = b"Loan,Amount\nA-1,22500\n";
+    let sent = olga.upload(&app, "/console/tapes", file, &texts).await;
+    assert_eq!(sent.status, 303, "{}", sent.text());
+    let path = sent.headers["location"].to_str().unwrap().to_owned();
+    let id = path.rsplit('/').next().unwrap();
+    wait(&app, &app.key, id).await;
+
+    let page = olga.get(&app, &path).await.text();
+    for text in ["Row 2", "22500", "21500.00", "page 1 of the contract"] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+    let table = olga.get(&app, &format!("{path}/report/csv")).await;
+    assert!(table.text().contains("different"), "{}", table.text());
+    let unknown = olga.get(&app, &format!("{path}/report/xlsx")).await;
+    assert_eq!(unknown.status, 404);
+
+    // A file without the columns comes back with the reason.
+    let refused = olga.upload(&app, "/console/tapes", b"a,b\n", &texts).await;
+    assert_eq!(refused.status, 422);
+    assert!(
+        refused.text().contains("none of the mapped columns"),
+        "{}",
+        refused.text()
+    );
 }

@@ -172,7 +172,11 @@ impl From<OpenError> for CheckFailure {
 }
 
 /// Reads the whole file once for rows that share a key. Returns the file at its beginning.
-fn scan(file: File, format: TapeFormat, map: &TapeMap) -> Result<(File, SharedKeys), OpenError> {
+fn scan(
+    mut file: File,
+    format: TapeFormat,
+    map: &TapeMap,
+) -> Result<(File, SharedKeys), OpenError> {
     let mut reader = TapeReader::open(file.try_clone()?, format, map)?;
     let mut keys = KeyScan::default();
     while let Some(row) = reader.next_row()? {
@@ -182,7 +186,6 @@ fn scan(file: File, format: TapeFormat, map: &TapeMap) -> Result<(File, SharedKe
     }
 
     // The copy of the handle has moved the position of both.
-    let mut file = file;
     file.rewind()?;
     Ok((file, keys.finish()))
 }

@@ -7,7 +7,6 @@ use super::checked_name;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::tape::{MapProblem, TapeMap};
 use holdfast_platform::idempotency::ResponseRecorder;
-use holdfast_platform::permits::live_data::require_live;
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::tapes::{self as rows, NamedTapeMap};
 
@@ -69,7 +68,6 @@ pub async fn put(
     map: TapeMap,
     answer: &ResponseRecorder<TapeMapView>,
 ) -> Result<TapeMapView, ServiceError> {
-    require_live(&caller.org)?;
     let name = checked_name(name)?;
     let problems = map.problems();
     if !problems.is_empty() {

@@ -128,6 +128,7 @@ async fn list_page(
         @if visitor.may(Permission::Control) { (visitor.identity_first(&format!("{PATH}/control"))) }
         p {
             a href={ (PATH) "/transfers" } { (texts.text("control-transfers")) } " · "
+            a href={ (PATH) "/tapes" } { (texts.text("tapes-title")) } " · "
             a href={ (PATH) "/control/keys" } { (texts.text("control-keys")) }
         }
         nav.parts aria-label=(texts.text("control-parts")) {
