@@ -52,7 +52,7 @@ pub struct CheckedTape {
 }
 
 /// A contract of a bundle.
-struct Contract {
+struct BundledContract {
     org: OrgId,
     facts: Option<FactSheet>,
 }
@@ -65,7 +65,7 @@ struct RefusedBundle {
 }
 
 /// What was compared, and with what result.
-struct Comparison {
+struct TapeComparison {
     summary: TapeSummary,
     rows: Vec<RowResult>,
 }
@@ -148,7 +148,7 @@ async fn contracts(
     config: &Config,
 ) -> Result<
     (
-        BTreeMap<EnvelopeId, Contract>,
+        BTreeMap<EnvelopeId, BundledContract>,
         Vec<RefusedBundle>,
         EvidenceVerdict,
     ),
@@ -211,7 +211,7 @@ async fn contracts(
             weakest = verdict;
         }
         let facts = bundle.facts();
-        contracts.insert(id, Contract { org, facts });
+        contracts.insert(id, BundledContract { org, facts });
     }
 
     Ok((contracts, refused, weakest))
@@ -221,8 +221,8 @@ async fn contracts(
 fn compare(
     path: &Path,
     map: TapeMap,
-    contracts: &BTreeMap<EnvelopeId, Contract>,
-) -> Result<Comparison, Failure> {
+    contracts: &BTreeMap<EnvelopeId, BundledContract>,
+) -> Result<TapeComparison, Failure> {
     let is_lines = path.extension().is_some_and(|ending| ending == "jsonl");
     let format = if is_lines {
         TapeFormat::JsonLines
@@ -265,7 +265,7 @@ fn compare(
         rows.push(check.add_unlisted(envelope));
     }
 
-    Ok(Comparison {
+    Ok(TapeComparison {
         summary: check.summary(&tape_sha256),
         rows,
     })
@@ -286,7 +286,7 @@ fn digest(file: &mut File) -> Result<String, Failure> {
 }
 
 /// Returns the contracts by their keys. A bundle does not have the originator's own id of the record.
-fn index(contracts: &BTreeMap<EnvelopeId, Contract>) -> RecordIndex {
+fn index(contracts: &BTreeMap<EnvelopeId, BundledContract>) -> RecordIndex {
     let mut index = RecordIndex::default();
     for (envelope, contract) in contracts {
         let Some(record) = index.add(envelope, &contract.org) else {
@@ -310,7 +310,7 @@ fn index(contracts: &BTreeMap<EnvelopeId, Contract>) -> RecordIndex {
 
 /// Writes the result for people.
 fn text(
-    compared: &Comparison,
+    compared: &TapeComparison,
     refused: &[RefusedBundle],
     is_repeated: Option<bool>,
     sha256: &str,

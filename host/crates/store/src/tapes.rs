@@ -50,7 +50,7 @@ pub struct StoredRow {
 pub struct RowFilter {
     pub status: Option<RowStatus>,
     pub severity: Option<Severity>,
-    /// Only rows that somebody has to look at.
+    /// Only rows that need attention.
     pub exceptions: bool,
 }
 

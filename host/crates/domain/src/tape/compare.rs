@@ -27,13 +27,13 @@ impl RowComparison {
 }
 
 /// A cell's outcome with what explains it.
-struct Judged<'a> {
+struct JudgedCell<'a> {
     outcome: CellOutcome,
     fact: Option<&'a Fact>,
     detail: Option<String>,
 }
 
-impl<'a> Judged<'a> {
+impl<'a> JudgedCell<'a> {
     fn new(outcome: CellOutcome, fact: Option<&'a Fact>) -> Self {
         Self {
             outcome,
@@ -76,10 +76,10 @@ fn judge<'a>(
     fact: Option<&'a Fact>,
     column: &TapeColumn,
     map: &TapeMap,
-) -> Judged<'a> {
+) -> JudgedCell<'a> {
     if let Some(fact) = fact.filter(|fact| fact.status == FactStatus::Unreadable) {
         let why = "the contract's page has no text that can be read";
-        return Judged::new(CellOutcome::Unreadable, Some(fact)).because(why);
+        return JudgedCell::new(CellOutcome::Unreadable, Some(fact)).because(why);
     }
 
     let kind = column
@@ -91,7 +91,7 @@ fn judge<'a>(
         .transpose();
     let read = match read {
         Ok(read) => read,
-        Err(why) => return Judged::new(CellOutcome::Unreadable, fact).because(why),
+        Err(why) => return JudgedCell::new(CellOutcome::Unreadable, fact).because(why),
     };
 
     // Metadata of the originator is no word of the contract: it may come from the same table as the tape.
@@ -101,10 +101,10 @@ fn judge<'a>(
     });
     let value = of_contract.and_then(|fact| fact.value.as_deref());
     match (read, value) {
-        (None, None) => Judged::new(CellOutcome::Equal, fact),
-        (None, Some(_)) => Judged::new(CellOutcome::MissingInTape, fact),
+        (None, None) => JudgedCell::new(CellOutcome::Equal, fact),
+        (None, Some(_)) => JudgedCell::new(CellOutcome::MissingInTape, fact),
         (Some(_), None) => {
-            let judged = Judged::new(CellOutcome::MissingInContract, fact);
+            let judged = JudgedCell::new(CellOutcome::MissingInContract, fact);
             if fact.is_some_and(|fact| fact.value.is_some()) {
                 judged.because("the originator declares a value that the contract does not have")
             } else {
@@ -118,7 +118,7 @@ fn judge<'a>(
             }
             None => {
                 let why = format!("the contract's value is no {}", name_of(kind));
-                Judged::new(CellOutcome::Unreadable, fact).because(why)
+                JudgedCell::new(CellOutcome::Unreadable, fact).because(why)
             }
         },
     }
@@ -144,17 +144,17 @@ fn against<'a>(
     kind: FactKind,
     column: &TapeColumn,
     fact: Option<&'a Fact>,
-) -> Judged<'a> {
+) -> JudgedCell<'a> {
     // Equal numbers of two currencies are two amounts.
     if let (Some(own), Some(contract)) = (cell.currency.as_deref(), currency)
         && own != contract
     {
         let why = format!("the contract is in {contract}");
-        return Judged::new(CellOutcome::Different, fact).because(why);
+        return JudgedCell::new(CellOutcome::Different, fact).because(why);
     }
 
     if cell.value == *contract {
-        return Judged::new(CellOutcome::Equal, fact);
+        return JudgedCell::new(CellOutcome::Equal, fact);
     }
     let tolerance = column.tolerance_of(kind);
     let is_near = match (&cell.value, contract) {
@@ -170,9 +170,9 @@ fn against<'a>(
     };
 
     if is_near {
-        Judged::new(CellOutcome::WithinTolerance, fact)
+        JudgedCell::new(CellOutcome::WithinTolerance, fact)
     } else {
-        Judged::new(CellOutcome::Different, fact)
+        JudgedCell::new(CellOutcome::Different, fact)
     }
 }
 
@@ -186,7 +186,11 @@ fn days_between(one: Date, other: Date) -> ExactDecimal {
 }
 
 /// Returns what is reported about a cell.
-fn finding(cell: Option<&str>, column: &TapeColumn, judged: &Judged<'_>) -> Option<TapeFinding> {
+fn finding(
+    cell: Option<&str>,
+    column: &TapeColumn,
+    judged: &JudgedCell<'_>,
+) -> Option<TapeFinding> {
     let code = FindingCode::of_cell(judged.outcome)?;
     let severity = match judged.outcome {
         CellOutcome::Different => column.severity.unwrap_or(code.severity()),

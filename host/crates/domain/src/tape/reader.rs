@@ -81,21 +81,21 @@ pub enum OpenError {
 
 /// Reads the rows of a tape.
 pub struct TapeReader {
-    rows: Rows,
+    rows: RowSource,
     /// Mapped columns, as the file names them.
     names: Vec<String>,
     read: u64,
 }
 
-enum Rows {
+enum RowSource {
     Csv {
-        records: CsvRecords,
+        records: CsvParser,
         /// Number of columns of the header.
         width: usize,
         /// Place of each mapped column.
         places: Vec<usize>,
     },
-    JsonLines(Lines),
+    JsonLines(JsonLineParser),
 }
 
 fn refused(code: &'static str, message: impl Into<String>) -> TapeRefusal {
@@ -122,7 +122,9 @@ impl TapeReader {
             .map(|column| column.column.clone())
             .collect();
         let rows = match format {
-            TapeFormat::JsonLines => Rows::JsonLines(Lines(Source::new(source))),
+            TapeFormat::JsonLines => {
+                RowSource::JsonLines(JsonLineParser(CountedLines::new(source)))
+            }
             TapeFormat::Csv => csv(&head, source, map)?,
         };
 
@@ -139,12 +141,12 @@ impl TapeReader {
     /// The file cannot be read further.
     pub fn next_row(&mut self) -> io::Result<Option<Result<TapeRow, RowProblem>>> {
         let next = match &mut self.rows {
-            Rows::Csv {
+            RowSource::Csv {
                 records,
                 width,
                 places,
             } => records.next_row(*width, places)?,
-            Rows::JsonLines(lines) => lines.next_row(&self.names)?,
+            RowSource::JsonLines(lines) => lines.next_row(&self.names)?,
         };
         self.read += u64::from(next.is_some());
         if self.read <= ROWS {
@@ -289,7 +291,7 @@ impl<R: Read> Read for Utf16<R> {
 }
 
 /// Bytes of a file with the number of the line that is read next.
-struct Source {
+struct CountedLines {
     source: Box<dyn Read + Send>,
     buffer: Vec<u8>,
     begin: usize,
@@ -299,7 +301,7 @@ struct Source {
     is_over: bool,
 }
 
-impl Source {
+impl CountedLines {
     fn new(source: Box<dyn Read + Send>) -> Self {
         Self {
             source,
@@ -347,15 +349,15 @@ impl Source {
 }
 
 /// Records of a CSV file.
-struct CsvRecords {
-    source: Source,
+struct CsvParser {
+    source: CountedLines,
     parser: csv_core::Reader,
     output: Vec<u8>,
     ends: Vec<usize>,
 }
 
 /// A record whose cells are in the buffers of its reader.
-struct Record {
+struct CsvRecord {
     line: u64,
     last_line: u64,
     cells: usize,
@@ -364,20 +366,20 @@ struct Record {
     is_open: bool,
 }
 
-impl CsvRecords {
+impl CsvParser {
     fn new(source: Box<dyn Read + Send>, separator: ColumnSeparator) -> Self {
         let parser = csv_core::ReaderBuilder::new()
             .delimiter(separator.byte())
             .build();
         Self {
-            source: Source::new(source),
+            source: CountedLines::new(source),
             parser,
             output: vec![0; 16 * 1024],
             ends: vec![0; CELLS + 1],
         }
     }
 
-    fn next(&mut self) -> io::Result<Option<Record>> {
+    fn next(&mut self) -> io::Result<Option<CsvRecord>> {
         self.source.skip_empty_lines()?;
         let (line, mut written, mut cells, mut quotes) = (self.source.line, 0, 0, 0);
         let mut is_too_long = false;
@@ -405,7 +407,7 @@ impl CsvRecords {
                     (written, cells) = (0, 0);
                 }
                 ReadRecordResult::Record => {
-                    return Ok(Some(Record {
+                    return Ok(Some(CsvRecord {
                         line,
                         // The end of the record's last line is taken off already.
                         last_line: self
@@ -488,7 +490,7 @@ fn text(bytes: &[u8]) -> Option<String> {
 }
 
 /// Finds the separator and the mapped columns in the header.
-fn csv(head: &[u8], source: Box<dyn Read + Send>, map: &TapeMap) -> Result<Rows, OpenError> {
+fn csv(head: &[u8], source: Box<dyn Read + Send>, map: &TapeMap) -> Result<RowSource, OpenError> {
     let wanted: Vec<String> = map
         .columns
         .iter()
@@ -527,10 +529,10 @@ fn csv(head: &[u8], source: Box<dyn Read + Send>, map: &TapeMap) -> Result<Rows,
     };
 
     let places = places(names, map, &wanted)?;
-    let mut records = CsvRecords::new(source, separator);
+    let mut records = CsvParser::new(source, separator);
     let width = names.len();
     records.next()?;
-    Ok(Rows::Csv {
+    Ok(RowSource::Csv {
         records,
         width,
         places,
@@ -540,7 +542,7 @@ fn csv(head: &[u8], source: Box<dyn Read + Send>, map: &TapeMap) -> Result<Rows,
 /// Returns the names of the first record, as they are compared.
 fn header(head: &[u8], separator: ColumnSeparator) -> Result<Vec<String>, OpenError> {
     let source: Box<dyn Read + Send> = Box::new(io::Cursor::new(head.to_vec()));
-    let mut records = CsvRecords::new(source, separator);
+    let mut records = CsvParser::new(source, separator);
     let Some(record) = records.next()? else {
         return Ok(Vec::new());
     };
@@ -592,9 +594,9 @@ fn places(names: &[String], map: &TapeMap, wanted: &[String]) -> Result<Vec<usiz
 }
 
 /// Lines of a file of JSON objects.
-struct Lines(Source);
+struct JsonLineParser(CountedLines);
 
-impl Lines {
+impl JsonLineParser {
     fn next_row(&mut self, names: &[String]) -> io::Result<Option<Result<TapeRow, RowProblem>>> {
         let (line, bytes, is_too_long) = loop {
             self.0.skip_empty_lines()?;
@@ -620,7 +622,7 @@ impl Lines {
             let message = "The line is not UTF-8; save the file as UTF-8";
             return Ok(Some(Err(problem("encoding", message.into()))));
         };
-        let row = match serde_json::from_str::<Members>(&text) {
+        let row = match serde_json::from_str::<RawMembers>(&text) {
             Ok(members) => cells(&members, names).map(|cells| TapeRow { line, cells }),
             Err(error) => Err(format!("The line is no JSON object: {error}")),
         };
@@ -653,25 +655,25 @@ impl Lines {
 }
 
 /// Members of an object with their text, so that no number becomes a binary fraction.
-struct Members(Vec<(String, Box<RawValue>)>);
+struct RawMembers(Vec<(String, Box<RawValue>)>);
 
-impl<'de> Deserialize<'de> for Members {
+impl<'de> Deserialize<'de> for RawMembers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct AnyMembers;
 
         impl<'de> Visitor<'de> for AnyMembers {
-            type Value = Members;
+            type Value = RawMembers;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Members, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<RawMembers, A::Error> {
                 let mut members = Vec::new();
                 while let Some((name, value)) = access.next_entry()? {
                     members.push((name, value));
                 }
-                Ok(Members(members))
+                Ok(RawMembers(members))
             }
         }
 
@@ -679,7 +681,7 @@ impl<'de> Deserialize<'de> for Members {
     }
 }
 
-fn cells(members: &Members, names: &[String]) -> Result<Vec<Option<String>>, String> {
+fn cells(members: &RawMembers, names: &[String]) -> Result<Vec<Option<String>>, String> {
     let cell = |name: &String| {
         let mut found = members.0.iter().filter(|(other, _)| other == name);
         match (found.next(), found.next()) {

@@ -45,7 +45,7 @@ impl CellOutcome {
             .find(|outcome| outcome.letter() == letter)
     }
 
-    /// Whether somebody has to look at the cell.
+    /// Whether the cell needs attention.
     pub fn is_exception(self) -> bool {
         !matches!(self, Self::Equal | Self::WithinTolerance)
     }

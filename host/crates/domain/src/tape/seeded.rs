@@ -29,10 +29,10 @@ const FACTS: [(&str, FactKind); 12] = [
     ("down_payment", FactKind::Money),
 ];
 
-/// Numbers that are the same in each run (Marsaglia, xorshift64).
-struct Numbers(u64);
+/// SeededNumbers that are the same in each run (Marsaglia, xorshift64).
+struct SeededNumbers(u64);
 
-impl Numbers {
+impl SeededNumbers {
     fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -45,12 +45,12 @@ fn cents(number: u64) -> String {
     format!("{}.{:02}", number / 100, number % 100)
 }
 
-fn date(numbers: &mut Numbers) -> String {
+fn date(numbers: &mut SeededNumbers) -> String {
     let (month, day) = (1 + numbers.below(12), 1 + numbers.below(28));
     format!("{}-{month:02}-{day:02}", 2024 + numbers.below(3))
 }
 
-fn value(name: &str, contract: usize, numbers: &mut Numbers) -> String {
+fn value(name: &str, contract: usize, numbers: &mut SeededNumbers) -> String {
     match name {
         "contract_number" => format!("C-{contract:06}"),
         // Without a check digit: the comparison does not need one.
@@ -68,7 +68,7 @@ fn value(name: &str, contract: usize, numbers: &mut Numbers) -> String {
     }
 }
 
-fn sheet(contract: usize, numbers: &mut Numbers) -> FactSheet {
+fn sheet(contract: usize, numbers: &mut SeededNumbers) -> FactSheet {
     let facts = FACTS.iter().map(|(name, kind)| {
         let value = Some(value(name, contract, numbers));
         let place = FactPlace {
@@ -97,6 +97,7 @@ fn sheet(contract: usize, numbers: &mut Numbers) -> FactSheet {
             sources: vec![source],
         }
     });
+
     FactSheet {
         fact_map: FactMapIdentity {
             fact_map_id: String::new(),
@@ -125,6 +126,7 @@ fn written(layout: usize, kind: FactKind, value: &str) -> String {
         groups.reverse();
         (groups.join(separator), places.to_owned())
     };
+
     let parts = || -> Vec<String> { value.split('-').map(str::to_owned).collect() };
     match (layout, kind) {
         (1, FactKind::Money) => format!("${}", {
@@ -173,7 +175,7 @@ fn map(layout: usize) -> TapeMap {
 }
 
 /// Changes a value to a wrong one, by the kinds of errors that accountants report.
-fn wrong(kind: FactKind, value: &str, numbers: &mut Numbers) -> (&'static str, String) {
+fn wrong(kind: FactKind, value: &str, numbers: &mut SeededNumbers) -> (&'static str, String) {
     let moved = |by: &str| {
         let (one, by) = (
             ExactDecimal::parse(value).unwrap(),
@@ -183,6 +185,7 @@ fn wrong(kind: FactKind, value: &str, numbers: &mut Numbers) -> (&'static str, S
         let negative = ExactDecimal::parse(&format!("-{by}")).unwrap();
         one.distance(negative).written(2)
     };
+
     match kind {
         FactKind::Money if numbers.below(2) == 0 => {
             ("amount just above the tolerance", moved("1.01"))
@@ -222,7 +225,7 @@ fn wrong(kind: FactKind, value: &str, numbers: &mut Numbers) -> (&'static str, S
 
 #[test]
 fn seeded_errors_are_found_and_clean_rows_have_none() {
-    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+    let mut numbers = SeededNumbers(0x9e37_79b9_7f4a_7c15);
     let org = OrgId::new();
     let mut sheets: Vec<(EnvelopeId, FactSheet)> = (0..CONTRACTS)
         .map(|contract| (EnvelopeId::new(), sheet(contract, &mut numbers)))

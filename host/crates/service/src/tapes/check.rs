@@ -123,7 +123,7 @@ async fn run(core: &Core, mut tape: Tape) -> Result<(), CheckFailure> {
     let (same, others): (Vec<Tape>, Vec<Tape>) = newest
         .into_iter()
         .partition(|other| other.name == tape.name);
-    let neighbours = Neighbours {
+    let neighbours = OtherTapes {
         before: same.into_iter().next(),
         others,
     };
@@ -249,7 +249,7 @@ async fn restore(core: &Core, tape: &Tape, check: &mut TapeCheck) -> Result<(), 
 }
 
 /// Tapes whose results matter for this one.
-struct Neighbours {
+struct OtherTapes {
     /// The newest one of the same name.
     before: Option<Tape>,
     /// The newest one of each other name.
@@ -257,7 +257,7 @@ struct Neighbours {
 }
 
 /// What the database knows about the records of a chunk.
-struct Known {
+struct KnownRecords {
     digests: HashMap<EnvelopeId, String>,
     sheets: HashMap<u32, FactSheet>,
     /// Comparisons of before, by their hash.
@@ -271,7 +271,7 @@ async fn add_chunk(
     core: &Core,
     tape: &mut Tape,
     check: &mut TapeCheck,
-    neighbours: &Neighbours,
+    neighbours: &OtherTapes,
     chunk: Vec<ReadRow>,
 ) -> Result<(), CheckFailure> {
     let found: Vec<RowMatch> = chunk
@@ -301,7 +301,7 @@ async fn add_chunk(
 fn add_row(
     tape: &mut Tape,
     check: &mut TapeCheck,
-    known: &Known,
+    known: &KnownRecords,
     row: ReadRow,
     found: &RowMatch,
 ) -> StoredRow {
@@ -391,10 +391,10 @@ async fn known(
     core: &Core,
     tape: &Tape,
     check: &TapeCheck,
-    neighbours: &Neighbours,
+    neighbours: &OtherTapes,
     chunk: &[ReadRow],
     found: &[RowMatch],
-) -> Result<Known, CheckFailure> {
+) -> Result<KnownRecords, CheckFailure> {
     let owned = |number: u32| {
         let record = check.index.record(number)?;
         Some(OwnedEnvelope {
@@ -451,7 +451,7 @@ async fn known(
     let sheets = sheets_of(core, check, &needed).await?;
     let elsewhere = elsewhere(core, tape, neighbours, &records).await?;
 
-    Ok(Known {
+    Ok(KnownRecords {
         digests,
         sheets,
         before,
@@ -535,7 +535,7 @@ async fn sheets_of(
 async fn elsewhere(
     core: &Core,
     tape: &Tape,
-    neighbours: &Neighbours,
+    neighbours: &OtherTapes,
     records: &[OwnedEnvelope],
 ) -> Result<HashMap<EnvelopeId, Vec<TapeFinding>>, CheckFailure> {
     let mut found: HashMap<EnvelopeId, Vec<TapeFinding>> = HashMap::new();

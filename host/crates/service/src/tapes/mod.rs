@@ -33,7 +33,7 @@ const UNFINISHED: i64 = 5;
 /// Seconds until another tape is accepted.
 const WAIT: u32 = 60;
 
-/// A tape that somebody sends.
+/// A tape as it is sent.
 pub struct SentTape {
     pub file: SpooledFile,
     /// Name of the line or pool.
@@ -119,6 +119,7 @@ impl From<&Tape> for TapeView {
             .progress
             .as_ref()
             .map(|progress| progress.totals.clone());
+
         Self {
             tape_id: tape.id.clone(),
             name: tape.name.clone(),

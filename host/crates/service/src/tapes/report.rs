@@ -338,6 +338,7 @@ fn cells(row: &TapeRowView, finding: Option<&TapeFinding>) -> [String; COLUMNS.l
     let place = finding.and_then(|finding| finding.place.as_ref());
     let number = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
     let origin = finding.and_then(|finding| finding.origin);
+
     [
         row.line.to_string(),
         row.status.to_string(),
@@ -630,6 +631,7 @@ fn of_columns(summary: &TapeSummary) -> sheets::CustodySection {
                 .collect(),
         }
     });
+
     sheets::CustodySection {
         columns: columns([
             ("Column", 0.28),

@@ -96,6 +96,7 @@ fn upload_form(visitor: &Visitor, maps: &[TapeMapView], refused: Option<&Refused
     let form = FormView::new(texts, &action, refused);
     let names = maps.iter().map(|map| (map.name.clone(), map.name.clone()));
     let names: Vec<(String, String)> = names.collect();
+
     html! {
         section.card {
             h2 { (texts.text("tapes-send")) }
@@ -129,6 +130,7 @@ fn map_form(visitor: &Visitor, maps: &[TapeMapView], refused: Option<&RefusedFor
     let orders = ORDERS.map(|order| (order.to_owned(), label(order)));
     let marks = [".", ","].map(|mark| (mark.to_owned(), mark.to_owned()));
     let example = "Loan Number = contract_number\nVIN = vin\nAmount Financed = amount_financed";
+
     html! {
         details.card open[form.is_refused() || maps.is_empty()] {
             summary { (texts.text("tapes-columns")) }
