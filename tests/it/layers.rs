@@ -393,6 +393,15 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
             "select {columns} from {name} where {owner} =",
         ],
     ),
+    (
+        "tapes.rs",
+        &[
+            // A party looks rows up in records of other organizations.
+            "select org_id, envelope_id from control_record where controller_id",
+            "select org_id, envelope_id from control_record where named_id",
+            "select org_id, envelope_id from control_record where pledgee_id",
+        ],
+    ),
     ("tokens.rs", &["delete from revoked_token where expires_at"]),
     (
         "transfers.rs",

@@ -20,6 +20,7 @@ mod registry;
 mod rotation;
 mod rules;
 mod scaffold;
+mod tape;
 mod tokens;
 mod usage;
 mod users;
@@ -93,6 +94,9 @@ enum CliCommand {
     Keys(rotation::KeyRotationCommand),
     /// Verify a released bundle (folder or zip), or an envelope of this installation.
     Verify(verify::VerifyTarget),
+    /// Compare a loan tape with the contracts of bundles, offline.
+    #[command(subcommand)]
+    Tape(tape::TapeCommand),
     /// Check the contents of the vault.
     #[command(subcommand)]
     Vault(vault::VaultCommand),
@@ -246,6 +250,7 @@ async fn run(
         CliCommand::Mail(command) => mail::run(command, config, output).await?,
         CliCommand::Keys(command) => rotation::run(command, &config, output).await?,
         CliCommand::Verify(verify) => return verify::run(verify, config, output).await,
+        CliCommand::Tape(command) => return tape::run(command, &config, output).await,
         CliCommand::Vault(command) => return vault::run(command, config, output).await,
         CliCommand::Ledger(command) => return ledger::run(command, output).await,
         CliCommand::Listen(command) => return listen::listen(command, output).await,

@@ -20,9 +20,9 @@ use holdfast_base::metrics::JobLabels;
 use holdfast_base::traces;
 use holdfast_domain::envelope::KeptFile;
 use holdfast_domain::job::{
-    AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CheckFunding, CompareRecords,
-    DeleteObject, ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue,
-    MailAccessCode, MailAnswer, MailCompletion, MailContractDate, MailDecline,
+    AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CheckFunding, CheckTape,
+    CompareRecords, DeleteObject, ExecuteSubmission, FollowSubmission, JobKind, JobPayload,
+    JobQueue, MailAccessCode, MailAnswer, MailCompletion, MailContractDate, MailDecline,
     MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailLater, MailLinkHost,
     MailNotSent, MailOpenLink, MailPartyInvitation, MailQuestion, MailReleaseRequest, MailReminder,
     MailSignIn, MailUndelivered, MailView, MailWithdrawal, NextStep, NoticeOfDate, PaidInSandbox,
@@ -42,7 +42,7 @@ use holdfast_service::signing::{expiry, reminders};
 use holdfast_service::vault::certify_anew;
 use holdfast_service::vault::orphans;
 use holdfast_service::vault::vault_in::{self, VaultInEndpoint};
-use holdfast_service::{App, bulk, funding, signing, templates};
+use holdfast_service::{App, bulk, funding, signing, tapes, templates};
 use holdfast_store::jobs::{self, ClaimedJob, LEASE, LeaseRenewal};
 
 const RENEWAL: Duration = Duration::from_secs(5);
@@ -415,6 +415,13 @@ impl RunnableJob for CompareRecords {
     }
 }
 
+impl RunnableJob for CheckTape {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        tapes::check::check(app, &job.org, &self.tape).await?;
+        Ok(NextStep::Done)
+    }
+}
+
 impl RunnableJob for MailReleaseRequest {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         mails::about_release(app, job, &self).await?;
@@ -560,7 +567,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     by_name! {
         VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan SendPlanned WithdrawSubmission ArchiveTemplate DeleteObject
         NoticeOfDate MailContractDate CheckFunding
-        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailLinkHost MailSignIn AdvanceTransfer CompareRecords
+        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailLinkHost MailSignIn AdvanceTransfer CompareRecords CheckTape
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered MailNotSent
         MailQuestion MailAnswer MailLater
         TextInvitation TextReminder TextAccessCode

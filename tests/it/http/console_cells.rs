@@ -113,6 +113,11 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("GET", "/transfers", Some(ReadControl)),
         ("GET", "/transfers/{id}", Some(ReadControl)),
         ("GET", "/transfers/{id}/tape.csv", Some(ReadControl)),
+        ("GET", "/tapes", Some(ReadControl)),
+        ("POST", "/tapes", Some(Control)),
+        ("POST", "/tapes/maps", Some(Control)),
+        ("GET", "/tapes/{id}", Some(ReadControl)),
+        ("GET", "/tapes/{id}/report/{format}", Some(ReadControl)),
         ("GET", "/rules", Some(ReadEvidence)),
         ("GET", "/rules/{slot}", Some(ReadEvidence)),
         ("POST", "/rules/{slot}/activate/{id}", Some(ChangeRules)),
@@ -298,6 +303,7 @@ impl KnownIds {
             .replace("{page}", "1.png")
             .replace("{part}", "general")
             .replace("{file}", "copy")
+            .replace("{format}", "csv")
             .replace("{position}", "0")
             .replace("{question}", "qst_01jdk7m3e8f4x9s2w5v6b0c1dh")
             .replace("{act}", "unknown");

@@ -193,6 +193,7 @@ async fn all_pages(app: &TestApp) -> Vec<String> {
         "/control",
         "/control/keys",
         "/transfers",
+        "/tapes",
         "/rules",
         "/developers",
         "/requests",

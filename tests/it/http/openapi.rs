@@ -208,6 +208,17 @@ fn check_example(document: &Value, name: &str, media: &Value) {
     assert!(problems.is_empty(), "{name}: {problems:#?}");
 }
 
+async fn tape(app: &TestApp) -> String {
+    let map = json!({ "columns": [{ "column": "Id", "fact": "envelope_id" }] }).to_string();
+    let texts = [("name", "Line 12"), ("map", map.as_str())];
+    let path = "/partner/control/tapes";
+    let sent = app
+        .upload(path, "text/csv", b"Id\n", &texts)
+        .await
+        .data(202);
+    sent["tape_id"].as_str().unwrap().to_owned()
+}
+
 /// Creates one object of each kind in organization A and returns their ids, each with the part
 /// of the path that precedes it.
 async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
@@ -296,8 +307,10 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
     let pack = app.web(Method::POST, "/funding-packs", pack).await;
     let pack_id = pack.data(201)["pack_id"].as_str().unwrap().to_owned();
 
+    let tape_id = tape(app).await;
     let (pledge_id, key_id) = pledge_and_key(app).await;
     vec![
+        ("/control/tapes/", tape_id, "tap_01h455vb4pex5vsknk084sn02q"),
         ("/funding-packs/", pack_id, "fpk_01h455vb4pex5vsknk084sn02q"),
         ("/open-links/", link_id, "opl_01h455vb4pex5vsknk084sn02q"),
         (

@@ -277,6 +277,10 @@ prefixed_id!(
     /// A requested release of a record that another party controls.
     ReleaseId, "rel_"
 );
+prefixed_id!(
+    /// A tape that is compared with contracts.
+    TapeId, "tap_"
+);
 
 prefixed_id!(
     /// A link with which a user signs in once.

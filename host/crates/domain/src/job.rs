@@ -9,7 +9,7 @@ use super::envelope::KeptFile;
 use super::funding::FundingStage;
 use super::id::{
     BatchId, EndpointId, EnvelopeId, IntentId, InvitationId, OpenLinkId, QuestionId, ReleaseId,
-    SignInId, TemplateId, TransferId, UserId, ViewId,
+    SignInId, TapeId, TemplateId, TransferId, UserId, ViewId,
 };
 
 /// Queue with its own number of slots.
@@ -242,6 +242,20 @@ pub struct CompareRecords {
 impl JobPayload for CompareRecords {
     const NAME: &'static str = "control.compare";
     const QUEUE: JobQueue = JobQueue::Bulk;
+}
+
+/// Compares a tape with the contracts of its records.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CheckTape {
+    /// Its id.
+    pub tape: TapeId,
+}
+
+impl JobPayload for CheckTape {
+    const NAME: &'static str = "control.tape";
+    const QUEUE: JobQueue = JobQueue::Bulk;
+    /// A tape that is no tape is recorded as refused. The rest is tried again.
+    const RETRIES: RetryPolicy = RetryPolicy::Endless;
 }
 
 /// Asks the controller of a record to agree to a release, or to refuse it.
@@ -579,6 +593,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<ReleaseRecord>(),
     JobKind::of::<AdvanceTransfer>(),
     JobKind::of::<CompareRecords>(),
+    JobKind::of::<CheckTape>(),
     JobKind::of::<MailReleaseRequest>(),
     JobKind::of::<MailView>(),
     JobKind::of::<MailPartyInvitation>(),

@@ -99,6 +99,8 @@
 //! | pledge, pledgee | record as security for a loan, which keeps it from changing hands; the party that lends |
 //! | statement | description of an act that its party signs with a key of its own |
 //! | pool, tape | records of one transfer; table with a row for each |
+//! | loan tape | table that a party writes itself, with a row for each contract; it is compared with the facts of the contracts |
+//! | tape map | which column of a loan tape is which fact, and how its values are read |
 //! | view, look | permission of a person to look at a record; one inspection of it, which the ledger has |
 //! | obligor | party against which a record is enforced, such as the buyer of a car |
 //! | statement of control | proof for the obligor of the present controller |
@@ -211,6 +213,7 @@ pub mod signature;
 pub mod similarity;
 pub mod statement;
 pub mod succession;
+pub mod tape;
 pub mod template;
 pub mod test_mode;
 pub mod token;

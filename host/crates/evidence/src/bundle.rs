@@ -18,7 +18,9 @@ use super::formats::{
 use super::report::ReportFinding;
 use holdfast_domain::component::ComponentIdentity;
 use holdfast_domain::fact_map::FactRecord;
+use holdfast_domain::facts::FactSheet;
 use holdfast_domain::hash::sha256;
+use holdfast_domain::id::{EnvelopeId, OrgId};
 
 const CHECK: &str = "archive";
 
@@ -258,6 +260,18 @@ impl Bundle {
         let ledger: CustodyLedger = serde_json::from_slice(self.file(LEDGER).ok()?).ok()?;
         let entry = super::certified(&ledger.entries)?;
         serde_json::from_value(entry.details["component"].clone()).ok()
+    }
+
+    /// Returns the id of the envelope and of its organization, as the ledger has them.
+    pub fn envelope(&self) -> Option<(EnvelopeId, OrgId)> {
+        let ledger: CustodyLedger = serde_json::from_slice(self.file(LEDGER).ok()?).ok()?;
+        Some((ledger.envelope_id, ledger.org_id))
+    }
+
+    /// Returns the facts of the contract, which [`verify`](super::verify) checks. None for a bundle without facts.
+    pub fn facts(&self) -> Option<FactSheet> {
+        let record: FactRecord = serde_json::from_slice(self.optional(FACTS)?).ok()?;
+        Some(record.sheet)
     }
 
     /// Returns the component that read the facts of the contract. None for a bundle without facts.

@@ -253,3 +253,69 @@ pub async fn count_conflict(
         columns.number("attempts")?,
     ))
 }
+
+/// Claim of another party on the collateral or the document of a record.
+#[derive(Clone, Debug)]
+pub struct OtherClaim {
+    pub envelope: EnvelopeId,
+    /// Since when another party has control or a pledge.
+    pub since: Timestamp,
+    /// Reference of the conflict, if an act with the record has met the claim.
+    pub reference: Option<DisputeId>,
+}
+
+table_row! {
+    OtherClaim of "record_fingerprint" by "envelope_id" {
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+        since: time("since"),
+        reference: optional_parsed("reference", DisputeId::parse),
+    }
+}
+
+/// Returns the oldest claim of parties other than `party` for each of these records of an originator. The conditions are
+/// those of [`other_records`], without claims that a record that was signed here outranks.
+pub async fn claims_on(
+    connection: &mut SqlConnection,
+    originator: &OrgId,
+    envelopes: &[EnvelopeId],
+    party: &OrgId,
+) -> Result<Vec<OtherClaim>, StoreError> {
+    // `in ()` is not valid SQL.
+    if envelopes.is_empty() {
+        return Ok(Vec::new());
+    }
+
+    let text = format!(
+        "select own.envelope_id as envelope_id, min(coalesce(p.created_at, c.controlled_since)) as since,
+             min(k.reference) as reference
+         from record_fingerprint own
+         join envelope e on e.bucket = own.bucket and e.envelope_id = own.envelope_id
+         join record_fingerprint other on other.fingerprint = own.fingerprint
+         join control_record c on c.bucket = other.bucket and c.envelope_id = other.envelope_id
+         left join control_pledge p on p.bucket = c.bucket and p.pledge_id = c.pledge_id
+         left join control_conflict k on k.bucket = own.bucket and k.envelope_id = own.envelope_id
+             and k.other_id = other.envelope_id
+         where own.bucket = $1 and own.org_id = $2 and other.envelope_id <> own.envelope_id
+             and not (own.kind = 'signed_here' and other.kind = 'signed_here')
+             and (c.controller_id <> $3 and c.controller_id <> c.org_id or c.pledgee_id <> $3)
+             and c.stage <> 'released'
+             and (e.is_upload = 1 or exists (select 1 from record_fingerprint signed
+                 where signed.bucket = other.bucket and signed.envelope_id = other.envelope_id
+                     and signed.kind = 'signed_here'))
+             and not exists (select 1 from control_conflict s
+                 join record_fingerprint met on met.envelope_id = s.envelope_id
+                 where s.other_id = other.envelope_id and s.suspended_at is not null
+                     and met.fingerprint = other.fingerprint)
+             and own.envelope_id in ({})
+         group by own.envelope_id",
+        super::row::numbered(4, envelopes.len())
+    );
+    let mut query = query_rows::<OtherClaim>(sqlx::AssertSqlSafe(text))
+        .bind(originator.bucket())
+        .bind(originator.as_str())
+        .bind(party.as_str());
+    for envelope in envelopes {
+        query = query.bind(envelope.as_str());
+    }
+    query.fetch_all(connection).await
+}

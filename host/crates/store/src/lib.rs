@@ -109,6 +109,7 @@ pub mod search;
 pub mod shadows;
 pub mod signers;
 pub mod similarity;
+pub mod tapes;
 pub mod template_versions;
 pub mod templates;
 pub mod test_mode;

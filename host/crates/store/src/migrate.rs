@@ -102,6 +102,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     95 "0095_drawing_handovers",
     96 "0096_contract_facts",
     97 "0097_funding",
+    98 "0098_tapes",
     99 "0099_template_sharing_and_variables",
     100 "0100_open_link_proofs",
 ];

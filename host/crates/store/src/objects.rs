@@ -110,6 +110,20 @@ pub async fn room_wants(
     .await
 }
 
+/// Returns whether the file of a tape is still referenced.
+pub async fn tape_wants(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    key: &str,
+) -> Result<bool, StoreError> {
+    sqlx::query("select tape_id from tape where bucket = $1 and org_id = $2 and file like $3")
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(part(key))
+        .finds_row(connection)
+        .await
+}
+
 fn part(key: &str) -> String {
     format!("%{key}%")
 }

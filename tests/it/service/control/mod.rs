@@ -10,6 +10,7 @@ mod pools;
 pub mod signatures;
 mod similarity;
 mod tape;
+mod tapes;
 mod transfers;
 pub mod views;
 

@@ -86,10 +86,12 @@ pub enum StorageArea {
     Archive,
     /// Documents of the built-in signing room.
     Room,
+    /// Tapes that are compared with contracts.
+    Tapes,
 }
 
 impl StorageArea {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Uploads,
         Self::Templates,
         Self::Signed,
@@ -98,6 +100,7 @@ impl StorageArea {
         Self::Certificates,
         Self::Archive,
         Self::Room,
+        Self::Tapes,
     ];
 
     fn folder(self) -> &'static str {
@@ -110,6 +113,7 @@ impl StorageArea {
             Self::Certificates => "certificates",
             Self::Archive => "archive",
             Self::Room => "room",
+            Self::Tapes => "tapes",
         }
     }
 }

@@ -9,7 +9,7 @@ mod downloads;
 mod embed;
 mod kba;
 pub mod ledger;
-mod partner;
+pub mod partner;
 mod payments;
 pub mod routes;
 pub mod web;

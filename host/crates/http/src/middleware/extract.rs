@@ -556,6 +556,8 @@ path_parameters!(
     QuestionPath is "question_id",
     /// The kind of a stipulation in a path.
     StipulationPath is "stipulation",
+    /// The name of a tape map in a path.
+    TapeMapPath is "name",
 );
 
 /// Documents a path parameter and its 404.
@@ -653,14 +655,14 @@ impl<T: JsonSchema, F: JsonSchema> OperationInput for JsonOrForm<T, F> {
     }
 }
 
-/// Multipart body with one file and text fields; `T` documents it.
-pub struct MultipartForm<T> {
+/// Multipart body with one file of at most `LIMIT` bytes and text fields; `T` documents it.
+pub struct MultipartForm<T, const LIMIT: u64 = UPLOAD_LIMIT> {
     file: Option<DocumentUpload>,
     pub texts: BTreeMap<String, String>,
     documented: PhantomData<fn() -> T>,
 }
 
-impl<T: JsonSchema> FromRequest<App> for MultipartForm<T> {
+impl<T: JsonSchema, const LIMIT: u64> FromRequest<App> for MultipartForm<T, LIMIT> {
     type Rejection = HttpError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, HttpError> {
@@ -669,7 +671,7 @@ impl<T: JsonSchema> FromRequest<App> for MultipartForm<T> {
         // Uploads are limited by credential. Where the operation has none, the network takes its place.
         let network = limits::counted_address(app, &parts);
         let mut request = Request::from_parts(parts, body);
-        refuse_announced_excess(request.headers())?;
+        refuse_announced_excess(request.headers(), LIMIT)?;
 
         // Parts are read in pieces, each with its own limit below.
         DefaultBodyLimit::disable().apply(&mut request);
@@ -687,12 +689,12 @@ impl<T: JsonSchema> FromRequest<App> for MultipartForm<T> {
 }
 
 /// Refuses a body with an announced length far above the limit, without reading it.
-fn refuse_announced_excess(headers: &header::HeaderMap) -> Result<(), HttpError> {
+fn refuse_announced_excess(headers: &header::HeaderMap, limit: u64) -> Result<(), HttpError> {
     let announced = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > UPLOAD_LIMIT + DISCARDED as u64) {
-        return Err(too_large("file", UPLOAD_LIMIT));
+    if announced.is_some_and(|length| length > limit + DISCARDED as u64) {
+        return Err(too_large("file", limit));
     }
     Ok(())
 }
@@ -708,7 +710,7 @@ fn broken(error: MultipartError) -> HttpError {
     HttpError::new(error.status(), error.body_text())
 }
 
-impl<T: JsonSchema> MultipartForm<T> {
+impl<T: JsonSchema, const LIMIT: u64> MultipartForm<T, LIMIT> {
     async fn read(
         mut multipart: Multipart,
         app: &App,
@@ -734,7 +736,7 @@ impl<T: JsonSchema> MultipartForm<T> {
                 if spooled.is_some() {
                     return Err(HttpError::bad_request("file must be given once"));
                 }
-                spooled = Some(spool(part, app, &mut share).await?);
+                spooled = Some(spool(part, app, &mut share, LIMIT).await?);
                 continue;
             }
 
@@ -797,6 +799,7 @@ async fn spool(
     mut part: Field<'_>,
     app: &App,
     share: &mut TransferShare,
+    limit: u64,
 ) -> Result<DocumentUpload, HttpError> {
     let content_type = part.content_type().map(str::to_owned);
     let file_name = part.file_name().and_then(display_name);
@@ -814,7 +817,7 @@ async fn spool(
             disk::keep_reserve(&folder).map_err(lost)?;
         }
 
-        if spool.size() + piece.len() as u64 > UPLOAD_LIMIT {
+        if spool.size() + piece.len() as u64 > limit {
             // Discards the excess, as in `read_limited`.
             excess += piece.len();
             if excess > DISCARDED {
@@ -834,7 +837,7 @@ async fn spool(
     }
 
     if excess > 0 {
-        return Err(too_large("file", UPLOAD_LIMIT));
+        return Err(too_large("file", limit));
     }
 
     Ok(DocumentUpload {
@@ -852,7 +855,7 @@ fn display_name(name: &str) -> Option<String> {
     (!shown.is_empty()).then_some(shown)
 }
 
-impl<T: JsonSchema> OperationInput for MultipartForm<T> {
+impl<T: JsonSchema, const LIMIT: u64> OperationInput for MultipartForm<T, LIMIT> {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
         let (schema, example) = schema_and_example::<T>(context);
         unknown::close_documented(context, &schema);

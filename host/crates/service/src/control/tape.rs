@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use holdfast_store::SqlConnection;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
 use super::PartyNames;
@@ -14,8 +13,9 @@ use holdfast_adapters::files::{FilesError, SpooledFile};
 use holdfast_domain::cell::inert;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::ControlStage;
-use holdfast_domain::envelope::{Envelope, words};
+use holdfast_domain::envelope::Envelope;
 use holdfast_domain::id::{EnvelopeId, TransferId};
+use holdfast_domain::tape::{TapeFormat, sample_number};
 use holdfast_domain::transfer::{RecordState, Transfer, TransferRecord};
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::row::OwnedEnvelope;
@@ -27,25 +27,6 @@ const QUEUE: usize = 64;
 const COLUMNS: usize = 50;
 /// Longest seed, in characters.
 const SEED: usize = 200;
-
-words! {
-    /// Format of a tape.
-    TapeFormat {
-        // RFC 4180, with the names of the columns in the first line.
-        Csv = "csv",
-        // One JSON object on each line.
-        JsonLines = "jsonl",
-    }
-}
-
-impl TapeFormat {
-    pub fn content_type(self) -> &'static str {
-        match self {
-            Self::Csv => "text/csv",
-            Self::JsonLines => "application/jsonl",
-        }
-    }
-}
 
 /// What a tape contains.
 #[derive(Clone, Debug)]
@@ -243,12 +224,9 @@ async fn chosen(
 
 /// Chooses the records with the smallest SHA-256 of `seed`, a colon and their id. Any party can repeat it.
 fn sample(records: Vec<TransferRecord>, count: u32, seed: &str) -> Vec<TransferRecord> {
-    let drawn = records.into_iter().map(|record| {
-        (
-            Sha256::digest(format!("{seed}:{}", record.envelope)),
-            record,
-        )
-    });
+    let drawn = records
+        .into_iter()
+        .map(|record| (sample_number(seed, record.envelope.as_str()), record));
     let mut drawn: Vec<_> = drawn.collect();
     drawn.sort_by_key(|(hash, _)| *hash);
 

@@ -18,6 +18,7 @@ use crate::reply::{
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::ControlStage;
 use holdfast_domain::id::{EnvelopeId, OrgId, TransferId};
+use holdfast_domain::tape::TapeFormat;
 use holdfast_domain::transfer::RecordState;
 use holdfast_service::App;
 use holdfast_service::control::disputes::{self, DisputeForm, DisputeView};
@@ -25,7 +26,7 @@ use holdfast_service::control::invitations::{self, InvitationForm, InvitationVie
 use holdfast_service::control::keys::{self, PartyKeyView, RegisterKeyForm};
 use holdfast_service::control::pledges::{self, PledgeForm, PledgeView};
 use holdfast_service::control::statements::SignedForm;
-use holdfast_service::control::tape::{self, TapeFormat, TapeOptions};
+use holdfast_service::control::tape::{self, TapeOptions};
 use holdfast_service::control::transfers::{
     ProposeForm, RecordsPage, TransferDetails, TransferView,
 };

@@ -16,12 +16,13 @@ use holdfast_adapters::texts::Texts;
 use holdfast_domain::control::{ControlStage, ReleaseState};
 use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::organization::Permission;
+use holdfast_domain::tape::TapeFormat;
 use holdfast_domain::transfer::TransferState;
 use holdfast_domain::user::Passkey;
 use holdfast_platform::access::passkeys;
 use holdfast_service::App;
 use holdfast_service::control::keys::{self, PartyKeyView};
-use holdfast_service::control::tape::{self, TapeFormat, TapeOptions};
+use holdfast_service::control::tape::{self, TapeOptions};
 use holdfast_service::control::transfers::{self, RecordsPage, TransferDetails, TransferView};
 use holdfast_service::control::{self, PartyView, RecordView, ReleaseRequestView};
 use holdfast_service::inspection;
@@ -121,6 +122,7 @@ async fn list_page(
         @if visitor.may(Permission::Control) { (visitor.identity_first(&format!("{PATH}/control"))) }
         p {
             a href={ (PATH) "/transfers" } { (texts.text("control-transfers")) } " · "
+            a href={ (PATH) "/tapes" } { (texts.text("tapes-title")) } " · "
             a href={ (PATH) "/control/keys" } { (texts.text("control-keys")) }
         }
         nav.parts aria-label=(texts.text("control-parts")) {

@@ -77,6 +77,7 @@ mod sign_on;
 mod signed_in;
 mod standing;
 mod sure;
+mod tapes;
 mod template_versions;
 mod templates;
 mod users;
@@ -290,6 +291,10 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/transfers"), get(control::transfers))
         .route(&below("/transfers/{id}"), get(control::transfer))
         .route(&below("/transfers/{id}/tape.csv"), get(control::tape))
+        .route(&below("/tapes"), get(tapes::list).post(tapes::upload))
+        .route(&below("/tapes/maps"), post(tapes::save_map))
+        .route(&below("/tapes/{id}"), get(tapes::show))
+        .route(&below("/tapes/{id}/report/{format}"), get(tapes::report))
         .route(&below("/rules"), get(rules::show))
         .route(&below("/rules/{slot}"), get(rules::slot))
         .route(

@@ -126,11 +126,20 @@ impl Visitor {
         app: &App,
         request: Request,
     ) -> Result<MultipartForm<T>, Response> {
+        self.upload_within(app, request).await
+    }
+
+    /// Like [`Self::upload`], with another limit of the file.
+    pub async fn upload_within<T: JsonSchema, const LIMIT: u64>(
+        &self,
+        app: &App,
+        request: Request,
+    ) -> Result<MultipartForm<T, LIMIT>, Response> {
         if is_foreign(app, request.headers()) {
             return Err(refused(self.texts));
         }
 
-        let form = MultipartForm::<T>::from_request(request, app).await;
+        let form = MultipartForm::<T, LIMIT>::from_request(request, app).await;
         let mut form = form.map_err(IntoResponse::into_response)?;
         let given = form.texts.remove("token").unwrap_or_default();
         if self.is_token(&given) {

@@ -1,0 +1,379 @@
+//! `holdfast tape`: compares a loan tape with the contracts of bundles, without an installation.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use holdfast_verify::{USAGE, VerifyArguments};
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::Failure;
+use super::output::CommandOutput;
+use holdfast_base::config::Config;
+use holdfast_components::compiler::ComponentCompiler;
+use holdfast_domain::facts::FactSheet;
+use holdfast_domain::id::{EnvelopeId, OrgId};
+use holdfast_domain::tape::{
+    CONTRACT_NUMBER, KeyScan, RecordIndex, RowCase, RowResult, RowStatus, RowsChecked, TapeCheck,
+    TapeFormat, TapeKey, TapeMap, TapeReader, TapeSummary, VIN,
+};
+use holdfast_evidence::{Bundle, EvidenceVerdict};
+
+/// Findings that the text shows. JSON has all of them.
+const SHOWN: usize = 200;
+
+#[derive(Subcommand)]
+pub enum TapeCommand {
+    /// Compare each row of a tape with the facts in the bundles of a folder. Every bundle is verified first. Exit status 1
+    /// for findings that stop or a bundle that is not valid; otherwise as `verify` for the weakest bundle.
+    Check(CheckedTape),
+}
+
+#[derive(Args)]
+pub struct CheckedTape {
+    /// The tape: CSV, or JSON Lines in a file that ends in `.jsonl`.
+    file: PathBuf,
+    /// Map of the columns, as JSON.
+    #[arg(long, value_name = "FILE")]
+    map: PathBuf,
+    /// Folder with bundles: folders or zip files.
+    #[arg(long, value_name = "FOLDER")]
+    bundles: PathBuf,
+    /// Report of the same tape in JSON. The result has to have the digest of that report.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    arguments: VerifyArguments,
+}
+
+/// A contract of a bundle.
+struct BundledContract {
+    org: OrgId,
+    facts: Option<FactSheet>,
+}
+
+/// A bundle that is not valid, or no bundle.
+#[derive(Serialize)]
+struct RefusedBundle {
+    name: String,
+    why: String,
+}
+
+/// What was compared, and with what result.
+struct TapeComparison {
+    summary: TapeSummary,
+    rows: Vec<RowResult>,
+}
+
+pub async fn run(
+    command: TapeCommand,
+    config: &Config,
+    output: &CommandOutput,
+) -> Result<ExitCode, Failure> {
+    let TapeCommand::Check(tape) = command;
+    match check(&tape, config, output).await {
+        Ok(status) => Ok(status),
+        // Unusable input has its own exit status, so that scripts do not take it for a tape with findings.
+        Err(error) => {
+            output.failure(error.as_ref());
+            Ok(ExitCode::from(USAGE))
+        }
+    }
+}
+
+async fn check(
+    tape: &CheckedTape,
+    config: &Config,
+    output: &CommandOutput,
+) -> Result<ExitCode, Failure> {
+    let map = read_map(&tape.map)?;
+    let expected = tape.report.as_deref().map(expected).transpose()?;
+    let (contracts, refused, weakest) = contracts(tape, config).await?;
+    let compared = compare(&tape.file, map, &contracts)?;
+
+    let sha256 = compared.summary.sha256();
+    let is_repeated = expected.as_ref().map(|expected| *expected == sha256);
+    let findings: Vec<&RowResult> = compared
+        .rows
+        .iter()
+        .filter(|row| row.status != RowStatus::Clean)
+        .collect();
+    let result = json!({
+        "summary": compared.summary, "sha256": sha256, "report_sha256": expected, "same_as_report": is_repeated,
+        "bundles": contracts.len(), "refused_bundles": refused, "weakest_bundle": weakest, "rows": findings,
+    });
+    output.one(&result, &text(&compared, &refused, is_repeated, &sha256));
+
+    let has_failed = compared.summary.totals.stop > 0 || !refused.is_empty();
+    let status = if has_failed || is_repeated == Some(false) {
+        EvidenceVerdict::NotValid.exit_code()
+    } else {
+        weakest.exit_code()
+    };
+    Ok(ExitCode::from(status))
+}
+
+fn read_map(file: &Path) -> Result<TapeMap, Failure> {
+    let text = std::fs::read_to_string(file);
+    let text = text.map_err(|error| format!("--map {}: {error}", file.display()))?;
+    TapeMap::parse(&text).map_err(|problems| {
+        let lines = problems.iter().map(|problem| {
+            let place = problem.path.join(".");
+            format!("{place}: {}", problem.message)
+        });
+        let lines: Vec<String> = lines.collect();
+        format!("--map {}: {}", file.display(), lines.join("; ")).into()
+    })
+}
+
+/// Returns the digest of a report.
+fn expected(file: &Path) -> Result<String, Failure> {
+    let text = std::fs::read_to_string(file);
+    let text = text.map_err(|error| format!("--report {}: {error}", file.display()))?;
+    let report: Value = serde_json::from_str(&text)
+        .map_err(|error| format!("--report {}: {error}", file.display()))?;
+    let digest = report["sha256"].as_str().map(str::to_owned);
+    digest.ok_or_else(|| format!("--report {}: it has no sha256", file.display()).into())
+}
+
+/// Reads and verifies the bundles of the folder. Returns the contracts, the bundles that are not valid, and the weakest
+/// verdict of the others.
+async fn contracts(
+    tape: &CheckedTape,
+    config: &Config,
+) -> Result<
+    (
+        BTreeMap<EnvelopeId, BundledContract>,
+        Vec<RefusedBundle>,
+        EvidenceVerdict,
+    ),
+    Failure,
+> {
+    let roots = config.seal.timestamp_trust_file.as_deref();
+    let trusted = tape.arguments.trusted(roots)?;
+    let settings = &config.components;
+    let compiler = ComponentCompiler::new(settings.compiler.clone(), settings.compile_limit);
+
+    let folder = std::fs::read_dir(&tape.bundles);
+    let folder =
+        folder.map_err(|error| format!("--bundles {}: {error}", tape.bundles.display()))?;
+    let mut paths = folder
+        .map(|entry| Ok(entry?.path()))
+        .collect::<std::io::Result<Vec<PathBuf>>>()?;
+    paths.retain(|path| path.is_dir() || path.extension().is_some_and(|ending| ending == "zip"));
+    paths.sort();
+    if paths.is_empty() {
+        return Err(format!("--bundles {}: there are no bundles", tape.bundles.display()).into());
+    }
+
+    let (mut contracts, mut refused) = (BTreeMap::new(), Vec::new());
+    let mut weakest = EvidenceVerdict::Valid;
+    for path in paths {
+        let name = path.display().to_string();
+        let mut refuse = |why: String| {
+            refused.push(RefusedBundle {
+                name: name.clone(),
+                why,
+            });
+        };
+        let bundle = match Bundle::read(&path) {
+            Ok(bundle) => bundle,
+            Err(error) => {
+                refuse(error.to_string());
+                continue;
+            }
+        };
+
+        let verified = tape.arguments.verify(&bundle, &trusted, &compiler).await;
+        let verdict = match verified {
+            Ok(report) => report.verdict,
+            Err(error) => {
+                refuse(error.to_string());
+                continue;
+            }
+        };
+        let (
+            EvidenceVerdict::Valid | EvidenceVerdict::NotAnchored | EvidenceVerdict::NotReEvaluated,
+            Some((id, org)),
+        ) = (verdict, bundle.envelope())
+        else {
+            refuse(verdict.to_string());
+            continue;
+        };
+
+        // The codes are in the order of weakness, but for that of failure.
+        if verdict.exit_code() > weakest.exit_code() {
+            weakest = verdict;
+        }
+        let facts = bundle.facts();
+        contracts.insert(id, BundledContract { org, facts });
+    }
+
+    Ok((contracts, refused, weakest))
+}
+
+/// Compares the tape with the contracts, as the service does.
+fn compare(
+    path: &Path,
+    map: TapeMap,
+    contracts: &BTreeMap<EnvelopeId, BundledContract>,
+) -> Result<TapeComparison, Failure> {
+    let is_lines = path.extension().is_some_and(|ending| ending == "jsonl");
+    let format = if is_lines {
+        TapeFormat::JsonLines
+    } else {
+        TapeFormat::Csv
+    };
+    let mut file = File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let tape_sha256 = digest(&mut file)?;
+
+    let mut keys = KeyScan::default();
+    let mut reader = TapeReader::open(File::open(path)?, format, &map)?;
+    while let Some(row) = reader.next_row()? {
+        if let Ok(row) = row {
+            keys.add(&row, &map);
+        }
+    }
+
+    let sheets: Vec<Option<&FactSheet>> = contracts
+        .values()
+        .map(|contract| contract.facts.as_ref())
+        .collect();
+    let done = RowsChecked::none(&map);
+    let mut check = TapeCheck::new(map.clone(), index(contracts), keys.finish(), done);
+    let mut reader = TapeReader::open(File::open(path)?, format, &map)?;
+    let mut rows = Vec::new();
+    while let Some(row) = reader.next_row()? {
+        let row = match row {
+            Ok(row) => row,
+            Err(problem) => {
+                rows.push(check.add(problem.line, RowCase::Problem(problem)));
+                continue;
+            }
+        };
+        let found = check.index.look_up(&row, &check.map);
+        let facts = |record: u32| sheets.get(record as usize).copied().flatten();
+        let case = check.compared(&row, &found, facts);
+        rows.push(check.add(row.line, case));
+    }
+    for envelope in check.unlisted() {
+        rows.push(check.add_unlisted(envelope));
+    }
+
+    Ok(TapeComparison {
+        summary: check.summary(&tape_sha256),
+        rows,
+    })
+}
+
+fn digest(file: &mut File) -> Result<String, Failure> {
+    let mut hasher = Sha256::new();
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        let length = file.read(&mut piece)?;
+        if length == 0 {
+            break;
+        }
+        hasher.update(&piece[..length]);
+    }
+    file.rewind()?;
+    Ok(hex::encode(hasher.finalize()))
+}
+
+/// Returns the contracts by their keys. A bundle does not have the originator's own id of the record.
+fn index(contracts: &BTreeMap<EnvelopeId, BundledContract>) -> RecordIndex {
+    let mut index = RecordIndex::default();
+    for (envelope, contract) in contracts {
+        let Some(record) = index.add(envelope, &contract.org) else {
+            continue;
+        };
+        let Some(facts) = &contract.facts else {
+            continue;
+        };
+        for (name, key) in [
+            (CONTRACT_NUMBER, TapeKey::ContractNumber),
+            (VIN, TapeKey::VinAndDate),
+        ] {
+            let value = facts.get(name).and_then(|fact| fact.value.as_deref());
+            if let Some(value) = value {
+                index.add_key(record, key, value);
+            }
+        }
+    }
+    index
+}
+
+/// Writes the result for people.
+fn text(
+    compared: &TapeComparison,
+    refused: &[RefusedBundle],
+    is_repeated: Option<bool>,
+    sha256: &str,
+) -> String {
+    let totals = &compared.summary.totals;
+    let mut lines = vec![format!(
+        "{} rows against {} contracts: {} clean, {} with exceptions, {} without a record, {} ambiguous, {} unreadable; {} contracts unlisted",
+        totals.rows,
+        compared.summary.population,
+        totals.clean,
+        totals.exceptions,
+        totals.unmatched,
+        totals.ambiguous,
+        totals.unreadable,
+        totals.unlisted
+    )];
+    for bundle in refused {
+        lines.push(format!("{} is not used: {}", bundle.name, bundle.why));
+    }
+
+    let findings = compared.rows.iter().flat_map(|row| {
+        let of_row = row.findings.iter();
+        of_row.map(move |finding| (row, finding))
+    });
+    let findings: Vec<String> = findings
+        .map(|(row, finding)| {
+            let column = finding.column.as_deref().unwrap_or("row");
+            let values = match (&finding.tape, &finding.contract) {
+                (None, None) => String::new(),
+                (tape, contract) => {
+                    let shown =
+                        |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".into());
+                    format!(" (tape {}, contract {})", shown(tape), shown(contract))
+                }
+            };
+            let place = finding
+                .place
+                .as_ref()
+                .map(|place| format!(", page {}", place.page));
+            let detail = finding.detail.as_ref().map(|detail| format!(": {detail}"));
+            format!(
+                "line {}: {} {column} {}{values}{}{}",
+                row.line,
+                finding.severity,
+                finding.code,
+                place.unwrap_or_default(),
+                detail.unwrap_or_default()
+            )
+        })
+        .collect();
+    lines.extend(findings.iter().take(SHOWN).cloned());
+    if findings.len() > SHOWN {
+        lines.push(format!(
+            "{} further findings: see --json",
+            findings.len() - SHOWN
+        ));
+    }
+
+    lines.push(format!("result SHA-256 {sha256}"));
+    match is_repeated {
+        Some(true) => lines.push("the same result as in the report".into()),
+        Some(false) => lines.push("NOT the result of the report".into()),
+        None => {}
+    }
+    lines.join("\n")
+}
