@@ -92,15 +92,37 @@ impl<'r> SourceSearch<'r> {
         page.is_none_or(|page| page_index(page) == Some(index))
     }
 
+    fn wanted(&self) -> u32 {
+        self.source.occurrence.unwrap_or(1)
+    }
+
+    /// Returns whether the wanted occurrence is still to come.
+    fn is_open(&self) -> bool {
+        self.seen < self.wanted()
+    }
+
     /// Counts an occurrence of the anchor, and reads beside the wanted one.
-    fn count(&mut self, looked: &LookedUp<'_>, page: usize) {
-        if !looked.counts(self.source.direction) {
+    fn count(&mut self, page: &SearchPage<'_>, text: &PageText, anchor: PhraseMatch, index: usize) {
+        let direction = self.source.direction;
+        let is_counted_by_line = matches!(direction, Direction::NumberOfLine(_));
+        let is_last = self.seen.saturating_add(1) == self.wanted();
+        // Splitting a page into words is most of the work, and an anchor can occur thousands of times.
+        if !is_counted_by_line && !is_last {
+            self.seen = self.seen.saturating_add(1);
             return;
         }
 
+        let looked = LookedUp {
+            words: page_words(page, &anchor),
+            anchor,
+            text,
+        };
+        if !looked.counts(direction) {
+            return;
+        }
         self.seen = self.seen.saturating_add(1);
-        if self.seen == self.source.occurrence.unwrap_or(1) {
-            self.found = looked.value(self.source.direction, self.format, page);
+        if is_last {
+            self.found = looked.value(direction, self.format, index);
         }
     }
 }
@@ -110,6 +132,8 @@ struct PageCache<'d> {
     reader: TextReader<'d>,
     count: usize,
     pages: BTreeMap<usize, PageText>,
+    /// Whether a page has pictures and no text: each look is charged to the limits of the reader.
+    pictures: BTreeMap<usize, bool>,
 }
 
 impl<'d> PageCache<'d> {
@@ -118,6 +142,7 @@ impl<'d> PageCache<'d> {
             reader: document.text_reader(),
             count: document.page_count(),
             pages: BTreeMap::new(),
+            pictures: BTreeMap::new(),
         }
     }
 
@@ -164,7 +189,8 @@ impl<'d> PageCache<'d> {
     ) -> Result<(), Unread> {
         let mut open = sources
             .iter_mut()
-            .filter(|source| source.found.is_none() && source.promising.contains(&index))
+            // The pages are listed in order.
+            .filter(|source| source.is_open() && source.promising.binary_search(&index).is_ok())
             .peekable();
         if open.peek().is_none() {
             return Ok(());
@@ -177,15 +203,10 @@ impl<'d> PageCache<'d> {
             // The copy lets the search count while the matches still borrow the phrase.
             let phrase = source.phrase.clone();
             for anchor in running_text.matches(&phrase) {
-                let words = page_words(&page, &anchor);
-                source.count(
-                    &LookedUp {
-                        words,
-                        anchor,
-                        text,
-                    },
-                    index,
-                );
+                source.count(&page, text, anchor, index);
+                if !source.is_open() {
+                    break;
+                }
             }
         }
 
@@ -216,10 +237,13 @@ impl<'d> PageCache<'d> {
 
     /// Returns whether a page has pictures and no text. An empty page hides nothing.
     fn is_picture(&mut self, index: usize) -> Result<bool, Unread> {
-        if self.reader.has_text(index)? {
-            return Ok(false);
+        if let Some(known) = self.pictures.get(&index) {
+            return Ok(*known);
         }
-        Ok(!self.page(index)?.images.is_empty())
+
+        let is_picture = !self.reader.has_text(index)? && !self.page(index)?.images.is_empty();
+        self.pictures.insert(index, is_picture);
+        Ok(is_picture)
     }
 }
 
@@ -465,7 +489,7 @@ impl LookedUp<'_> {
         let mut values = Vec::new();
         let mut rest = row;
         while !rest.is_empty() {
-            let reach = self.joined(rest).min(longest);
+            let reach = self.joined(&rest[..rest.len().min(longest)]);
             let found = (1..=reach).rev().find_map(|length| {
                 let value = RowValue::of(&rest[..length]);
                 is_wanted(&value, format).then_some((length, value))

@@ -200,6 +200,15 @@ fn without_sign(words: &str) -> (&str, bool) {
 
 /// Takes a currency off, before or behind; another one than the expected one is refused.
 fn without_currency<'a>(words: &'a str, expected: Option<&str>) -> Result<&'a str, String> {
+    // Also the code of a currency that has no symbol here.
+    let code = expected.and_then(|code| {
+        let behind = || words.strip_suffix(code);
+        words.strip_prefix(code).or_else(behind)
+    });
+    if let Some(rest) = code {
+        return Ok(rest.trim());
+    }
+
     let named = |(code, symbols): &(&'static str, &'static [&'static str])| {
         let names = std::iter::once(*code).chain(symbols.iter().copied());
         names
@@ -482,6 +491,18 @@ mod tests {
         ] {
             assert_eq!(dollars(words).as_deref(), Ok(value), "{words}");
         }
+    }
+
+    #[test]
+    fn a_currency_without_a_symbol_has_its_code() {
+        let format = ValueFormat {
+            currency: Some("SEK".into()),
+            ..format(ValueKind::Money)
+        };
+        for words in ["SEK 1,000", "1,000 SEK", "1,000"] {
+            assert_eq!(normalize(&format, words).as_deref(), Ok("1000.00"));
+        }
+        assert!(normalize(&format, "USD 1,000").is_err());
     }
 
     #[test]

@@ -181,6 +181,24 @@ fn an_occurrence_and_a_page_choose_among_several_anchors() {
 }
 
 #[test]
+fn an_anchor_that_occurs_thousands_of_times_is_counted_to_the_wanted_place() {
+    let rows = (0..4_000).map(|row| {
+        let (x, y) = (20 + row % 40 * 14, 20 + row / 40 * 7);
+        format!("1 0 0 1 {x} {y} Tm (Tot) Tj ")
+    });
+    let content = format!(
+        "BT /F1 4 Tf {} 1 0 0 1 20 770 Tm (Tot) Tj 60 0 Td ($3.00) Tj ET",
+        rows.collect::<String>()
+    );
+    let mut asked = request(ValueKind::Money, "Tot", Direction::RightOf);
+    asked.sources[0].occurrence = Some(4_001);
+    let requests = vec![asked; 100];
+    for reading in read(letter("", &content), &requests).unwrap() {
+        assert_eq!(words(&reading).value.as_deref(), Ok("3.00"));
+    }
+}
+
+#[test]
 fn a_scan_without_text_is_unreadable_and_an_empty_page_is_not() {
     let scan = include_bytes!("../../../tests/fixtures/synth-scan.pdf").to_vec();
     let asked = request(ValueKind::Money, "Amount financed", Direction::Below);

@@ -267,6 +267,18 @@ impl FactMapDocument {
         words
     }
 
+    /// Returns the readings of a document that cannot be read.
+    pub fn unreadable(&self) -> Vec<PrintedReading> {
+        let reading = |fact: &MappedFact| {
+            if fact.printed.is_empty() {
+                PrintedReading::Missing
+            } else {
+                PrintedReading::Unreadable
+            }
+        };
+        self.facts.iter().map(reading).collect()
+    }
+
     /// Returns the facts that follow from the answers. `None` if there are more or fewer than were asked for.
     pub fn facts(&self, inputs: &FactInputs, answers: &FactAnswers) -> Option<Vec<Fact>> {
         if answers.printed.len() != self.facts.len() {

@@ -54,6 +54,27 @@ pub struct FactPlace {
     pub h: f64,
 }
 
+impl FactPlace {
+    /// Rounds to millionths of a page, which is all that a place needs: such a number is the same after it is written
+    /// as JSON and read again, and the digests of a sheet depend on that.
+    pub fn new(page: u32, [x, y, w, h]: [f64; 4]) -> Self {
+        let [x, y, w, h] = [x, y, w, h].map(tidy);
+        Self { page, x, y, w, h }
+    }
+}
+
+/// Bound for places beside the page.
+const FARTHEST: f64 = 1_000.0;
+
+fn tidy(fraction: f64) -> f64 {
+    // JSON has no infinities, and a component can return any number.
+    if !fraction.is_finite() {
+        return 0.0;
+    }
+    // The sum has no negative zero.
+    (fraction.clamp(-FARTHEST, FARTHEST) * 1e6).round() / 1e6 + 0.0
+}
+
 /// One place that a fact was read from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FactSource {
@@ -161,5 +182,20 @@ impl FactSheet {
     /// Returns the fact of this name.
     pub fn get(&self, name: &str) -> Option<&Fact> {
         self.facts.iter().find(|fact| fact.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_the_same_after_it_is_written_and_read() {
+        let place = FactPlace::new(1, [1.0 / 3.0, -1e-9, f64::NAN, f64::INFINITY]);
+        let text = serde_json::to_string(&place).unwrap();
+        assert_eq!(text, r#"{"page":1,"x":0.333333,"y":0.0,"w":0.0,"h":0.0}"#);
+        let read: FactPlace = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, place);
+        assert_eq!(FactPlace::new(1, [1e300; 4]).x, FARTHEST);
     }
 }

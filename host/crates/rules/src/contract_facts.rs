@@ -17,6 +17,9 @@ use holdfast_domain::fact_map::{
 use holdfast_domain::facts::{FactKind, FactPlace};
 use holdfast_evidence::FactReader;
 
+/// Most characters of a value, of the words at a place, and of a reason.
+const LONGEST: usize = 4_000;
+
 /// Reads the printed facts of a map, and gives words their canonical values. A document that cannot be read leaves its
 /// facts unreadable.
 pub fn ask(
@@ -34,7 +37,7 @@ pub fn ask(
         let requests: Vec<facts::FactRequest> = map.facts.iter().map(request).collect();
         match reader.call_read(&mut *store, pdf, &requests)? {
             Ok(readings) => readings.into_iter().map(reading).collect(),
-            Err(_) => unreadable(map),
+            Err(_) => map.unreadable(),
         }
     } else {
         vec![PrintedReading::Missing; map.facts.len()]
@@ -43,25 +46,16 @@ pub fn ask(
     let mut values = Vec::with_capacity(words.len());
     for asked in words {
         let value = match map.facts.get(asked.fact) {
-            Some(fact) => reader.call_normalize(&mut *store, &format(fact), &asked.words)?,
+            Some(fact) => {
+                let value = reader.call_normalize(&mut *store, &format(fact), &asked.words)?;
+                bounded_value(value)
+            }
             None => Err("the fact map has no such fact".into()),
         };
         values.push(value);
     }
 
     Ok(FactAnswers { printed, values })
-}
-
-/// Returns the readings of a document that cannot be read.
-pub fn unreadable(map: &FactMapDocument) -> Vec<PrintedReading> {
-    let reading = |fact: &MappedFact| {
-        if fact.printed.is_empty() {
-            PrintedReading::Missing
-        } else {
-            PrintedReading::Unreadable
-        }
-    };
-    map.facts.iter().map(reading).collect()
 }
 
 fn request(fact: &MappedFact) -> facts::FactRequest {
@@ -103,23 +97,34 @@ fn format(fact: &MappedFact) -> facts::ValueFormat {
 fn reading(reading: facts::Reading) -> PrintedReading {
     match reading {
         facts::Reading::Words(printed) => PrintedReading::Words {
-            words: printed.words,
+            words: bounded(printed.words),
             place: place(&printed.area),
-            value: printed.value,
+            value: bounded_value(printed.value),
         },
         facts::Reading::Missing => PrintedReading::Missing,
         facts::Reading::Unreadable => PrintedReading::Unreadable,
     }
 }
 
-fn place(area: &Area) -> FactPlace {
-    FactPlace {
-        page: area.page,
-        x: area.x,
-        y: area.y,
-        w: area.w,
-        h: area.h,
+/// Cuts a text of a component. Sheets are stored, and a component of an organization chooses its words.
+fn bounded(text: String) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => text[..end].to_owned(),
+        None => text,
     }
+}
+
+/// Refuses a long value, because a part of it would be another value.
+fn bounded_value(value: Result<String, String>) -> Result<String, String> {
+    let value = value.map_err(bounded)?;
+    if value.chars().nth(LONGEST).is_some() {
+        return Err(format!("the value has more than {LONGEST} characters"));
+    }
+    Ok(value)
+}
+
+fn place(area: &Area) -> FactPlace {
+    FactPlace::new(area.page, [area.x, area.y, area.w, area.h])
 }
 
 /// A component of slot `rules.placement` on its own, to repeat a reading.
@@ -143,5 +148,20 @@ impl FactReader for LoneFactReader {
             ask(store, functions, &pdf, map, words)
         });
         answers.map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_words_are_cut_and_long_values_refused() {
+        let long = "é".repeat(LONGEST + 1);
+        assert_eq!(bounded(long.clone()), "é".repeat(LONGEST));
+        let refused = Err("the value has more than 4000 characters".to_owned());
+        assert_eq!(bounded_value(Ok(long.clone())), refused);
+        assert_eq!(bounded_value(Err(long)), Err("é".repeat(LONGEST)));
+        assert_eq!(bounded_value(Ok("7.9".into())), Ok("7.9".into()));
     }
 }

@@ -20,6 +20,9 @@ pub const EXTERNAL_ID: &str = "external_id";
 /// Key with the id of an envelope.
 pub const ENVELOPE_ID: &str = "envelope_id";
 
+/// Longest value of a key, in bytes. PostgreSQL has no index of much longer ones, and no contract is looked for by them.
+const KEY_BYTES: usize = 500;
+
 /// Facts of one contract.
 #[derive(Clone, Debug)]
 pub struct ContractFacts {
@@ -120,17 +123,7 @@ async fn replace_keys(
     // A later reading can find another number, and the contract is then not found by the earlier one.
     delete_keys(tx, envelope).await?;
 
-    let of_facts = KEY_FACTS.into_iter().filter_map(|name| {
-        let value = sheet.get(name)?.value.as_deref()?;
-        Some((name, value))
-    });
-    let external = envelope.external_id.as_deref();
-    let own = [(ENVELOPE_ID, envelope.id.as_str())];
-    let keys = of_facts
-        .chain(external.map(|external| (EXTERNAL_ID, external)))
-        .chain(own);
-
-    for (name, value) in keys {
+    for (name, value) in keys(envelope, sheet) {
         sqlx::query(
             "insert into contract_fact_key (bucket, org_id, key_name, key_value, envelope_id)
              values ($1, $2, $3, $4, $5)",
@@ -145,6 +138,23 @@ async fn replace_keys(
     }
 
     Ok(())
+}
+
+/// Returns the names and values that a contract is found by.
+fn keys<'a>(envelope: &'a Envelope, sheet: &'a FactSheet) -> Vec<(&'static str, &'a str)> {
+    let of_facts = KEY_FACTS.into_iter().filter_map(|name| {
+        let value = sheet.get(name)?.value.as_deref()?;
+        Some((name, value))
+    });
+    let external = envelope.external_id.as_deref();
+    let own = [(ENVELOPE_ID, envelope.id.as_str())];
+    let all = of_facts
+        .chain(external.map(|external| (EXTERNAL_ID, external)))
+        .chain(own);
+
+    // A value that the database refuses would stop the vaulting for good.
+    all.filter(|(_, value)| value.len() <= KEY_BYTES && !value.contains('\0'))
+        .collect()
 }
 
 /// Returns the facts of an envelope.
@@ -247,5 +257,55 @@ table_row! {
         inputs: json("inputs"),
         digest: text("digest"),
         created_at: time("created_at"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdfast_domain::envelope::EnvelopeKind;
+    use holdfast_domain::facts::{Fact, FactKind, FactStatus};
+    use holdfast_domain::id::CustomerId;
+
+    fn sheet(number: &str) -> FactSheet {
+        FactSheet {
+            fact_map: FactMapIdentity {
+                fact_map_id: "fmp_1".into(),
+                version: 1,
+                sha256: String::new(),
+            },
+            component: ComponentIdentity {
+                name: "reader".into(),
+                version: "1.0.0".into(),
+                sha256: String::new(),
+            },
+            document_sha256: String::new(),
+            facts: vec![Fact {
+                name: "contract_number".into(),
+                kind: FactKind::Text,
+                currency: None,
+                status: FactStatus::Known,
+                value: Some(number.into()),
+                origin: None,
+                sources: Vec::new(),
+            }],
+        }
+    }
+
+    #[test]
+    fn a_value_that_no_index_takes_is_no_key() {
+        let (org, customer) = (OrgId::new(), CustomerId::new());
+        let (kind, at) = (EnvelopeKind::Paper, Timestamp::from_millis(0));
+        let envelope = Envelope::new(org, customer, "Loan".into(), kind, "key:key_1".into(), at);
+        let own = (ENVELOPE_ID, envelope.id.as_str());
+        let known = sheet("RIC-2041");
+        assert_eq!(
+            keys(&envelope, &known),
+            [("contract_number", "RIC-2041"), own]
+        );
+
+        for refused in ["7".repeat(KEY_BYTES + 1), "RIC\0".into()] {
+            assert_eq!(keys(&envelope, &sheet(&refused)), [own]);
+        }
     }
 }

@@ -210,19 +210,7 @@ async fn signed_at_provider(
 }
 
 fn place(area: &Area) -> FactPlace {
-    FactPlace {
-        page: area.page,
-        x: tidy(area.x),
-        y: tidy(area.y),
-        w: tidy(area.w),
-        h: tidy(area.h),
-    }
-}
-
-/// Rounds to a millionth of a page, as the places of printed words are: a number that is written and read again stays
-/// the same.
-fn tidy(fraction: f64) -> f64 {
-    (fraction * 1e6).round() / 1e6
+    FactPlace::new(area.page, [area.x, area.y, area.w, area.h])
 }
 
 #[cfg(test)]

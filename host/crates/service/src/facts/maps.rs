@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::templates::composition;
 use holdfast_domain::clock::Timestamp;
@@ -22,6 +22,9 @@ use holdfast_store::{SqlConnection, StoreError, fact_maps, packages, templates};
 const MAPS: i64 = 200;
 /// Most printed places of all facts of a map: each is a search of the document.
 const PLACES: usize = 300;
+
+/// Most bytes of a map: all maps of an organization are read to choose the one of an envelope.
+const BYTES: usize = 64 * 1024;
 
 /// Names of the starter maps, with their documents.
 const STARTERS: [(&str, &str); 1] = [(
@@ -335,6 +338,17 @@ fn problems(document: &FactMapDocument) -> Vec<ValidationIssue> {
         ));
     }
 
+    let size = json!(document).to_string().len();
+    if size > BYTES {
+        issues.push(ValidationIssue::new(
+            "too_big",
+            &["facts"],
+            format!("a map of at most {BYTES} bytes"),
+            size.to_string(),
+            "The map is too big",
+        ));
+    }
+
     issues
 }
 
@@ -569,6 +583,8 @@ mod tests {
             let place = map.facts[0].printed[0].clone();
             map.facts[0].printed = vec![place; PLACES];
         });
+        assert_eq!(found, one("too_big", "facts"));
+        let found = codes(|map| map.facts[0].fields = vec!["x".repeat(BYTES)]);
         assert_eq!(found, one("too_big", "facts"));
     }
 

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::json;
 
-use holdfast_base::fair_queue::WorkOwner;
-use holdfast_components::{CallFailure, ComponentError, Placement, contract_facts as reader};
+use holdfast_base::fair_queue::{QueueTurn, WorkOwner};
+use holdfast_components::{CallFailure, ComponentError, Placement};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::ComponentIdentity;
 use holdfast_domain::envelope::{Envelope, StoredFile};
@@ -55,9 +55,7 @@ pub async fn of_envelope(
     let Some(record) = read_signed(core, &envelope, &map).await? else {
         return Ok(None);
     };
-    keep_late(core, &envelope, &record).await?;
-
-    Ok(Some(record.sheet))
+    Ok(Some(keep_late(core, &envelope, record).await?))
 }
 
 /// Returns the sheet of an envelope before it is sent: what is filled in already counts as signed, because it will be.
@@ -168,33 +166,35 @@ pub(crate) async fn keep(
     Ok(())
 }
 
-/// Stores facts that were read after the last signature, unless the envelope has some by now.
+/// Stores facts that were read after the last signature, unless the envelope has some by now. Returns those that it has.
 async fn keep_late(
     core: &Core,
     envelope: &Envelope,
-    record: &FactRecord,
-) -> Result<(), ServiceError> {
+    record: FactRecord,
+) -> Result<FactSheet, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let locked = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
     let Some(locked) = locked.filter(|locked| locked.status == envelope.status) else {
-        return Ok(());
+        return Ok(record.sheet);
     };
     let known = contract_facts::of_envelope(&mut tx, &locked.org, &locked.id).await?;
-    if known.is_some() {
-        return Ok(());
+    // Another node can have read them with a newer map.
+    if let Some(known) = known {
+        return Ok(known.sheet);
     }
 
     // Before vault-in, which reads again, the ledger says nothing about facts.
     if locked.record.authoritative.file().is_some() {
-        keep(&mut tx, &locked, Some(record), now).await?;
+        keep(&mut tx, &locked, Some(&record), now).await?;
     } else {
         let (sheet, inputs) = (record.sheet.clone(), record.inputs.clone());
         let facts = ContractFacts::new(&locked, sheet, inputs, now);
         contract_facts::insert(&mut tx, &locked, &facts).await?;
     }
 
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    Ok(record.sheet)
 }
 
 /// Reads the facts of an envelope with all signatures.
@@ -203,7 +203,7 @@ async fn read_signed(
     envelope: &Envelope,
     map: &FactMap,
 ) -> Result<Option<FactRecord>, ServiceError> {
-    let Some(document) = signed_document(core, envelope).await? else {
+    let Some((document, _room)) = signed_document(core, envelope).await? else {
         return Ok(None);
     };
     let inputs = inputs::of(core, envelope, &map.document, ReadStage::Signed).await?;
@@ -219,33 +219,44 @@ async fn read_unsigned(
     let Some(file) = unsigned_document(core, envelope).await? else {
         return Ok(None);
     };
-    let owner = WorkOwner::new(&envelope.org, envelope.id.as_str());
-    let _room = admit(core, &owner, file.size.unsigned_abs()).await?;
-    let document = core.files.get(&file).await?;
+    let (document, _room) = held(core, envelope, &file).await?;
     let inputs = inputs::of(core, envelope, &map.document, ReadStage::Draft).await?;
     Ok(Some(read(core, envelope, map, inputs, document).await?))
 }
 
+/// A document, with the right to hold it in memory. A document of a provider has none, because its size is unknown.
+type HeldDocument = (Bytes, Option<QueueTurn>);
+
 /// Returns the executed document: the beginning of the authoritative copy, or what the provider or the uploader has.
-async fn signed_document(core: &Core, envelope: &Envelope) -> Result<Option<Bytes>, ServiceError> {
+async fn signed_document(
+    core: &Core,
+    envelope: &Envelope,
+) -> Result<Option<HeldDocument>, ServiceError> {
     if let Some(file) = envelope.record.authoritative.file() {
-        let owner = WorkOwner::new(&envelope.org, envelope.id.as_str());
-        let _room = admit(core, &owner, file.size.unsigned_abs()).await?;
         let size = executed_size(core, envelope).await?;
-        let copy = core.files.get(file).await?;
-        return Ok(size
-            .filter(|size| *size <= copy.len())
-            .map(|size| copy.slice(..size)));
+        let (copy, room) = held(core, envelope, file).await?;
+        let size = size.filter(|size| *size <= copy.len());
+        return Ok(size.map(|size| (copy.slice(..size), room)));
     }
 
     match (envelope.submitted(), &envelope.upload) {
         (Some((instance, submission)), _) => {
             let signing = provider(core, &envelope.org, instance)?;
-            Ok(Some(signing.signed_document(submission).await?))
+            Ok(Some((signing.signed_document(submission).await?, None)))
         }
-        (None, Some(upload)) => Ok(Some(core.files.get(upload).await?)),
+        (None, Some(upload)) => Ok(Some(held(core, envelope, upload).await?)),
         (None, None) => Ok(None),
     }
+}
+
+async fn held(
+    core: &Core,
+    envelope: &Envelope,
+    file: &StoredFile,
+) -> Result<HeldDocument, ServiceError> {
+    let owner = WorkOwner::new(&envelope.org, envelope.id.as_str());
+    let room = admit(core, &owner, file.size.unsigned_abs()).await?;
+    Ok((core.files.get(file).await?, Some(room)))
 }
 
 /// Returns the size of the document that the authoritative copy begins with. `None` for records of early releases.
@@ -351,7 +362,7 @@ async fn without_document(
 
     let asked = component.facts(Bytes::new(), Arc::new(unprinted), words);
     let answers = asked.await?.map(|answers| FactAnswers {
-        printed: reader::unreadable(map),
+        printed: map.unreadable(),
         ..answers
     });
     Ok(answers)

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{maps, read_signed, read_unsigned, signed_document, unsigned_document};
-use bytes::Bytes;
+use super::{
+    HeldDocument, held, maps, read_signed, read_unsigned, signed_document, unsigned_document,
+};
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::drawing;
 use holdfast_components::rules::placement::{Area, TextLine};
@@ -16,7 +17,6 @@ use holdfast_domain::envelope::Envelope;
 use holdfast_domain::fact_map::FactRecord;
 use holdfast_domain::facts::{Fact, FactPlace};
 use holdfast_domain::id::EnvelopeId;
-use holdfast_platform::documents::admit;
 use holdfast_platform::{Caller, Core, ServiceError, lookup};
 
 /// Most envelopes of a try.
@@ -128,10 +128,10 @@ async fn drawings(
     let sources = || facts.iter().flat_map(|fact| &fact.sources);
     let places = sources().filter_map(|source| source.place.as_ref());
     let numbers: BTreeSet<u32> = places.map(|place| place.page).collect();
-    let Some(pdf) = document(core, envelope)
-        .await?
-        .filter(|_| !numbers.is_empty())
-    else {
+    if numbers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some((pdf, _room)) = document(core, envelope).await? else {
         return Ok(Vec::new());
     };
 
@@ -179,16 +179,14 @@ async fn drawings(
     Ok(drawings)
 }
 
-async fn document(core: &Core, envelope: &Envelope) -> Result<Option<Bytes>, ServiceError> {
+async fn document(core: &Core, envelope: &Envelope) -> Result<Option<HeldDocument>, ServiceError> {
     if envelope.status.is_signed() {
         return signed_document(core, envelope).await;
     }
     let Some(file) = unsigned_document(core, envelope).await? else {
         return Ok(None);
     };
-    let owner = WorkOwner::new(&envelope.org, envelope.id.as_str());
-    let _room = admit(core, &owner, file.size.unsigned_abs()).await?;
-    Ok(Some(core.files.get(&file).await?))
+    Ok(Some(held(core, envelope, &file).await?))
 }
 
 fn text(line: TextLine, size: [f64; 2]) -> DrawnText {
