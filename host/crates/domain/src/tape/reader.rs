@@ -89,7 +89,7 @@ pub struct TapeReader {
 
 enum RowSource {
     Csv {
-        records: CsvParser,
+        records: Box<CsvParser>,
         /// Number of columns of the header.
         width: usize,
         /// Place of each mapped column.
@@ -529,7 +529,7 @@ fn csv(head: &[u8], source: Box<dyn Read + Send>, map: &TapeMap) -> Result<RowSo
     };
 
     let places = places(names, map, &wanted)?;
-    let mut records = CsvParser::new(source, separator);
+    let mut records = Box::new(CsvParser::new(source, separator));
     let width = names.len();
     records.next()?;
     Ok(RowSource::Csv {
