@@ -77,6 +77,8 @@ const ACTS_AT_ONCE: &[&str] = &[
     "/sign-in/passkey",
     "/sign-out",
     "/sso/{org}",
+    "/tapes",
+    "/tapes/maps",
     "/templates",
     "/templates/{id}/duplicate",
     "/templates/{id}/edit",

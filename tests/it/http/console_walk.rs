@@ -409,6 +409,10 @@ async fn fill(app: &TestApp, ada: &Session, known: &KnownIds) -> Vec<String> {
     ];
     post(&links, &link).await;
 
+    // The columns of tapes.
+    let columns = [("map", "Line 12"), ("columns", "Loan = contract_number")];
+    post("/console/tapes/maps", &columns).await;
+
     // A deleted template, and another version of a template.
     let [deleted, versioned] = [app.contract_template().await, app.contract_template().await];
     let deleted = text(&deleted["template_id"]);

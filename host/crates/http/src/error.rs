@@ -99,14 +99,15 @@ impl HttpError {
     /// Returns path and message of each issue.
     pub fn issues(&self) -> Vec<(Vec<String>, String)> {
         let issues = self.details.as_deref().and_then(Value::as_array);
-        let issues = issues.into_iter().flatten().map(|issue| {
+        // Other details, such as findings of rules, are no issues of members: the message has them.
+        let issues = issues.into_iter().flatten().filter_map(|issue| {
+            let message = issue["message"].as_str()?;
             let steps = issue["path"].as_array().into_iter().flatten();
             let steps = steps.map(|step| match step {
                 Value::String(name) => name.clone(),
                 other => other.to_string(),
             });
-            let message = issue["message"].as_str().unwrap_or_default();
-            (steps.collect(), message.to_owned())
+            Some((steps.collect(), message.to_owned()))
         });
 
         issues.collect()

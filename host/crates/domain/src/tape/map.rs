@@ -190,18 +190,6 @@ pub struct MapProblem {
 }
 
 impl TapeMap {
-    /// Returns the map of columns that are read in the usual way.
-    pub fn of(columns: Vec<TapeColumn>) -> Self {
-        Self {
-            columns,
-            keys: all_keys(),
-            date_order: None,
-            decimal: point(),
-            separator: None,
-            date_fact: None,
-        }
-    }
-
     /// Parses a map in JSON.
     ///
     /// # Errors

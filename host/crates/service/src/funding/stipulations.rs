@@ -194,8 +194,7 @@ pub async fn set(
     let id = lookup::envelope(core, caller, id).await?.id;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
-    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let envelope = lookup::lock_envelope(&mut tx, &caller.org, &id).await?;
     let before = rows::stipulations(&mut tx, &caller.org, &id).await?;
 
     let mut all = Vec::new();
@@ -287,8 +286,7 @@ pub async fn waive(
     let id = lookup::envelope(core, caller, id).await?.id;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
-    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let envelope = lookup::lock_envelope(&mut tx, &caller.org, &id).await?;
     let mut all = stored(&mut tx, &envelope).await?;
     let one = all.iter_mut().find(|one| one.kind == kind);
     let one = one.ok_or(ServiceError::NotFound("Stipulation"))?;
@@ -374,6 +372,7 @@ async fn template(
     let unknown = || ServiceError::NotFound("Template");
     let id = TemplateId::parse(id).ok_or_else(unknown)?;
     let found = templates::get(connection, &caller.org, &id).await?;
+    let found = found.filter(|template| caller.sees(template));
     found.map(|template| template.id).ok_or_else(unknown)
 }
 

@@ -1,10 +1,12 @@
 //! Loan tapes: which columns they have, how they compare with contracts, and the rows that need attention.
 
 use axum::extract::{FromRequestParts as _, Path, Query, Request, State};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use maud::{Markup, html};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::PATH;
 use super::envelopes::unrecorded;
@@ -13,10 +15,10 @@ use super::navigation::{PageResult, Place};
 use super::signed_in::{ConsoleForm, Visitor};
 use crate::api::partner::tapes::{report_reply, sent};
 use crate::error::HttpError;
-use crate::middleware::extract::MultipartForm;
+use crate::middleware::extract::{MultipartForm, valid};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::organization::Permission;
-use holdfast_domain::tape::{DateOrder, DecimalMark, TapeColumn, TapeFinding, TapeMap, TapeStatus};
+use holdfast_domain::tape::{TapeFinding, TapeMap, TapeStatus};
 use holdfast_platform::ServiceError;
 use holdfast_service::App;
 use holdfast_service::tapes::maps::{self, TapeMapView};
@@ -177,7 +179,13 @@ pub async fn upload(State(app): State<App>, request: Request) -> PageResult {
         Ok(tape) => Ok(Redirect::to(&address(&tape.tape_id)).into_response()),
         Err(error) => {
             let action = format!("{PATH}/tapes");
-            let refused = RefusedForm::of(&action, &entries, error, &[])?;
+            let refused = if error.status() == StatusCode::NOT_FOUND {
+                let problem = visitor.texts.text("problem-option");
+                RefusedForm::at(&action, &entries, "map_name", problem)
+            } else {
+                let members = [("file".to_owned(), "file".to_owned())];
+                RefusedForm::of(&action, &entries, error, &members)?
+            };
             list_page(&app, &visitor, Some(&refused)).await
         }
     }
@@ -198,8 +206,12 @@ pub async fn save_map(State(app): State<App>, form: ConsoleForm) -> PageResult {
     let visitor = &form.visitor;
     visitor.require(Permission::Control)?;
 
-    let map = map_of(&form);
-    let saved = maps::put(&app, &visitor.caller, form.value("map"), map, &unrecorded()).await;
+    let saved = match valid::<TapeMap>(map_of(&form)) {
+        Ok(map) => maps::put(&app, &visitor.caller, form.value("map"), map, &unrecorded())
+            .await
+            .map_err(HttpError::from),
+        Err(error) => Err(error),
+    };
     match saved {
         Ok(_) => Ok(Redirect::to(&format!("{PATH}/tapes")).into_response()),
         Err(error) => {
@@ -209,26 +221,23 @@ pub async fn save_map(State(app): State<App>, form: ConsoleForm) -> PageResult {
     }
 }
 
-/// Reads the columns of a form: `name in the tape = fact`, one on each line.
-fn map_of(form: &ConsoleForm) -> TapeMap {
+/// Returns the body of a request for a form: its columns are lines with `name in the tape = fact`.
+fn map_of(form: &ConsoleForm) -> Value {
     let lines = form.value("columns").lines();
     let columns = lines.filter(|line| !line.trim().is_empty()).map(|line| {
         // A line without a sign has no fact, which the check of the map names.
         let (column, fact) = line.rsplit_once('=').unwrap_or((line, ""));
-        TapeColumn {
-            column: column.trim().to_owned(),
-            fact: fact.trim().to_owned(),
-            kind: None,
-            tolerance: None,
-            severity: None,
-            fraction: false,
-        }
+        json!({ "column": column.trim(), "fact": fact.trim() })
     });
-    TapeMap {
-        date_order: DateOrder::parse(form.value("date_order")),
-        decimal: DecimalMark::parse(form.value("decimal")).unwrap_or(DecimalMark::Point),
-        ..TapeMap::of(columns.collect())
+    let mut map = json!({ "columns": columns.collect::<Vec<_>>() });
+    for member in ["date_order", "decimal"] {
+        let chosen = form.value(member);
+        if !chosen.is_empty() {
+            map[member] = json!(chosen);
+        }
     }
+
+    map
 }
 
 #[derive(Deserialize)]
