@@ -55,6 +55,27 @@ fn every_test_that_a_document_names_exists() {
     }
 }
 
+/// Pictures of the console are those that its page shows, and load fast.
+#[test]
+fn the_pictures_of_the_console_are_shown_and_small() {
+    let page = std::fs::read_to_string(root().join("docs/console.md")).unwrap();
+    let shown = page.split("pictures/").skip(1);
+    let shown: BTreeSet<String> = shown
+        .filter_map(|rest| rest.split(['"', ')']).next())
+        .map(str::to_owned)
+        .collect();
+
+    let mut stored = BTreeSet::new();
+    for entry in std::fs::read_dir(root().join("docs/pictures")).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        let size = entry.metadata().unwrap().len();
+        assert!(size <= 120_000, "{name}: {size} bytes");
+        stored.insert(name);
+    }
+    assert_eq!(shown, stored);
+}
+
 /// The guide to errors has a row for each status, and names only codes that exist.
 #[test]
 fn the_guide_to_errors_is_complete() {

@@ -292,7 +292,7 @@ impl WrongForm<'_> {
         post(app, session, self.form, &agreed, file).await
     }
 
-    /// Returns what is wrong with the answer.
+    /// Returns the faults of the answer.
     fn faults(&self, answer: &TestResponse) -> Vec<String> {
         if !answer.status.is_client_error() {
             return vec![format!("was answered with {}", answer.status)];
@@ -335,7 +335,7 @@ impl WrongForm<'_> {
     }
 }
 
-/// Sends each form with each wrong entry. Returns the number of them, and what is wrong with the answers.
+/// Sends each form with each wrong entry. Returns their number, and the faults of the answers.
 async fn send_wrong_entries(walk: &ConsoleWalk<'_>) -> (usize, Vec<String>) {
     let (mut sent, mut faults) = (0, Vec::new());
     for form in walk.forms.values() {

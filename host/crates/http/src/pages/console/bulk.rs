@@ -662,8 +662,8 @@ pub async fn act(
     ask_if_sure(&app, &form, &id, &act).await?;
 
     if act == "edit" {
-        let builder = open_builder(&app, &form.visitor, ("batch_id", &id), &address(&id));
-        return Ok(builder.await);
+        let back = address(&id);
+        return Ok(open_builder(&app, &form.visitor, ("batch_id", &id), &back).await);
     }
     let (core, caller, batch) = (app.clone(), form.visitor.caller.clone(), id.clone());
 

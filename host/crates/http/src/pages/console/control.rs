@@ -216,7 +216,7 @@ pub async fn shown(
             p.soft { (texts.text("console-since")) " " (visitor.moment(record.controlled_since)) }
             @if let Some(hash) = &record.document_hash { p.soft { "SHA-256 " code { (hash) } } }
             @if originates && visitor.may(Permission::ReadEnvelopes) {
-                p { a href={ (PATH) "/envelopes/" (record.envelope_id) } { (texts.text("console-envelopes")) } }
+                p { a href={ (PATH) "/envelopes/" (record.envelope_id) } { (texts.text("custody-envelope")) } }
             }
             @if let Some(transfer) = &record.transfer_id {
                 p { a href={ (PATH) "/transfers/" (transfer) } { (texts.text("control-transfers")) } }
