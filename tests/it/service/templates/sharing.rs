@@ -314,7 +314,7 @@ async fn lists_and_pages_leave_out_what_is_not_shared() {
     let (ids, _) = library
         .listed(&library.insider, deleted, "template_id")
         .await;
-    assert_eq!(&ids, &[template.clone()]);
+    assert_eq!(&ids, std::slice::from_ref(template));
 }
 
 #[tokio::test(flavor = "multi_thread")]
