@@ -43,6 +43,8 @@ create table tape_row (
     -- Weight of the heaviest finding; none without findings.
     severity text,
     envelope_id text,
+    -- 1 for the first row that lists its record.
+    is_first bigint not null,
     -- Outcomes of the compared columns, one letter each.
     cells text not null,
     -- Findings of the comparison, of the tape alone, and of other tapes and claims; none if empty.
@@ -53,7 +55,7 @@ create table tape_row (
     reuse text,
     primary key (bucket, tape_id, line)
 );
-create index tape_row_of_record on tape_row (bucket, tape_id, envelope_id) where envelope_id is not null;
+create index tape_row_of_record on tape_row (bucket, tape_id, envelope_id) where is_first = 1;
 create index tape_row_to_look_at on tape_row (bucket, tape_id, line) where status <> 'clean';
 
 -- How the columns of tapes are read, by name.

@@ -64,6 +64,14 @@ struct RefusedBundle {
     why: String,
 }
 
+/// Contracts of a folder.
+struct ReadBundles {
+    contracts: BTreeMap<EnvelopeId, BundledContract>,
+    refused: Vec<RefusedBundle>,
+    /// Weakest verdict of those that are not refused.
+    weakest: EvidenceVerdict,
+}
+
 /// What was compared, and with what result.
 struct TapeComparison {
     summary: TapeSummary,
@@ -93,7 +101,11 @@ async fn check(
 ) -> Result<ExitCode, Failure> {
     let map = read_map(&tape.map)?;
     let expected = tape.report.as_deref().map(expected).transpose()?;
-    let (contracts, refused, weakest) = contracts(tape, config).await?;
+    let ReadBundles {
+        contracts,
+        refused,
+        weakest,
+    } = read_bundles(tape, config).await?;
     let compared = compare(&tape.file, map, &contracts)?;
 
     let sha256 = compared.summary.sha256();
@@ -141,19 +153,8 @@ fn expected(file: &Path) -> Result<String, Failure> {
     digest.ok_or_else(|| format!("--report {}: it has no sha256", file.display()).into())
 }
 
-/// Reads and verifies the bundles of the folder. Returns the contracts, the bundles that are not valid, and the weakest
-/// verdict of the others.
-async fn contracts(
-    tape: &CheckedTape,
-    config: &Config,
-) -> Result<
-    (
-        BTreeMap<EnvelopeId, BundledContract>,
-        Vec<RefusedBundle>,
-        EvidenceVerdict,
-    ),
-    Failure,
-> {
+/// Reads and verifies the bundles of the folder.
+async fn read_bundles(tape: &CheckedTape, config: &Config) -> Result<ReadBundles, Failure> {
     let roots = config.seal.timestamp_trust_file.as_deref();
     let trusted = tape.arguments.trusted(roots)?;
     let settings = &config.components;
@@ -214,7 +215,11 @@ async fn contracts(
         contracts.insert(id, BundledContract { org, facts });
     }
 
-    Ok((contracts, refused, weakest))
+    Ok(ReadBundles {
+        contracts,
+        refused,
+        weakest,
+    })
 }
 
 /// Compares the tape with the contracts, as the service does.

@@ -614,3 +614,61 @@ async fn no_log_line_has_a_vehicle() {
     }
     assert!(!server.has_said(VIN) && !server.has_said(MISTYPED));
 }
+
+/// Cells of a tape are in no log line, also where its file is refused or a row cannot be read.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_log_line_has_a_cell_of_a_tape() {
+    const VIN: &str = "1M8GDM9AXKP042788";
+    const BUYER: &str = "Quimby Underhill";
+
+    let (drill, _folder) = ControlDrill::new(None, 1).await;
+    let debug = [("HOLDFAST_LOG__FILTER", "debug")];
+    let server = ServerProcess::start(&drill.home, &[], &debug).unwrap();
+    let (url, id) = (&server.url, &drill.recent()[0]);
+
+    let map = json!({ "columns": [
+        { "column": "Id", "fact": "envelope_id" }, { "column": "VIN", "fact": "vin" },
+        { "column": "Buyer", "fact": "buyer_name" },
+    ] });
+    let send = async |file: String| {
+        let file = reqwest::multipart::Part::bytes(file.into_bytes());
+        let file = file.mime_str("text/csv").unwrap();
+        let form = reqwest::multipart::Form::new()
+            .text("name", "Line 12")
+            .text("map", map.to_string())
+            .part("file", file);
+        let path = format!("{url}/api/v2/partner/control/tapes");
+        let sent = drill.ask(0, drill.http.post(path).multipart(form)).await;
+        sent.unwrap()
+    };
+
+    let rows = format!("{id},{VIN},{BUYER}\n,{VIN},{BUYER}\n{VIN},{BUYER}\n");
+    let (status, refused) = send(rows.clone()).await;
+    assert_eq!(status, 422, "{refused}");
+    let (status, sent) = send(format!("Id,VIN,Buyer\n{rows}")).await;
+    assert_eq!(status, 202, "{sent}");
+
+    let tape = sent["data"]["tape_id"].as_str().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let path = format!("/control/tapes/{tape}");
+        let found = drill.get(url, 0, &path).await.unwrap();
+        if found["status"] == "checked" && server.has_said(tape) {
+            let totals = &found["totals"];
+            assert_eq!(
+                (&totals["rows"], &totals["unreadable"]),
+                (&json!(3), &json!(1))
+            );
+            break;
+        }
+        assert!(Instant::now() < deadline, "{found}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // A refusal quotes the first row as the names of columns, in small letters.
+    for cell in [VIN, BUYER] {
+        assert!(
+            !server.has_said(cell) && !server.has_said(&cell.to_lowercase()),
+            "{cell}"
+        );
+    }
+}

@@ -35,6 +35,8 @@ pub struct StoredRow {
     /// Of the heaviest finding.
     pub severity: Option<Severity>,
     pub envelope: Option<EnvelopeId>,
+    /// Whether it is the first row that lists its record.
+    pub is_first: bool,
     pub cells: String,
     /// Of the comparison.
     pub findings: Vec<TapeFinding>,
@@ -123,20 +125,24 @@ pub async fn unfinished(connection: &mut SqlConnection, org: &OrgId) -> Result<i
     Ok(row.try_get("unfinished")?)
 }
 
-/// Returns the newest checked tape of each name, other than the given one.
+/// Returns the newest earlier checked tape of each name: that of the tape's own name, and the newest of the others.
 pub async fn newest_of_names(
     connection: &mut SqlConnection,
     tape: &Tape,
+    limit: i64,
 ) -> Result<Vec<Tape>, StoreError> {
     // Ids sort by the time of their generation.
     query_rows(
         "select {columns} from tape where bucket = $1 and org_id = $2 and tape_id in
              (select max(tape_id) from tape where bucket = $1 and org_id = $2 and status = 'checked'
-                 and tape_id < $3 group by name)",
+                 and tape_id < $3 group by name)
+         order by case when name = $4 then 0 else 1 end, tape_id desc limit $5",
     )
     .bind(tape.org.bucket())
     .bind(tape.org.as_str())
     .bind(tape.id.as_str())
+    .bind(&tape.name)
+    .bind(limit)
     .fetch_all(connection)
     .await
 }
@@ -207,7 +213,7 @@ async fn insert_rows(
     tape: &Tape,
     rows: &[StoredRow],
 ) -> Result<(), StoreError> {
-    const OF_ROW: usize = 9;
+    const OF_ROW: usize = 10;
 
     let groups = rows
         .iter()
@@ -215,8 +221,8 @@ async fn insert_rows(
         .map(|(index, _)| format!("($1, $2, $3, {})", numbered(4 + index * OF_ROW, OF_ROW)));
     let groups: Vec<String> = groups.collect();
     let text = format!(
-        "insert into tape_row (bucket, tape_id, org_id, line, status, severity, envelope_id, cells, findings,
-             repeated, elsewhere, reuse)
+        "insert into tape_row (bucket, tape_id, org_id, line, status, severity, envelope_id, is_first, cells,
+             findings, repeated, elsewhere, reuse)
          values {}",
         groups.join(", ")
     );
@@ -232,6 +238,7 @@ async fn insert_rows(
             .bind(row.status.as_str())
             .bind(row.severity.map(Severity::as_str))
             .bind(row.envelope.as_ref().map(EnvelopeId::as_str))
+            .bind(i64::from(row.is_first))
             .bind(&row.cells)
             .bind(list(&row.findings))
             .bind(list(&row.repeated))
@@ -279,7 +286,7 @@ pub async fn rows(
         .await
 }
 
-/// Returns the rows of a tape with one of these records.
+/// Returns the first row of a tape with each of these records: a tape can list one a million times.
 pub async fn rows_of_records(
     connection: &mut SqlConnection,
     tape: &Tape,
@@ -288,8 +295,8 @@ pub async fn rows_of_records(
     let mut found = Vec::new();
     for envelopes in envelopes.chunks(LISTED) {
         let text = format!(
-            "select {{columns}} from tape_row where bucket = $1 and tape_id = $2 and status <> 'unlisted'
-                 and envelope_id in ({}) order by line",
+            "select {{columns}} from tape_row where bucket = $1 and tape_id = $2 and is_first = 1
+                 and envelope_id in ({})",
             numbered(3, envelopes.len())
         );
         let mut query = query_rows::<StoredRow>(AssertSqlSafe(text))
@@ -309,6 +316,7 @@ table_row! {
         status: parsed("status", RowStatus::parse),
         severity: optional_parsed("severity", Severity::parse),
         envelope: optional_parsed("envelope_id", EnvelopeId::parse),
+        is_first: flag("is_first"),
         cells: text("cells"),
         findings: |row| row.optional_json("findings")?.unwrap_or_default(),
         repeated: |row| row.optional_json("repeated")?.unwrap_or_default(),

@@ -99,6 +99,7 @@ impl TapeCheck {
     ) -> RowCase {
         let record = match found {
             RowMatch::None => return RowCase::Unmatched,
+            RowMatch::TooMany(count) => return RowCase::Ambiguous(*count),
             RowMatch::One(record) => *record,
             RowMatch::Several { key, records } => {
                 let sheets = records

@@ -13,6 +13,9 @@ use crate::id::{EnvelopeId, OrgId};
 
 /// Bytes of a key's hash. Of a million keys, two share one by chance with a probability of 10^-17.
 const HASH: usize = 12;
+/// Most records that a row is compared with by one key. Far more contracts than one vehicle has, and few enough that a
+/// value which thousands of contracts share costs no more than any other.
+const SHARED: usize = 20;
 /// Bytes of an envelope id.
 const ID: usize = 30;
 
@@ -51,6 +54,8 @@ pub enum RowMatch {
         key: TapeKey,
         records: Vec<u32>,
     },
+    /// So many records have its keys that none of them is compared.
+    TooMany(usize),
 }
 
 /// The caller's records by their keys.
@@ -114,7 +119,7 @@ impl RecordIndex {
     /// Returns the number of a record.
     pub fn number(&self, envelope: &EnvelopeId) -> Option<u32> {
         let found = self.find(TapeKey::EnvelopeId, envelope.as_str());
-        found.first().copied()
+        found.first().map(|(_, record)| *record)
     }
 
     /// Returns the SHA-256 over the ids of all records in their order, each with a line feed.
@@ -129,9 +134,10 @@ impl RecordIndex {
         hex::encode(hasher.finalize())
     }
 
-    /// Looks a row up by the keys of the map. A later key decides between records that share an earlier one.
+    /// Looks a row up by the keys of the map. A later key decides between records that share an earlier one, and stands
+    /// alone behind one that too many records have.
     pub fn look_up(&self, row: &TapeRow, map: &TapeMap) -> RowMatch {
-        let mut found: Option<(TapeKey, Vec<u32>)> = None;
+        let (mut found, mut too_many): (Option<(TapeKey, Vec<u32>)>, _) = (None, None);
         for key in &map.keys {
             let cell = map
                 .index_of(key.column())
@@ -143,12 +149,20 @@ impl RecordIndex {
             let of_key = self.find(*key, cell);
             found = match found {
                 None if of_key.is_empty() => None,
-                None => Some((*key, of_key)),
+                None if of_key.len() > SHARED => {
+                    too_many = too_many.or(Some(of_key.len()));
+                    None
+                }
+                None => Some((*key, of_key.iter().map(|(_, record)| *record).collect())),
                 Some((first, records)) => {
                     let both: Vec<u32> = records
                         .iter()
                         .copied()
-                        .filter(|one| of_key.contains(one))
+                        .filter(|one| {
+                            of_key
+                                .binary_search_by_key(one, |(_, record)| *record)
+                                .is_ok()
+                        })
                         .collect();
                     // A key that contradicts the earlier one decides nothing.
                     Some((first, if both.is_empty() { records } else { both }))
@@ -162,21 +176,21 @@ impl RecordIndex {
         }
 
         match found {
-            None => RowMatch::None,
+            None => too_many.map_or(RowMatch::None, RowMatch::TooMany),
             Some((key, records)) => RowMatch::Several { key, records },
         }
     }
 
-    fn find(&self, key: TapeKey, value: &str) -> Vec<u32> {
+    /// Returns the records with a key, in the order of their numbers.
+    fn find(&self, key: TapeKey, value: &str) -> &[(KeyHash, u32)] {
         debug_assert!(self.is_sorted);
         let Some(hash) = hash(key, value) else {
-            return Vec::new();
+            return &[];
         };
         let first = self.keys.partition_point(|(other, _)| *other < hash);
-        let of_hash = self.keys[first..]
-            .iter()
-            .take_while(|(other, _)| *other == hash);
-        of_hash.map(|(_, record)| *record).collect()
+        let rest = &self.keys[first..];
+        let end = rest.partition_point(|(other, _)| *other == hash);
+        &rest[..end]
     }
 }
 
@@ -360,6 +374,24 @@ mod tests {
         assert_eq!(index.record(2).unwrap().envelope, ids[2]);
         assert_eq!(index.number(&ids[2]), Some(2));
         assert_eq!(index.record(3), None);
+    }
+
+    #[test]
+    fn a_key_of_too_many_records_leaves_the_choice_to_the_others() {
+        let (org, mut index) = (OrgId::new(), RecordIndex::default());
+        for number in 0..=SHARED {
+            let record = index.add(&EnvelopeId::new(), &org).unwrap();
+            index.add_key(record, TapeKey::ContractNumber, "pending");
+            index.add_key(record, TapeKey::ExternalId, &format!("deal {number}"));
+        }
+        index.sort();
+
+        let found = |cells| index.look_up(&row(2, cells), &map(""));
+        assert_eq!(
+            found(["pending", "", "", ""]),
+            RowMatch::TooMany(SHARED + 1)
+        );
+        assert_eq!(found(["pending", "", "", "deal 7"]), RowMatch::One(7));
     }
 
     #[test]

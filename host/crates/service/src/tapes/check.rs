@@ -30,12 +30,14 @@ use holdfast_store::{StoreError, fingerprints, ledger};
 
 /// Rows of a transaction.
 const CHUNK: usize = 1_000;
+/// Text of a transaction's rows, in bytes. A row may have a mebibyte.
+const CHUNK_TEXT: usize = 4 * 1024 * 1024;
 /// Chunks that may wait for the database.
 const QUEUE: usize = 2;
 /// Comparisons between two moments at which other tasks of the thread run.
 const AT_ONCE: usize = 100;
-/// Records with one VIN of which the dates are compared.
-const SAME_VIN: usize = 50;
+/// Tapes of other names that are searched for the same records. Each costs a statement a chunk.
+const OTHERS: i64 = 20;
 /// Results of before that are read at once.
 const PAGE: i64 = 5_000;
 
@@ -80,21 +82,13 @@ pub async fn check(core: &Core, org: &OrgId, id: &TapeId) -> Result<(), ServiceE
         Ok(()) => Ok(()),
         Err(CheckFailure::Refused(refusal)) => {
             let mut tx = core.store.begin().await?;
-            let refused = rows::refuse(&mut tx, &tape, &refusal, core.clock.now()).await;
-            settled(refused)?;
+            rows::refuse(&mut tx, &tape, &refusal, core.clock.now()).await?;
             tx.commit().await?;
             Ok(())
         }
-        Err(CheckFailure::Service(ServiceError::Store(StoreError::Conflict))) => Ok(()),
+        // Also a conflict with another worker: that one may have died or lost its lease by now, so the job has to run
+        // again until the tape has a result.
         Err(CheckFailure::Service(error)) => Err(error),
-    }
-}
-
-/// Ignores that another worker was first: it goes on with the tape.
-fn settled(result: Result<(), StoreError>) -> Result<(), StoreError> {
-    match result {
-        Err(StoreError::Conflict) => Ok(()),
-        other => other,
     }
 }
 
@@ -118,7 +112,7 @@ async fn run(core: &Core, mut tape: Tape) -> Result<(), CheckFailure> {
     let mut check = TapeCheck::new(tape.map.clone(), index, shared, done);
     restore(core, &tape, &mut check).await?;
     let mut connection = core.store.read().await?;
-    let newest = rows::newest_of_names(&mut connection, &tape).await?;
+    let newest = rows::newest_of_names(&mut connection, &tape, OTHERS + 1).await?;
     drop(connection);
     let (same, others): (Vec<Tape>, Vec<Tape>) = newest
         .into_iter()
@@ -199,14 +193,16 @@ fn send_rows(
     sender: &mpsc::Sender<Vec<ReadRow>>,
 ) -> Result<(), OpenError> {
     let mut reader = TapeReader::open(file, format, map)?;
-    let mut chunk = Vec::with_capacity(CHUNK);
+    let (mut chunk, mut size) = (Vec::with_capacity(CHUNK), 0);
     while let Some(row) = reader.next_row()? {
         if line_of(&row) <= behind {
             continue;
         }
 
+        size += text_of(&row);
         chunk.push(row);
-        if chunk.len() == CHUNK {
+        if chunk.len() == CHUNK || size > CHUNK_TEXT {
+            size = 0;
             // A send fails if the check failed, which has the reason.
             if sender.blocking_send(std::mem::take(&mut chunk)).is_err() {
                 return Ok(());
@@ -218,6 +214,13 @@ fn send_rows(
         let _ = sender.blocking_send(chunk);
     }
     Ok(())
+}
+
+fn text_of(row: &ReadRow) -> usize {
+    match row {
+        Ok(row) => row.cells.iter().flatten().map(String::len).sum(),
+        Err(_) => 0,
+    }
 }
 
 fn line_of(row: &ReadRow) -> u64 {
@@ -252,7 +255,7 @@ async fn restore(core: &Core, tape: &Tape, check: &mut TapeCheck) -> Result<(), 
 struct OtherTapes {
     /// The newest one of the same name.
     before: Option<Tape>,
-    /// The newest one of each other name.
+    /// The newest one of each other name, at most [`OTHERS`].
     others: Vec<Tape>,
 }
 
@@ -350,7 +353,15 @@ fn add_row(
     tape.other_tapes += i64::from(has(FindingCode::OtherTape));
     tape.other_claims += i64::from(has(FindingCode::OtherClaim));
     let (of_comparison, reuse) = compared;
-    stored(result, of_comparison, elsewhere, reuse)
+    let is_first = result.envelope_id.is_some()
+        && !result
+            .findings
+            .iter()
+            .any(|finding| finding.code == FindingCode::DuplicateRecord);
+    StoredRow {
+        is_first,
+        ..stored(result, of_comparison, elsewhere, reuse)
+    }
 }
 
 /// Returns a result as it is stored. The first findings are those of the comparison.
@@ -378,6 +389,7 @@ fn stored(
         status,
         severity: heaviest,
         envelope: result.envelope_id,
+        is_first: false,
         cells: result.cells,
         findings: result.findings,
         repeated,
@@ -405,13 +417,13 @@ async fn known(
     let mut numbers: HashSet<u32> = HashSet::new();
     for found in found {
         match found {
-            RowMatch::None => {}
+            RowMatch::None | RowMatch::TooMany(_) => {}
             RowMatch::One(record) => {
                 numbers.insert(*record);
             }
             // Only the date tells records with one VIN apart.
             RowMatch::Several { key, records } if *key == TapeKey::VinAndDate => {
-                numbers.extend(records.iter().take(SAME_VIN));
+                numbers.extend(records);
             }
             RowMatch::Several { .. } => {}
         }
@@ -433,7 +445,7 @@ async fn known(
     for (row, found) in chunk.iter().zip(found) {
         let (Ok(row), RowMatch::One(record)) = (row, found) else {
             if let RowMatch::Several { records, .. } = found {
-                needed.extend(records.iter().take(SAME_VIN));
+                needed.extend(records);
             }
             continue;
         };
@@ -545,16 +557,10 @@ async fn elsewhere(
         .collect();
     let mut connection = core.store.read().await?;
     for other in &neighbours.others {
-        // One line of a tape is enough, also if it lists the record twice.
-        let mut listed: HashSet<EnvelopeId> = HashSet::new();
         for row in rows::rows_of_records(&mut connection, other, &ids).await? {
             let Some(envelope) = row.envelope else {
                 continue;
             };
-            if !listed.insert(envelope.clone()) {
-                continue;
-            }
-
             let detail = format!(
                 "also on line {} of the tape \"{}\" ({})",
                 row.line, other.name, other.id
@@ -572,8 +578,13 @@ async fn elsewhere(
             .push(record.envelope.clone());
     }
     for (originator, envelopes) in of_org {
-        let claims =
-            fingerprints::claims_on(&mut connection, originator, &envelopes, &tape.org).await?;
+        let mut claims = Vec::new();
+        // A statement has a limited number of parameters.
+        for envelopes in envelopes.chunks(CHUNK) {
+            claims.extend(
+                fingerprints::claims_on(&mut connection, originator, envelopes, &tape.org).await?,
+            );
+        }
         for claim in claims {
             let mut detail = format!(
                 "another party has control or a pledge of this collateral or document since {}",

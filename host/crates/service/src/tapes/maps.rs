@@ -90,11 +90,12 @@ pub async fn put(
 
 /// Returns the map with a name.
 pub async fn get(core: &Core, caller: &Caller, name: &str) -> Result<TapeMapView, ServiceError> {
+    let unknown = || ServiceError::NotFound("Tape map");
+    // A name that no map can have, such as one with a zero byte, which a database refuses.
+    let name = checked_name(name).map_err(|_| unknown())?;
     let mut connection = core.store.read().await?;
-    let named = rows::map(&mut connection, &caller.org, name).await?;
-    named
-        .map(TapeMapView::from)
-        .ok_or(ServiceError::NotFound("Tape map"))
+    let named = rows::map(&mut connection, &caller.org, &name).await?;
+    named.map(TapeMapView::from).ok_or_else(unknown)
 }
 
 /// Lists the caller's maps by name.

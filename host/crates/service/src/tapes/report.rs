@@ -658,6 +658,7 @@ mod tests {
             status: RowStatus::Exceptions,
             severity: Some(Severity::Stop),
             envelope: None,
+            is_first: false,
             cells: String::new(),
             findings,
             repeated: Vec::new(),
