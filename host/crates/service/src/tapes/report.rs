@@ -132,7 +132,8 @@ pub async fn report(
         out.finish()
     };
 
-    let written = SpooledFile::written(&core.config.spool_folder(), write);
+    let folder = core.config.spool_folder();
+    let written = SpooledFile::written(&folder, write);
     let read = async {
         // Owned by this future, so that the channel closes and the writer ends after the last row.
         let sender = sender;
