@@ -1,4 +1,5 @@
 //! Annual percentage rates against the examples of Regulation Z, and against an independent implementation.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

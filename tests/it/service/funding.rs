@@ -387,7 +387,10 @@ async fn a_package_has_the_contract_the_findings_and_the_proofs() {
     let id = app.vaulted_envelope().await;
     let path = format!("/partner/envelopes/{id}/funding-package");
     let unchecked = app.get(&path).await.error(409);
-    assert!(unchecked.contains("never checked"), "{unchecked}");
+    assert!(
+        unchecked.contains("The contract was never checked: POST funding-check first"),
+        "{unchecked}"
+    );
 
     check(&app, &id, json!({})).await;
     let package = app.get(&path).await;

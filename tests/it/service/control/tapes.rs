@@ -548,13 +548,31 @@ async fn a_tape_is_compared_in_the_console() {
     wait(&app, &app.key, id).await;
 
     let page = olga.get(&app, &path).await.text();
-    for text in ["Row 2", "22500", "21500.00", "page 1 of the contract"] {
+    let shown = [
+        "Row 2",
+        "22500",
+        "21500.00",
+        "page 1 of the contract",
+        "rows agree with their contracts",
+        "findings that stop: ",
+        "Rows that need attention",
+        "Tape:",
+        "Contract:",
+    ];
+    for text in shown {
         assert!(page.contains(text), "{text}: {page}");
     }
     let table = olga.get(&app, &format!("{path}/report/csv")).await;
     assert!(table.text().contains("different"), "{}", table.text());
     let unknown = olga.get(&app, &format!("{path}/report/xlsx")).await;
     assert_eq!(unknown.status, 404);
+
+    let corrected = b"Loan,Amount\nA-1,21500\n";
+    let sent = olga.upload(&app, "/console/tapes", corrected, &texts).await;
+    let path = sent.headers["location"].to_str().unwrap().to_owned();
+    wait(&app, &app.key, path.rsplit('/').next().unwrap()).await;
+    let page = olga.get(&app, &path).await.text();
+    assert!(page.contains("No row needs attention."), "{page}");
 
     // A file without the columns comes back with the reason.
     let refused = olga.upload(&app, "/console/tapes", b"a,b\n", &texts).await;

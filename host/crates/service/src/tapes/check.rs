@@ -669,7 +669,7 @@ mod tests {
             Vec::new(),
             None,
         );
-        assert_eq!(row.findings, [within.clone()]);
+        assert_eq!(row.findings, std::slice::from_ref(&within));
         assert_eq!(row.repeated, [twice]);
         assert_eq!(row.severity, Some(Severity::Stop));
         assert_eq!(row.status, RowStatus::Clean);
