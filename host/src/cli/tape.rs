@@ -72,7 +72,7 @@ struct ReadBundles {
     weakest: EvidenceVerdict,
 }
 
-/// What was compared, and with what result.
+/// A comparison and its result.
 struct TapeComparison {
     summary: TapeSummary,
     rows: Vec<RowResult>,

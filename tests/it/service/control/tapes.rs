@@ -375,7 +375,7 @@ async fn a_tape_reveals_nothing_of_records_of_others() {
     assert_eq!(unknown["population"], 0);
     assert_eq!(unknown["other_claims"], 0);
 
-    // The answer is the same as for a contract that nobody has.
+    // The answer is the same as for an unknown contract.
     let made_up = file
         .replace("A-1", "Z-9")
         .replace(VINS[0], "no such number");
@@ -390,7 +390,7 @@ async fn a_tape_reveals_nothing_of_records_of_others() {
         .await;
     assert_eq!(stored, "-");
 
-    // Nobody sees the tapes of others.
+    // An organization sees its own tapes only.
     let path = format!(
         "/partner/control/tapes/{}",
         known["tape_id"].as_str().unwrap()

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::http::console::Session;
 use crate::support::{TestApp, TestResponse, envelope_body, pdf};
 
-/// Insider, with whom the template is shared, and outsider: both are senders.
+/// Insider, who may see the template, and outsider: both are senders.
 const INSIDER: &str = "ada@oak.example";
 const OUTSIDER: &str = "lee@oak.example";
 
@@ -217,7 +217,7 @@ async fn each_path_to_a_shared_template_is_closed_to_other_users() {
         assert_eq!(refused.status, 404, "{name}: {}", refused.text());
     }
 
-    // The same requests reach the template for a user with whom it is shared.
+    // The same requests reach the template for a user who may see it.
     for (method, path, body) in &cases {
         let answer = library.ask(&library.insider, method, path, body).await;
         let name = format!("{method} {path} {body}");

@@ -58,7 +58,7 @@ pub async fn of_envelope(
     Ok(Some(keep_late(core, &envelope, record).await?))
 }
 
-/// Returns the sheet of an envelope before it is sent: what is filled in already counts as signed, because it will be.
+/// Returns the sheet of an envelope before it is sent: present entries count as signed, because they will be.
 /// `None` if no map applies, or there is no document.
 pub async fn of_draft(core: &Core, envelope: &Envelope) -> Result<Option<FactSheet>, ServiceError> {
     let mut connection = core.store.read().await?;

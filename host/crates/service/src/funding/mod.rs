@@ -356,7 +356,7 @@ async fn emit(
     envelope: &Envelope,
     view: &FundingCheckView,
 ) -> Result<(), StoreError> {
-    // Before sending, the caller has the answer and nobody else waits for it.
+    // Before sending, only the caller waits for the answer.
     if view.stage == FundingStage::BeforeSending {
         return Ok(());
     }

@@ -251,7 +251,7 @@ async fn restore(core: &Core, tape: &Tape, check: &mut TapeCheck) -> Result<(), 
     Ok(())
 }
 
-/// Tapes whose results matter for this one.
+/// Tapes with results that matter for this one.
 struct OtherTapes {
     /// The newest one of the same name.
     before: Option<Tape>,
@@ -421,7 +421,7 @@ async fn known(
             RowMatch::One(record) => {
                 numbers.insert(*record);
             }
-            // Only the date tells records with one VIN apart.
+            // Only the date distinguishes records with one VIN.
             RowMatch::Several { key, records } if *key == TapeKey::VinAndDate => {
                 numbers.extend(records);
             }

@@ -77,7 +77,7 @@ pub struct TapeView {
     pub format: TapeFormat,
     /// Your part in the records that rows are looked up in; null: any part.
     pub part: Option<TapePart>,
-    /// Whether the check goes on.
+    /// Whether the check continues.
     pub status: TapeStatus,
     /// SHA-256 of the file, lower-case hex.
     pub tape_sha256: String,

@@ -527,7 +527,7 @@ fn exceptions_heading(options: &ReportOptions) -> &'static str {
     }
 }
 
-/// Describes what was done, so that a reader can repeat it.
+/// Describes the procedure, so that a reader can repeat it.
 fn procedure(tape: &Tape) -> sheets::CustodySection {
     let keys: Vec<&str> = tape.map.keys.iter().map(|key| key.as_str()).collect();
     let compared = tape

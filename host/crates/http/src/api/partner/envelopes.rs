@@ -501,7 +501,7 @@ pub async fn attachments<C: Authorized>(
     Ok(DataReply::new(&AttachmentsView::from(files)))
 }
 
-/// Returns the facts of an envelope: of the executed document, or before the last signature of what is filled in.
+/// Returns the facts of an envelope: of the executed document, or before the last signature of the present entries.
 pub async fn facts<C: Authorized>(
     State(app): State<App>,
     partner: C,

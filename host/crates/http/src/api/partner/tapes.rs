@@ -92,7 +92,7 @@ pub fn sent(
 }
 
 /// The rows are compared in the background; `status` and `totals` of the tape show the progress. A file in which the
-/// columns of the map cannot be found is a 422 whose issue has the code `no_header`, `missing_column`,
+/// columns of the map cannot be found is a 422 with an issue of the code `no_header`, `missing_column`,
 /// `duplicated_column`, `wrong_separator`, `encoding`, `spreadsheet` or the like.
 pub async fn submit<C: Authorized>(
     State(app): State<App>,
@@ -148,7 +148,7 @@ pub struct TapeRowsQuery {
     starting_after: Option<i64>,
     /// Returns only rows with this result; `unlisted` are records that no row lists.
     status: Option<RowStatus>,
-    /// Returns only rows whose heaviest finding has this weight.
+    /// Returns only rows with this weight of their heaviest finding.
     severity: Option<Severity>,
     /// True: leaves out clean rows.
     exceptions: Option<bool>,
@@ -174,7 +174,7 @@ pub async fn rows<C: Authorized>(
 
 #[derive(Deserialize, JsonSchema)]
 pub struct TapeReportQuery {
-    /// `csv` when absent. `json` has what is needed to repeat the check, and `pdf` is for people.
+    /// `csv` when absent. `json` has all that a repeat of the check needs, and `pdf` is for people.
     format: Option<ReportFormat>,
     /// Reports a random sample of this many matched rows, clean ones too. It needs a `seed`.
     #[schemars(range(min = 1, max = 10000))]

@@ -1160,7 +1160,7 @@ pub async fn picture(
 
     let headers = [
         (header::CONTENT_TYPE, "image/png"),
-        // A page of somebody's contract stays in no browser after the sign-out.
+        // A page of a contract stays in no browser after the sign-out.
         (header::CACHE_CONTROL, "no-store"),
     ];
     Ok((headers, Body::from(picture)).into_response())

@@ -50,7 +50,7 @@ pub async fn land(app: State<App>, visitor: Visitor) -> PageResult {
 
     let menu = visitor.menu();
     let mut places = menu.iter().flat_map(|(_, places)| places);
-    // Everybody has the page of their own sign-in.
+    // Every user has the page of their own sign-in.
     let path = places.next().map_or("/sessions", |(_, path, _)| *path);
     Ok(Redirect::to(&format!("{PATH}{path}")).into_response())
 }

@@ -453,7 +453,7 @@ fn changes(visitor: &Visitor, receiver: &EndpointView, refused: Option<&RefusedF
 /// Changes address, description and events of a receiver.
 pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> PageResult {
     form.visitor.require(Permission::Integrate)?;
-    // With another address, somebody else gets the events.
+    // With another address, another receiver gets the events.
     form.confirmed(&app, &address(&id)).await?;
 
     let caller = &form.visitor.caller;

@@ -285,7 +285,7 @@ impl ConsoleForm {
     /// as the present user.
     fn ask_to_send_again(&self) -> Response {
         let (texts, email) = (self.visitor.texts, &self.visitor.signed_in.user.email);
-        // What was agreed to or signed in the earlier session does not count in this one, which may be that of another
+        // Agreements and signatures of the earlier session do not count in this one, which may be that of another
         // organization.
         let earlier = ["token", SURE, TYPED, ANSWER, CONFIRMS];
         let entries = self.values.iter();
