@@ -435,5 +435,5 @@ fn every_wit_package_parses_and_states_its_version() {
         packages += 1;
     }
 
-    assert_eq!(packages, 11);
+    assert_eq!(packages, 12);
 }

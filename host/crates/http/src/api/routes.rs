@@ -192,22 +192,6 @@ areas! {
             "The proofs of a transfer's records in one zip";
         get "/partner/control/pools/{id}/tape", control::tape::<Key<ControlRead>> => getPoolTape [409]
             "Get a row for each record of a transfer";
-        post "/partner/control/tapes", tapes::submit::<Key<ControlWrite>> => submitTape [404]
-            "Compare a loan tape with the contracts of your records";
-        get "/partner/control/tapes", tapes::list::<Key<ControlRead>> => listTapes []
-            "List your loan tapes, newest first";
-        get "/partner/control/tapes/{id}", tapes::read::<Key<ControlRead>> => getTape []
-            "Read how a loan tape compares with its contracts";
-        get "/partner/control/tapes/{id}/rows", tapes::rows::<Key<ControlRead>> => listTapeRows []
-            "List the results of a loan tape's rows";
-        get "/partner/control/tapes/{id}/report", tapes::report::<Key<ControlRead>> => getTapeReport [409, 422]
-            "Download the report of a loan tape";
-        get "/partner/control/tape-maps", tapes::list_maps::<Key<ControlRead>> => listTapeMaps []
-            "List the maps by which columns of loan tapes are read";
-        get "/partner/control/tape-maps/{name}", tapes::read_map::<Key<ControlRead>> => getTapeMap []
-            "Read a map of loan tapes";
-        put "/partner/control/tape-maps/{name}", tapes::put_map::<Key<ControlWrite>> => putTapeMap [409, 422]
-            "Store a map of loan tapes under a name";
         post "/partner/control/pledges", control::pledge::<Key<ControlWrite>> => pledgeRecord [409, 422]
             "Pledge a record that you control";
         post "/partner/control/pledges/{id}/release", control::release_pledge::<Key<ControlConsent>>
@@ -244,6 +228,25 @@ areas! {
         post "/partner/control/keys/{id}/revoke", control::revoke_key::<Key<ControlConsent>>
             => revokePartyKey [409]
             "Revoke a key of your organization";
+    }
+
+    partner_tapes {
+        post "/partner/control/tapes", tapes::submit::<Key<ControlWrite>> => submitTape [404]
+            "Compare a loan tape with the contracts of your records";
+        get "/partner/control/tapes", tapes::list::<Key<ControlRead>> => listTapes []
+            "List your loan tapes, newest first";
+        get "/partner/control/tapes/{id}", tapes::read::<Key<ControlRead>> => getTape []
+            "Read how a loan tape compares with its contracts";
+        get "/partner/control/tapes/{id}/rows", tapes::rows::<Key<ControlRead>> => listTapeRows []
+            "List the results of a loan tape's rows";
+        get "/partner/control/tapes/{id}/report", tapes::report::<Key<ControlRead>> => getTapeReport [409, 422]
+            "Download the report of a loan tape";
+        get "/partner/control/tape-maps", tapes::list_maps::<Key<ControlRead>> => listTapeMaps []
+            "List the maps by which columns of loan tapes are read";
+        get "/partner/control/tape-maps/{name}", tapes::read_map::<Key<ControlRead>> => getTapeMap []
+            "Read a map of loan tapes";
+        put "/partner/control/tape-maps/{name}", tapes::put_map::<Key<ControlWrite>> => putTapeMap [409, 422]
+            "Store a map of loan tapes under a name";
     }
 
     partner_templates {
@@ -441,22 +444,6 @@ areas! {
             "The proofs of a transfer's records in one zip";
         get "/control/pools/{id}/tape", control::tape::<Web<may::ReadControl>> => getPoolTapeAsUser [409]
             "Get a row for each record of a transfer";
-        post "/control/tapes", tapes::submit::<Web<may::Control>> => submitTapeAsUser [404]
-            "Compare a loan tape with the contracts of your records";
-        get "/control/tapes", tapes::list::<Web<may::ReadControl>> => listTapesAsUser []
-            "List your loan tapes, newest first";
-        get "/control/tapes/{id}", tapes::read::<Web<may::ReadControl>> => getTapeAsUser []
-            "Read how a loan tape compares with its contracts";
-        get "/control/tapes/{id}/rows", tapes::rows::<Web<may::ReadControl>> => listTapeRowsAsUser []
-            "List the results of a loan tape's rows";
-        get "/control/tapes/{id}/report", tapes::report::<Web<may::ReadControl>> => getTapeReportAsUser [409, 422]
-            "Download the report of a loan tape";
-        get "/control/tape-maps", tapes::list_maps::<Web<may::ReadControl>> => listTapeMapsAsUser []
-            "List the maps by which columns of loan tapes are read";
-        get "/control/tape-maps/{name}", tapes::read_map::<Web<may::ReadControl>> => getTapeMapAsUser []
-            "Read a map of loan tapes";
-        put "/control/tape-maps/{name}", tapes::put_map::<Web<may::Control>> => putTapeMapAsUser [409, 422]
-            "Store a map of loan tapes under a name";
         post "/control/pledges", control::pledge::<Web<may::Control>> => pledgeRecordAsUser [409, 422]
             "Pledge a record that you control";
         post "/control/pledges/{id}/release", control::release_pledge::<Web<may::Control>>
@@ -492,6 +479,25 @@ areas! {
             "Register a key; your organization then signs all its acts of control";
         post "/control/keys/{id}/revoke", control::revoke_key::<Web<may::Control>> => revokePartyKeyAsUser [409]
             "Revoke a key of your organization";
+    }
+
+    web_tapes {
+        post "/control/tapes", tapes::submit::<Web<may::Control>> => submitTapeAsUser [404]
+            "Compare a loan tape with the contracts of your records";
+        get "/control/tapes", tapes::list::<Web<may::ReadControl>> => listTapesAsUser []
+            "List your loan tapes, newest first";
+        get "/control/tapes/{id}", tapes::read::<Web<may::ReadControl>> => getTapeAsUser []
+            "Read how a loan tape compares with its contracts";
+        get "/control/tapes/{id}/rows", tapes::rows::<Web<may::ReadControl>> => listTapeRowsAsUser []
+            "List the results of a loan tape's rows";
+        get "/control/tapes/{id}/report", tapes::report::<Web<may::ReadControl>> => getTapeReportAsUser [409, 422]
+            "Download the report of a loan tape";
+        get "/control/tape-maps", tapes::list_maps::<Web<may::ReadControl>> => listTapeMapsAsUser []
+            "List the maps by which columns of loan tapes are read";
+        get "/control/tape-maps/{name}", tapes::read_map::<Web<may::ReadControl>> => getTapeMapAsUser []
+            "Read a map of loan tapes";
+        put "/control/tape-maps/{name}", tapes::put_map::<Web<may::Control>> => putTapeMapAsUser [409, 422]
+            "Store a map of loan tapes under a name";
     }
 
     web_templates_and_packages {

@@ -32,6 +32,10 @@ pub const TAGS: [(&str, &str); 25] = [
         "partner control",
         "Control of records between organizations: designation, transfer, pledge, release.",
     ),
+    (
+        "partner tapes",
+        "Loan tapes, compared with the contracts of records.",
+    ),
     ("partner templates", "Templates from PDF files."),
     ("partner customers", "Customers and their documents."),
     (
@@ -60,6 +64,7 @@ pub const TAGS: [(&str, &str); 25] = [
         "web control",
         "Control of records, for users of an organization.",
     ),
+    ("web tapes", "Loan tapes, for users of an organization."),
     (
         "web templates and packages",
         "Templates, packages and the field builder.",

@@ -44,6 +44,12 @@ pub(super) fn default_component(
         .ok_or_else(|| ServiceError::Internal(format!("{slot} has no default component")))
 }
 
+/// Returns the built-in component with this id.
+pub(super) fn built_in_component(id: &ComponentId, at: Timestamp) -> Option<Component> {
+    let mut all = built_in().map(|artifact| of_default(&artifact, at));
+    all.find(|component| component.id == *id)
+}
+
 fn of_default(artifact: &ComponentArtifact, at: Timestamp) -> Component {
     let mut digest = [0; 32];
     // A digest of our own is always hex of this length.
