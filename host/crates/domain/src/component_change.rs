@@ -164,6 +164,7 @@ pub enum RequestedChange {
     },
     /// Leads new signing links to a host of the organization's own.
     LinkHost {
+        /// Name of the host, in lower case.
         link_host: String,
         /// The host when the change was requested; null without one.
         previous: Option<String>,

@@ -185,6 +185,7 @@ pub struct FundingInvitation {
 /// Version of a pack that decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AppliedPack {
+    /// Pack of a lender.
     pub pack_id: FundingPackId,
     pub version: u32,
     /// Organization that published it.

@@ -57,7 +57,7 @@ pub struct PartnerTemplateView {
     fields_added: usize,
     fields: Vec<Field>,
     /// Variables `[[name]]` of a document of a word processor, in the order of their first appearance.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     variables: Vec<TemplateVariable>,
 }
 

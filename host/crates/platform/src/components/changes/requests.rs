@@ -61,6 +61,7 @@ pub enum ProposedChange {
     },
     /// Leads new signing links to a host of the organization's own, as `PUT /organization/link-host`.
     LinkHost {
+        /// Name of the host, which has to show the organization's id first.
         #[schemars(length(min = 1, max = 253))]
         link_host: String,
     },
