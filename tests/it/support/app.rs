@@ -59,8 +59,8 @@ async fn begin_with_schema(config: &Config) {
     if !shared.exists() {
         let folder = tempfile::tempdir_in(tests).unwrap();
         let file = folder.path().join("holdfast.db");
-        let store = Store::connect(&format!("sqlite://{}", file.display()));
-        let store = store.await.unwrap();
+        let url = format!("sqlite://{}", file.display());
+        let store = Store::connect(&url).await.unwrap();
         store.migrate().await.unwrap();
         store.close().await;
         // Another test may have put its own there meanwhile.
