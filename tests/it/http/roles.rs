@@ -29,7 +29,7 @@ fn request(operation: &ApiOperation, token: &str, org: &str) -> Request<Body> {
         .replace("{slot}", "rules.compliance")
         .replace("{id}", "env_01jdk7m3e8f4x9s2w5v6b0c1dc")
         .replace("{role}", "Buyer")
-        .replace("{name}", "Line 12")
+        .replace("{name}", "Line-12")
         .replace("{stipulation}", "insurance")
         .replace("{question_id}", "qst_01jdk7m3e8f4x9s2w5v6b0c1dh")
         .replace("{sha256}", &"0".repeat(64));

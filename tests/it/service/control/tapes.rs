@@ -482,7 +482,7 @@ async fn a_check_continues_after_a_crash_with_the_same_result() {
     let again = wait(&app, &app.key, long_id.as_str()).await;
     assert_eq!(again["sha256"], long["sha256"]);
     assert_eq!(again["totals"], long["totals"]);
-    let all = rows(&app, &app.key, &again, "starting_after=2400").await;
+    let all = rows(&app, &app.key, &again, "starting_after=2450").await;
     assert_eq!(all.last().unwrap()["line"], 2_501);
 }
 

@@ -312,10 +312,6 @@ const MEMBERS: &[(&str, &str)] = &[
     ("state", "State or province."),
     ("statement_id", "Id of the statement."),
     ("status", "Where it stands."),
-    (
-        "stipulation",
-        "Kind of the stipulation, such as `proof_of_income`.",
-    ),
     ("tag_ids", "Tags of your own."),
     ("template_id", "Id of the template."),
     ("template_ids", "Ids of the templates, in their order."),
