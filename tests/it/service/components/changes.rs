@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use axum::http::Method;
+use axum::response::IntoResponse as _;
 use holdfast::config::Config;
 use holdfast::domain::component::Slot;
 use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
 use super::registry::variant;
+use crate::support::receiver::WebhookReceiver;
 use crate::support::{TestApp, TestResponse, operator, operator_output, postgres};
 
 const CHANGES: &str = "/component-changes";
@@ -71,7 +73,8 @@ impl Governance {
 
 /// Starts a service with a policy: changes need a number of approvals.
 async fn governed(reviews: u32, more: Value) -> (TestApp, People) {
-    let app = TestApp::start().await;
+    let insecure = |config: &mut Config| config.providers.allow_insecure = true;
+    let app = TestApp::with(insecure, OrgSettings::default()).await;
     let people = People::of(&app);
     let mut policy = json!({ "reviews_required": reviews });
     extend(&mut policy, more);
@@ -353,6 +356,16 @@ async fn each_way_around_an_approval_is_refused_by_name() {
     refused(
         "invite a reviewer without a request",
         &app.post_with_bearer(&owner, "/users", invite.clone()).await,
+    );
+    let receiver = WebhookReceiver::start().await;
+    let file = format!("{}\n", app.org);
+    receiver.answer(move |_, _| file.clone().into_response());
+    let host = receiver.url.strip_prefix("http://").unwrap();
+    let host = json!({ "host": host.strip_suffix("/hook").unwrap() });
+    let path = "/organization/link-host";
+    refused(
+        "lead signing links to another host without a request",
+        &app.as_bearer(Method::PUT, &owner, path, host).await,
     );
 
     // The invitation is from the time before the policy.

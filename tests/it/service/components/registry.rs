@@ -315,7 +315,7 @@ async fn only_compliance_officers_manage_rules_and_only_admins_manage_providers(
     assert_eq!(unknown.error(404), "Component slot not found");
 
     let worlds = app.get("/component-worlds").await.data(200);
-    assert_eq!(worlds.as_array().unwrap().len(), 10);
+    assert_eq!(worlds.as_array().unwrap().len(), 11);
     assert!(
         worlds[0]["wit"][0]
             .as_str()
