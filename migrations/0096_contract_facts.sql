@@ -25,6 +25,7 @@ create table fact_map_version (
     made_at text not null,
     primary key (bucket, fact_map_id, version)
 );
+create index fact_map_version_of_org on fact_map_version (bucket, org_id, fact_map_id);
 
 -- The facts of a contract, one row an envelope.
 create table contract_facts (

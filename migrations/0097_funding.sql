@@ -53,6 +53,7 @@ create table template_stipulation (
     stipulations text not null,
     primary key (bucket, template_id)
 );
+create index template_stipulation_of_org on template_stipulation (bucket, org_id);
 
 -- Funding rules that lenders publish.
 create table funding_pack (
@@ -82,6 +83,7 @@ create table funding_pack_version (
     published_at text not null,
     primary key (bucket, pack_id, version)
 );
+create index funding_pack_version_of_org on funding_pack_version (bucket, org_id, pack_id);
 
 -- Organizations that a lender invited, in their own buckets, with their subscriptions.
 create table funding_invitation (

@@ -55,6 +55,7 @@ create table tape_row (
     reuse text,
     primary key (bucket, tape_id, line)
 );
+create index tape_row_of_org on tape_row (bucket, org_id, tape_id);
 create index tape_row_of_record on tape_row (bucket, tape_id, envelope_id) where is_first = 1;
 create index tape_row_to_look_at on tape_row (bucket, tape_id, line) where status <> 'clean';
 
