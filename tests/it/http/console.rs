@@ -957,10 +957,8 @@ async fn a_key_is_made_and_used_from_the_page() {
     assert_eq!(again.status, 409, "{}", again.text());
 }
 
-/// Rules in force, and a change request with its review, as readable rows.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_rules_and_their_change_requests_are_shown() {
-    let app = TestApp::on_a_socket().await;
+/// Requests a change that needs the approval of another person, and returns its id.
+pub async fn requested_change(app: &TestApp) -> String {
     let policy = json!({ "reviews_required": 1 });
     app.as_bearer(Method::PUT, app.web_admin(), "/component-policy", policy)
         .await
@@ -978,12 +976,19 @@ async fn the_rules_and_their_change_requests_are_shown() {
         "reason": "Counsel has <agreed>",
         "source": { "url": "https://git.oak.example/rules", "commit": "4f1c2ab" },
     });
-
     let change = app
         .post_with_bearer(&officer, "/component-changes", change)
         .await
         .data(201);
-    let id = change["change_id"].as_str().unwrap();
+    change["change_id"].as_str().unwrap().to_owned()
+}
+
+/// Rules in force, and a change request with its review, as readable rows.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rules_and_their_change_requests_are_shown() {
+    let app = TestApp::on_a_socket().await;
+    let id = requested_change(&app).await;
+    let officer = app.person("ben@oak.example", "compliance");
     let reviewer = app.person("cleo@oak.example", "compliance");
     let review = json!({ "verdict": "approve", "comment": "Read twice" });
     app.post_with_bearer(

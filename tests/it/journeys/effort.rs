@@ -4,12 +4,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use axum::http::Method;
-use holdfast::domain::component::Slot;
 use serde_json::{Value, json};
 
-use crate::http::console::{invited, invited_to, path_of};
-use crate::service::components::registry::variant;
+use crate::http::console::{invited, invited_to, path_of, requested_change};
 use crate::support::browser::{Effort, EmulatedScreen, TestBrowser};
 use crate::support::receiver::{WebhookReceiver, admit};
 use crate::support::{CONTRACT, TestApp, form, pdf};
@@ -196,32 +193,6 @@ async fn a_change_of_rules_is_judged_in_three_clicks() {
         browser.read("1 of 1 approvals").await;
         report("a change of rules is judged", name, &[browser.effort()], 3);
     }
-}
-
-/// Requests a change that needs the approval of another person, and returns its id.
-async fn requested_change(app: &TestApp) -> String {
-    let policy = json!({ "reviews_required": 1 });
-    app.as_bearer(Method::PUT, app.web_admin(), "/component-policy", policy)
-        .await
-        .data(200);
-    let officer = app.person("ben@oak.example", "compliance");
-    let bytes = variant(Slot::Compliance, "shown");
-    let component = app
-        .upload_component(&officer, "oak-rules", "1.0.0", &bytes)
-        .await
-        .data(201);
-    let change = json!({
-        "change": {
-            "action": "activate", "slot": "rules.compliance", "component_id": component["component_id"],
-        },
-        "reason": "Counsel has agreed",
-        "source": { "url": "https://git.oak.example/rules", "commit": "4f1c2ab" },
-    });
-    let change = app
-        .post_with_bearer(&officer, "/component-changes", change)
-        .await
-        .data(201);
-    change["change_id"].as_str().unwrap().to_owned()
 }
 
 /// A record leaves the vault by two people: the dealer asks, the lender in control agrees, each in their own console.

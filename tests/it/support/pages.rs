@@ -55,8 +55,7 @@ impl PageForm {
 /// Returns the forms of a page that are sent with POST to an address.
 pub fn forms_of(page: &str) -> Vec<PageForm> {
     let page = Html::parse_document(page);
-    // A preview of the signing form sends nothing.
-    let forms = selector("form[method=post][action]:not([data-preview])");
+    let forms = selector("form[method=post][action]");
     let controls = selector("input, select, textarea, button");
     let read = |form: ElementRef<'_>| {
         let own = page.select(&controls);

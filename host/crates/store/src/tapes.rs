@@ -8,9 +8,7 @@ use sqlx::any::{Any, AnyArguments};
 use sqlx::query::Query;
 
 use super::contract_facts::ContractFacts;
-use super::row::{
-    OwnedEnvelope, RowColumns, file_json, json_text, numbered, query_rows, table_row,
-};
+use super::row::{OwnedEnvelope, TableRow, file_json, json_text, numbered, query_rows, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -479,55 +477,35 @@ fn by_org(records: &[OwnedEnvelope]) -> Vec<(OrgId, Vec<&EnvelopeId>)> {
     lists.collect()
 }
 
+/// Reads the rows of records.
+async fn rows_of<T: TableRow>(
+    connection: &mut SqlConnection,
+    records: &[OwnedEnvelope],
+) -> Result<Vec<T>, StoreError> {
+    let mut rows = Vec::new();
+    for (org, envelopes) in by_org(records) {
+        let (table, list) = (T::TABLE, numbered(3, envelopes.len()));
+        let text = format!(
+            "select {{columns}} from {table} where bucket = $1 and org_id = $2
+                 and envelope_id in ({list})"
+        );
+        let mut query = query_rows::<T>(AssertSqlSafe(text))
+            .bind(org.bucket())
+            .bind(org.as_str());
+        for envelope in envelopes {
+            query = query.bind(envelope.as_str());
+        }
+        rows.extend(query.fetch_all(connection).await?);
+    }
+    Ok(rows)
+}
+
 /// Returns the keys of records.
 pub async fn keys_of(
     connection: &mut SqlConnection,
     records: &[OwnedEnvelope],
 ) -> Result<Vec<RecordKey>, StoreError> {
-    let mut keys = Vec::new();
-    for (org, envelopes) in by_org(records) {
-        let text = format!(
-            "select {{columns}} from contract_fact_key where bucket = $1 and org_id = $2
-                 and envelope_id in ({})",
-            numbered(3, envelopes.len())
-        );
-        let mut query = query_rows::<RecordKey>(AssertSqlSafe(text))
-            .bind(org.bucket())
-            .bind(org.as_str());
-        for envelope in envelopes {
-            query = query.bind(envelope.as_str());
-        }
-        keys.extend(query.fetch_all(connection).await?);
-    }
-    Ok(keys)
-}
-
-/// Returns the digests of the fact sheets of records. Records without facts are left out.
-pub async fn facts_digests(
-    connection: &mut SqlConnection,
-    records: &[OwnedEnvelope],
-) -> Result<HashMap<EnvelopeId, String>, StoreError> {
-    let mut digests = HashMap::new();
-    for (org, envelopes) in by_org(records) {
-        let text = format!(
-            "select envelope_id, digest from contract_facts where bucket = $1 and org_id = $2
-                 and envelope_id in ({})",
-            numbered(3, envelopes.len())
-        );
-        let mut query: Query<'_, Any, AnyArguments> = sqlx::query(AssertSqlSafe(text))
-            .bind(org.bucket())
-            .bind(org.as_str());
-        for envelope in envelopes {
-            query = query.bind(envelope.as_str());
-        }
-
-        for row in query.fetch_all(&mut *connection).await? {
-            let columns = RowColumns::of(&row, "contract_facts", "envelope_id");
-            let envelope = columns.parsed("envelope_id", EnvelopeId::parse)?;
-            digests.insert(envelope, columns.text("digest")?);
-        }
-    }
-    Ok(digests)
+    rows_of(connection, records).await
 }
 
 /// Returns the facts of records. Records without facts are left out.
@@ -535,22 +513,29 @@ pub async fn facts_of(
     connection: &mut SqlConnection,
     records: &[OwnedEnvelope],
 ) -> Result<Vec<ContractFacts>, StoreError> {
-    let mut facts = Vec::new();
-    for (org, envelopes) in by_org(records) {
-        let text = format!(
-            "select {{columns}} from contract_facts where bucket = $1 and org_id = $2
-                 and envelope_id in ({})",
-            numbered(3, envelopes.len())
-        );
-        let mut query = query_rows::<ContractFacts>(AssertSqlSafe(text))
-            .bind(org.bucket())
-            .bind(org.as_str());
-        for envelope in envelopes {
-            query = query.bind(envelope.as_str());
-        }
-        facts.extend(query.fetch_all(connection).await?);
+    rows_of(connection, records).await
+}
+
+/// Returns the digests of the fact sheets of records. Records without facts are left out.
+pub async fn facts_digests(
+    connection: &mut SqlConnection,
+    records: &[OwnedEnvelope],
+) -> Result<HashMap<EnvelopeId, String>, StoreError> {
+    let digests: Vec<FactsDigest> = rows_of(connection, records).await?;
+    let each = digests.into_iter().map(|one| (one.envelope, one.digest));
+    Ok(each.collect())
+}
+
+struct FactsDigest {
+    envelope: EnvelopeId,
+    digest: String,
+}
+
+table_row! {
+    FactsDigest of "contract_facts" by "envelope_id" {
+        envelope: parsed("envelope_id", EnvelopeId::parse),
+        digest: text("digest"),
     }
-    Ok(facts)
 }
 
 /// A map under its name.

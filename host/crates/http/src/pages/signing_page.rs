@@ -118,7 +118,7 @@ impl SigningPage<'_> {
                 (self.document())
                 section.panel aria-label=(texts.text("signing-your-fields")) {
                     (self.progress())
-                    form id="form" method="post" action=(self.path) novalidate data-preview[self.preview] data-sign=(self.sign())
+                    form id="form" method=(self.method()) action=(self.path) novalidate data-preview[self.preview] data-sign=(self.sign())
                         data-rules[self.has_rules()] data-unseen[self.unseen] {
                         // Without the script, Enter presses the first submit button: it must not sign.
                         button type="submit" name="action" value="save" hidden { (self.texts.text("signing-save")) }
@@ -629,6 +629,11 @@ impl SigningPage<'_> {
             SignerKind::Approver => "signing-for-approver",
             SignerKind::Witness => "signing-for-witness",
         }
+    }
+
+    /// A preview has no operation to send a form to. Without scripts, its buttons lead back to the page behind it.
+    fn method(&self) -> &'static str {
+        if self.preview { "get" } else { "post" }
     }
 
     /// Label of the first tap where a signature is all there is to give.

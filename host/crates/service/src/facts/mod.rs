@@ -30,6 +30,17 @@ use holdfast_store::contract_facts::{self, ContractFacts};
 use holdfast_store::{WriteTransaction, envelopes, ledger, templates};
 use inputs::ReadStage;
 
+/// Returns the stored sheet of an envelope. Reads no document.
+pub async fn stored(
+    core: &Core,
+    org: &OrgId,
+    id: &EnvelopeId,
+) -> Result<Option<FactSheet>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let stored = contract_facts::of_envelope(&mut connection, org, id).await?;
+    Ok(stored.map(|stored| stored.sheet))
+}
+
 /// Returns the stored sheet of an envelope that is signed or in the vault, and reads it if there is none yet. `None` if
 /// no map applies, and before the last signature.
 pub async fn of_envelope(
@@ -37,11 +48,11 @@ pub async fn of_envelope(
     org: &OrgId,
     id: &EnvelopeId,
 ) -> Result<Option<FactSheet>, ServiceError> {
-    let mut connection = core.store.read().await?;
-    if let Some(stored) = contract_facts::of_envelope(&mut connection, org, id).await? {
-        return Ok(Some(stored.sheet));
+    if let Some(stored) = stored(core, org, id).await? {
+        return Ok(Some(stored));
     }
 
+    let mut connection = core.store.read().await?;
     let envelope = envelopes::get(&mut connection, org, id).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     if !envelope.status.is_signed() {

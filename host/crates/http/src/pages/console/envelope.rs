@@ -287,7 +287,7 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
     let history = history.filter_map(|entry| HistoryRow::of(visitor.texts, entry));
     let mut standings = standing::of_envelopes(app, caller, &[&envelope.id]).await?;
     let pages = pages_of(app, &envelope).await;
-    let facts = facts::of(app, &envelope).await;
+    let facts = facts::of(app, &envelope).await?;
 
     let identity = kba::results(app, caller, id).await?;
     let failure = vault_in::failure(app, &envelope).await?;

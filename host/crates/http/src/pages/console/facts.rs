@@ -6,21 +6,12 @@ use super::signed_in::Visitor;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::envelope::Envelope;
 use holdfast_domain::facts::{Fact, FactOrigin, FactSheet, FactSource, FactStatus};
+use holdfast_platform::ServiceError;
 use holdfast_service::{App, facts};
 
-/// Returns the facts of a signed envelope.
-pub async fn of(app: &App, envelope: &Envelope) -> Option<FactSheet> {
-    if !envelope.status.is_signed() {
-        return None;
-    }
-
-    // Users need the page most when something fails, and it works without the facts.
-    let read = facts::of_envelope(app, &envelope.org, &envelope.id).await;
-    read.unwrap_or_else(|error| {
-        let id = envelope.id.as_str();
-        tracing::warn!(%error, envelope = id, "facts of an envelope could not be read for the console");
-        None
-    })
+/// Returns the stored facts of an envelope. A page reads no document, which may be at a provider, and writes nothing.
+pub async fn of(app: &App, envelope: &Envelope) -> Result<Option<FactSheet>, ServiceError> {
+    facts::stored(app, &envelope.org, &envelope.id).await
 }
 
 /// Renders the card.
