@@ -67,6 +67,13 @@ const TERMS: [&str; 8] = [
     "If you default, we may demand that you pay the Total of Payments less the refund at once.",
 ];
 
+/// Returns the starter map, for all envelopes.
+pub fn starter() -> FactMapDocument {
+    let mut map: Value = serde_json::from_str(STARTER).unwrap();
+    map["applies_to"] = json!({ "all": true });
+    serde_json::from_value(map).unwrap()
+}
+
 /// Layout of a contract's first page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ContractLayout {
@@ -99,8 +106,7 @@ impl ContractLayout {
     /// Returns the map that an organization writes for the layout: the starter, with other places where the layout
     /// needs them.
     pub fn fact_map(self) -> FactMapDocument {
-        let mut map: Value = serde_json::from_str(STARTER).unwrap();
-        map["applies_to"] = json!({ "all": true });
+        let mut map = json!(starter());
         let facts = map["facts"].as_array_mut().unwrap();
         facts.push(json!({ "name": "down_payment", "kind": "money", "currency": "USD" }));
 
@@ -265,7 +271,7 @@ impl MadeContract {
         );
         let mut resources = format!("/Font << /F1 3 0 R /F2 {courier} 0 R >>");
         if self.layout.is_scan() {
-            let grey: Vec<u8> = (0..34 * 44).map(|dot| 190 + dot as u8 % 64).collect();
+            let grey: Vec<u8> = (0..34 * 44_u32).map(|dot| 190 + (dot % 64) as u8).collect();
             let entries = "/Type /XObject /Subtype /Image /Width 34 /Height 44 /BitsPerComponent 8 \
                            /ColorSpace /DeviceGray";
             let picture = pdf.stream(entries, &grey);
