@@ -157,6 +157,7 @@ fn request(fact: &MappedFact) -> native::FactRequest {
             }
         },
     };
+
     native::FactRequest {
         format: native::ValueFormat {
             kind: match fact.kind {

@@ -129,7 +129,9 @@ impl ContractLayout {
     /// Returns the facts that the starter map does not find here, with anchor and direction.
     fn places(self) -> &'static [(&'static str, &'static str, &'static str)] {
         match self {
+            // The federal words are there, and the starter knows them.
             Self::Across | Self::Stacked => &[("down_payment", "Down Payment", "right_of")],
+
             Self::Cells => &[
                 ("contract_number", "1. CONTRACT NUMBER", "below"),
                 ("contract_date", "2. DATE OF CONTRACT", "below"),
@@ -146,6 +148,7 @@ impl ContractLayout {
                 ("first_payment_date", "13. FIRST PAYMENT DUE", "below"),
                 ("down_payment", "14. DOWN PAYMENT", "below"),
             ],
+
             Self::Columns => &[
                 ("contract_number", "Contract No.:", "right_of"),
                 ("contract_date", "Dated:", "right_of"),
@@ -162,6 +165,7 @@ impl ContractLayout {
                 ("first_payment_date", "Your payments", "number_of_line 1"),
                 ("down_payment", "Down payment:", "right_of"),
             ],
+
             Self::Turned => &[
                 ("contract_number", "Deal No.", "right_of"),
                 ("contract_date", "Dated", "right_of"),
@@ -269,6 +273,7 @@ impl MadeContract {
         let courier = pdf.object(
             "<< /Type /Font /Subtype /Type1 /BaseFont /Courier /Encoding /WinAnsiEncoding >>",
         );
+
         let mut resources = format!("/Font << /F1 3 0 R /F2 {courier} 0 R >>");
         if self.layout.is_scan() {
             let grey: Vec<u8> = (0..34 * 44_u32).map(|dot| 190 + (dot % 64) as u8).collect();
@@ -566,7 +571,7 @@ fn terms(number: usize) -> PrintedPage {
     page
 }
 
-pub fn cents(number: u64) -> String {
+fn cents(number: u64) -> String {
     format!("{}.{:02}", number / 100, number % 100)
 }
 

@@ -66,13 +66,12 @@ impl SandboxedReader {
     }
 }
 
-/// What was made and found.
+/// Errors that were made and found, and findings without an error.
 #[derive(Default)]
 struct ConfusionTable {
     /// Errors made and found, by kind.
     kinds: BTreeMap<&'static str, (usize, usize)>,
     clean_cells: usize,
-    /// Findings without an error.
     false_findings: Vec<String>,
 }
 
@@ -283,7 +282,7 @@ fn with_status(sheet: &FactSheet, status: FactStatus) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// Documents of others have no known values, so the test prints what is read. `HOLDFAST_CORPUS` names folders with
+/// Documents of others have no known values, so the test prints the facts that are read. `HOLDFAST_CORPUS` names folders with
 /// further ones, separated by colons.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_starter_map_reads_forms_and_finds_nothing_elsewhere() {

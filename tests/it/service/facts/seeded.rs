@@ -100,7 +100,7 @@ impl RowError {
 
 /// A row of a tape, and what a check has to find in it.
 pub struct PlannedRow {
-    /// Contract whose number it has.
+    /// Contract with its number.
     pub contract: Option<usize>,
     pub error: Option<RowError>,
     /// Findings about the whole row, because of this error or of one in another row.
@@ -133,6 +133,8 @@ impl SeededTape {
             .filter(|number| number / FORMS % FORMS == form)
             .collect();
         let of_kind = (own.len() / ROWS_OF_KIND).max(1);
+
+        // No contract has two errors of rows, so that each finding belongs to one.
         let mut free = own.clone();
         let mut take = |count: usize| -> Vec<usize> {
             let draw = |_| {
@@ -173,6 +175,8 @@ impl SeededTape {
                 tape.rows.push(row);
             }
         }
+
+        // The other row of a pair has the finding, too.
         for row in &mut tape.rows {
             if row
                 .contract
@@ -202,7 +206,7 @@ impl SeededTape {
         tape
     }
 
-    /// Seeds errors in the cells of contracts whose rows have no other error.
+    /// Seeds errors in cells. The rows of the contracts `free` have no other error.
     fn seed_cells(
         &mut self,
         contracts: &[MadeContract],
@@ -253,7 +257,7 @@ impl SeededTape {
                 Some(WrongCell::Value(value)) => Some(value.clone()),
                 None => contracts[source].value(name),
             };
-            // The contract number is a key and exact, whatever the form.
+            // The contract number is a key and exact in every form.
             match value {
                 Some(value) if fact == 0 => value,
                 Some(value) => written(self.form, kind, &value),
@@ -344,7 +348,9 @@ fn line(form: usize, cells: impl IntoIterator<Item = String>) -> String {
 /// Writes a value in the way of a form.
 fn written(form: usize, kind: FactKind, value: &str) -> String {
     let parts = || -> Vec<&str> { value.split('-').collect() };
+
     match (form, kind) {
+        // Amounts, rates and counts.
         (1, FactKind::Money) => format!("${}", grouped(value, ",")),
         (COMMA, FactKind::Money) => {
             let points = grouped(value, ".");
@@ -357,6 +363,8 @@ fn written(form: usize, kind: FactKind, value: &str) -> String {
             let points = ExactDecimal::parse(value).unwrap();
             points.shifted(-2).unwrap().written(0)
         }
+        (4, FactKind::Integer) => format!("{value}.00"),
+
         (1, FactKind::Date) => {
             let parts = parts();
             format!("{}/{}/{}", parts[1], parts[2], parts[0])
@@ -367,9 +375,9 @@ fn written(form: usize, kind: FactKind, value: &str) -> String {
         }
         (3, FactKind::Date) => value.replace('-', ""),
         (4, FactKind::Date) => format!("{value} 00:00:00"),
+
         (4, FactKind::Text) => value.to_uppercase(),
         (1, FactKind::Vin) => value.to_lowercase(),
-        (4, FactKind::Integer) => format!("{value}.00"),
         _ => value.to_owned(),
     }
 }
@@ -414,7 +422,7 @@ fn wrong(form: usize, kind: FactKind, value: &str, numbers: &mut SeededNumbers) 
     }
 }
 
-/// Returns for one of eight numbers, amounts and dates what is none.
+/// Returns in one of eight cases a text that is no number, amount or date.
 fn unreadable(kind: FactKind, numbers: &mut SeededNumbers) -> Option<&'static str> {
     let texts: &[&str] = match kind {
         FactKind::Money => &["NaN", "=A1*2", "1e5", "12.34.56"],
@@ -443,6 +451,7 @@ fn wrong_amount(
         COMMA => written(COMMA, FactKind::Money, value),
         _ => value.to_owned(),
     };
+
     match numbers.below(6) {
         0 => (
             "amount just above the tolerance",
