@@ -15,8 +15,6 @@ mod index;
 mod map;
 mod reader;
 mod result;
-#[cfg(test)]
-mod seeded;
 mod stored;
 
 pub use check::{RowCase, RowsChecked, TapeCheck};
