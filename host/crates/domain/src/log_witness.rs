@@ -72,8 +72,8 @@ pub struct WitnessConflict {
     pub own_head: String,
     /// Head that the witness shows; `None` if it shows none.
     pub witness_head: Option<String>,
-    /// Whether that head is signed with a key of the log: two histories were signed then.
-    pub is_signed: bool,
+    /// Whether that head is signed with a key of the log and is none of its history: two histories were signed then.
+    pub is_proof: bool,
 }
 
 #[cfg(test)]
