@@ -500,6 +500,7 @@ impl SignedHead {
         let cosigned = head.cosigned.filter(is_of_key);
 
         let cosigned = cosigned.and_then(|note| Some((size_of(&note)?, note)));
+        let covered = covered.min(newest);
         let covering = cosigned.filter(|(size, _)| (covered..=newest).contains(size));
         let (size, note) = covering.unwrap_or((newest, newest_note));
         Some(Self {
@@ -510,8 +511,8 @@ impl SignedHead {
     }
 }
 
-/// Returns a signed head without proofs that covers so many entries, if there is one: the newest cosigned head, or
-/// otherwise the newest.
+/// Returns a signed head without proofs: the newest cosigned one if it covers so many entries, and otherwise the newest
+/// of all. `u64::MAX` stands for all entries.
 ///
 /// # Errors
 /// Nothing was signed yet.

@@ -4,18 +4,17 @@
 //! a log that shows two histories gets the cosignature of one of them at most. It keeps the heads that contradict each
 //! other: both have the signature of their log.
 
+use serde::Serialize;
+
+use super::cosignatures::log_id;
 use holdfast_domain::checkpoint::{
     Checkpoint, CheckpointSigner, VerifierKey, WitnessKey, split_note,
 };
-use holdfast_domain::clock::Clock;
+use holdfast_domain::clock::{Clock, Timestamp};
 use holdfast_domain::log_witness::AddCheckpoint;
 use holdfast_domain::merkle;
 use holdfast_store::log_witnesses::{self as rows, WitnessedConflict, WitnessedLog};
 use holdfast_store::{Store, StoreError};
-use serde::Serialize;
-
-use super::cosignatures::log_id;
-use holdfast_domain::clock::Timestamp;
 
 /// Witness of the logs of others.
 pub struct LogWitness {
@@ -80,7 +79,11 @@ impl LogWitness {
     pub async fn add_checkpoint(&self, body: &str) -> Result<String, WitnessRefusal> {
         let request = AddCheckpoint::parse(body);
         let request = request.ok_or(WitnessRefusal::Malformed("it is no add-checkpoint"))?;
-        let (checkpoint, text) = self.opened(&request.note)?;
+        let SubmittedHead {
+            checkpoint,
+            text,
+            signature,
+        } = self.opened(&request.note)?;
         if request.old > checkpoint.size {
             return Err(WitnessRefusal::Malformed("the old size is the larger one"));
         }
@@ -96,9 +99,10 @@ impl LogWitness {
         if let Some(before) = &before
             && !extends(before, &request, &checkpoint)
         {
-            rows::add_conflict(&mut tx, before, &checkpoint, &request.note, now).await?;
+            let shown = format!("{text}\n{signature}\n");
+            rows::add_conflict(&mut tx, before, &checkpoint, &shown, now).await?;
             tx.commit().await?;
-            return Err(refused(before, &request, &checkpoint));
+            return Err(refused(before, &request, &checkpoint, &shown));
         }
         if before.is_none() && !request.proof.is_empty() {
             return Err(WitnessRefusal::Inconsistent);
@@ -106,7 +110,7 @@ impl LogWitness {
 
         let at = now.as_seconds().cast_unsigned();
         let line = self.signer.cosign(&self.name, text, at);
-        let note = format!("{text}\n{}{line}", signatures_of_log(&request.note));
+        let note = format!("{text}\n{signature}\n{line}");
         let advanced = rows::advance(&mut tx, before.as_ref(), &checkpoint, &note, now).await?;
         if !advanced {
             // Another request was first. Its head is the one to extend now.
@@ -122,10 +126,10 @@ impl LogWitness {
         Ok(line)
     }
 
-    /// Returns the head and the text of a note, which a key of a known log must have signed.
-    fn opened<'n>(&self, note: &'n str) -> Result<(Checkpoint, &'n str), WitnessRefusal> {
+    /// Returns the head in a note, which a key of a known log must have signed.
+    fn opened<'n>(&self, note: &'n str) -> Result<SubmittedHead<'n>, WitnessRefusal> {
         let malformed = WitnessRefusal::Malformed("its checkpoint is no signed note");
-        let Some((text, _)) = split_note(note) else {
+        let Some((text, lines)) = split_note(note) else {
             return Err(malformed);
         };
         let origin = text.lines().next().unwrap_or_default();
@@ -135,14 +139,20 @@ impl LogWitness {
             return Err(WitnessRefusal::UnknownLog);
         }
 
-        let opened = keys.find_map(|key| key.open(note).ok());
-        let checkpoint = opened.ok_or(WitnessRefusal::Unsigned)?;
+        let opened = keys.find_map(|key| Some((key, key.open(note).ok()?)));
+        let (key, checkpoint) = opened.ok_or(WitnessRefusal::Unsigned)?;
         // Another spelling of the same head would be another text under one cosignature.
-        if checkpoint.begins(text) {
-            Ok((checkpoint, text))
-        } else {
-            Err(malformed)
+        if !checkpoint.begins(text) {
+            return Err(malformed);
         }
+
+        let mut lines = lines.lines();
+        let signature = lines.find(|line| key.has_signed(text, &format!("{text}\n{line}\n")));
+        Ok(SubmittedHead {
+            checkpoint,
+            text,
+            signature: signature.unwrap_or_default(),
+        })
     }
 
     async fn newest(&self, origin: &str) -> Result<Option<WitnessedLog>, StoreError> {
@@ -160,6 +170,15 @@ impl LogWitness {
     }
 }
 
+/// Head that a log has signed.
+struct SubmittedHead<'n> {
+    checkpoint: Checkpoint,
+    /// Text of its note, which the witness cosigns.
+    text: &'n str,
+    /// Line with the log's signature. Other lines of the note are not stored.
+    signature: &'n str,
+}
+
 /// Whether a head extends the newest cosigned one.
 fn extends(before: &WitnessedLog, request: &AddCheckpoint, head: &Checkpoint) -> bool {
     let root = merkle::parse(&before.root);
@@ -169,11 +188,16 @@ fn extends(before: &WitnessedLog, request: &AddCheckpoint, head: &Checkpoint) ->
 }
 
 /// Reports a contradicting head, and returns the refusal.
-fn refused(before: &WitnessedLog, request: &AddCheckpoint, head: &Checkpoint) -> WitnessRefusal {
+fn refused(
+    before: &WitnessedLog,
+    request: &AddCheckpoint,
+    head: &Checkpoint,
+    shown: &str,
+) -> WitnessRefusal {
     tracing::error!(
         log = head.origin,
         cosigned = before.checkpoint,
-        refused = request.note,
+        refused = shown,
         "log shows a head that does not extend its cosigned one"
     );
     // With an empty proof for the same size, only the root can differ.
@@ -182,15 +206,6 @@ fn refused(before: &WitnessedLog, request: &AddCheckpoint, head: &Checkpoint) ->
     } else {
         WitnessRefusal::Inconsistent
     }
-}
-
-/// Returns the signature lines of the log itself: those with the name of the origin.
-fn signatures_of_log(note: &str) -> String {
-    let origin = note.lines().next().unwrap_or_default();
-    let ours = format!("— {origin} ");
-    let (_, lines) = split_note(note).unwrap_or_default();
-    let lines = lines.lines().filter(|line| line.starts_with(&ours));
-    lines.map(|line| format!("{line}\n")).collect()
 }
 
 /// Log with its newest cosigned head, for the operator of a witness.
