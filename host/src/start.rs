@@ -16,7 +16,7 @@ use holdfast_adapters::sealing::{SealError, SealingKey, TimestampAuthority, Trus
 use holdfast_base::config::{ComponentSettings, Config, ConfigError, SealingKeyFiles};
 use holdfast_base::disk;
 use holdfast_base::fair_queue::FairQueue;
-use holdfast_base::keys::{self, BEARER_TOKENS, InstallationKeys};
+use holdfast_base::keys::{BEARER_TOKENS, InstallationKeys};
 use holdfast_base::metrics::Metrics;
 use holdfast_base::publishers::{self, BundleVerifier, RootError};
 use holdfast_base::tls;
@@ -356,9 +356,11 @@ pub async fn open_witness(config: &Config) -> Result<LogWitness, StartError> {
     let name = name.ok_or(StartError::Witness("set witness.name first"))?;
     let store = open_store(config).await?;
     prepare_data_folder(&config.data_dir)?;
-    let seed = keys::witness(&config.data_dir).map_err(|source| StartError::DataFolder {
-        folder: config.data_dir.display().to_string(),
-        source,
+    let seed = holdfast_base::keys::witness(&config.data_dir).map_err(|source| {
+        StartError::DataFolder {
+            folder: config.data_dir.display().to_string(),
+            source,
+        }
     })?;
 
     let unusable = StartError::Witness("keys/witness.key cannot be used");

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Response, StatusCode};
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -63,7 +64,7 @@ enum OfferFailure {
     Unreachable(#[from] reqwest::Error),
     #[error("it does not answer within {} s", PATIENCE.as_secs())]
     TimedOut,
-    #[error("it answered more than {LIMIT} bytes")]
+    #[error("it answered more than {} bytes", LIMIT)]
     TooLarge,
     #[error("it answered status {}", .0.as_u16())]
     Status(StatusCode),
@@ -571,7 +572,7 @@ fn missing_for(head: &LogState, now: Timestamp) -> Duration {
 }
 
 /// Witness of the log with its state, for the operator.
-#[derive(Debug, serde::Serialize)]
+#[derive(Debug, Serialize)]
 pub struct LogWitnessView {
     pub name: String,
     pub key: String,
