@@ -31,6 +31,7 @@ fn with_lines(evidence: &Evidence, lines: &str) -> Evidence {
     let note = ledger["log"]["checkpoint"].as_str().unwrap();
     ledger["log"]["checkpoint"] = json!(format!("{note}{lines}"));
     let mut changed = Evidence::new();
+    changed.files = evidence.files.clone();
     let text = serde_json::to_vec_pretty(&ledger).unwrap();
     changed.files.insert(LEDGER.into(), text);
     changed
