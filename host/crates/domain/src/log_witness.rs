@@ -60,7 +60,7 @@ pub fn parse_size(text: &str) -> Option<u64> {
     (size.to_string() == text).then_some(size)
 }
 
-/// Contradiction between the log and what one of its witnesses has cosigned.
+/// Contradiction between the log and a head that a witness has cosigned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WitnessConflict {
     pub at: Timestamp,

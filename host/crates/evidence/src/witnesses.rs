@@ -1,4 +1,4 @@
-//! Policy of a verifier about the witnesses of logs (C2SP `tlog-policy`): whose cosignatures make a quorum.
+//! Policy of a verifier about the witnesses of logs (C2SP `tlog-policy`): which cosignatures make a quorum.
 //!
 //! ```text
 //! log vault.example/ledger+c7902100+AQ3k…

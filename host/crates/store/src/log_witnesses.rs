@@ -12,7 +12,7 @@ use holdfast_domain::checkpoint::Checkpoint;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::log_witness::WitnessConflict;
 
-/// Most contradicting heads that are stored of one log: whoever has its key can sign any number.
+/// Most contradicting heads that are stored of one log: its key can sign any number.
 const MOST_CONFLICTS: i64 = 100;
 
 /// Witness of the log, as its last answers left it.

@@ -89,7 +89,7 @@ fn as_witness(data: &Path, name: &str, logs: Vec<VerifierKey>) -> Config {
     }
 }
 
-/// Starts a service whose log has these witnesses. The operator's tool gets the same settings.
+/// Starts a service with these witnesses of its log. The operator's tool gets the same settings.
 async fn with_witnesses(witnesses: Vec<LogWitnessSettings>, quorum: usize) -> TestApp {
     let configure = |config: &mut Config| {
         let listed = witnesses.iter().map(|witness| {
@@ -480,7 +480,7 @@ async fn a_killed_witness_refuses_a_second_history() {
     assert_eq!(witness.ask(log.request(1, 5, 8)).await.0, 422);
     assert_eq!(witness.ask(log.request(1, 0, 8)).await, size);
 
-    // The first history goes on, and the same head is cosigned again.
+    // The witness cosigns the next head of the first history, also a second time.
     assert_eq!(witness.ask(log.request(0, 5, 8)).await.0, 200);
     assert_eq!(witness.ask(log.request(0, 8, 8)).await.0, 200);
 

@@ -622,7 +622,7 @@ pub struct WitnessSettings {
     /// Address that the witness listens on.
     #[schemars(with = "String")]
     pub listen: SocketAddr,
-    /// Keys of the logs whose heads are cosigned, as in the member `public_key` of `GET /ledger/head`.
+    /// Keys of the logs that get cosignatures, as in the member `public_key` of `GET /ledger/head`.
     /// The name in a key is the origin of its log; a log can have several keys.
     #[serde(deserialize_with = "log_keys")]
     #[schemars(with = "Vec<String>")]

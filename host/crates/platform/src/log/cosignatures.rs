@@ -40,7 +40,7 @@ const CHORE: &str = "witnesses";
 const LIMIT: usize = 4096;
 /// Longest back-off.
 const LONGEST_DELAY: Duration = Duration::from_secs(300);
-/// Failures in a row after which a witness that never answered is reported.
+/// Failures in a row before a witness is reported.
 const MOST_FAILURES: i64 = 3;
 /// How long evidence waits for the quorum.
 const WAIT: Duration = Duration::from_secs(6);
@@ -141,15 +141,9 @@ pub async fn offer(core: &Core) -> Result<(), ServiceError> {
     let states = states(core, &mut connection).await?;
     drop(connection);
 
-    let has_cosigned = |witness: &LogWitnessSettings, state: &LogWitnessState| {
-        let line = state.cosignature.as_deref().unwrap_or_default();
-        witness.key.cosignature(head.text(), line).is_some()
-    };
-    let due = states.iter().filter(|(witness, state)| {
-        // The back-off first: it spares the check of a signature.
-        state.next_at <= now && !has_cosigned(witness, state)
-    });
-    let due: Vec<_> = due.collect();
+    // The back-off first: it spares the check of a signature.
+    let mut due = states;
+    due.retain(|(witness, state)| state.next_at <= now && !has_cosigned(witness, state, &head));
     if due.is_empty() {
         return Ok(());
     }
@@ -160,19 +154,33 @@ pub async fn offer(core: &Core) -> Result<(), ServiceError> {
     }
 
     // Side by side, so that a slow witness delays no other one.
-    let offered = &head;
-    let offers = due.into_iter().map(|(witness, state)| async move {
-        let asked = ask_until_settled(core, witness, state, offered);
-        let outcome = tokio::time::timeout(PATIENCE, asked).await;
-        let outcome = outcome.unwrap_or(Err(OfferFailure::TimedOut));
-        after(core, witness, state, offered, outcome)
-    });
-    let offers: Vec<_> = offers.collect();
+    let mut offers = Vec::new();
+    for (witness, state) in due {
+        offers.push(offer_to(core, witness, state, &head));
+    }
     let answered = join_all(offers).await;
     settle(core, &head, answered).await?;
     chores::let_go(&core.store, CHORE, until).await?;
 
     Ok(())
+}
+
+fn has_cosigned(witness: &LogWitnessSettings, state: &LogWitnessState, head: &OfferedHead) -> bool {
+    let line = state.cosignature.as_deref().unwrap_or_default();
+    witness.key.cosignature(head.text(), line).is_some()
+}
+
+/// Offers a head to a witness within the time limit. Returns the state of the witness afterwards.
+async fn offer_to(
+    core: &Core,
+    witness: &LogWitnessSettings,
+    state: LogWitnessState,
+    head: &OfferedHead,
+) -> LogWitnessState {
+    let asked = ask_until_settled(core, witness, &state, head);
+    let outcome = tokio::time::timeout(PATIENCE, asked).await;
+    let outcome = outcome.unwrap_or(Err(OfferFailure::TimedOut));
+    after(core, witness, state, head, outcome)
 }
 
 fn offered(head: LogState) -> Option<OfferedHead> {
@@ -408,12 +416,11 @@ async fn is_of_another_history(core: &Core, note: &str) -> Result<bool, ServiceE
 fn after(
     core: &Core,
     witness: &LogWitnessSettings,
-    before: &LogWitnessState,
+    mut state: LogWitnessState,
     head: &OfferedHead,
     outcome: Result<OfferOutcome, OfferFailure>,
 ) -> LogWitnessState {
     let (now, name) = (core.clock.now(), witness.name.as_str());
-    let mut state = before.clone();
     let (label, problem) = match outcome {
         Ok(OfferOutcome::Cosigned(cosignature)) => {
             state.size = head.size;
@@ -509,7 +516,7 @@ async fn settle(
     let current = log::locked(&mut tx).await?;
     if lines.len() >= core.config.ledger.quorum() {
         let note = format!("{}{}", head.note, lines.concat());
-        // A node whose lease ran out must not replace a newer head.
+        // The lease can end during the offers. Another node may have stored a newer head then.
         let newest = current.and_then(|current| size_of(&current.cosigned?));
         if newest.is_none_or(|newest| newest <= head.size) {
             log::set_cosigned(&mut tx, &note, now).await?;
@@ -651,10 +658,8 @@ pub async fn check_witnesses(core: &Core) -> Result<String, ServiceError> {
 }
 
 fn is_silent(witness: &LogWitnessView, now: Timestamp) -> bool {
-    match witness.answered_at {
-        Some(at) => now.since(at) > QUORUM_PATIENCE,
-        None => witness.failures >= MOST_FAILURES,
-    }
+    let answered_lately = |at: Timestamp| now.since(at) <= QUORUM_PATIENCE;
+    witness.failures >= MOST_FAILURES && !witness.answered_at.is_some_and(answered_lately)
 }
 
 /// Updates the metrics about cosigned heads.

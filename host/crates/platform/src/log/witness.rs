@@ -23,7 +23,7 @@ pub struct LogWitness {
     signer: CheckpointSigner,
     /// Name in the cosignatures.
     name: String,
-    /// Keys of the logs whose heads are cosigned.
+    /// Keys of the logs that get cosignatures.
     logs: Vec<VerifierKey>,
 }
 
