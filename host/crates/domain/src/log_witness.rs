@@ -72,7 +72,8 @@ pub struct WitnessConflict {
     pub own_head: String,
     /// Head that the witness shows; `None` if it shows none.
     pub witness_head: Option<String>,
-    /// Whether that head is signed with a key of the log and is none of its history: two histories were signed then.
+    /// Whether that head is signed with a key of the log and is none of its history: the log was rewritten or truncated,
+    /// or its key signs elsewhere.
     pub is_proof: bool,
 }
 

@@ -18,7 +18,7 @@ use holdfast::domain::merkle::{Hash, TileReader, leaf_hash};
 use holdfast::domain::organization::OrgSettings;
 use holdfast::http::witness;
 use holdfast::start;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -329,7 +329,6 @@ async fn a_rewritten_log_is_reported_with_the_head_that_its_witness_shows() {
 
     app.rewrite_ledger(&id, 1, "somebody else").await;
     app.rebuild_log().await;
-    app.vaulted_envelope().await;
     wait_for_rows(
         &app,
         "ledger_witness where conflict like '%\"is_proof\":true%'",
@@ -363,7 +362,7 @@ struct SplitLog {
 }
 
 impl SplitLog {
-    const ORIGIN: &str = "split.example/ledger";
+    const ORIGIN: &'static str = "split.example/ledger";
 
     fn new() -> Self {
         let history = |other: u8| {
@@ -511,6 +510,7 @@ async fn a_witness_names_what_is_wrong_with_a_request() {
         ("nothing".to_owned(), 400),
         ("old 0\n\nno note".to_owned(), 400),
         (first.replace("old 0", "old 6"), 400),
+        (first.replacen("split", "split\u{1b}", 1), 400),
         (forged, 403),
         (unknown, 404),
         (proved, 422),
@@ -520,6 +520,25 @@ async fn a_witness_names_what_is_wrong_with_a_request() {
         let (found, _, text) = witness.ask(body.clone()).await;
         assert_eq!(found, status, "{body}: {text}");
     }
+}
+
+/// Anybody can send a public head of a log with a proof that fails.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_proof_is_no_contradiction_of_the_log() {
+    let log = SplitLog::new();
+    let data = tempfile::tempdir().unwrap();
+    let witness = WitnessProcess::start(data.path(), &log.key());
+    assert_eq!(witness.ask(log.request(0, 0, 5)).await.0, 200);
+
+    let mut request = AddCheckpoint::parse(&log.request(0, 5, 8)).unwrap();
+    request.proof.reverse();
+    assert_eq!(witness.ask(request.to_string()).await.0, 422);
+    request.proof.clear();
+    assert_eq!(witness.ask(request.to_string()).await.0, 422);
+
+    let path = data.path().to_owned();
+    let logs = tokio::task::spawn_blocking(move || operator(&path, &["witness", "logs"]));
+    assert_eq!(logs.await.unwrap()[0]["conflicts"], json!([]));
 }
 
 /// Only one of several heads that extend the same one is cosigned; the others get its size.
