@@ -377,10 +377,15 @@ async fn shown_head(
     let origin = head.note.lines().next()?;
     let url = below(&witness.url, &["logs", &log_id(origin), "checkpoint"]).ok()?;
     check(core, &url).ok()?;
-    let answer = core.own_http.get(url).timeout(PATIENCE).send().await.ok()?;
+    // Less than the time of the offer: a head that does not come must not hide the contradiction.
+    let request = core.own_http.get(url).timeout(PATIENCE / 2);
+    let answer = request.send().await.ok()?;
     let is_found = answer.status() == StatusCode::OK;
     let note = text(answer).await.ok();
-    note.filter(|note| is_found && split_note(note).is_some())
+    // The operator's terminal gets this text.
+    let is_plain =
+        |note: &String| !note.contains(|letter: char| letter.is_control() && letter != '\n');
+    note.filter(|note| is_found && is_plain(note) && split_note(note).is_some())
 }
 
 /// Returns the name by which a witness serves the head of a log: the SHA-256 of its origin, in hex.
@@ -388,7 +393,7 @@ pub fn log_id(origin: &str) -> String {
     hex::encode(Sha256::digest(origin))
 }
 
-/// Whether a head is signed with a key of this log and is none of its history: two histories were signed then.
+/// Whether a head is signed with a key of this log and is none of its history.
 async fn is_of_another_history(core: &Core, note: &str) -> Result<bool, ServiceError> {
     let mut connection = core.store.read().await?;
     let Some(head) = log::head(&mut connection).await? else {
@@ -468,12 +473,12 @@ fn report(name: &str, found: &WitnessConflict) {
         reason = found.reason,
         own_head = found.own_head,
         witness_head = found.witness_head.as_deref().unwrap_or("not shown"),
-        two_histories = found.is_proof,
+        is_proof = found.is_proof,
         "witness contradicts the log"
     );
 }
 
-/// Returns the conflict to store. The first one stays, unless a later one proves two histories.
+/// Returns the conflict to store. The first one stays, unless a later one is proof.
 fn first_or_proof(first: Option<WitnessConflict>, found: WitnessConflict) -> WitnessConflict {
     match first {
         Some(first) if first.is_proof || !found.is_proof => first,
@@ -498,6 +503,8 @@ async fn settle(
 ) -> Result<(), ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    // Locked first, so that nodes whose offers overlap count the lines one after the other.
+    let current = log::locked(&mut tx).await?;
     for state in &answered {
         log_witnesses::set(&mut tx, state).await?;
     }
@@ -513,7 +520,6 @@ async fn settle(
         .map(|cosignature| cosignature.line)
         .collect();
 
-    let current = log::locked(&mut tx).await?;
     if lines.len() >= core.config.ledger.quorum() {
         let note = format!("{}{}", head.note, lines.concat());
         // The lease can end during the offers. Another node may have stored a newer head then.

@@ -202,7 +202,7 @@ pub async fn sequence(core: &Core, sequencer: &LogSequencer) -> Result<usize, Se
 
 /// Waits until every entry written so far is placed, and places entries if no other node
 /// does. Gives up after a deadline; proofs then show which entries are missing.
-pub async fn catch_up(core: &Core, sequencer: &LogSequencer) -> Result<(), ServiceError> {
+async fn catch_up(core: &Core, sequencer: &LogSequencer) -> Result<(), ServiceError> {
     // Twice the lease, so that the lease of a node that died can expire.
     let deadline = tokio::time::Instant::now() + LEASE * 2;
     loop {
