@@ -49,7 +49,7 @@ pub use report::{
 };
 pub use statement::{IssuedStatement, StatementReport, verify_statement};
 pub use trust::{TrustError, TrustRoots};
-pub use witnesses::{PolicyError, WitnessPolicy};
+pub use witnesses::PolicyError;
 
 /// Rules that can write a compliance certificate again.
 pub trait CertificateRules {

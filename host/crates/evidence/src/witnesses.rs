@@ -57,8 +57,8 @@ impl WitnessPolicy {
         };
         let mut has_quorum = false;
         for (line, number) in text.lines().zip(1..) {
-            let words: Vec<&str> = line.split([' ', '\t', '\r']).collect();
-            let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+            let words = line.split([' ', '\t', '\r']);
+            let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
             let refused = |why: String| PolicyError::Line(number, why);
             match words.as_slice() {
                 [] => {}
@@ -178,7 +178,7 @@ impl WitnessPolicy {
         let mut has_cosigned: Vec<bool> = Vec::new();
         let (mut by, mut missing) = (Vec::new(), Vec::new());
         for (name, rule) in &self.rules {
-            has_cosigned.push(match rule {
+            let holds = match rule {
                 PolicyRule::Witness(key) => {
                     let found = key.cosignature(text, lines);
                     match &found {
@@ -193,7 +193,8 @@ impl WitnessPolicy {
                         .filter_map(|member| has_cosigned.get(*member));
                     of_group.filter(|has| **has).count() >= *threshold
                 }
-            });
+            };
+            has_cosigned.push(holds);
         }
 
         let by = match by.as_slice() {
