@@ -1,4 +1,4 @@
-//! `holdfast ledger`: monitoring a log from outside.
+//! `holdfast ledger`: monitoring a log from outside, and the witnesses of this installation's log.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,11 +11,14 @@ use url::Url;
 
 use super::Failure;
 use super::output::CommandOutput;
+use crate::start;
+use holdfast_base::config::Config;
 use holdfast_base::tls;
 use holdfast_domain::checkpoint::{Checkpoint, VerifierKey};
 use holdfast_domain::merkle::{self, Hash};
 use holdfast_domain::succession::BelievedKeys;
 use holdfast_evidence::formats::LogHead;
+use holdfast_platform::log::cosignatures;
 
 /// Maximum response size in bytes, more than any head has.
 const ANSWER_LIMIT: usize = 1024 * 1024;
@@ -24,6 +27,9 @@ const ANSWER_LIMIT: usize = 1024 * 1024;
 pub enum LedgerCommand {
     /// Fetch the head of a log, and check that it extends the last one seen.
     Monitor(LogMonitor),
+    /// List the witnesses of this installation's log: what each has cosigned, and both heads where one contradicts
+    /// the log.
+    Witnesses,
 }
 
 #[derive(Args)]
@@ -51,9 +57,39 @@ enum MonitorVisit {
 }
 
 /// Runs a command.
-pub async fn run(command: LedgerCommand, output: &CommandOutput) -> Result<ExitCode, Failure> {
+pub async fn run(
+    command: LedgerCommand,
+    config: Config,
+    output: &CommandOutput,
+) -> Result<ExitCode, Failure> {
+    match command {
+        LedgerCommand::Monitor(monitor) => watch(monitor, output).await,
+        LedgerCommand::Witnesses => witnesses(config, output).await,
+    }
+}
+
+async fn witnesses(config: Config, output: &CommandOutput) -> Result<ExitCode, Failure> {
+    let app = start::start(config).await?;
+    let witnesses = cosignatures::list(&app).await?;
+    let mut lines = Vec::new();
+    for witness in &witnesses {
+        let (name, size) = (&witness.name, witness.tree_size);
+        let problem = witness.problem.as_deref().unwrap_or("ok");
+        lines.push(format!("{name}  {size} entries  {problem}"));
+        if let Some(conflict) = &witness.conflict {
+            let (at, reason) = (conflict.at, &conflict.reason);
+            lines.push(format!("CONFLICT at {at}: {reason}"));
+            lines.push(conflict.own_head.clone());
+            lines.extend(conflict.witness_head.clone());
+        }
+    }
+
+    output.one(&json!(witnesses), &lines.join("\n"));
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn watch(monitor: LogMonitor, output: &CommandOutput) -> Result<ExitCode, Failure> {
     tls::use_one();
-    let LedgerCommand::Monitor(monitor) = command;
     // Without a limit, a log that never answers would stop the monitoring in silence.
     let http = reqwest::Client::builder()
         .timeout(Duration::from_secs(30))

@@ -239,6 +239,7 @@ fn doctor_checks_every_dependency() {
         "mail",
         "seal",
         "ledger",
+        "witnesses",
         "components",
         "providers",
     ] {

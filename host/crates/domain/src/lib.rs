@@ -79,6 +79,8 @@
 //! | log | Merkle tree over the entries of all ledgers (RFC 6962) |
 //! | head, checkpoint | size and root hash of the log; a signed head (C2SP) |
 //! | tile | stored group of 256 neighbouring hashes of the log |
+//! | witness of a log, cosignature | program that signs the heads of a log, each only if it extends the last one; its signature (C2SP) |
+//! | quorum | number of witnesses that have to cosign a head |
 //! | succession | replacement of a log key, signed with the old and the new key |
 //! | evidence, bundle | files that prove an envelope; the folder or zip that contains them |
 //! | verifier | person or program that checks evidence |
@@ -196,6 +198,7 @@ pub mod job;
 pub mod jurisdiction;
 pub mod ledger;
 pub mod locale;
+pub mod log_witness;
 pub mod merkle;
 pub mod open_link;
 pub mod organization;

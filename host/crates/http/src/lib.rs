@@ -10,6 +10,7 @@
 //! | `openapi/`, `event_schemas.rs` | the OpenAPI document, made of the types that serve requests |
 //! | `reply.rs`, `error.rs` | success answers; the only conversion of service errors to HTTP |
 //! | `listener.rs`, `connections.rs`, `pace.rs`, `unread.rs` | connections and their time limits |
+//! | `witness.rs` | a witness of the logs of others, on a listener of its own |
 //! | `live.rs`, `far_end.rs` | server-sent events; a plugin's service for `holdfast dev` |
 //!
 //! [`router`] is the whole service. With listeners of their own, the console has [`console_router`] and the metrics
@@ -41,6 +42,7 @@ mod pages;
 mod qr;
 mod reply;
 mod unread;
+pub mod witness;
 
 use std::any::Any;
 use std::mem;

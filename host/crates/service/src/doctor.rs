@@ -16,7 +16,7 @@ use holdfast_platform::log;
 /// Result of checking one dependency.
 #[derive(Clone, Debug, Serialize)]
 pub struct DependencyCheck {
-    /// `database`, `storage`, `disk`, `mail`, `seal`, `ledger`, `clock`, `components` or `providers`.
+    /// `database`, `storage`, `disk`, `mail`, `seal`, `ledger`, `witnesses`, `clock`, `components` or `providers`.
     pub name: &'static str,
     /// Whether it works.
     pub ok: bool,
@@ -46,6 +46,7 @@ pub async fn checks(app: &App) -> Vec<DependencyCheck> {
         DependencyCheck::from("mail", app.mailer.check().await),
         DependencyCheck::from("seal", seal(app, &app.vault)),
         DependencyCheck::from("ledger", ledger(app, &app.vault).await),
+        DependencyCheck::from("witnesses", witnesses(app).await),
         DependencyCheck::from("clock", clock(app).await),
         DependencyCheck::from("components", components(app, true)),
         DependencyCheck::from("providers", providers(app).await),
@@ -144,6 +145,12 @@ async fn ledger(core: &Core, vault: &Vault) -> Result<String, String> {
     log::trusted(core, &vault.log)
         .await
         .map_err(|error| error.to_string())
+}
+
+/// Not part of readiness: the ledger goes on without its witnesses.
+async fn witnesses(core: &Core) -> Result<String, String> {
+    let checked = log::cosignatures::check_witnesses(core).await;
+    checked.map_err(|error| error.to_string())
 }
 
 async fn clock(core: &Core) -> Result<String, String> {

@@ -88,6 +88,7 @@ pub mod jobs;
 pub mod kba;
 pub mod ledger;
 pub mod log;
+pub mod log_witnesses;
 pub mod objects;
 pub mod open_links;
 pub mod organizations;

@@ -266,7 +266,7 @@ async fn read(
     sender: mpsc::Sender<ExportLine>,
 ) -> Result<(i64, bool), ServiceError> {
     let chain = DecisionChain::of(org);
-    let mut head = match log::signed_head(core).await {
+    let mut head = match log::signed_head(core, u64::MAX).await {
         Ok(head) => Some(head),
         // Nothing was signed yet.
         Err(ServiceError::NotFound(_)) => None,
