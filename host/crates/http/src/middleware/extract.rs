@@ -14,7 +14,7 @@ use axum::extract::{
     DefaultBodyLimit, FromRequest, FromRequestParts, Multipart, Path, Query, Request,
 };
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{StatusCode, Uri, header};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use jsonschema::Validator;
@@ -180,8 +180,8 @@ pub fn valid<T: DeserializeOwned + JsonSchema>(mut value: Value) -> Result<T, Ht
             step => value.get(usize::try_from(step.as_u64()?).ok()?),
         });
         let issue = ValidationIssue {
-            code: "invalid".into(),
-            expected: "a valid value".into(),
+            code: "invalid_value".into(),
+            expected: "a value as the reference of the API describes it".into(),
             received: type_name(found.unwrap_or(&value)).into(),
             path,
             message: error.into_inner().to_string(),
@@ -303,6 +303,10 @@ fn flattened(schema: &Value, error: &jsonschema::ValidationError<'_>) -> Vec<Val
         _ => return vec![issue(error)],
     };
 
+    if let Some(issue) = unknown_choice(error, context) {
+        return vec![issue];
+    }
+
     // Without this choice, a caller would get the issues of every alternative, most of them meaningless.
     let tag_fits = |branch: &&Vec<jsonschema::ValidationError<'static>>| {
         !branch
@@ -320,6 +324,50 @@ fn flattened(schema: &Value, error: &jsonschema::ValidationError<'_>) -> Vec<Val
         }
         None => vec![issue(error)],
     }
+}
+
+/// Returns an issue with all valid values if each alternative fails by the constant that it begins with: a text
+/// with a schema for each of its values, or the tag of an object.
+fn unknown_choice(
+    error: &jsonschema::ValidationError<'_>,
+    alternatives: &[Vec<jsonschema::ValidationError<'static>>],
+) -> Option<ValidationIssue> {
+    use jsonschema::error::ValidationErrorKind as Kind;
+
+    let mut options: Vec<Value> = Vec::new();
+    let mut tag: Option<&jsonschema::ValidationError<'static>> = None;
+    for alternative in alternatives {
+        let constant = alternative.iter().find_map(|failed| match failed.kind() {
+            Kind::Constant { expected_value } => Some((failed, vec![Value::clone(expected_value)])),
+            // Values without a description of their own share one alternative.
+            Kind::Enum { options }
+                if failed.instance_path().as_str() == error.instance_path().as_str() =>
+            {
+                Some((failed, options.as_array()?.clone()))
+            }
+            _ => None,
+        });
+        let (failed, values) = constant?;
+        let place = tag.get_or_insert(failed).instance_path();
+        if place.as_str() != failed.instance_path().as_str() {
+            return None;
+        }
+
+        options.extend(values);
+    }
+
+    let expected = Value::from(options).to_string();
+    let tag = tag?;
+    // The value is the caller's and can be of any length.
+    let received: String = tag.instance().to_string().chars().take(100).collect();
+    Some(ValidationIssue {
+        code: "invalid_enum_value".into(),
+        message: format!("Expected one of {expected}, received {received}"),
+        expected,
+        received,
+        path: instance_path(tag),
+        nearest: None,
+    })
 }
 
 /// Returns an issue for each member that the schema does not list.
@@ -440,14 +488,10 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> ValidationIssue {
             )
         }
         kind => {
-            // Masked: the value may be a whole body.
-            let message = error.masked().to_string();
-            (
-                kind.keyword(),
-                kind.keyword().to_owned(),
-                received.to_owned(),
-                message,
-            )
+            let (code, expected) = bound(kind);
+            // The value itself is not repeated: it may be a whole body.
+            let message = format!("Expected {expected}");
+            (code, expected, received.to_owned(), message)
         }
     };
 
@@ -458,6 +502,51 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> ValidationIssue {
         path,
         message,
         nearest: None,
+    }
+}
+
+/// Returns the documented code and the valid values of a limit in a schema.
+fn bound(kind: &jsonschema::error::ValidationErrorKind) -> (&'static str, String) {
+    use jsonschema::error::ValidationErrorKind as Kind;
+
+    let items =
+        |limit: &u64, one, many| format!("{limit} {}", if *limit == 1 { one } else { many });
+    match kind {
+        Kind::MinLength { limit } => {
+            let length = items(limit, "character", "characters");
+            ("too_small", format!("at least {length}"))
+        }
+        Kind::MaxLength { limit } => {
+            let length = items(limit, "character", "characters");
+            ("too_big", format!("at most {length}"))
+        }
+        Kind::MinItems { limit } => {
+            let count = items(limit, "item", "items");
+            ("too_small", format!("at least {count}"))
+        }
+        Kind::MaxItems { limit } => {
+            let count = items(limit, "item", "items");
+            ("too_big", format!("at most {count}"))
+        }
+        Kind::MinProperties { limit } => {
+            let count = items(limit, "member", "members");
+            ("too_small", format!("at least {count}"))
+        }
+        Kind::MaxProperties { limit } => {
+            let count = items(limit, "member", "members");
+            ("too_big", format!("at most {count}"))
+        }
+        Kind::Minimum { limit } => ("too_small", format!("{limit} or more")),
+        Kind::Maximum { limit } => ("too_big", format!("{limit} or less")),
+        Kind::ExclusiveMinimum { limit } => ("too_small", format!("more than {limit}")),
+        Kind::ExclusiveMaximum { limit } => ("too_big", format!("less than {limit}")),
+        Kind::Pattern { pattern } => ("invalid_string", format!("text that matches {pattern}")),
+        Kind::Constant { expected_value } => ("invalid_literal", expected_value.to_string()),
+        Kind::UniqueItems => ("not_unique", "items that differ from each other".into()),
+        _ => (
+            "invalid_value",
+            "a value as the reference of the API describes it".into(),
+        ),
     }
 }
 
@@ -475,26 +564,74 @@ fn type_name(value: &Value) -> &'static str {
 /// Query parameters. Invalid ones are answered with 400.
 pub struct ValidQuery<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequestParts<App> for ValidQuery<T> {
+impl<T: DeserializeOwned + JsonSchema> FromRequestParts<App> for ValidQuery<T> {
     type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, HttpError> {
         unknown::check_query(parts)?;
+        let query = parts.uri.query().unwrap_or_default();
         // PostgreSQL cannot store or compare U+0000, and would answer with an error of its own.
-        if parts.uri.query().is_some_and(|query| query.contains("%00")) {
+        if query.contains("%00") {
             return Err(HttpError::bad_request(
                 "Invalid query parameter: text must not contain U+0000",
             ));
         }
 
-        match Query::<T>::from_request_parts(parts, app).await {
-            Ok(Query(query)) => Ok(Self(query)),
-            Err(error) => Err(HttpError::bad_request(format!(
-                "Invalid query parameter: {}",
-                error.body_text()
-            ))),
+        let query = unknown::without_brackets(query);
+        let uri = format!("/?{query}").parse::<Uri>();
+        match uri.ok().map(|uri| Query::<T>::try_from_uri(&uri)) {
+            Some(Ok(Query(query))) => Ok(Self(query)),
+            // The words of the deserializer are about Rust, those of the schema about the parameter.
+            _ => Err(query_refusal::<T>(&query)),
         }
     }
+}
+
+/// Returns the 400 for a query with values that its parameters cannot have.
+fn query_refusal<T: JsonSchema>(query: &str) -> HttpError {
+    let schema = match check::<T>() {
+        Ok(check) => check.schema.clone(),
+        Err(error) => return error,
+    };
+
+    let mut given = Map::new();
+    for (name, text) in url::form_urlencoded::parse(query.as_bytes()) {
+        let value = typed(&schema["properties"][&*name], &text);
+        if given.insert(name.clone().into_owned(), value).is_some() {
+            let message = format!("Invalid query parameter: {name} is there twice");
+            return HttpError::bad_request(message);
+        }
+    }
+
+    let issues = match issues::<T>(&Value::Object(given)) {
+        Ok(issues) => issues,
+        Err(error) => return error,
+    };
+    let Some(first) = issues.first() else {
+        return HttpError::bad_request("Invalid query parameter: a value cannot be read");
+    };
+    let name = first
+        .path
+        .first()
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let message = format!("Invalid query parameter: {name}: {}", first.message);
+    HttpError::bad_request(message).with_details(json!(issues))
+}
+
+/// Returns a text of a query as the JSON that its schema describes, or else unchanged.
+fn typed(schema: &Value, text: &str) -> Value {
+    let is = |kind: &str| match &schema["type"] {
+        Value::Array(kinds) => kinds.iter().any(|one| one == kind),
+        one => one == kind,
+    };
+
+    let number = || text.parse::<i64>().ok().filter(|_| is("integer"));
+    let truth = || text.parse::<bool>().ok().filter(|_| is("boolean"));
+    let value = number().map(Value::from);
+    value
+        .or_else(|| truth().map(Value::from))
+        .unwrap_or_else(|| text.into())
 }
 
 impl<T: JsonSchema> OperationInput for ValidQuery<T> {

@@ -1,6 +1,7 @@
 //! Unknown names: members of a JSON body, parts of a form, query parameters. A misspelt name is
 //! refused, with the nearest known one as a suggestion.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, RwLock};
 
@@ -207,6 +208,7 @@ pub fn check_query(parts: &Parts) -> Result<(), HttpError> {
         return Ok(());
     };
 
+    let query = without_brackets(query);
     let mut names = url::form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name);
     match names.find(|name| !known.iter().any(|known| known == name)) {
         Some(name) => Err(refusal("query parameter", &name, known)),
@@ -214,9 +216,47 @@ pub fn check_query(parts: &Parts) -> Result<(), HttpError> {
     }
 }
 
+/// Writes `metadata[stock]=A-17` as `metadata=stock:A-17`, the form that handlers read. Other parameters are left
+/// as they are.
+pub fn without_brackets(query: &str) -> Cow<'_, str> {
+    let member = |name: &str| {
+        let member = name.strip_prefix("metadata[")?.strip_suffix(']')?;
+        Some(member.to_owned())
+    };
+    let pairs = || url::form_urlencoded::parse(query.as_bytes());
+    if !pairs().any(|(name, _)| member(&name).is_some()) {
+        return query.into();
+    }
+
+    let mut written = url::form_urlencoded::Serializer::new(String::new());
+    for (name, value) in pairs() {
+        match member(&name) {
+            Some(member) => written.append_pair("metadata", &format!("{member}:{value}")),
+            None => written.append_pair(&name, &value),
+        };
+    }
+
+    written.finish().into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_member_of_metadata_in_brackets_is_read_like_one_before_a_colon() {
+        for (query, expected) in [
+            (
+                "metadata[stock]=A-17&limit=5",
+                "metadata=stock%3AA-17&limit=5",
+            ),
+            ("metadata%5Bstock%5D=A%2017", "metadata=stock%3AA+17"),
+            ("metadata=stock:A-17", "metadata=stock:A-17"),
+            ("status[stock]=A-17", "status[stock]=A-17"),
+        ] {
+            assert_eq!(without_brackets(query), expected);
+        }
+    }
 
     #[test]
     fn the_nearest_name_is_found_despite_case_and_separators() {
