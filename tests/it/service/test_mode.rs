@@ -230,7 +230,7 @@ async fn nothing_of_a_test_is_sent() {
     let earlier = app.get(&earlier).await.data(200);
     assert!(!earlier.as_array().unwrap().is_empty());
 
-    app.get("/test/inbox?starting_after=msg_1").await.error(404);
+    app.get("/test/inbox?starting_after=msg_1").await.error(400);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -274,6 +274,17 @@ async fn simulated_signers_fill_answer_pay_and_sign() {
     let early = app.post(&path, json!({ "signer_email": seller })).await;
     assert_eq!(early.json()["details"][0]["code"], "not_their_turn");
     assert_eq!(early.status, 422);
+
+    // A misspelt name is refused, also beside a right one, and nothing is signed.
+    let misspelt = json!({ "values": { "Odometer": "48210", "Odometr": "48210" } });
+    let misspelt = app.post(&path, misspelt).await;
+    let issues = misspelt.json()["details"].take();
+    assert_eq!(misspelt.status, 422, "{issues}");
+    assert_eq!(issues.as_array().unwrap().len(), 1, "{issues}");
+    assert_eq!(issues[0]["code"], "unknown_field");
+    assert_eq!(issues[0]["path"], json!(["values", "Odometr"]));
+    let expected = issues[0]["expected"].as_str().unwrap();
+    assert!(expected.contains("Odometer"), "{expected}");
 
     // A value against its rule is refused with the field.
     let wrong = json!({ "values": { "Odometer": "3" } });

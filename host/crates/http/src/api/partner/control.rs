@@ -60,7 +60,7 @@ pub struct RecordsQuery {
     changed_before: Option<Timestamp>,
     /// Returns only records of this transfer, for example of the one by which you bought them.
     transfer: Option<TransferId>,
-    /// Returns only records with this value in their metadata: `member:value`.
+    /// Returns only records with this value in their metadata: `member:value`, or `metadata[member]=value`.
     metadata: Option<String>,
 }
 

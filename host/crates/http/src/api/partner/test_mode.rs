@@ -10,6 +10,7 @@ use crate::middleware::caller::{EnvelopesRead, EnvelopesWrite, PartnerCaller};
 use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
 use crate::middleware::once::IdempotencyKeyHeader;
 use crate::reply::{CursorReply, DataReply, Found};
+use holdfast_domain::id::MessageId;
 use holdfast_domain::test_mode::TestMessage;
 use holdfast_service::App;
 use holdfast_service::test_mode::{
@@ -23,7 +24,7 @@ pub struct InboxQuery {
     /// Messages about this envelope only.
     envelope_id: Option<String>,
     /// Last message of the page before.
-    starting_after: Option<String>,
+    starting_after: Option<MessageId>,
     /// 1 to 100; 20 when absent.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<i64>,
@@ -42,7 +43,7 @@ pub async fn inbox(
         &partner.caller,
         query.to,
         envelope.as_deref(),
-        after.as_deref(),
+        after,
         limit + 1,
     );
 
