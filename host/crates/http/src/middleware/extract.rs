@@ -19,6 +19,7 @@ use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use jsonschema::Validator;
 use schemars::{JsonSchema, Schema, json_schema};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use serde_path_to_error::Segment;
@@ -26,7 +27,7 @@ use serde_path_to_error::Segment;
 use super::{limits, notes, unknown};
 use crate::error::HttpError;
 use crate::openapi;
-use crate::reply::schema_and_example;
+use crate::reply::{CursorReply, PageReply, schema_and_example};
 use holdfast_adapters::files::{FilesError, SpoolWriter, TransferShare};
 use holdfast_adapters::mail::address::{self, AddressProblem};
 use holdfast_adapters::mail::is_address;
@@ -47,6 +48,8 @@ const ISSUES: usize = 100;
 const DISK_CHECK: u64 = 1024 * 1024;
 /// `Retry-After` in seconds for an upload beyond the limit of open ones.
 const RETRY: u32 = 10;
+/// Number of items that numbered pages of a list without a total reach.
+const FURTHEST: i64 = 1000;
 /// Bytes that are read and discarded past a body's limit.
 const DISCARDED: usize = 16 * 1024 * 1024;
 
@@ -744,6 +747,69 @@ impl PageQuery {
     /// Returns both, validated.
     pub fn checked(&self) -> Result<(i64, i64), HttpError> {
         page_and_limit(self.page, self.limit, 20, 100)
+    }
+}
+
+/// `page` and `limit` of a list that is short enough to be read as a whole.
+#[derive(serde::Deserialize, JsonSchema)]
+pub struct WholeListQuery {
+    /// Page number, from 1.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
+    /// 1 to 1000; 1000 when absent.
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<i64>,
+}
+
+impl WholeListQuery {
+    /// Returns the page of a list with all its items.
+    pub fn page_of<T: Serialize>(&self, all: &[T]) -> Result<PageReply<T>, HttpError> {
+        let (page, limit) = page_and_limit(self.page, self.limit, FURTHEST, FURTHEST)?;
+        Ok(PageReply::part_of(all, page, limit))
+    }
+}
+
+/// Page of a list that has no total and is read behind ids: the first pages have numbers, too.
+pub struct PageWindow {
+    skip: i64,
+    limit: i64,
+}
+
+impl PageWindow {
+    /// Validates `page` and `limit`; `is_behind` states whether the request has `starting_after`.
+    pub fn checked(
+        (page, limit): (Option<i64>, Option<i64>),
+        is_behind: bool,
+        default: i64,
+        maximum: i64,
+    ) -> Result<Self, HttpError> {
+        // A page number counts from the beginning, and the other parameter from an item.
+        if page.is_some() && is_behind {
+            let why = "page and starting_after exclude each other";
+            return Err(HttpError::bad_request(why));
+        }
+
+        let (page, limit) = page_and_limit(page, limit, default, maximum)?;
+        let skip = (page - 1).saturating_mul(limit);
+        // Skipped items are read, so that a high number would cost as much as all pages before it.
+        if skip.saturating_add(limit) > FURTHEST {
+            return Err(HttpError::bad_request(format!(
+                "page times limit must be {FURTHEST} or less; read on with starting_after"
+            )));
+        }
+
+        Ok(Self { skip, limit })
+    }
+
+    /// Returns how many items the list has to read: one more than shown, to know whether another page follows.
+    pub fn read(&self) -> i64 {
+        self.skip + self.limit + 1
+    }
+
+    /// Returns the page of the items that were read.
+    pub fn reply<T: Serialize>(&self, found: Vec<T>) -> CursorReply<T> {
+        let skip = usize::try_from(self.skip).unwrap_or(usize::MAX);
+        CursorReply::new(found.into_iter().skip(skip).collect(), self.limit)
     }
 }
 
