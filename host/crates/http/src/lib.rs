@@ -251,7 +251,9 @@ async fn identify(
     let nosniff = HeaderValue::from_static("nosniff");
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
-    if let Some(allowance) = notes.allowance() {
+    // By key, else by token, else by address.
+    let by_address = || limits::allowance_of_address(&app, address.as_deref(), &response);
+    if let Some(allowance) = notes.allowance().or_else(by_address) {
         say(&allowance, response.headers_mut());
     }
 

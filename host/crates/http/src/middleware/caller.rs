@@ -316,7 +316,14 @@ async fn web_user(parts: &mut Parts, app: &App) -> Result<WebUser, HttpError> {
     let notes = notes::of(parts);
     // Tokens have no record with a limit of its own, unlike API keys.
     let counted = Some(LimitedCredential::WebToken);
-    let user = known_user(app, counted, bearer_token(parts)?, parts).await?;
+    let token = bearer_token(parts)?;
+    let user = known_user(app, counted, token, parts).await;
+    // Before a refusal is returned: its answer says when the window ends.
+    if let Some(allowance) = limits::allowance_of_token(app, token) {
+        notes.set_allowance(allowance);
+    }
+
+    let user = user?;
     let _ = notes.org.set(user.org.clone());
     if let Some(token) = &user.token {
         let _ = notes.credential.set(token.to_string());
@@ -376,7 +383,12 @@ impl McpCaller {
     pub async fn count(&self, app: &App, parts: &Parts) -> Result<(), HttpError> {
         match self {
             Self::Key { record, .. } => {
-                within_limit(app, rate_limit::take(app, &app.access, record).await?)
+                let allowance = rate_limit::take(app, &app.access, record).await?;
+                if let Some(notes) = parts.extensions.get::<SharedNotes>() {
+                    notes.set_allowance(allowance);
+                }
+
+                within_limit(app, allowance)
             }
             Self::User { token, .. } => {
                 limits::admit(app, LimitedCredential::WebToken, token, parts)
