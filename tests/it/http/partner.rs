@@ -46,6 +46,46 @@ async fn a_request_without_a_key_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_path_without_its_version_is_answered_with_the_right_one() {
+    let app = TestApp::start().await;
+    let ask = async |path: &str| {
+        let request = Request::get(path).header("x-api-key", &app.key);
+        app.send(request.body(Body::empty()).unwrap()).await
+    };
+    let refused = ask("/partner/envelopes/env_1/status?verbose=1").await;
+    let expected = "Not found; did you mean /api/v2/partner/envelopes/env_1/status?";
+    assert_eq!(refused.error(404), expected);
+
+    for path in ["/partner/nothing", "/api/v2/partner/nothing"] {
+        assert_eq!(ask(path).await.error(404), "Not found", "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_credential_in_the_wrong_header_is_refused_with_the_right_one() {
+    let app = TestApp::start().await;
+    let partner = "/partner/envelopes";
+    let answer = app.get_with_bearer(&app.key, partner).await;
+    let expected =
+        "API key is required in the header X-API-Key; this operation reads no bearer token";
+    assert_eq!(answer.error(401), expected);
+
+    let answer = app.get_as(app.web_admin(), partner).await;
+    let expected = "Invalid API key: this is a token; operations of the web app take it as Authorization: Bearer";
+    assert_eq!(answer.error(401), expected);
+
+    let web = "/templates";
+    let answer = app.get_as(&app.key, web).await;
+    let expected = "Authentication required: this operation takes a token as Authorization: Bearer, and no API key";
+    assert_eq!(answer.error(401), expected);
+
+    let answer = app.get_with_bearer(&app.key, web).await;
+    let expected =
+        "Invalid token: this is an API key; operations of partners take it in the header X-API-Key";
+    assert_eq!(answer.error(401), expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_key_without_the_scope_is_refused_before_the_request_is_read() {
     let app = TestApp::start().await;
     let key = app.key_with(&[Scope::EnvelopesRead]).await;

@@ -94,7 +94,7 @@ async fn every_response_has_the_rate_limit_headers() {
             "/api/v2/templates",
             Some(("authorization", bearer)),
             200,
-            &token,
+            token,
         ),
         ("/api/v2/nothing", None, 404, address),
         ("/api/v2/openapi.json", None, 200, address),

@@ -75,24 +75,39 @@ fn unauthorized(text: &str) -> HttpError {
     HttpError::new(StatusCode::UNAUTHORIZED, text)
 }
 
+fn key_header(parts: &Parts) -> Option<&str> {
+    let key = parts.headers.get("x-api-key");
+    key.and_then(|key| key.to_str().ok())
+        .filter(|key| !key.is_empty())
+}
+
+fn bearer_header(parts: &Parts) -> Option<&str> {
+    let value = parts.headers.get(header::AUTHORIZATION);
+    value.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "))
+}
+
 /// Returns the request's API key.
 fn key_text(parts: &Parts) -> Result<&str, HttpError> {
-    parts
-        .headers
-        .get("x-api-key")
-        .and_then(|key| key.to_str().ok())
-        .filter(|key| !key.is_empty())
-        .ok_or_else(|| unauthorized("API key is required"))
+    key_header(parts).ok_or_else(|| {
+        // By its form only: whether it is a real key is not looked up.
+        let has_other = bearer_header(parts).and_then(ApiKey::parse).is_some();
+        unauthorized(if has_other {
+            "API key is required in the header X-API-Key; this operation reads no bearer token"
+        } else {
+            "API key is required"
+        })
+    })
 }
 
 /// Returns the request's bearer token.
 pub fn bearer_token(parts: &Parts) -> Result<&str, HttpError> {
-    parts
-        .headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.strip_prefix("Bearer "))
-        .ok_or_else(|| unauthorized("Authentication required"))
+    bearer_header(parts).ok_or_else(|| {
+        unauthorized(if key_header(parts).is_some() {
+            "Authentication required: this operation takes a token as Authorization: Bearer, and no API key"
+        } else {
+            "Authentication required"
+        })
+    })
 }
 
 /// Looks up the API key.
@@ -101,7 +116,15 @@ async fn known(app: &App, text: &str, parts: &Parts) -> Result<Arc<ApiKeyRecord>
     let record = access::api_key(lookup.core(), &app.access, text).await?;
     // Settled before the answer, because an unknown key has to count against its network.
     lookup.settle(app, record.is_some())?;
-    record.ok_or_else(|| unauthorized("Invalid API key"))
+    record.ok_or_else(|| {
+        // A JSON Web Token has three parts, and a key none.
+        let is_token = text.split('.').count() == 3;
+        unauthorized(if is_token {
+            "Invalid API key: this is a token; operations of the web app take it as Authorization: Bearer"
+        } else {
+            "Invalid API key"
+        })
+    })
 }
 
 /// Looks up the user of a bearer token.
@@ -114,7 +137,13 @@ async fn known_user(
     let lookup = CredentialLookup::begin(app, counted, token, parts).await?;
     let user = access::bearer(lookup.core(), &app.access, token).await?;
     lookup.settle(app, user.is_some())?;
-    user.ok_or_else(|| unauthorized("Invalid token"))
+    user.ok_or_else(|| {
+        unauthorized(if ApiKey::parse(token).is_some() {
+            "Invalid token: this is an API key; operations of partners take it in the header X-API-Key"
+        } else {
+            "Invalid token"
+        })
+    })
 }
 
 /// Checks the key's scope and records organization and credential for the log.

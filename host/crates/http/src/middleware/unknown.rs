@@ -17,6 +17,8 @@ use serde_json::{Map, Value, json};
 use crate::error::HttpError;
 use holdfast_platform::ValidationIssue;
 
+/// Longest path that is compared with those of the API.
+const LONGEST: usize = 300;
 /// Minimum similarity of a suggestion, from 0 to 1.
 const ALIKE: f64 = 0.8;
 
@@ -178,6 +180,46 @@ impl QueryParameterIndex {
     }
 }
 
+/// Paths of the API as segments, of which a parameter is none.
+pub struct PathIndex(Vec<Vec<Option<String>>>);
+
+impl PathIndex {
+    pub fn of(document: &OpenApi) -> Self {
+        let paths = document.paths.iter().flat_map(Paths::iter);
+        let segments = paths.map(|(path, _)| {
+            let segments = path.split('/').skip(1);
+            let fixed = |segment: &str| (!segment.starts_with('{')).then(|| segment.to_owned());
+            segments.map(fixed).collect()
+        });
+
+        Self(segments.collect())
+    }
+
+    /// Returns the path below `prefix` that was meant by one with another version segment, or without one.
+    pub fn meant(&self, path: &str, prefix: &str) -> Option<String> {
+        if path.len() > LONGEST {
+            return None;
+        }
+
+        let mistaken = ["/api/v1", "/api", "/v2", "/v1", ""];
+        let mut rests = mistaken.iter().filter_map(|start| path.strip_prefix(start));
+        let rest = rests.find(|rest| self.has(rest))?;
+        Some(format!("{prefix}{rest}"))
+    }
+
+    fn has(&self, path: &str) -> bool {
+        let Some(path) = path.strip_prefix('/') else {
+            return false;
+        };
+        let given: Vec<&str> = path.trim_end_matches('/').split('/').collect();
+        self.0.iter().any(|known| {
+            let mut pairs = known.iter().zip(&given);
+            known.len() == given.len()
+                && pairs.all(|(known, given)| known.as_ref().is_none_or(|known| known == given))
+        })
+    }
+}
+
 /// Query parameters of the requested operation.
 #[derive(Clone)]
 struct KnownQuery(Arc<[String]>);
@@ -242,6 +284,34 @@ pub fn without_brackets(query: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_of_the_api_is_recognized_without_its_version() {
+        let known = |path: &str| path.split('/').skip(1).map(str::to_owned).map(Some);
+        let mut list: Vec<Option<String>> = known("/partner/envelopes").collect();
+        let paths = PathIndex(vec![list.clone(), {
+            list.push(None);
+            list
+        }]);
+
+        for (path, meant) in [
+            ("/partner/envelopes", Some("/api/v2/partner/envelopes")),
+            ("/api/partner/envelopes", Some("/api/v2/partner/envelopes")),
+            (
+                "/api/v1/partner/envelopes/env_1",
+                Some("/api/v2/partner/envelopes/env_1"),
+            ),
+            (
+                "/v2/partner/envelopes/env_1",
+                Some("/api/v2/partner/envelopes/env_1"),
+            ),
+            ("/partner/envelopes/env_1/status", None),
+            ("/partners/envelopes", None),
+            ("/", None),
+        ] {
+            assert_eq!(paths.meant(path, "/api/v2").as_deref(), meant, "{path}");
+        }
+    }
 
     #[test]
     fn a_member_of_metadata_in_brackets_is_read_like_one_before_a_colon() {
