@@ -613,12 +613,18 @@ fn query_refusal<T: JsonSchema>(query: &str) -> HttpError {
     let Some(first) = issues.first() else {
         return HttpError::bad_request("Invalid query parameter: a value cannot be read");
     };
-    let name = first
-        .path
-        .first()
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let message = format!("Invalid query parameter: {name}: {}", first.message);
+    let name = first.path.first().and_then(Value::as_str);
+    let name = name.unwrap_or_default();
+    // A text of a query cannot be null, although a member that may be absent could.
+    let expected = first.expected.replace("null or ", "");
+    let expected = expected.replace(" or null", "");
+    let message = match (first.code.as_str(), first.received.as_str()) {
+        ("invalid_type", "undefined") => format!("{name} is required"),
+        ("invalid_type", _) => format!("{name}: Expected {expected}"),
+        _ => format!("{name}: {}", first.message),
+    };
+
+    let message = format!("Invalid query parameter: {message}");
     HttpError::bad_request(message).with_details(json!(issues))
 }
 
