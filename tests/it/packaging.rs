@@ -140,6 +140,30 @@ fn a_default_build_lists_no_files_beside_it() {
     assert_eq!(run(program.arg("shared-files")), "");
 }
 
+/// Recipients of bundles look for the verifier where the program is.
+#[test]
+fn the_verifier_lies_beside_the_program() {
+    let root = packaging().join("..");
+    let makefile = std::fs::read_to_string(root.join("Makefile")).unwrap();
+    let demos: Vec<&str> = makefile
+        .lines()
+        .filter(|line| line.contains("--bin demo"))
+        .collect();
+    assert_eq!(demos.len(), 3);
+    for demo in demos {
+        assert!(
+            demo.contains("--bin holdfast --bin holdfast-verify"),
+            "{demo}"
+        );
+    }
+
+    let image = std::fs::read_to_string(packaging().join("Containerfile")).unwrap();
+    for program in ["holdfast", "holdfast-verify"] {
+        let copied = format!("/{program} /usr/bin/{program}\n");
+        assert!(image.contains(&copied), "{copied}");
+    }
+}
+
 /// The program depends on the C library only.
 #[test]
 fn the_debian_package_contains_all_files_of_a_server() {
@@ -151,18 +175,19 @@ fn the_debian_package_contains_all_files_of_a_server() {
 
     let folder = tempfile::tempdir().unwrap();
 
-    // A small program replaces holdfast, which would take minutes to pack.
+    // A small program replaces both, which would take minutes to pack.
     let build = |to: &str| {
         let to = folder.path().join(to);
         let mut build = Command::new(packaging().join("build-deb"));
-        let package = run(build.arg("/bin/true").arg(&to));
+        let package = run(build.arg("/bin/true").arg("/bin/true").arg(&to));
         PathBuf::from(package.trim())
     };
     let package = build("one");
 
     let contents = run(Command::new("dpkg-deb").arg("--contents").arg(&package));
     for file in [
-        "./usr/bin/holdfast",
+        "./usr/bin/holdfast\n",
+        "./usr/bin/holdfast-verify",
         "./usr/lib/systemd/system/holdfast.service",
         "./etc/holdfast/holdfast.toml",
         "./usr/share/doc/holdfast/OFL.txt",
