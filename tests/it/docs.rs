@@ -109,6 +109,32 @@ fn the_guide_to_errors_is_complete() {
     }
 }
 
+/// Every code that an issue has is in a guide.
+#[test]
+fn every_code_of_an_issue_is_documented() {
+    let mut guides = String::new();
+    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            guides.push_str(&std::fs::read_to_string(&path).unwrap());
+        }
+    }
+
+    let mut text = String::new();
+    sources(&root().join("host/crates"), &mut text);
+    let issues = text.split("ValidationIssue::new(").skip(1);
+    let codes: BTreeSet<&str> = issues
+        .filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next())
+        .collect();
+    assert!(codes.len() > 40, "{codes:?}");
+
+    let unknown: Vec<_> = codes
+        .iter()
+        .filter(|code| !guides.contains(&format!("`{code}`")))
+        .collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}
+
 /// Returns the folder of each module of the table of layers.
 fn modules() -> Vec<(String, String)> {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
