@@ -74,6 +74,14 @@ async fn inbox(app: &TestApp, query: &str, count: usize) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_test_mode_has_48_characters() {
+    let (app, live) = started(|_| {}).await;
+    assert_eq!((live.len(), app.key.len()), (43, 48));
+    let digits = app.key.strip_prefix("lk_test_").unwrap();
+    assert!(digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn test_data_is_in_no_live_list() {
     let (app, live) = started(|_| {}).await;
     let sent = app.sent_envelope().await;
