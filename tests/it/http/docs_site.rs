@@ -175,6 +175,14 @@ async fn people_and_programs_find_what_they_look_for() {
             "/docs/api/partner-envelopes#listEnvelopes",
         ),
         ("onVaultStored", "/docs/api/webhooks#onVaultStored"),
+        ("nginx", "/docs/reverse-proxy#"),
+        ("caddy", "/docs/reverse-proxy#"),
+        ("sealing+certificate", "/docs/sealing-certificates#"),
+        ("docusign", "/docs/coming-from#"),
+        ("docuseal+submitter", "/docs/coming-from#"),
+        ("alerts", "/docs/monitoring#"),
+        ("authoritative+copy+custodian", "/docs/glossary#"),
+        ("nothing+arrives", "/docs/troubleshooting#"),
     ] {
         let found = page(&app, &format!("/docs/search?q={question}"))
             .await
