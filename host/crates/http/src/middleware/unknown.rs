@@ -287,12 +287,11 @@ mod tests {
 
     #[test]
     fn a_path_of_the_api_is_recognized_without_its_version() {
-        let known = |path: &str| path.split('/').skip(1).map(str::to_owned).map(Some);
-        let mut list: Vec<Option<String>> = known("/partner/envelopes").collect();
-        let paths = PathIndex(vec![list.clone(), {
-            list.push(None);
-            list
-        }]);
+        let list: Vec<Option<String>> = ["partner", "envelopes"]
+            .map(|segment| Some(segment.to_owned()))
+            .to_vec();
+        let one = [list.clone(), vec![None]].concat();
+        let paths = PathIndex(vec![list, one]);
 
         for (path, meant) in [
             ("/partner/envelopes", Some("/api/v2/partner/envelopes")),

@@ -4,7 +4,7 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use maud::{Markup, html};
+use maud::html;
 
 use super::console;
 use super::page_frame::{EmbedMessage, PageLook, texts_for};
