@@ -329,7 +329,11 @@ async fn no_answer_event_or_bundle_names_a_storage_path() {
         .await
         .data(200);
     let object = app.objects("vault").remove(0);
-    std::fs::write(object, "changed").unwrap();
+    let mut bytes = std::fs::read(&object).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::remove_file(&object).unwrap();
+    std::fs::write(&object, bytes).unwrap();
     let refused = app.get(link["signed_url"].as_str().unwrap()).await;
     assert_eq!(refused.status, 409);
     storage_paths(&pattern, "error", &refused.json(), &mut found);
