@@ -64,25 +64,37 @@ async fn a_path_without_its_version_is_answered_with_the_right_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_credential_in_the_wrong_header_is_refused_with_the_right_one() {
     let app = TestApp::start().await;
-    let partner = "/partner/envelopes";
-    let answer = app.get_with_bearer(&app.key, partner).await;
-    let expected =
-        "API key is required in the header X-API-Key; this operation reads no bearer token";
-    assert_eq!(answer.error(401), expected);
-
-    let answer = app.get_as(app.web_admin(), partner).await;
-    let expected = "Invalid API key: this is a token; operations of the web app take it as Authorization: Bearer";
-    assert_eq!(answer.error(401), expected);
-
-    let web = "/templates";
-    let answer = app.get_as(&app.key, web).await;
-    let expected = "Authentication required: this operation takes a token as Authorization: Bearer, and no API key";
-    assert_eq!(answer.error(401), expected);
-
-    let answer = app.get_with_bearer(&app.key, web).await;
-    let expected =
-        "Invalid token: this is an API key; operations of partners take it in the header X-API-Key";
-    assert_eq!(answer.error(401), expected);
+    let (partner, web) = ("/partner/envelopes", "/templates");
+    let of_key = "Send the API key in the header X-API-Key";
+    let of_token = "Send a token as Authorization: Bearer; this operation takes no API key";
+    let is_token = "This is a token; operations of the web app take it as Authorization: Bearer";
+    let is_key = "This is an API key; operations of partners take it in the header X-API-Key";
+    for (answer, error, hint) in [
+        (
+            app.get_with_bearer(&app.key, partner).await,
+            "API key is required",
+            of_key,
+        ),
+        (
+            app.get_as(app.web_admin(), partner).await,
+            "Invalid API key",
+            is_token,
+        ),
+        (
+            app.get_as(&app.key, web).await,
+            "Authentication required",
+            of_token,
+        ),
+        (
+            app.get_with_bearer(&app.key, web).await,
+            "Invalid token",
+            is_key,
+        ),
+    ] {
+        assert_eq!(answer.status, 401);
+        let expected = json!({ "error": error, "details": { "hint": hint } });
+        assert_eq!(answer.json(), expected);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

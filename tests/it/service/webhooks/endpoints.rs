@@ -826,8 +826,10 @@ async fn only_admins_of_the_organization_manage_endpoints() {
     let member = app.token("member");
     let answer = app.get_with_bearer(&member, ENDPOINTS).await;
     assert_eq!(answer.status, 403);
-    let refused = app.get(ENDPOINTS).await.error(401);
-    assert!(refused.starts_with("Authentication required"), "{refused}");
+    assert_eq!(
+        app.get(ENDPOINTS).await.error(401),
+        "Authentication required"
+    );
 
     let other = app
         .get_with_bearer(&app.other_admin(), ENDPOINTS)

@@ -75,6 +75,12 @@ fn unauthorized(text: &str) -> HttpError {
     HttpError::new(StatusCode::UNAUTHORIZED, text)
 }
 
+/// Returns a 401 with the right header for a credential of the other kind. `error` stays the contract's text,
+/// which programs compare.
+fn misplaced(text: &str, hint: &str) -> HttpError {
+    unauthorized(text).with_details(json!({ "hint": hint }))
+}
+
 fn key_header(parts: &Parts) -> Option<&str> {
     let key = parts.headers.get("x-api-key");
     key.and_then(|key| key.to_str().ok())
@@ -89,24 +95,28 @@ fn bearer_header(parts: &Parts) -> Option<&str> {
 /// Returns the request's API key.
 fn key_text(parts: &Parts) -> Result<&str, HttpError> {
     key_header(parts).ok_or_else(|| {
+        let text = "API key is required";
         // By its form only: whether it is a real key is not looked up.
-        let has_other = bearer_header(parts).and_then(ApiKey::parse).is_some();
-        unauthorized(if has_other {
-            "API key is required in the header X-API-Key; this operation reads no bearer token"
+        if bearer_header(parts).and_then(ApiKey::parse).is_some() {
+            misplaced(text, "Send the API key in the header X-API-Key")
         } else {
-            "API key is required"
-        })
+            unauthorized(text)
+        }
     })
 }
 
 /// Returns the request's bearer token.
 pub fn bearer_token(parts: &Parts) -> Result<&str, HttpError> {
     bearer_header(parts).ok_or_else(|| {
-        unauthorized(if key_header(parts).is_some() {
-            "Authentication required: this operation takes a token as Authorization: Bearer, and no API key"
+        let text = "Authentication required";
+        if key_header(parts).is_some() {
+            misplaced(
+                text,
+                "Send a token as Authorization: Bearer; this operation takes no API key",
+            )
         } else {
-            "Authentication required"
-        })
+            unauthorized(text)
+        }
     })
 }
 
@@ -117,13 +127,16 @@ async fn known(app: &App, text: &str, parts: &Parts) -> Result<Arc<ApiKeyRecord>
     // Settled before the answer, because an unknown key has to count against its network.
     lookup.settle(app, record.is_some())?;
     record.ok_or_else(|| {
-        // A JSON Web Token has three parts, and a key none.
-        let is_token = text.split('.').count() == 3;
-        unauthorized(if is_token {
-            "Invalid API key: this is a token; operations of the web app take it as Authorization: Bearer"
+        let refused = "Invalid API key";
+        // A JSON Web Token has three parts, and a key one.
+        if text.split('.').count() == 3 {
+            misplaced(
+                refused,
+                "This is a token; operations of the web app take it as Authorization: Bearer",
+            )
         } else {
-            "Invalid API key"
-        })
+            unauthorized(refused)
+        }
     })
 }
 
@@ -138,11 +151,15 @@ async fn known_user(
     let user = access::bearer(lookup.core(), &app.access, token).await?;
     lookup.settle(app, user.is_some())?;
     user.ok_or_else(|| {
-        unauthorized(if ApiKey::parse(token).is_some() {
-            "Invalid token: this is an API key; operations of partners take it in the header X-API-Key"
+        let text = "Invalid token";
+        if ApiKey::parse(token).is_some() {
+            misplaced(
+                text,
+                "This is an API key; operations of partners take it in the header X-API-Key",
+            )
         } else {
-            "Invalid token"
-        })
+            unauthorized(text)
+        }
     })
 }
 
@@ -390,7 +407,8 @@ impl McpCaller {
         // Some clients can set a bearer token only, so a key may come as either.
         let text = match key_text(parts) {
             Ok(text) if ApiKey::parse(text).is_some() => text,
-            _ => bearer_token(parts)?,
+            // Without the hint of other operations that a key is not taken.
+            _ => bearer_header(parts).ok_or_else(|| unauthorized("Authentication required"))?,
         };
         if ApiKey::parse(text).is_some() {
             let (text, record) = (text.to_owned(), known(app, text, parts).await?);

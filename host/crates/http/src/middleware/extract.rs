@@ -512,8 +512,10 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> ValidationIssue {
 fn bound(kind: &jsonschema::error::ValidationErrorKind) -> (&'static str, String) {
     use jsonschema::error::ValidationErrorKind as Kind;
 
-    let items =
-        |limit: &u64, one, many| format!("{limit} {}", if *limit == 1 { one } else { many });
+    let items = |limit: &u64, one: &str, many: &str| {
+        let noun = if *limit == 1 { one } else { many };
+        format!("{limit} {noun}")
+    };
     match kind {
         Kind::MinLength { limit } => {
             let length = items(limit, "character", "characters");

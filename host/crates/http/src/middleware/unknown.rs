@@ -184,6 +184,7 @@ impl QueryParameterIndex {
 pub struct PathIndex(Vec<Vec<Option<String>>>);
 
 impl PathIndex {
+    /// Collects them from the description of the routes.
     pub fn of(document: &OpenApi) -> Self {
         let paths = document.paths.iter().flat_map(Paths::iter);
         let segments = paths.map(|(path, _)| {
@@ -263,7 +264,8 @@ pub fn check_query(parts: &Parts) -> Result<(), HttpError> {
 pub fn without_brackets(query: &str) -> Cow<'_, str> {
     let member = |name: &str| {
         let member = name.strip_prefix("metadata[")?.strip_suffix(']')?;
-        Some(member.to_owned())
+        // A colon would end the name early. With it, the parameter stays an unknown one.
+        (!member.contains(':')).then(|| member.to_owned())
     };
     let pairs = || url::form_urlencoded::parse(query.as_bytes());
     if !pairs().any(|(name, _)| member(&name).is_some()) {
@@ -322,6 +324,7 @@ mod tests {
             ("metadata%5Bstock%5D=A%2017", "metadata=stock%3AA+17"),
             ("metadata=stock:A-17", "metadata=stock:A-17"),
             ("status[stock]=A-17", "status[stock]=A-17"),
+            ("metadata[a:b]=c", "metadata[a:b]=c"),
         ] {
             assert_eq!(without_brackets(query), expected);
         }

@@ -15,7 +15,7 @@ use holdfast_domain::token::LinkToken;
 use holdfast_service::App;
 use holdfast_service::signing::visits;
 
-/// Path of the API. Its errors stay JSON for every client.
+/// Path of the API. Its errors stay JSON for every client, apart from those of used-up downloads.
 const API: &str = "/api/";
 /// Path of download links, which people open, too.
 const DOWNLOADS: &str = "/api/v2/downloads/";
@@ -48,8 +48,10 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
     let is_not_offered = code.is_some_and(|code| NOT_OFFERED.contains(&code.0));
     let words = if is_not_offered {
         Some(("error-not-offered-title", "error-not-offered"))
-    } else if is_download && matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::GONE) {
-        Some(("error-refused-title", "error-download"))
+    } else if is_download {
+        // The general sentences are about a signing link. That a file was changed is no change of its contract.
+        let is_used = matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::GONE);
+        is_used.then_some(("error-refused-title", "error-download"))
     } else {
         words(response.status())
     };
