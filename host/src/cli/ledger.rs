@@ -34,8 +34,8 @@ pub enum LedgerCommand {
 
 #[derive(Args)]
 pub struct LogMonitor {
-    /// Base URL of the log, for example https://vault.example/api/v2.
-    #[arg(long)]
+    /// Address of the installation, such as https://sign.example. One that ends in /api/v2 is taken as it is.
+    #[arg(long, env = "HOLDFAST_URL")]
     url: Url,
     /// File with the last head seen; created by the first run.
     #[arg(long, value_name = "FILE")]
@@ -177,12 +177,7 @@ impl LogMonitor {
     }
 
     async fn ask(&self, http: &reqwest::Client, since: Option<u64>) -> Result<Vec<u8>, Failure> {
-        let mut url = self.url.clone();
-        url.path_segments_mut()
-            .map_err(|()| "the address cannot have a path")?
-            .pop_if_empty()
-            .extend(["ledger", "head"]);
-
+        let mut url = head_of(&self.url)?;
         if let Some(since) = since {
             url.query_pairs_mut()
                 .append_pair("since", &since.to_string());
@@ -208,6 +203,23 @@ impl LogMonitor {
     }
 }
 
+/// Returns the address of the log's head, from that of the installation or of its API.
+fn head_of(installation: &Url) -> Result<Url, Failure> {
+    let mut url = installation.clone();
+    let of_api = installation
+        .path()
+        .trim_end_matches('/')
+        .ends_with("/api/v2");
+    let api: &[&str] = if of_api { &[] } else { &["api", "v2"] };
+    url.path_segments_mut()
+        .map_err(|()| "the address cannot have a path")?
+        .pop_if_empty()
+        .extend(api)
+        .extend(["ledger", "head"]);
+
+    Ok(url)
+}
+
 #[derive(Deserialize)]
 struct HeadAnswer {
     data: LogHead,
@@ -231,4 +243,37 @@ fn follows(seen: &Checkpoint, now: &Checkpoint, head: &LogHead) -> Result<(), Fa
         now.size, seen.size
     )
     .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_monitor_takes_the_address_of_the_installation_or_of_its_api() {
+        for (given, head) in [
+            (
+                "https://sign.example",
+                "https://sign.example/api/v2/ledger/head",
+            ),
+            (
+                "https://sign.example/api/v2",
+                "https://sign.example/api/v2/ledger/head",
+            ),
+            (
+                "https://sign.example/api/v2/",
+                "https://sign.example/api/v2/ledger/head",
+            ),
+            (
+                "https://example.org/sign/",
+                "https://example.org/sign/api/v2/ledger/head",
+            ),
+        ] {
+            let url = Url::parse(given).unwrap();
+            assert_eq!(head_of(&url).unwrap().as_str(), head, "{given}");
+        }
+
+        let mail = Url::parse("mailto:log@example.org").unwrap();
+        assert!(head_of(&mail).is_err());
+    }
 }

@@ -350,7 +350,7 @@ async fn a_list_of_stipulations_names_each_kind_once() {
             json!([{ "kind": "insurance" }, { "kind": "insurance" }]),
             "duplicate",
         ),
-        (json!([{ "kind": "Proof of income" }]), "pattern"),
+        (json!([{ "kind": "Proof of income" }]), "invalid_string"),
         (
             json!([{ "kind": "insurance", "envelope_id": id }]),
             "no_upload",

@@ -203,6 +203,7 @@ fn line(
         slot: decision.slot,
         function: decision.function,
         replay: envelope_id.as_ref().map(decision::replay_path),
+        status: decision::status_of(decision.slot, &given, &answer),
         envelope_id,
         template_id,
         at: decision.at,
