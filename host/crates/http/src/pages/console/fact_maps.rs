@@ -87,7 +87,9 @@ async fn new_form(
     let (found, _) = templates::list(app, &visitor.caller, &filter, 1, CHOICE).await?;
     let texts = visitor.texts;
     let all = std::iter::once((String::new(), texts.text("facts-map-all")));
-    let templates = found.iter().map(|one| (one.id.to_string(), one.name.clone()));
+    let templates = found
+        .iter()
+        .map(|one| (one.id.to_string(), one.name.clone()));
     let templates: Vec<(String, String)> = all.chain(templates).collect();
     let starters = maps::starters()?.into_iter();
     let fields = (OF_FIELDS.to_owned(), texts.text("facts-map-fields-of"));
@@ -288,7 +290,10 @@ fn text_form(
         .iter()
         .map(|one| {
             let (day, state) = (one.created_at.date(), status(texts, one.status));
-            (one.id.to_string(), format!("{} · {state} · {day}", one.name))
+            (
+                one.id.to_string(),
+                format!("{} · {state} · {day}", one.name),
+            )
         })
         .collect();
 
@@ -420,12 +425,7 @@ fn read(text: &str) -> Result<FactMapDocument, Vec<LineProblem>> {
 }
 
 /// Shows a map with the problems of the text that was sent.
-async fn again(
-    app: &App,
-    form: &ConsoleForm,
-    id: &str,
-    problems: Vec<LineProblem>,
-) -> PageResult {
+async fn again(app: &App, form: &ConsoleForm, id: &str, problems: Vec<LineProblem>) -> PageResult {
     let texts = form.visitor.texts;
     let first = problems.first();
     let first = first.map_or_else(String::new, |problem| problem_of(texts, problem));
@@ -438,12 +438,7 @@ async fn again(
 }
 
 /// Reads the facts of a contract with the text of a form. Nothing is stored.
-async fn attempt(
-    app: &App,
-    form: &ConsoleForm,
-    id: &str,
-    document: FactMapDocument,
-) -> PageResult {
+async fn attempt(app: &App, form: &ConsoleForm, id: &str, document: FactMapDocument) -> PageResult {
     let (visitor, envelope) = (&form.visitor, form.value("envelope"));
     if let Err(error) = envelopes::get(app, &visitor.caller, envelope).await {
         let ServiceError::NotFound(_) = error else {

@@ -143,6 +143,7 @@ async fn list_page(
         }
         @if let Some(more) = &more { p { a href=(more) { (texts.text("template-older")) } } }
         p { a href={ (PATH) "/packages" } { (texts.text("console-packages")) } }
+        p { a href={ (PATH) "/fact-maps" } { (texts.text("facts-maps")) } }
         p { a href={ (PATH) "/templates?deleted=yes" } { (texts.text("template-deleted")) } }
         (export(texts, "templates.csv"))
     };
