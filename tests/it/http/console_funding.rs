@@ -70,7 +70,7 @@ async fn a_map_is_begun_with_a_starter_tried_and_changed_in_the_console() {
         "{list}"
     );
 
-    // A try shows what is read where, and stores nothing.
+    // A try shows the facts with their places, and stores nothing.
     let text = text_on(&shown);
     let deposit = r#""facts": [
     { "name": "deposit", "kind": "money", "currency": "USD",

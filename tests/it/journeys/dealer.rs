@@ -193,7 +193,7 @@ async fn a_dealers_day() {
         .click("form[action$='/settings/funding'] button")
         .await;
     dealer
-        .until("return document.querySelector('#funding')?.value === 'enforce'")
+        .until("return document.querySelector('#funding option[selected]')?.value === 'enforce'")
         .await;
 
     // A wrong sum is refused before the sending, with its place.
@@ -251,7 +251,7 @@ async fn a_dealers_day() {
     has_three_wrong_rows(&app, &bank).await;
 }
 
-/// Uploads the tape, whose page lists exactly the wrong rows.
+/// Uploads the tape, and compares the rows on its page with the wrong ones.
 async fn has_three_wrong_rows(app: &TestApp, bank: &TestBrowser) {
     bank.goto(&format!("{}/console/tapes", app.url())).await;
     bank.type_into("#map", "Line 12").await;
