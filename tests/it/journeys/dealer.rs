@@ -254,6 +254,8 @@ async fn a_dealers_day() {
 /// Uploads the tape, and compares the rows on its page with the wrong ones.
 async fn has_three_wrong_rows(app: &TestApp, bank: &TestBrowser) {
     bank.goto(&format!("{}/console/tapes", app.url())).await;
+    bank.run("document.querySelector('details:has(#map)').open = true")
+        .await;
     bank.type_into("#map", "Line 12").await;
     let columns = "Loan = contract_number\nVIN = vin\nAmount = amount_financed";
     bank.type_into("#columns", columns).await;
@@ -262,9 +264,12 @@ async fn has_three_wrong_rows(app: &TestApp, bank: &TestBrowser) {
 
     let tape = app.data.path().join("tape.csv");
     std::fs::write(&tape, TAPE).unwrap();
-    bank.see("form[action='/console/tapes'] button").await;
+    bank.until("return document.querySelector('#map_name option[value=\"Line 12\"]') !== null")
+        .await;
     bank.type_into("#file", tape.to_str().unwrap()).await;
     bank.type_into("#name", "Line 12").await;
+    bank.run("document.querySelector('#map_name').value = 'Line 12'")
+        .await;
     bank.click("form[action='/console/tapes'] button").await;
     bank.until("return location.pathname.startsWith('/console/tapes/tap_')")
         .await;
