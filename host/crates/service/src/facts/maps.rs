@@ -708,7 +708,10 @@ mod tests {
         ];
 
         let facts = of_fields(&fields).unwrap();
-        let found: Vec<_> = facts.iter().map(|one| (one.name.as_str(), one.kind)).collect();
+        let found: Vec<_> = facts
+            .iter()
+            .map(|one| (one.name.as_str(), one.kind))
+            .collect();
         assert_eq!(
             found,
             [
@@ -721,10 +724,7 @@ mod tests {
         assert_eq!(facts[0].currency.as_deref(), Some("USD"));
         assert_eq!(facts[0].fields, ["Amount financed"]);
         assert!(facts.iter().all(|one| one.printed.is_empty()));
-        let map = FactMapDocument {
-            facts,
-            ..starter()
-        };
+        let map = FactMapDocument { facts, ..starter() };
         assert!(problems(&map).is_empty());
     }
 
