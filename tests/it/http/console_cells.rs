@@ -389,6 +389,7 @@ const CONFIRMED: &[&str] = &[
     "/envelopes/{id}/embed",
     "/envelopes/{id}/links",
     "/envelopes/{id}/signers/{position}",
+    "/envelopes/{id}/stipulations",
     "/envelopes/{id}/stipulations/{kind}/waive",
     "/funding",
     "/funding/{id}/invitations",

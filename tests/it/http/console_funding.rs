@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::console::Session;
 use super::passkeys::encoded;
 use crate::service::components::registry::variant;
+use crate::service::funding;
 use crate::support::pages::{forms_of, texts_of};
 use crate::support::{TestApp, TestResponse, envelope_body, pdf};
 
@@ -349,4 +350,66 @@ async fn a_pack_is_published_and_followed_in_the_console() {
     );
     let listed = app.get_with_bearer(app.web_admin(), "/funding-packs").await;
     assert_eq!(listed.data(200)["packs"][0]["subscribed"], json!(false));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn maps_attachments_and_packs_of_another_organization_do_not_exist() {
+    let app = TestApp::start().await;
+    let (_, pack) = funding::lender(&app).await;
+    let contract = paper(&app, &["Amount Financed $21,500.00"]).await;
+    let dora = Session::of(&app, "dora@oak.example", "owner").await;
+    let entries = encoded(&[
+        ("name", "Loans"),
+        ("template", ""),
+        ("begin", "retail_installment"),
+    ]);
+    let map = led_to(&dora.post(&app, "/console/fact-maps", &entries).await);
+    let text = text_on(&dora.get(&app, &map).await.text());
+    let attachments = format!("/console/envelopes/{contract}/stipulations");
+    led_to(
+        &dora
+            .post(&app, &attachments, "stipulations=insurance")
+            .await,
+    );
+
+    let (elm, _) = app.party().await;
+    let kim = Session::at(&app, &elm, "kim@elm.example", "owner").await;
+    assert_eq!(kim.get(&app, &map).await.status, 404);
+    let save = encoded(&[("text", text.as_str()), ("act", "save")]);
+    for (path, form) in [
+        (map.clone(), save.as_str()),
+        (format!("{map}/versions"), "number=1"),
+        (
+            format!("/console/funding/{pack}/versions"),
+            "component_id=cmp_1&description=Ours",
+        ),
+        (
+            format!("/console/funding/{pack}/invitations"),
+            "organization_id=org_1",
+        ),
+        (attachments.clone(), "stipulations="),
+        (
+            format!("{attachments}/insurance/waive"),
+            "reason=Ours&sure=yes",
+        ),
+    ] {
+        let answer = kim.post(&app, &path, form).await;
+        assert_eq!(answer.status, 404, "{path}: {}", answer.text());
+    }
+    let (path, file) = (
+        format!("{attachments}/insurance/file"),
+        pdf::with_lines(&["Ours"]),
+    );
+    assert_eq!(kim.upload(&app, &path, &file, &[]).await.status, 404);
+
+    // An own map reads no contract of others either.
+    let own = led_to(&kim.post(&app, "/console/fact-maps", &entries).await);
+    let tried = encoded(&[
+        ("text", text.as_str()),
+        ("envelope", contract.as_str()),
+        ("act", "try"),
+    ]);
+    let tried = kim.post(&app, &own, &tried).await;
+    assert_eq!(tried.status, 422, "{}", tried.text());
+    assert!(!tried.text().contains("21500.00"), "{}", tried.text());
 }

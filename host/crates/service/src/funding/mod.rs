@@ -219,7 +219,7 @@ pub async fn check(
     Ok(view)
 }
 
-/// Returns the newest check of an envelope, with the places where its facts stand; `None` for one that was never
+/// Returns the newest check of an envelope, with the places where its facts stand now; `None` for one that was never
 /// checked.
 pub async fn newest(
     core: &Core,
@@ -232,7 +232,8 @@ pub async fn newest(
         return Ok(None);
     };
 
-    // Facts are stored from the last signature on. Those of a draft are read from its own file.
+    // Facts are stored from the last signature on, and those of a draft are read from its own file. Findings about a
+    // contract that waits for signatures have no places.
     let sheet = if envelope.status.is_unsent() {
         facts::of_draft(core, envelope).await?
     } else {

@@ -406,10 +406,17 @@ pub async fn save(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     let caller = &form.visitor.caller;
     match maps::replace(&app, caller, &id, document, &unrecorded()).await {
         Ok(_) => Ok(Redirect::to(&address(&id)).into_response()),
-        Err(error) => {
-            let problems = by_line(text, &HttpError::from(error));
-            again(&app, &form, &id, problems).await
-        }
+        Err(error) => again(&app, &form, &id, problems_at(text, error)?).await,
+    }
+}
+
+/// Returns the problems of a text by line. An error that no other text prevents stays one.
+fn problems_at(text: &str, error: ServiceError) -> Result<Vec<LineProblem>, HttpError> {
+    let error = HttpError::from(error);
+    if error.status().is_server_error() {
+        Err(error)
+    } else {
+        Ok(by_line(text, &error))
     }
 }
 
@@ -458,8 +465,7 @@ async fn attempt(app: &App, form: &ConsoleForm, id: &str, document: FactMapDocum
         }
         Err(error) => {
             let text = form.values.get("text").map_or("", String::as_str);
-            let problems = by_line(text, &HttpError::from(error));
-            again(app, form, id, problems).await
+            again(app, form, id, problems_at(text, error)?).await
         }
     }
 }

@@ -67,6 +67,11 @@ fn address(id: impl std::fmt::Display, rest: &str) -> String {
     format!("{PATH}/envelopes/{id}/{rest}")
 }
 
+/// Returns the address of the page of an envelope.
+fn page_of(id: &str) -> String {
+    format!("{PATH}/envelopes/{id}")
+}
+
 fn attachment_address(id: impl std::fmt::Display, kind: &str, act: &str) -> String {
     address(id, &format!("stipulations/{kind}/{act}"))
 }
@@ -379,6 +384,8 @@ pub async fn require(
     form: ConsoleForm,
 ) -> PageResult {
     form.visitor.require(Permission::Send)?;
+    // An attachment that is left out is no longer required, as after a waiver.
+    form.confirmed(&app, &page_of(&id)).await?;
 
     let set = async {
         let required = valid::<RequiredStipulations>(required_of(form.value("stipulations")))?;
@@ -409,8 +416,7 @@ pub async fn waive(
 ) -> PageResult {
     form.visitor.require(Permission::Send)?;
     // A waiver takes a condition of the funding away, so a stolen cookie is not enough.
-    form.confirmed(&app, &format!("{PATH}/envelopes/{id}"))
-        .await?;
+    form.confirmed(&app, &page_of(&id)).await?;
 
     let caller = &form.visitor.caller;
     let envelope = envelopes::get(&app, caller, &id).await?;
@@ -425,7 +431,7 @@ pub async fn waive(
         objects: vec![format!("{kind}: {}", envelope.name)],
         consequence: texts.text("sure-funding-waive"),
         is_typed: false,
-        back: format!("{PATH}/envelopes/{id}"),
+        back: page_of(&id),
     })?;
 
     let of = (id.as_str(), kind.as_str());

@@ -249,11 +249,10 @@ fn label_lines(label: &str) -> Vec<String> {
 /// Returns where a line of so many letters ends in a longer text. A letter of Chinese is as wide as two.
 fn end_of_line(text: &str, letters: usize) -> Option<usize> {
     let mut width = 0;
-    let mut ends = text.char_indices().filter_map(|(at, letter)| {
+    text.char_indices().find_map(|(at, letter)| {
         width += if letter >= '\u{2e80}' { 2 } else { 1 };
         (width > letters).then_some(at)
-    });
-    ends.next()
+    })
 }
 
 fn bar(at: usize, row: &BarRow, parts: &[BarPart], most: i64) -> Markup {

@@ -1,6 +1,6 @@
 //! Lines of a text in JSON at which its problems are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
 use std::str::Chars;
 
@@ -15,9 +15,10 @@ pub struct LineProblem {
 
 /// Returns the problems of an error, each at the line of the member that it is about.
 pub fn by_line(text: &str, error: &HttpError) -> Vec<LineProblem> {
-    let lines = lines_of(text);
-    let issues = error.issues().into_iter();
+    let issues = error.issues();
+    let lines = lines_of(text, issues.iter().map(|(path, _)| path.as_slice()));
     let mut problems: Vec<LineProblem> = issues
+        .into_iter()
         .map(|(path, message)| LineProblem {
             line: line_of(&lines, &path),
             message,
@@ -41,12 +42,17 @@ fn line_of(lines: &BTreeMap<Vec<String>, usize>, path: &[String]) -> usize {
     line.copied().unwrap_or(1)
 }
 
-/// Returns the line on which each value begins, by its path. The text is valid JSON.
-fn lines_of(text: &str) -> BTreeMap<Vec<String>, usize> {
+/// Returns the line on which the value of each path begins, and each value around one. The text is valid JSON.
+fn lines_of<'a>(
+    text: &'a str,
+    paths: impl Iterator<Item = &'a [String]>,
+) -> BTreeMap<Vec<String>, usize> {
+    let around = |path: &'a [String]| (0..=path.len()).filter_map(move |end| path.get(..end));
     let mut finder = LineFinder {
         rest: text.chars().peekable(),
         line: 1,
         path: Vec::new(),
+        wanted: paths.flat_map(around).collect(),
         lines: BTreeMap::new(),
     };
     finder.value();
@@ -58,6 +64,8 @@ struct LineFinder<'a> {
     rest: Peekable<Chars<'a>>,
     line: usize,
     path: Vec<String>,
+    /// Paths of which the lines are noted: all paths of a deep text would be many times its size.
+    wanted: BTreeSet<&'a [String]>,
     lines: BTreeMap<Vec<String>, usize>,
 }
 
@@ -78,7 +86,9 @@ impl LineFinder<'_> {
 
     fn value(&mut self) {
         self.skip_blank();
-        self.lines.insert(self.path.clone(), self.line);
+        if self.wanted.contains(self.path.as_slice()) {
+            self.lines.insert(self.path.clone(), self.line);
+        }
         match self.rest.peek() {
             Some('{') => self.members('}'),
             Some('[') => self.members(']'),
@@ -157,12 +167,11 @@ mod tests {
 
     #[test]
     fn a_value_has_the_line_on_which_it_begins() {
-        let lines = lines_of(TEXT);
         let path = |path: &str| -> Vec<String> {
             let steps = path.split('.').filter(|step| !step.is_empty());
             steps.map(str::to_owned).collect()
         };
-        for (of, line) in [
+        let expected = [
             ("", 1),
             ("name", 2),
             ("facts", 3),
@@ -175,9 +184,20 @@ mod tests {
             ("facts.1.kind", 5),
             ("facts.7", 3),
             ("applies_to", 1),
-        ] {
-            assert_eq!(line_of(&lines, &path(of)), line, "{of}");
+        ];
+        let paths = expected.map(|(of, _)| path(of));
+        let lines = lines_of(TEXT, paths.iter().map(Vec::as_slice));
+        for (path, (of, line)) in paths.iter().zip(expected) {
+            assert_eq!(line_of(&lines, path), line, "{of}");
         }
+    }
+
+    #[test]
+    fn only_the_values_around_a_problem_are_noted() {
+        let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
+        let path = ["0".to_owned(), "7".to_owned()];
+        let lines = lines_of(&deep, std::iter::once(path.as_slice()));
+        assert_eq!(lines.len(), 2);
     }
 
     #[test]
