@@ -416,7 +416,7 @@ async fn a_package_has_the_contract_the_findings_and_the_proofs() {
 }
 
 /// A lender with a pack, and its component.
-async fn lender(app: &TestApp) -> (String, String) {
+pub async fn lender(app: &TestApp) -> (String, String) {
     let (org, _) = app.party().await;
     let token = app.token_at(&org, "desk@bank.example", "admin");
     let rules = variant(Slot::Funding, "rules of the bank");

@@ -7,7 +7,7 @@ pub mod control;
 mod customers;
 mod envelopes;
 mod facts;
-mod funding;
+pub mod funding;
 mod idempotency;
 mod kba;
 mod payments;

@@ -96,6 +96,10 @@ impl HttpError {
         &self.message
     }
 
+    pub fn details(&self) -> Option<&Value> {
+        self.details.as_deref()
+    }
+
     /// Returns path and message of each issue.
     pub fn issues(&self) -> Vec<(Vec<String>, String)> {
         let issues = self.details.as_deref().and_then(Value::as_array);

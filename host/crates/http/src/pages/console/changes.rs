@@ -185,7 +185,7 @@ fn generated_comparison(texts: Texts, generated: &GeneratedComparison) -> Markup
 }
 
 /// Parses a local time of a form, which is in UTC; none if it is empty.
-fn moment(text: &str) -> Result<Option<Timestamp>, ServiceError> {
+pub fn moment(text: &str) -> Result<Option<Timestamp>, ServiceError> {
     if text.is_empty() {
         return Ok(None);
     }
