@@ -12,7 +12,7 @@ use holdfast_domain::control::ControlRecord;
 use holdfast_domain::envelope::Envelope;
 use holdfast_domain::hold::LegalHold;
 use holdfast_domain::id::OrgId;
-use holdfast_store::{WriteTransaction, control, legal_holds as rows, organizations};
+use holdfast_store::{StoreError, WriteTransaction, control, legal_holds as rows, organizations};
 
 /// Permits an act on a record in its transaction, with the envelope's row locked. Only holds of the organization that
 /// controls the record count. `asking` learns which hold it is, if it is its own.
@@ -44,9 +44,16 @@ pub async fn check(
     asking: Option<&OrgId>,
     envelope: &Envelope,
 ) -> Result<(), ServiceError> {
+    refuse(asking, on(connection, envelope).await?)
+}
+
+/// Returns the hold that is in force on a record, which may be another organization's than the caller's.
+pub async fn on(
+    connection: &mut SqlConnection,
+    envelope: &Envelope,
+) -> Result<Option<LegalHold>, StoreError> {
     let record = control::of_envelope(connection, envelope).await?;
-    let found = rows::covering(connection, &record.controller, envelope).await?;
-    refuse(asking, found)
+    rows::covering(connection, &record.controller, envelope).await
 }
 
 /// Permits the deletion of something that belongs to an organization and to no envelope, in its transaction.
