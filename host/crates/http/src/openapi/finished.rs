@@ -33,6 +33,10 @@ pub const TAGS: [(&str, &str); 27] = [
         "Control of records between organizations: designation, transfer, pledge, release.",
     ),
     (
+        "partner retention",
+        "Legal holds, and how long records are kept.",
+    ),
+    (
         "partner tapes",
         "Loan tapes, compared with the contracts of records.",
     ),
@@ -63,6 +67,10 @@ pub const TAGS: [(&str, &str); 27] = [
     (
         "web control",
         "Control of records, for users of an organization.",
+    ),
+    (
+        "web retention",
+        "Legal holds, and how long records are kept, for users of an organization.",
     ),
     ("web tapes", "Loan tapes, for users of an organization."),
     (

@@ -365,7 +365,7 @@ pub async fn propose(core: &Core) -> Result<u64, ServiceError> {
             // One organization does not hold up the others.
             Err(error) => {
                 let org = own.org.as_str();
-                tracing::error!(org, %error, "records that are due could not be proposed");
+                tracing::error!(org, %error, "records of an organization could not be judged by its schedules");
             }
         }
     }

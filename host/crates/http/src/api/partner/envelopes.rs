@@ -37,6 +37,7 @@ use holdfast_service::envelopes::paper_original::{self, PaperStatement};
 use holdfast_service::envelopes::planned_sending::{self, PlanSending};
 use holdfast_service::envelopes::successors::CorrectEnvelope;
 use holdfast_service::envelopes::{self, creation, documents, successors, uploads};
+use holdfast_service::retention;
 use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::expiry;
 use holdfast_service::signing::questions::{self, CloseQuestion};
@@ -206,7 +207,8 @@ pub async fn read(
     ResourceId(id): ResourceId,
 ) -> Result<Found<EnvelopeView>, HttpError> {
     let envelope = reader.envelope(&app, &id).await?;
-    Ok(DataReply::new(&EnvelopeView::from(&envelope)))
+    let kept = retention::of(&app, &envelope).await?;
+    Ok(DataReply::new(&EnvelopeView::from(&envelope).kept(kept)))
 }
 
 pub async fn status(

@@ -5,6 +5,7 @@ pub mod bulk;
 pub mod customers;
 pub mod fact_maps;
 pub mod funding_packs;
+pub mod holds;
 pub mod insight;
 pub mod packages;
 pub mod search;
@@ -34,6 +35,7 @@ use holdfast_service::builder::{self, IssuedSession, StartSession};
 use holdfast_service::envelopes;
 use holdfast_service::envelopes::consent::{self, EnvelopeConsent, VaultConsent};
 use holdfast_service::envelopes::sending::{self, SendEnvelope};
+use holdfast_service::retention;
 use holdfast_service::vault::{custody, vault_in};
 
 /// Envelope as its own organization sees it.
@@ -76,8 +78,9 @@ pub async fn envelope(
     let envelope = envelopes::get(&app, &caller, &id).await?;
     // Partners do not see it: the message can name the organization's provider instances.
     let failure = vault_in::failure(&app, &envelope).await?;
+    let kept = retention::of(&app, &envelope).await?;
     Ok(DataReply::new(&OwnEnvelope {
-        envelope: EnvelopeView::from(&envelope),
+        envelope: EnvelopeView::from(&envelope).kept(kept),
         vault_error: failure.map(|failure| VaultError {
             step: failure.step,
             message: failure.message,
