@@ -118,6 +118,11 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("POST", "/tapes/maps", Some(Control)),
         ("GET", "/tapes/{id}", Some(ReadControl)),
         ("GET", "/tapes/{id}/report/{format}", Some(ReadControl)),
+        ("GET", "/holds", Some(ReadEvidence)),
+        ("POST", "/holds", Some(Hold)),
+        ("POST", "/holds/{id}/{step}", Some(Hold)),
+        ("GET", "/retention", Some(ReadEvidence)),
+        ("POST", "/retention", Some(Hold)),
         ("GET", "/rules", Some(ReadEvidence)),
         ("GET", "/rules/{slot}", Some(ReadEvidence)),
         ("POST", "/rules/{slot}/activate/{id}", Some(ChangeRules)),
@@ -237,7 +242,7 @@ pub(super) struct KnownIds {
     component: String,
     pub(super) change: String,
     endpoint: String,
-    customer: String,
+    pub(super) customer: String,
 }
 
 pub(super) async fn ids_of(app: &TestApp) -> KnownIds {
@@ -306,6 +311,7 @@ impl KnownIds {
             .replace("{format}", "csv")
             .replace("{position}", "0")
             .replace("{question}", "qst_01jdk7m3e8f4x9s2w5v6b0c1dh")
+            .replace("{step}", "lift")
             .replace("{act}", "unknown");
 
         format!("/console{path}")

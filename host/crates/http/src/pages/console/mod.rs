@@ -37,6 +37,7 @@
 //! | `effective` | calendar of effective dates |
 //! | `changes` | change requests of components |
 //! | `exports` | lists as CSV |
+//! | `retention` | legal holds, retention schedules, records that are due |
 //! | `audit` | who did what |
 //!
 //! Reading works without a script. Every form has the token of its session, and the session's cookie is sent with
@@ -69,6 +70,7 @@ mod open_links;
 mod packages;
 mod passkeys;
 mod receivers;
+mod retention;
 mod rules;
 mod sending;
 mod settings;
@@ -295,6 +297,15 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/tapes/maps"), post(tapes::save_map))
         .route(&below("/tapes/{id}"), get(tapes::show))
         .route(&below("/tapes/{id}/report/{format}"), get(tapes::report))
+        .route(
+            &below("/holds"),
+            get(retention::list).post(retention::place),
+        )
+        .route(&below("/holds/{id}/{step}"), post(retention::step))
+        .route(
+            &below("/retention"),
+            get(retention::show).post(retention::save),
+        )
         .route(&below("/rules"), get(rules::show))
         .route(&below("/rules/{slot}"), get(rules::slot))
         .route(
