@@ -241,6 +241,7 @@ fn doctor_checks_every_dependency() {
         "ledger",
         "components",
         "providers",
+        "holds",
     ] {
         let check = checks
             .as_array()

@@ -22,7 +22,7 @@ use holdfast_domain::organization::Permission;
 use holdfast_domain::retention::RetentionSchedule;
 use holdfast_platform::ServiceError;
 use holdfast_service::App;
-use holdfast_service::retention::holds::{self, HoldView, LiftStep, NewHold};
+use holdfast_service::retention::holds::{self, HoldView, LiftRequest, LiftStep, NewHold};
 use holdfast_service::retention::{self, DueView, RetentionSchedules, RetentionView};
 
 /// Holds, or records, of a page.
@@ -212,7 +212,13 @@ pub async fn step(
 
     let hold = holds::get(&app, &visitor.caller, &id).await?;
     let step = match step.as_str() {
-        "lift" => LiftStep::Request(form.value("reason").to_owned()),
+        "lift" => match valid::<LiftRequest>(json!({ "reason": form.value("reason") })) {
+            Ok(request) => LiftStep::Request(request.reason),
+            Err(error) => {
+                let refused = form.refused(error)?;
+                return holds_page(&app, visitor, None, Some(&refused)).await;
+            }
+        },
         "withdraw" => LiftStep::Withdraw,
         "approve" => {
             form.meant(&SensitiveAct {
