@@ -116,22 +116,9 @@ async fn each_scope_covers_its_records(change: impl FnOnce(&mut Config)) {
     let path = format!("/partner/envelopes/{id}");
     let envelope = app.get(&path).await.data(200);
     let customer = envelope["customer_id"].as_str().unwrap();
-    let buyer = Party::new(&app).await;
-    let offer = json!({ "records": [id], "buyer": buyer.org });
-    let offered = app
-        .post("/partner/control/transfers", offer)
-        .await
-        .data(202);
-    let pool = offered["transfer_id"].as_str().unwrap();
-    app.wait_until_idle().await;
-    let cancel = format!("/partner/control/transfers/{pool}/cancel");
-    app.post(&cancel, json!({})).await.data(202);
-    app.wait_until_idle().await;
-
     for (scope, subject) in [
         ("envelope", Some(id.as_str())),
         ("customer", Some(customer)),
-        ("pool", Some(pool)),
         ("organization", None),
     ] {
         let hold_id = place(&app, scope, subject).await;
@@ -153,6 +140,31 @@ async fn each_scope_covers_its_records_on_postgresql() {
     each_scope_covers_its_records(|config| config.database_url = Some(database)).await;
 }
 
+/// A hold on a pool covers the records of the transfer, whoever of the two parties controls them and placed it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_on_a_pool_covers_its_records() {
+    let (app, id, lender) = crate::service::control::controlled().await;
+    let buyer = Party::new(&app).await;
+    let offer = json!({ "records": [id], "buyer": buyer.org });
+    let path = "/partner/control/transfers";
+    let begun = app.post_as(&lender.key, path, offer).await.data(202);
+    let pool = begun["transfer_id"].as_str().unwrap();
+    app.wait_until_idle().await;
+
+    let hold_id = place_as(&app, &lender.key, "pool", Some(pool)).await;
+    let out = lender.act(&app, &id, "release", release_form()).await;
+    assert_eq!(refused(&out)["hold_id"], hold_id.as_str());
+    // The buyer's hold binds once the buyer has control.
+    place_as(&app, &buyer.key, "pool", Some(pool)).await;
+    let stranger = Party::new(&app).await;
+    let placed = app.post_as(
+        &stranger.key,
+        "/partner/legal-holds",
+        hold("pool", Some(pool)),
+    );
+    placed.await.error(404);
+}
+
 /// The controller holds the record; its originator learns that there is a hold, and no more.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_organization_gets_the_code_only() {
@@ -167,12 +179,8 @@ async fn another_organization_gets_the_code_only() {
     let record = lender.act(&app, &id, "release", release_form()).await;
     assert_eq!(refused(&record)["hold_id"], hold_id.as_str());
 
-    for path in [
-        format!("/partner/legal-holds/{hold_id}"),
-        format!("/partner/legal-holds/{hold_id}/lift"),
-    ] {
-        app.get(&path).await.error(404);
-    }
+    let path = format!("/partner/legal-holds/{hold_id}");
+    app.get(&path).await.error(404);
     let listed = app.get("/partner/legal-holds").await.data(200);
     assert_eq!(listed, json!([]));
     app.entry(&id, "hold.placed").await;

@@ -102,12 +102,18 @@ async fn a_paid_off_contract_is_proposed_on_its_day(change: impl FnOnce(&mut Con
     let later = app.as_of(DAY * 40).await;
     let found = wait_for_due(&later, 1).await;
     assert_eq!(found[0]["envelope_id"], id);
-    assert_eq!(found[0]["destroy_after"], paid["retention"]["destroy_after"]);
+    assert_eq!(
+        found[0]["destroy_after"],
+        paid["retention"]["destroy_after"]
+    );
     assert_eq!(found[0]["under_hold"], false);
     // It is proposed and stays in the vault.
     assert_eq!(later.wait_for(&id, "vaulted").await["vaulted"], true);
     assert!(retention_of(&later, &id).await["proposed_at"].is_string());
-    assert_eq!(later.entry(&id, "retention.due").await["schedule"], "Contracts");
+    assert_eq!(
+        later.entry(&id, "retention.due").await["schedule"],
+        "Contracts"
+    );
 
     // The event goes out once, however often the run is made.
     assert_eq!(retention::propose(&later.service).await.unwrap(), 0);
@@ -135,7 +141,10 @@ async fn a_repeated_payoff_makes_no_second_entry_and_a_corrected_one_does() {
     let first = pay_off(&app, &id, &in_days(-3)).await.data(200);
     assert_eq!(first["retention"], Value::Null);
     assert_eq!(pay_off(&app, &id, &in_days(-3)).await.data(200), first);
-    assert_eq!(app.entry(&id, "envelope.paid_off").await["date"], in_days(-3).as_str());
+    assert_eq!(
+        app.entry(&id, "envelope.paid_off").await["date"],
+        in_days(-3).as_str()
+    );
 
     pay_off(&app, &id, &in_days(-2)).await.data(200);
     let events = app.event_types(&id).await;
@@ -169,7 +178,10 @@ async fn schedules_that_cannot_be_are_refused_by_their_place() {
     let app = TestApp::start().await;
     let one = schedule("One", "created", 1);
     for (schedules, path) in [
-        (json!([schedule(" ", "created", 1)]), json!(["schedules", 0, "name"])),
+        (
+            json!([schedule(" ", "created", 1)]),
+            json!(["schedules", 0, "name"]),
+        ),
         (json!([one, one]), json!(["schedules", 1, "name"])),
         (
             json!([one, schedule("Two", "created", 2)]),
@@ -192,7 +204,9 @@ async fn schedules_that_cannot_be_are_refused_by_their_place() {
     let none = app.get("/partner/retention-schedules").await.data(200);
     assert_eq!(none["schedules"], json!([]));
     set(&app, json!([one])).await.data(200);
-    let own = app.web(Method::GET, "/retention-schedules", Value::Null).await;
+    let own = app
+        .web(Method::GET, "/retention-schedules", Value::Null)
+        .await;
     assert_eq!(own.data(200)["schedules"], json!([one]));
     let other = app.other_organization().await;
     let theirs = app.get_as(&other, "/partner/retention-schedules").await;
@@ -203,12 +217,16 @@ async fn schedules_that_cannot_be_are_refused_by_their_place() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_that_is_not_due_any_more_is_withdrawn() {
     let app = TestApp::start().await;
-    set(&app, json!([schedule("Ended", "declined", 1)])).await.data(200);
+    set(&app, json!([schedule("Ended", "declined", 1)]))
+        .await
+        .data(200);
     let id = inserted(&app, EnvelopeStatus::Declined).await;
     let later = app.as_of(DAY * 40).await;
     wait_for_due(&later, 1).await;
 
-    set(&later, json!([schedule("Ended", "declined", 12)])).await.data(200);
+    set(&later, json!([schedule("Ended", "declined", 12)]))
+        .await
+        .data(200);
     wait_for_due(&later, 0).await;
     later.wait_for_entry(&id, "retention.withdrawn").await;
 }
@@ -219,7 +237,9 @@ async fn a_run_without_a_due_record_writes_nothing(app: &TestApp, records: usize
     // Its tasks end between two steps.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let now = app.service.clock.now();
-    set(app, json!([schedule("All", "created", 84)])).await.data(200);
+    set(app, json!([schedule("All", "created", 84)]))
+        .await
+        .data(200);
     let mut left = records;
     while left > 0 {
         let mut tx = app.store.begin().await.unwrap();
