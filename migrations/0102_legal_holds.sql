@@ -24,5 +24,3 @@ create table legal_hold (
 create index legal_hold_of_org on legal_hold (bucket, org_id, hold_id);
 -- Every release and every change of control asks for these.
 create index legal_hold_in_force on legal_hold (bucket, org_id) where lifted_at is null;
--- Removed objects may belong to records that another organization controls.
-create index legal_hold_in_force_of_party on legal_hold (org_id) where lifted_at is null;

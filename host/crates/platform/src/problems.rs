@@ -160,9 +160,8 @@ impl From<&ControlProblem> for Problem {
             ControlProblem::Pledged => state("record_pledged"),
             // Other organizations get the code alone: a hold may be secret.
             ControlProblem::LegalHold(None) => state("legal_hold"),
-            ControlProblem::LegalHold(Some(hold)) => state("legal_hold").with_details(
-                json!({ "hold_id": hold.id, "case_reference": hold.case_reference }),
-            ),
+            ControlProblem::LegalHold(Some(hold)) => state("legal_hold")
+                .with_details(json!({ "hold_id": hold.id, "case_reference": hold.case_reference })),
         }
     }
 }

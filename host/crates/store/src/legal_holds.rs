@@ -5,7 +5,7 @@ use super::statement::RunStatement as _;
 use super::{SqlConnection, StoreError, WriteTransaction};
 use holdfast_domain::envelope::Envelope;
 use holdfast_domain::hold::{HoldScope, LegalHold, RequestedLift};
-use holdfast_domain::id::{HoldId, OrgId};
+use holdfast_domain::id::{EnvelopeId, HoldId, OrgId};
 
 pub async fn insert(tx: &mut WriteTransaction, hold: &LegalHold) -> Result<(), StoreError> {
     sqlx::query(
@@ -92,24 +92,44 @@ pub async fn covering(
     } else {
         ""
     };
-    query_rows(
+    let found: Vec<LegalHold> = query_rows(
         "select {columns} from legal_hold
          where bucket = $1 and org_id = $2 and lifted_at is null
-             and (scope = 'organization'
+             and (scope in ('organization', 'pool')
                  or (scope = 'envelope' and subject = $3)
-                 or (scope = 'customer' and subject = $4)
-                 or (scope = 'pool' and exists (
-                     select 1 from control_transfer_record pooled
-                     where pooled.bucket = legal_hold.subject_bucket
-                         and pooled.transfer_id = legal_hold.subject
-                         and pooled.envelope_id = $3 and pooled.state <> 'refused')))
-         order by hold_id limit 1",
+                 or (scope = 'customer' and subject = $4))
+         order by hold_id",
     )
     .bind(controller.bucket())
     .bind(controller.as_str())
     .bind(envelope.id.as_str())
     .bind(customer)
-    .fetch_optional(connection)
+    .fetch_all(&mut *connection)
+    .await?;
+
+    // The records of a pool may be in the bucket of another organization, which no statement joins with this one.
+    for hold in found {
+        if hold.scope != HoldScope::Pool || is_pooled(connection, &hold, &envelope.id).await? {
+            return Ok(Some(hold));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a record is part of the transfer that a hold is about.
+async fn is_pooled(
+    connection: &mut SqlConnection,
+    hold: &LegalHold,
+    envelope: &EnvelopeId,
+) -> Result<bool, StoreError> {
+    sqlx::query(
+        "select envelope_id from control_transfer_record
+         where bucket = $1 and transfer_id = $2 and envelope_id = $3 and state <> 'refused'",
+    )
+    .bind(hold.subject_bucket)
+    .bind(&hold.subject)
+    .bind(envelope.as_str())
+    .finds_row(connection)
     .await
 }
 
@@ -131,18 +151,25 @@ pub async fn on_organization(
 
 /// Whether an organization has a hold in force, or another party has one and controls a record of it.
 pub async fn concern(connection: &mut SqlConnection, org: &OrgId) -> Result<bool, StoreError> {
-    sqlx::query(
-        "select hold_id from legal_hold where bucket = $1 and org_id = $2 and lifted_at is null
-         union all
-         select held.hold_id from legal_hold held
-         join control_record record on record.controller_id = held.org_id
-         where held.lifted_at is null and record.bucket = $1 and record.org_id = $2
-         limit 1",
+    let controllers: Vec<String> = sqlx::query_scalar(
+        "select distinct controller_id from control_record where bucket = $1 and org_id = $2",
     )
     .bind(org.bucket())
     .bind(org.as_str())
-    .finds_row(connection)
-    .await
+    .fetch_all(&mut *connection)
+    .await?;
+
+    let controllers = controllers.iter().filter_map(|id| OrgId::parse(id));
+    for party in controllers.chain([org.clone()]) {
+        let found = sqlx::query(
+            "select hold_id from legal_hold where bucket = $1 and org_id = $2 and lifted_at is null limit 1",
+        );
+        let found = found.bind(party.bucket()).bind(party.as_str());
+        if found.finds_row(connection).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Counts the holds in force of all organizations.

@@ -16,7 +16,8 @@ use super::{
 };
 use crate::middleware::caller::{
     ComplianceRead, ControlConsent, ControlRead, ControlWrite, EnvelopesRead, EnvelopesWrite,
-    HoldsRead, HoldsWrite, PartnerCaller as Key, VaultRead, VaultRelease, VaultWrite, WebCaller as Web, may,
+    HoldsRead, HoldsWrite, PartnerCaller as Key, VaultRead, VaultRelease, VaultWrite,
+    WebCaller as Web, may,
 };
 use crate::openapi::describe;
 use holdfast_service::App;

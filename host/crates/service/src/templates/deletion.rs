@@ -117,7 +117,9 @@ pub async fn archive(core: &Core, org: &OrgId, id: &TemplateId) -> Result<NextSt
     let template = templates::find(&mut connection, org, id).await?;
     // A provider may hide documents of an archived template, which a legal hold on the organization keeps.
     let in_use = templates::is_out_for_signing(&mut connection, org, id).await?
-        || holds::on_organization(&mut connection, org).await?.is_some();
+        || holds::on_organization(&mut connection, org)
+            .await?
+            .is_some();
     drop(connection);
 
     // A restored template is in use again. Its next deletion adds another job.
