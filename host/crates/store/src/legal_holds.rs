@@ -122,9 +122,10 @@ async fn is_pooled(
     hold: &LegalHold,
     envelope: &EnvelopeId,
 ) -> Result<bool, StoreError> {
+    // In every state: the hold itself makes the transfer refuse the record, and has to cover it afterwards.
     sqlx::query(
         "select envelope_id from control_transfer_record
-         where bucket = $1 and transfer_id = $2 and envelope_id = $3 and state <> 'refused'",
+         where bucket = $1 and transfer_id = $2 and envelope_id = $3",
     )
     .bind(hold.subject_bucket)
     .bind(&hold.subject)

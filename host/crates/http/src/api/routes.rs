@@ -244,6 +244,8 @@ areas! {
         put "/partner/retention-schedules", retention::set_schedules::<Key<HoldsWrite>>
             => setRetentionSchedules [422]
             "Set how long records are kept";
+        get "/partner/envelopes/{id}/retention", retention::of_record::<Key<EnvelopesRead>> => getRetention []
+            "Read how long a record is kept";
         post "/partner/envelopes/{id}/retention-events", retention::report::<Key<EnvelopesWrite>>
             => reportRetentionEvent [409, 422]
             "Report that a contract was paid off";
@@ -553,7 +555,7 @@ areas! {
             "Read a template";
         patch "/templates/{id}", web::templates::change => changeTemplate [409]
             "Change the name, external id or tags of a template";
-        delete "/templates/{id}", web::templates::delete => deleteTemplate []
+        delete "/templates/{id}", web::templates::delete => deleteTemplate [409]
             "Delete a template, which can be restored for 30 days; envelopes already sent stay";
         post "/templates/{id}/restore", web::templates::restore => restoreTemplate [409]
             "Restore a template that was deleted in the last 30 days";

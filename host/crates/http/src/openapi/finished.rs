@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{examples, logged, meaning, members};
 
 /// Areas in the order of the document, with their descriptions.
-pub const TAGS: [(&str, &str); 27] = [
+pub const TAGS: [(&str, &str); 29] = [
     (
         "partner envelopes",
         "Create, send and follow envelopes, with an API key.",

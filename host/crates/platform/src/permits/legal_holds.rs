@@ -1,8 +1,9 @@
 //! Refuses acts by which something under a legal hold would leave, change hands or be deleted.
 //!
-//! An act asks in its own transaction, with the envelope locked, and locks the organization that could have placed a
-//! hold. Who places a hold locks the same organization. So of a hold and an act at the same moment, one comes first:
-//! the act sees the hold, or is over when the hold is placed.
+//! An act asks in its own transaction, with the envelope locked, and shares the lock of the organization that could have
+//! placed a hold. A hold on an envelope locks that envelope, every other hold its organization, and none locks both. So
+//! of a hold and an act at the same moment, one comes first: the act sees the hold, or is over when the hold is placed.
+//! Acts on several records of an organization do not wait for each other here, so they cannot block each other either.
 
 use holdfast_store::SqlConnection;
 
@@ -33,7 +34,7 @@ pub async fn permit_controlled(
     record: &ControlRecord,
 ) -> Result<(), ServiceError> {
     // Before the holds are read: a hold that is being placed is visible once the lock is ours.
-    organizations::lock(tx, &record.controller).await?;
+    organizations::share(tx, &record.controller).await?;
     let found = rows::covering(tx, &record.controller, envelope).await?;
     refuse(asking, found)
 }
@@ -58,7 +59,7 @@ pub async fn on(
 
 /// Permits the deletion of something that belongs to an organization and to no envelope, in its transaction.
 pub async fn permit_deletion(tx: &mut WriteTransaction, org: &OrgId) -> Result<(), ServiceError> {
-    organizations::lock(tx, org).await?;
+    organizations::share(tx, org).await?;
     let found = rows::on_organization(tx, org).await?;
     refuse(Some(org), found)
 }

@@ -145,8 +145,11 @@ pub async fn place(
     let mut tx = core.store.begin().await?;
     let subject = subject(&mut tx, caller, &form).await?;
 
-    // Behind the envelope, as acts lock: one that has begun is over before the hold is in force.
-    organizations::lock(&mut tx, &caller.org).await?;
+    // An act that has begun is over before the hold is in force. One on this envelope has its lock, which is ours now. Both
+    // locks together could block a transfer, which has its share of the organization when it locks its next record.
+    if subject.envelope.is_none() {
+        organizations::lock(&mut tx, &caller.org).await?;
+    }
     let hold = LegalHold {
         id: HoldId::new(),
         org: caller.org.clone(),

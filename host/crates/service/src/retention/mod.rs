@@ -95,23 +95,21 @@ pub struct RetentionView {
     pub proposed_at: Option<Timestamp>,
 }
 
-/// An event that was reported, and the retention that follows.
+/// Retention of an envelope, with the payoff that it depends on.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
-    "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "event": "paid_off", "date": "2031-04-30",
+    "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "paid_off": "2031-04-30",
     "retention": {
         "schedule": "Retail contracts", "event": "paid_off", "event_date": "2031-04-30",
         "destroy_after": "2038-04-30", "proposed_at": null,
     },
 }]))]
-pub struct ReportedEventView {
+pub struct RecordRetention {
     /// Id of the envelope.
     pub envelope_id: EnvelopeId,
-    /// What happened.
-    pub event: ReportableEvent,
-    /// Day on which it happened.
-    #[schemars(with = "String", extend("format" = "date"))]
-    pub date: Date,
+    /// Day on which the contract was paid off, as it was reported.
+    #[schemars(with = "Option<String>", extend("format" = "date"))]
+    pub paid_off: Option<Date>,
     /// Retention of the record. Null if no schedule matches it.
     pub retention: Option<RetentionView>,
 }
@@ -235,8 +233,8 @@ pub async fn report(
     caller: &Caller,
     id: &str,
     request: ReportedEvent,
-    answer: &ResponseRecorder<ReportedEventView>,
-) -> Result<ReportedEventView, ServiceError> {
+    answer: &ResponseRecorder<RecordRetention>,
+) -> Result<RecordRetention, ServiceError> {
     let id = lookup::envelope(core, caller, id).await?.id;
     let now = core.clock.now();
     // A day, because it is tomorrow already where the contract is.
@@ -271,38 +269,43 @@ pub async fn report(
         events::record_and_emit(&mut tx, &envelope, &caller.actor, event, data, now).await?;
     }
 
-    let view = ReportedEventView {
-        envelope_id: id,
-        event: request.event,
-        date: request.date,
-        retention: read(&mut tx, &envelope).await?,
-    };
+    let view = read(&mut tx, &envelope).await?;
     answer.commit(tx, &view).await?;
 
     Ok(view)
 }
 
+/// Returns the retention of an envelope of the caller's organization.
+pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<RecordRetention, ServiceError> {
+    let envelope = lookup::envelope(core, caller, id).await?;
+    Ok(read(&mut *core.store.read().await?, &envelope).await?)
+}
+
 /// Returns the retention of an envelope; none if no schedule of its organization matches it.
 pub async fn of(core: &Core, envelope: &Envelope) -> Result<Option<RetentionView>, ServiceError> {
-    Ok(read(&mut *core.store.read().await?, envelope).await?)
+    let found = read(&mut *core.store.read().await?, envelope).await?;
+    Ok(found.retention)
 }
 
 async fn read(
     connection: &mut SqlConnection,
     envelope: &Envelope,
-) -> Result<Option<RetentionView>, StoreError> {
-    // Most organizations have no schedules, and then this is all that a read of an envelope costs.
-    let Some(own) = rows::schedules(connection, &envelope.org).await? else {
-        return Ok(None);
-    };
+) -> Result<RecordRetention, StoreError> {
+    let own = rows::schedules(connection, &envelope.org).await?;
     let found = rows::candidate(connection, &envelope.org, &envelope.id).await?;
-    Ok(found.and_then(|found| {
-        let retention = Retention::of(&own.schedules, &found.facts)?;
+    let paid_off = found.as_ref().and_then(|found| found.facts.paid_off);
+    let retention = own.zip(found).and_then(|(own, found)| {
         Some(RetentionView {
-            retention,
+            retention: Retention::of(&own.schedules, &found.facts)?,
             proposed_at: found.proposed_at,
         })
-    }))
+    });
+
+    Ok(RecordRetention {
+        envelope_id: envelope.id.clone(),
+        paid_off,
+        retention,
+    })
 }
 
 /// Lists the records of the caller's organization that are due, by the ids of their envelopes.
@@ -408,7 +411,7 @@ async fn settle(core: &Core, org: &OrgId, id: &EnvelopeId) -> Result<bool, Servi
     let Some(envelope) = envelopes::lock(&mut tx, org, id).await? else {
         return Ok(false);
     };
-    let Some(view) = read(&mut tx, &envelope).await? else {
+    let Some(view) = read(&mut tx, &envelope).await?.retention else {
         return withdraw(tx, &envelope, now).await;
     };
     if !view.retention.is_due(now.date()) {

@@ -19,7 +19,6 @@ use holdfast_platform::room::attachments::{AttachedFile, SignersFile};
 use holdfast_service::envelopes::SignerLink;
 use holdfast_service::envelopes::creation::CreatedEnvelope;
 use holdfast_service::envelopes::uploads::StoredUpload;
-use holdfast_service::retention::RetentionView;
 use holdfast_store::search::FoundEnvelope;
 
 /// An envelope.
@@ -94,16 +93,6 @@ pub struct EnvelopeView {
     /// envelope.
     #[serde(skip_serializing_if = "Option::is_none")]
     sign_url: Option<String>,
-    /// How long the record is kept. Present only in the answer about a single envelope that a retention schedule matches.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    retention: Option<RetentionView>,
-}
-
-impl EnvelopeView {
-    /// Adds how long the record is kept.
-    pub fn kept(self, retention: Option<RetentionView>) -> Self {
-        Self { retention, ..self }
-    }
 }
 
 impl From<&Envelope> for EnvelopeView {
@@ -145,7 +134,6 @@ impl From<&Envelope> for EnvelopeView {
             corrected_by: envelope.link(EnvelopeLink::CorrectedBy),
             version: Some(envelope.version()).filter(|version| *version > 1),
             sign_url: None,
-            retention: None,
         }
     }
 }

@@ -37,7 +37,6 @@ use holdfast_service::envelopes::paper_original::{self, PaperStatement};
 use holdfast_service::envelopes::planned_sending::{self, PlanSending};
 use holdfast_service::envelopes::successors::CorrectEnvelope;
 use holdfast_service::envelopes::{self, creation, documents, successors, uploads};
-use holdfast_service::retention;
 use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::expiry;
 use holdfast_service::signing::questions::{self, CloseQuestion};
@@ -207,8 +206,7 @@ pub async fn read(
     ResourceId(id): ResourceId,
 ) -> Result<Found<EnvelopeView>, HttpError> {
     let envelope = reader.envelope(&app, &id).await?;
-    let kept = retention::of(&app, &envelope).await?;
-    Ok(DataReply::new(&EnvelopeView::from(&envelope).kept(kept)))
+    Ok(DataReply::new(&EnvelopeView::from(&envelope)))
 }
 
 pub async fn status(

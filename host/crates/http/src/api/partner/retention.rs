@@ -13,7 +13,7 @@ use holdfast_domain::id::{EnvelopeId, HoldId};
 use holdfast_service::App;
 use holdfast_service::retention::holds::{self, HoldView, NewHold};
 use holdfast_service::retention::{
-    self, DueView, ReportedEvent, ReportedEventView, RetentionSchedules, SchedulesView,
+    self, DueView, RecordRetention, ReportedEvent, RetentionSchedules, SchedulesView,
 };
 
 /// While the hold is in force, nothing that it covers is released, changes hands or is deleted: such requests get a 409
@@ -68,10 +68,19 @@ pub async fn set_schedules<C: Authorized>(
     act.run(retention::set_schedules).await
 }
 
+pub async fn of_record<C: Authorized>(
+    State(app): State<App>,
+    user: C,
+    ResourceId(id): ResourceId,
+) -> Result<Found<RecordRetention>, HttpError> {
+    let found = retention::get(&app, user.caller(), &id).await?;
+    Ok(DataReply::new(&found))
+}
+
 /// A repeat with the same day changes nothing; another day replaces it. The day is not more than a day ahead.
 pub async fn report<C: Authorized>(
     act: ActOn<C, ReportedEvent>,
-) -> Result<Found<ReportedEventView>, HttpError> {
+) -> Result<Found<RecordRetention>, HttpError> {
     act.run(retention::report).await
 }
 
