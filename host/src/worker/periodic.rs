@@ -81,8 +81,8 @@ pub(super) async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
     }
 }
 
-/// Verifies the vault, removes orphaned objects, proposes records that are due and checks hosts of signing links. These tasks are slow, so they have a loop of
-/// their own.
+/// Verifies the vault, removes orphaned objects, proposes records that are due and checks hosts of signing links. These
+/// tasks are slow, so they have a loop of their own.
 pub(super) async fn sweep(app: App, stop: CancellationToken) {
     let period = app.config.sweep_interval.unwrap_or(PERIOD);
     while !stop.is_cancelled() {

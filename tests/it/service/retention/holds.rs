@@ -154,6 +154,19 @@ async fn a_hold_on_a_pool_covers_its_records() {
     let hold_id = place_as(&app, &lender.key, "pool", Some(pool)).await;
     let out = lender.act(&app, &id, "release", release_form()).await;
     assert_eq!(refused(&out)["hold_id"], hold_id.as_str());
+
+    // The transfer refuses the record for the hold, which still covers it.
+    for (party, step) in [(&buyer, "accept"), (&lender, "confirm")] {
+        let path = format!("{path}/{pool}/{step}");
+        let taken = app.post_as(&party.key, &path, json!({})).await;
+        taken.data(202);
+        app.wait_until_idle().await;
+    }
+    let read = app.get_as(&lender.key, &format!("{path}/{pool}")).await;
+    assert_eq!(read.data(200)["records"][0]["code"], "legal_hold");
+    let out = lender.act(&app, &id, "release", release_form()).await;
+    assert_eq!(refused(&out)["hold_id"], hold_id.as_str());
+
     // The buyer's hold binds once the buyer has control.
     place_as(&app, &buyer.key, "pool", Some(pool)).await;
     let stranger = Party::new(&app).await;
@@ -275,6 +288,21 @@ async fn a_hold_without_a_subject_or_a_reason_is_refused() {
     ] {
         let body = hold(scope, Some(unknown));
         app.post("/partner/legal-holds", body).await.error(404);
+    }
+}
+
+/// A program places many holds at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn holds_on_several_records_are_placed_at_the_same_moment() {
+    let app = TestApp::on_postgresql().await;
+    let ids = [app.vaulted_envelope().await, app.vaulted_envelope().await];
+    let (first, second) = tokio::join!(
+        place(&app, "envelope", Some(&ids[0])),
+        place(&app, "envelope", Some(&ids[1])),
+    );
+    assert_ne!(first, second);
+    for id in &ids {
+        refused(&vault_out(&app, id, release_form()).await);
     }
 }
 

@@ -41,8 +41,12 @@ async fn pay_off(app: &TestApp, id: &str, date: &str) -> TestResponse {
 }
 
 async fn retention_of(app: &TestApp, id: &str) -> Value {
-    let path = format!("/partner/envelopes/{id}");
-    app.get(&path).await.data(200)["retention"].clone()
+    let path = format!("/partner/envelopes/{id}/retention");
+    let found = app.get(&path).await.data(200);
+    // The page of the web app has the same.
+    let envelope = app.web(Method::GET, &format!("/envelopes/{id}"), Value::Null);
+    assert_eq!(envelope.await.data(200)["retention"], found["retention"]);
+    found["retention"].clone()
 }
 
 async fn due(app: &TestApp) -> Vec<Value> {
@@ -95,6 +99,7 @@ async fn a_paid_off_contract_is_proposed_on_its_day(change: impl FnOnce(&mut Con
     assert_eq!(waiting["destroy_after"], Value::Null);
 
     let paid = pay_off(&app, &id, &in_days(0)).await.data(200);
+    assert_eq!(paid["paid_off"], in_days(0).as_str());
     assert_eq!(paid["retention"]["event_date"], in_days(0).as_str());
     assert_eq!(retention_of(&app, &id).await, paid["retention"]);
     assert_eq!(due(&app).await, Vec::<Value>::new());

@@ -141,9 +141,27 @@ pub async fn place(
 ) -> Result<HoldView, ServiceError> {
     check_text("reason", &form.reason)?;
     check_text("case_reference", &form.case_reference)?;
+    let mut attempts = 0;
+    loop {
+        match place_once(core, caller, &form, answer).await {
+            // Holds on two envelopes lock nothing in common, and the second one takes the next place in the ledger.
+            Err(ServiceError::Store(error)) if attempts < 10 && error.is_unique_violation() => {
+                attempts += 1;
+            }
+            placed => return placed,
+        }
+    }
+}
+
+async fn place_once(
+    core: &Core,
+    caller: &Caller,
+    form: &NewHold,
+    answer: &ResponseRecorder<HoldView>,
+) -> Result<HoldView, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let subject = subject(&mut tx, caller, &form).await?;
+    let subject = subject(&mut tx, caller, form).await?;
 
     // An act that has begun is over before the hold is in force. One on this envelope has its lock, which is ours now. Both
     // locks together could block a transfer, which has its share of the organization when it locks its next record.

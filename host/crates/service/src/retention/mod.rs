@@ -155,7 +155,7 @@ pub async fn schedules(core: &Core, caller: &Caller) -> Result<SchedulesView, Se
     ))
 }
 
-/// Replaces the schedules of the caller's organization. The next run of the worker, seconds later, judges all records by
+/// Replaces the schedules of the caller's organization. The next run of the worker, soon after, judges all records by
 /// them.
 ///
 /// # Errors

@@ -349,7 +349,11 @@ fn schedule_of(line: &str) -> Value {
         } else {
             "jurisdiction"
         };
-        schedule[member] = json!(word);
+        // A second word for a member is refused with it, and not dropped.
+        schedule[member] = match schedule[member].as_str() {
+            Some(earlier) => json!(format!("{earlier} {word}")),
+            None => json!(word),
+        };
     }
     schedule
 }
