@@ -378,8 +378,8 @@ impl RunnableJob for ArchiveTemplate {
 
 impl RunnableJob for DeleteObject {
     async fn run(self, app: &App, _: &ClaimedJob) -> Result<NextStep, JobError> {
-        // A running backup may still have to copy the object.
-        if let Some(until) = orphans::held(app).await? {
+        // A running backup may still have to copy the object, and a legal hold keeps it.
+        if let Some(until) = orphans::held(app, &self.key).await? {
             return Ok(NextStep::Again(until));
         }
 
@@ -396,8 +396,7 @@ impl RunnableJob for DeleteObject {
 
 impl RunnableJob for ReleaseRecord {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
-        inspection::releases::make(app, &job.org, &self.release).await?;
-        Ok(NextStep::Done)
+        Ok(inspection::releases::make(app, &job.org, &self.release).await?)
     }
 }
 

@@ -242,6 +242,7 @@ fn doctor_checks_every_dependency() {
         "witnesses",
         "components",
         "providers",
+        "holds",
     ] {
         let check = checks
             .as_array()

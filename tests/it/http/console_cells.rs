@@ -140,6 +140,11 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("POST", "/funding/{id}/versions", Some(ChangeRules)),
         ("POST", "/funding/{id}/invitations", Some(ChangeRules)),
         ("POST", "/funding/{id}/subscription", Some(ChangeRules)),
+        ("GET", "/holds", Some(ReadEvidence)),
+        ("POST", "/holds", Some(Hold)),
+        ("POST", "/holds/{id}/{step}", Some(Hold)),
+        ("GET", "/retention", Some(ReadEvidence)),
+        ("POST", "/retention", Some(Hold)),
         ("GET", "/rules", Some(ReadEvidence)),
         ("GET", "/rules/{slot}", Some(ReadEvidence)),
         ("POST", "/rules/{slot}/activate/{id}", Some(ChangeRules)),
@@ -259,7 +264,7 @@ pub(super) struct KnownIds {
     component: String,
     pub(super) change: String,
     endpoint: String,
-    customer: String,
+    pub(super) customer: String,
 }
 
 pub(super) async fn ids_of(app: &TestApp) -> KnownIds {
@@ -329,6 +334,7 @@ impl KnownIds {
             .replace("{kind}", "insurance")
             .replace("{position}", "0")
             .replace("{question}", "qst_01jdk7m3e8f4x9s2w5v6b0c1dh")
+            .replace("{step}", "lift")
             .replace("{act}", "unknown");
 
         format!("/console{path}")

@@ -447,6 +447,17 @@ async fn fill(app: &TestApp, ada: &Session, known: &KnownIds) -> Vec<String> {
         ("description", "First terms"),
     ];
     post("/console/funding", &own).await;
+    // A legal hold, and one of which the end is requested.
+    for case in ["A-17", "B-18"] {
+        let hold = json!({
+            "scope": "customer", "subject_id": known.customer, "reason": "Suit", "case_reference": case,
+        });
+        let hold = app.web(Method::POST, "/legal-holds", hold).await.data(201);
+        if case == "B-18" {
+            let lift = format!("/console/holds/{}/lift", text(&hold["hold_id"]));
+            post(&lift, &[("reason", "Settled")]).await;
+        }
+    }
 
     // A deleted template, and another version of a template.
     let [deleted, versioned] = [app.contract_template().await, app.contract_template().await];

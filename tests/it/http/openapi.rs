@@ -390,9 +390,15 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
 
     let tape_id = tape(app).await;
     let (pledge_id, key_id) = pledge_and_key(app).await;
+    // Last, because nothing of the organization changes hands afterwards.
+    let hold = json!({ "scope": "organization", "reason": "Audit of A", "case_reference": "A-17" });
+    let hold = app.web(Method::POST, "/legal-holds", hold).await.data(201);
+    let hold_id = hold["hold_id"].as_str().unwrap().to_owned();
+
     vec![
         ("/control/tapes/", tape_id, "tap_01h455vb4pex5vsknk084sn02q"),
         ("/funding-packs/", pack_id, "fpk_01h455vb4pex5vsknk084sn02q"),
+        ("/legal-holds/", hold_id, "hld_01h455vb4pex5vsknk084sn02q"),
         ("/open-links/", link_id, "opl_01h455vb4pex5vsknk084sn02q"),
         (
             "/request-log/",

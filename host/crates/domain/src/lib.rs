@@ -58,6 +58,8 @@
 //! | Term | Meaning |
 //! |---|---|
 //! | vault | storage of authoritative copies |
+//! | legal hold | order of an organization that nothing of its records leaves or is deleted until two people lift it |
+//! | retention schedule | how long an organization keeps its records after an event; when the time is over, a record is *due* |
 //! | authoritative copy | the one stored copy that is the contract (UCC §9-105) |
 //! | non-authoritative copy | marked copy for anyone who needs to read the document |
 //! | vault-in, vault-out | storing the authoritative copy; releasing it to its new keeper |
@@ -192,6 +194,7 @@ pub mod facts;
 pub mod field;
 pub mod funding;
 pub mod hash;
+pub mod hold;
 pub mod id;
 pub mod identity;
 pub mod job;
@@ -212,6 +215,7 @@ pub mod question;
 pub mod release;
 pub mod reminders;
 pub mod request_log;
+pub mod retention;
 pub mod signature;
 pub mod similarity;
 pub mod statement;

@@ -556,6 +556,9 @@ words! {
         ControlConsent = "control:consent",
         // Reads events, and sends them again.
         WebhooksListen = "webhooks:listen",
+        // Legal holds and retention schedules.
+        HoldsRead = "holds:read",
+        HoldsWrite = "holds:write",
     }
 }
 
@@ -596,6 +599,8 @@ words! {
         Administer = "administer",
         // Reads who did what, findings of the integrity sweep, and usage.
         Audit = "audit",
+        // Places and lifts legal holds, and sets retention schedules.
+        Hold = "hold",
     }
 }
 
@@ -613,7 +618,7 @@ impl Role {
             Permission::ReadEvidence | Permission::Audit => &[Self::Compliance, Self::Auditor],
             Permission::ReadControl => &[Self::Compliance, Self::Auditor, Self::Controller],
             Permission::Control => &[Self::Controller],
-            Permission::ChangeRules => &[Self::Compliance],
+            Permission::ChangeRules | Permission::Hold => &[Self::Compliance],
             Permission::Integrate => &[Self::Developer],
             Permission::ChangeProviders | Permission::Administer => &[],
         };

@@ -60,7 +60,9 @@ scopes!(
     ControlRead,
     ControlWrite,
     ControlConsent,
-    WebhooksListen
+    WebhooksListen,
+    HoldsRead,
+    HoldsWrite
 );
 
 /// Caller with a valid API key that has the scope and is within its rate limit.
@@ -483,7 +485,8 @@ permissions!(
     Control,
     Integrate,
     Administer,
-    Audit
+    Audit,
+    Hold
 );
 
 /// Web-app user in a role with the permission.

@@ -19,6 +19,7 @@ use super::forms::{FormView, RefusedForm, TextField};
 use super::funding::{self, ShownFunding};
 use super::live::LiveList;
 use super::navigation::{PageResult, Place, status};
+use super::retention;
 use super::sign_on::open_builder;
 use super::signed_in::{ConsoleForm, Visitor};
 use super::standing::{dot, trouble_in_words, who};
@@ -46,6 +47,8 @@ use holdfast_service::envelopes::sending::SendEnvelope;
 use holdfast_service::envelopes::standing::{self, EnvelopeStanding};
 use holdfast_service::envelopes::successors::{self, CorrectEnvelope};
 use holdfast_service::envelopes::{documents, people_notes};
+use holdfast_service::retention::RetentionView;
+use holdfast_service::retention::holds::{self, HoldView};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::drawings::DRAWN_ELSEWHERE;
 use holdfast_service::signing::embed::{self, RequestToken};
@@ -277,6 +280,10 @@ struct ShownEnvelope {
     /// None if no fact map applies, and before the last signature.
     facts: Option<FactSheet>,
     funding: ShownFunding,
+    /// How long the record is kept, if a schedule matches it.
+    kept: Option<RetentionView>,
+    /// The organization's own hold on the record.
+    hold: Option<HoldView>,
 }
 
 async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, ServiceError> {
@@ -292,6 +299,8 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
     let pages = pages_of(app, &envelope).await;
     let facts = facts::of(app, &envelope).await?;
     let funding = ShownFunding::of(app, visitor, &envelope).await?;
+    let kept = holdfast_service::retention::of(app, &envelope).await?;
+    let hold = holds::on(app, caller, &envelope).await?;
 
     let identity = kba::results(app, caller, id).await?;
     let failure = vault_in::failure(app, &envelope).await?;
@@ -316,6 +325,8 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
         pages,
         facts,
         funding,
+        kept,
+        hold,
         envelope,
         signers,
         questions,
@@ -457,6 +468,7 @@ fn page(
         (pictures(texts, envelope, signed, shown.pages.len()))
         (facts::card(visitor, shown.facts.as_ref()))
         (funding::cards(visitor, envelope, &shown.funding, &shown.pages, refused))
+        (retention::card(texts, shown.kept.as_ref(), shown.hold.as_ref()))
         section.card {
             h2 { (texts.text("vault-what-happened")) }
             ol.ledger {

@@ -42,6 +42,7 @@
 //! | `effective` | calendar of effective dates |
 //! | `changes` | change requests of components |
 //! | `exports` | lists as CSV |
+//! | `retention` | legal holds, retention schedules, records that are due |
 //! | `audit` | who did what |
 //!
 //! Reading works without a script. Every form has the token of its session, and the session's cookie is sent with
@@ -78,6 +79,7 @@ mod open_links;
 mod packages;
 mod passkeys;
 mod receivers;
+mod retention;
 mod rules;
 mod sending;
 mod settings;
@@ -344,6 +346,15 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(
             &below("/funding/{id}/subscription"),
             post(funding_packs::subscribe),
+        )
+        .route(
+            &below("/holds"),
+            get(retention::list).post(retention::place),
+        )
+        .route(&below("/holds/{id}/{step}"), post(retention::step))
+        .route(
+            &below("/retention"),
+            get(retention::show).post(retention::save),
         )
         .route(&below("/rules"), get(rules::show))
         .route(&below("/rules/{slot}"), get(rules::slot))

@@ -35,7 +35,7 @@ macro_rules! guides {
 guides! {
     "Start": ["quickstart", "test-mode", "coming-from", "mcp"]
     "Guides": [
-        "documents", "fields", "embedding", "signers", "consent", "webhooks", "bulk-send", "vault", "facts", "funding", "control", "tape", "evidence",
+        "documents", "fields", "embedding", "signers", "consent", "webhooks", "bulk-send", "vault", "facts", "funding", "control", "tape", "retention", "evidence",
         "payment-and-identity", "languages",
     ]
     "Extend": ["rules", "provider-plugins", "components", "signing-providers"]
