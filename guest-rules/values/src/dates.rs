@@ -182,7 +182,7 @@ fn of_three(
     in_order.map_err(|_| DateProblem::OtherOrder)
 }
 
-/// Reads a date with the English name of its month, which says what the other two numbers are.
+/// Reads a date with the English name of its month. The name tells the other two numbers apart.
 fn named(words: &str, notation: Notation) -> Result<Date, DateProblem> {
     let lower = words.to_lowercase();
     let is_separator = |one: char| {

@@ -2,7 +2,7 @@
 //!
 //! The component that reads the facts of contracts and the comparison of tapes both read with these functions, so that the
 //! same words have the same value in a contract and in a tape. Numbers are handled digit by digit, so no value is ever
-//! rounded. What can be read in two ways is refused.
+//! rounded. Words with two readings are refused.
 
 mod amounts;
 mod dates;

@@ -172,7 +172,7 @@ impl ReadBundles {
     }
 }
 
-/// Returns the records of the pool, whose proofs are verified first.
+/// Verifies the proofs of the pool, and returns its records.
 fn read_pool(tape: &CheckedTape, config: &Config) -> Result<Option<BTreeSet<EnvelopeId>>, Failure> {
     let Some(path) = &tape.pool else {
         return Ok(None);

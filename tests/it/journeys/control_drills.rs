@@ -255,7 +255,7 @@ impl ControlDrill {
         }
     }
 
-    /// Asserts that each tape has the report of one whose check nothing disturbed.
+    /// Asserts that each tape has the report of an undisturbed check.
     async fn assert_tapes_agree(&self, url: &str) {
         self.checked_tapes(url).await;
         let undisturbed = self.send_tape(url).await.unwrap();

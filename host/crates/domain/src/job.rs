@@ -254,7 +254,7 @@ pub struct CheckTape {
 impl JobPayload for CheckTape {
     const NAME: &'static str = "control.tape";
     const QUEUE: JobQueue = JobQueue::Bulk;
-    /// A tape that is no tape is recorded as refused, and one whose file is damaged as failed. The rest is tried again.
+    /// A tape that is no tape is recorded as refused, and one with a damaged file as failed. The rest is tried again.
     const RETRIES: RetryPolicy = RetryPolicy::Endless;
 }
 

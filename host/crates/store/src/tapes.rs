@@ -384,7 +384,7 @@ pub async fn count_failure(tx: &mut WriteTransaction, tape: &Tape) -> Result<(),
     .await
 }
 
-/// Begins the check of a tape whose columns were chosen.
+/// Begins the check of a tape after the choice of its columns.
 ///
 /// # Errors
 /// [`StoreError::Conflict`] if its check has begun.

@@ -442,7 +442,7 @@ async fn a_claim_of_another_party_is_reported_with_its_date_and_no_name() {
     // The party with the claim has none against itself.
     assert_eq!(of(&bank, &first).await["other_claims"], 0);
 
-    // The ledger of the party that asked has what it knew. The others do not learn of its tape.
+    // The ledger of the party that asked lists the claim. The others do not learn of its tape.
     let id = claimed["tape_id"].as_str().unwrap();
     let path = format!("/partner/control/tapes/{id}/report?format=json");
     let report = app.get_as(&oak.key, &path).await.json();

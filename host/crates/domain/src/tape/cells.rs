@@ -1,4 +1,4 @@
-//! Cells of a tape as typed values. What can be read in two ways is refused.
+//! Cells of a tape as typed values. Cells with two readings are refused.
 
 use holdfast_values::{
     self as values, AmountProblem, DateProblem, Notation, NumberProblem, WrittenNumber,
@@ -130,7 +130,7 @@ fn percentage(cell: &str, is_fraction: bool, mark: DecimalMark) -> Result<ReadCe
     let read = values::percentage(cell, mark_of(mark), Notation::Cell);
     let (read, is_named) = read.map_err(|problem| no_number(problem, mark))?;
     let read = exact(&read)?;
-    // With its sign, the number is a percentage whatever the map says of the column.
+    // With its sign, the number is a percentage, also in a column of fractions.
     if !is_fraction || is_named {
         return Ok(CellValue::Number(read).into());
     }

@@ -14,7 +14,7 @@ use crate::ledger::LedgerChain;
 words! {
     /// State of a tape's check.
     TapeStatus {
-        // A person chooses what the columns of the file hold.
+        // A person chooses the facts of the file's columns.
         Choosing = "choosing",
         Checking = "checking",
         Checked = "checked",
@@ -56,10 +56,10 @@ pub struct Tape {
     pub map: TapeMap,
     /// None: any part.
     pub part: Option<TapePart>,
-    /// Transfer whose records are looked up only; none for all records of the part.
+    /// Transfer that limits the records that are looked up; none for all records of the part.
     pub pool: Option<TransferId>,
     pub status: TapeStatus,
-    /// Names of the file's columns, while a person chooses what they hold.
+    /// Names of the file's columns, while a person chooses their facts.
     pub header: Option<Vec<String>>,
     /// Checks that ended with a defect of the stored file.
     pub failures: i64,

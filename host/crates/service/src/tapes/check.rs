@@ -126,7 +126,7 @@ async fn end(
     Ok(())
 }
 
-/// Returns what is wrong with a stored file, if a retry helps only after the file was put back.
+/// Returns the defect of a stored file: a retry helps only after an operator put it back.
 fn defect(error: &FilesError) -> Option<StoredRefusal> {
     let (code, message) = match error {
         FilesError::Tampered { .. } | FilesError::Damaged => (
@@ -677,8 +677,8 @@ async fn add_unlisted(core: &Core, tape: &Tape, check: &mut TapeCheck) -> Result
 async fn finish(core: &Core, tape: &Tape, check: &TapeCheck) -> Result<(), CheckFailure> {
     let (summary, now) = (check.summary(&tape.file.sha256), core.clock.now());
     let mut tx = core.store.begin().await?;
-    // What the party knew of claims of others from now on. The other parties are not informed: the check of a tape
-    // is a look at one's own records, and would otherwise tell them which ones are on it, and when.
+    // The party knows these claims from now on. The other parties are not informed: the check of a tape is a look at
+    // one's own records, and a notice would show them which ones are on it, and when.
     let claimed = rows::claimed(&mut tx, tape, CLAIMS).await?;
     let claims: Vec<Value> = claimed.iter().flat_map(claims_of).collect();
     let entry = NewEntry {

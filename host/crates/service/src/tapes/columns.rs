@@ -1,5 +1,5 @@
-//! Tapes of which a person chooses what the columns hold: the file waits until then, and the choice is kept as the map of
-//! the tape's name.
+//! Tapes of which a person chooses the facts of the columns: the file waits until then, and the choice is kept as the map
+//! of the tape's name.
 
 use super::{
     NewTape, TapeView, admit, checked_name, detected, find, maps, population, queue, stored,
@@ -20,16 +20,16 @@ pub struct SentFile {
     /// Name of the line or pool. The choice is kept under it.
     pub name: String,
     pub part: Option<TapePart>,
-    /// Transfer whose records are looked up only.
+    /// Transfer that limits the records that are looked up.
     pub pool: Option<String>,
 }
 
-/// What a person chooses from.
+/// Facts and columns that a person chooses from.
 pub struct ColumnChoice {
     pub tape: TapeView,
     /// Names of facts: those of the organization's fact maps, of the starters and of earlier maps of tapes.
     pub facts: Vec<String>,
-    /// What each column of the file probably holds; none for a column that is to be ignored.
+    /// The columns of the file, with the facts that they probably hold.
     pub columns: Vec<ProbableColumn>,
     /// Map that was kept under the tape's name, with the keys and forms of values of the last tape.
     pub remembered: Option<TapeMap>,
@@ -99,7 +99,7 @@ async fn names(file: &SpooledFile, format: TapeFormat) -> Result<Vec<String>, Se
     })
 }
 
-/// Returns what a person chooses the columns of a tape from.
+/// Returns the facts and columns that a person chooses from.
 ///
 /// # Errors
 /// A problem with the code `columns_are_chosen` if the choice was made.

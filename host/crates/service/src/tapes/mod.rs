@@ -45,7 +45,7 @@ pub struct SentTape {
     pub format: Option<TapeFormat>,
     pub map: SentMap,
     pub part: Option<TapePart>,
-    /// Transfer whose records are looked up only.
+    /// Transfer that limits the records that are looked up.
     pub pool: Option<String>,
 }
 
@@ -82,9 +82,9 @@ pub struct TapeView {
     pub format: TapeFormat,
     /// Your part in the records that rows are looked up in; null: any part.
     pub part: Option<TapePart>,
-    /// Transfer whose records rows are looked up in; null: all records of the part.
+    /// Transfer that limits the records that rows are looked up in; null: all records of the part.
     pub pool: Option<TransferId>,
-    /// Whether the check continues. `choosing`: a person chooses in the console what the columns hold; `refused`: the file
+    /// Whether the check continues. `choosing`: a person chooses the columns in the console; `refused`: the file
     /// is no tape for the map; `failed`: the stored file is damaged or gone.
     pub status: TapeStatus,
     /// Names of the file's columns, while the status is `choosing`.
@@ -265,7 +265,7 @@ struct NewTape {
     map: TapeMap,
     part: Option<TapePart>,
     pool: Option<TransferId>,
-    /// Names of its columns, if a person has to choose what they hold.
+    /// Names of its columns, if a person has to choose their facts.
     header: Option<Vec<String>>,
 }
 

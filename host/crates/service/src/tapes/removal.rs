@@ -76,7 +76,7 @@ pub async fn delete_rows(core: &Core, org: &OrgId, id: &TapeId) -> Result<(), Se
     }
 }
 
-/// Deletes tapes whose retention is over, and files of which nobody chose the columns for a day.
+/// Deletes tapes after their retention, and files that waited a day for the choice of their columns.
 pub async fn forget(core: &Core) -> Result<(), ServiceError> {
     let now = core.clock.now();
     if !chores::claim(&core.store, "tapes", now, now + PERIOD).await? {

@@ -374,7 +374,7 @@ fn column_fields(
     }
 }
 
-/// A field with an entry that is no choice, and the name of the text that says why.
+/// A field with an entry that is no choice, and the name of the text with the reason.
 #[derive(Debug, PartialEq, Eq)]
 struct WrongChoice {
     field: String,
