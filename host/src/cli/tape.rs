@@ -22,7 +22,7 @@ use holdfast_domain::tape::{
     CONTRACT_NUMBER, KeyScan, RecordIndex, RowCase, RowResult, RowStatus, RowsChecked, TapeCheck,
     TapeFormat, TapeKey, TapeMap, TapeReader, TapeSummary, VIN,
 };
-use holdfast_evidence::{Bundle, EvidenceVerdict, verify_pool};
+use holdfast_evidence::{Bundle, EvidenceVerdict, PoolReport, verify_pool};
 
 /// Findings that the text shows. JSON has all of them.
 const SHOWN: usize = 200;
@@ -71,7 +71,7 @@ struct RefusedBundle {
 struct ReadBundles {
     contracts: BTreeMap<EnvelopeId, BundledContract>,
     refused: Vec<RefusedBundle>,
-    /// Weakest verdict of those that are not refused.
+    /// Weakest verdict of those that are not refused, and of the proofs of the pool.
     weakest: EvidenceVerdict,
 }
 
@@ -106,7 +106,7 @@ async fn check(
     let expected = tape.report.as_deref().map(expected).transpose()?;
     let mut read = read_bundles(tape, config).await?;
     if let Some(pool) = read_pool(tape, config)? {
-        read.keep(&pool);
+        read.keep(&pool.listed, pool.verdict);
     }
     let ReadBundles {
         contracts,
@@ -162,7 +162,8 @@ fn expected(file: &Path) -> Result<String, Failure> {
 
 impl ReadBundles {
     /// Leaves out the contracts that are not in a pool, and reports records of the pool without a contract.
-    fn keep(&mut self, pool: &BTreeSet<EnvelopeId>) {
+    fn keep(&mut self, pool: &BTreeSet<EnvelopeId>, verdict: EvidenceVerdict) {
+        self.weaken(verdict);
         self.contracts.retain(|id, _| pool.contains(id));
         let missing = pool.iter().filter(|id| !self.contracts.contains_key(*id));
         self.refused.extend(missing.map(|id| RefusedBundle {
@@ -170,10 +171,18 @@ impl ReadBundles {
             why: "the pool has this record, and the folder no valid bundle of it".into(),
         }));
     }
+
+    /// Counts a verdict that is not that of failure.
+    fn weaken(&mut self, verdict: EvidenceVerdict) {
+        // The codes are in the order of weakness, but for that of failure.
+        if verdict.exit_code() > self.weakest.exit_code() {
+            self.weakest = verdict;
+        }
+    }
 }
 
-/// Verifies the proofs of the pool, and returns its records.
-fn read_pool(tape: &CheckedTape, config: &Config) -> Result<Option<BTreeSet<EnvelopeId>>, Failure> {
+/// Verifies the proofs of the pool.
+fn read_pool(tape: &CheckedTape, config: &Config) -> Result<Option<PoolReport>, Failure> {
     let Some(path) = &tape.pool else {
         return Ok(None);
     };
@@ -186,7 +195,7 @@ fn read_pool(tape: &CheckedTape, config: &Config) -> Result<Option<BTreeSet<Enve
     if report.verdict == EvidenceVerdict::NotValid {
         return Err(named("the proofs are not valid".into()));
     }
-    Ok(Some(report.listed))
+    Ok(Some(report))
 }
 
 /// Reads and verifies the bundles of the folder.
@@ -208,12 +217,15 @@ async fn read_bundles(tape: &CheckedTape, config: &Config) -> Result<ReadBundles
         return Err(format!("--bundles {}: there are no bundles", tape.bundles.display()).into());
     }
 
-    let (mut contracts, mut refused) = (BTreeMap::new(), Vec::new());
-    let mut weakest = EvidenceVerdict::Valid;
+    let mut read = ReadBundles {
+        contracts: BTreeMap::new(),
+        refused: Vec::new(),
+        weakest: EvidenceVerdict::Valid,
+    };
     for path in paths {
         let name = path.display().to_string();
         let mut refuse = |why: String| {
-            refused.push(RefusedBundle {
+            read.refused.push(RefusedBundle {
                 name: name.clone(),
                 why,
             });
@@ -243,19 +255,12 @@ async fn read_bundles(tape: &CheckedTape, config: &Config) -> Result<ReadBundles
             continue;
         };
 
-        // The codes are in the order of weakness, but for that of failure.
-        if verdict.exit_code() > weakest.exit_code() {
-            weakest = verdict;
-        }
+        read.weaken(verdict);
         let facts = bundle.facts();
-        contracts.insert(id, BundledContract { org, facts });
+        read.contracts.insert(id, BundledContract { org, facts });
     }
 
-    Ok(ReadBundles {
-        contracts,
-        refused,
-        weakest,
-    })
+    Ok(read)
 }
 
 /// Compares the tape with the contracts, as the service does.
@@ -439,10 +444,11 @@ mod tests {
             weakest: EvidenceVerdict::Valid,
         };
         let pool: BTreeSet<EnvelopeId> = ids[1..].iter().cloned().collect();
-        read.keep(&pool);
+        read.keep(&pool, EvidenceVerdict::NotAnchored);
 
         assert_eq!(read.contracts.keys().collect::<Vec<_>>(), [&ids[1]]);
         let refused: Vec<&str> = read.refused.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(refused, [ids[2].as_str()]);
+        assert_eq!(read.weakest, EvidenceVerdict::NotAnchored);
     }
 }
