@@ -439,7 +439,7 @@ pub async fn delete_rows(
 }
 
 /// Lists tapes of an organization that were sent before a moment, the oldest first: those that wait for the choice of
-/// their columns, or all others that are not being checked.
+/// their columns, or all that are not being checked.
 pub async fn sent_before(
     connection: &mut SqlConnection,
     org: &OrgId,

@@ -26,7 +26,7 @@ use holdfast_domain::tape::{
 use holdfast_platform::{Core, ServiceError};
 use holdfast_store::row::OwnedEnvelope;
 use holdfast_store::tapes::{self as rows, RowFilter, StoredRow};
-use holdfast_store::{StoreError, fingerprints, ledger};
+use holdfast_store::{StoreError, fingerprints, ledger, organizations};
 
 /// Rows of a transaction.
 const CHUNK: usize = 1_000;
@@ -43,7 +43,7 @@ const PAGE: i64 = 5_000;
 /// Checks after which a damaged or missing file is given up: with the pauses of a job, an hour in which an operator can put
 /// it back.
 const ATTEMPTS: i64 = 8;
-/// Claims of others that the ledger's entry lists.
+/// Rows with claims of others that the ledger's entry lists.
 const CLAIMS: i64 = 100;
 
 /// A row of the file, or why it cannot be read.
@@ -676,11 +676,9 @@ async fn add_unlisted(core: &Core, tape: &Tape, check: &mut TapeCheck) -> Result
 /// Records the result in the ledger of the organization.
 async fn finish(core: &Core, tape: &Tape, check: &TapeCheck) -> Result<(), CheckFailure> {
     let (summary, now) = (check.summary(&tape.file.sha256), core.clock.now());
-    let mut tx = core.store.begin().await?;
     // The party knows these claims from now on. The other parties are not informed: the check of a tape is a look at
     // one's own records, and a notice would show them which ones are on it, and when.
-    let claimed = rows::claimed(&mut tx, tape, CLAIMS).await?;
-    let claims: Vec<Value> = claimed.iter().flat_map(claims_of).collect();
+    let claims = claims(core, tape).await?;
     let entry = NewEntry {
         at: now,
         actor: tape.made_by.clone(),
@@ -690,12 +688,27 @@ async fn finish(core: &Core, tape: &Tape, check: &TapeCheck) -> Result<(), Check
             "summary": summary, "other_tapes": tape.other_tapes, "other_claims": tape.other_claims, "claims": claims,
         }),
     };
-    let entry = ledger::append(&mut tx, Some(&tape.org), &TapeChain::of(&tape.org), entry).await?;
 
+    let mut tx = core.store.begin().await?;
+    // At the same moment, another tape may be checked or deleted: each entry follows the last one.
+    organizations::lock(&mut tx, &tape.org).await?;
+    let entry = ledger::append(&mut tx, Some(&tape.org), &TapeChain::of(&tape.org), entry).await?;
     // Another worker that finishes the same tape makes this a conflict, and takes the entry back.
     rows::finish(&mut tx, tape, &summary, entry.sequence, now).await?;
     tx.commit().await?;
     Ok(())
+}
+
+/// Returns the first claims of others on the records of a tape, as the ledger lists them.
+async fn claims(core: &Core, tape: &Tape) -> Result<Vec<Value>, StoreError> {
+    // A search through all rows with findings, of which a tape can have a million.
+    if tape.other_claims == 0 {
+        return Ok(Vec::new());
+    }
+
+    let mut connection = core.store.read().await?;
+    let claimed = rows::claimed(&mut connection, tape, CLAIMS).await?;
+    Ok(claimed.iter().flat_map(claims_of).collect())
 }
 
 /// Returns the claims on a row's record, as the ledger lists them.

@@ -53,9 +53,11 @@ async fn remove(core: &Core, tape: &Tape, actor: &str, reason: &str) -> Result<(
     };
 
     let mut tx = core.store.begin().await?;
-    // First, so that a second deletion at the same moment is a conflict and leaves no second entry.
-    rows::delete(&mut tx, tape).await?;
+    // At the same moment, a check of the organization may end, or another tape be deleted: each entry follows the last one.
+    organizations::lock(&mut tx, org).await?;
     ledger::append(&mut tx, Some(org), &TapeChain::of(org), entry).await?;
+    // A second deletion at the same moment is a conflict, which takes its entry back.
+    rows::delete(&mut tx, tape).await?;
     jobs::insert(&mut tx, org, &results, Some(tape.id.as_str()), now).await?;
     jobs::insert(&mut tx, org, &file, Some(&tape.file.key), now).await?;
     tx.commit().await?;
