@@ -10,7 +10,7 @@ use csv_core::ReadRecordResult;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::map::{COLUMNS, ColumnSeparator, TapeMap, plain_name};
+use super::map::{COLUMNS, ColumnSeparator, NAME, TapeMap, plain_name};
 use crate::envelope::words;
 
 /// Bytes that are looked at before the first row is read.
@@ -157,7 +157,8 @@ impl TapeReader {
 }
 
 /// Returns the names of a file's columns as it writes them, at most as many as a map has: of CSV those of the first row, of
-/// JSON Lines the members of the first line. A column without a name is left out.
+/// JSON Lines the members of the first line. A column without a name, or with one that is too
+/// long for a map, is left out.
 ///
 /// # Errors
 /// The file has no names, or one twice, or cannot be read.
@@ -185,7 +186,7 @@ pub fn column_names(
     for name in &mut names {
         *name = name.trim().to_owned();
     }
-    names.retain(|name| !name.is_empty());
+    names.retain(|name| (1..=NAME).contains(&name.chars().count()));
     names.truncate(COLUMNS);
     if names.is_empty() {
         return Err(refused("no_header", "The file begins with no names of columns").into());
@@ -939,6 +940,8 @@ mod tests {
         }
         let many: String = (0..300).map(|number| format!("c{number},")).collect();
         assert_eq!(names(&many, TapeFormat::Csv).unwrap().len(), COLUMNS);
+        let long = format!("Loan,{}\n", "x".repeat(NAME + 1));
+        assert_eq!(names(&long, TapeFormat::Csv).unwrap(), ["Loan"]);
 
         for (text, format, code) in [
             ("Loan,loan \n", TapeFormat::Csv, "duplicated_column"),

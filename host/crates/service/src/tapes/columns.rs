@@ -1,6 +1,8 @@
 //! Tapes of which a person chooses the facts of the columns: the file waits until then, and the choice is kept as the map
 //! of the tape's name.
 
+use std::collections::HashSet;
+
 use super::{
     NewTape, TapeView, admit, checked_name, detected, find, maps, population, queue, stored,
 };
@@ -13,6 +15,9 @@ use holdfast_domain::tape::{
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue};
 use holdfast_store::tapes::{self as rows, NamedTapeMap};
+
+/// Most facts that are offered. Each column of the page has a list of them.
+const FACTS: usize = 300;
 
 /// A file of which the columns are not known yet.
 pub struct SentFile {
@@ -27,7 +32,8 @@ pub struct SentFile {
 /// Facts and columns that a person chooses from.
 pub struct ColumnChoice {
     pub tape: TapeView,
-    /// Names of facts: those of the organization's fact maps, of the starters and of earlier maps of tapes.
+    /// Names of facts, some hundreds at most: those of the map that was kept, of the starters, of the organization's fact maps
+    /// and of its other maps of tapes.
     pub facts: Vec<String>,
     /// The columns of the file, with the facts that they probably hold.
     pub columns: Vec<ProbableColumn>,
@@ -110,8 +116,8 @@ pub async fn choice(core: &Core, caller: &Caller, id: &str) -> Result<ColumnChoi
     let remembered = rows::map(&mut connection, &caller.org, &tape.name).await?;
     drop(connection);
 
-    let facts = known_facts(core, caller).await?;
     let remembered = remembered.map(|named| named.map);
+    let facts = known_facts(core, caller, remembered.as_ref()).await?;
     let columns = match &remembered {
         Some(map) => remembered_columns(&header, map),
         None => guessed_columns(&header, &facts),
@@ -137,8 +143,17 @@ fn waiting(tape: &Tape) -> Result<&Vec<String>, ServiceError> {
 }
 
 /// Returns the facts that a column can hold.
-async fn known_facts(core: &Core, caller: &Caller) -> Result<Vec<String>, ServiceError> {
+async fn known_facts(
+    core: &Core,
+    caller: &Caller,
+    remembered: Option<&TapeMap>,
+) -> Result<Vec<String>, ServiceError> {
     let mut facts: Vec<String> = KEY_FACTS.map(str::to_owned).into();
+    // Before the others, so that each of them can be chosen again.
+    if let Some(map) = remembered {
+        facts.extend(map.columns.iter().map(|column| column.fact.clone()));
+    }
+
     let starters = fact_maps::starters()?.into_iter().map(|map| map.facts);
     let own = fact_maps::list(core, caller).await?.into_iter();
     let of_contracts = starters.chain(own.map(|map| map.facts)).flatten();
@@ -146,14 +161,15 @@ async fn known_facts(core: &Core, caller: &Caller) -> Result<Vec<String>, Servic
     for named in maps::list(core, caller).await? {
         facts.extend(named.map.columns.into_iter().map(|column| column.fact));
     }
+    Ok(without_repeats(facts))
+}
 
-    let mut known: Vec<String> = Vec::with_capacity(facts.len());
-    for fact in facts {
-        if !known.contains(&fact) {
-            known.push(fact);
-        }
-    }
-    Ok(known)
+/// Returns the first [`FACTS`] different facts.
+fn without_repeats(mut facts: Vec<String>) -> Vec<String> {
+    let mut known: HashSet<String> = HashSet::new();
+    facts.retain(|fact| known.insert(fact.clone()));
+    facts.truncate(FACTS);
+    facts
 }
 
 fn remembered_columns(header: &[String], map: &TapeMap) -> Vec<ProbableColumn> {
@@ -233,6 +249,14 @@ mod tests {
         facts
             .map(|holds| holds.map_or("-", |holds| holds.fact.as_str()))
             .collect()
+    }
+
+    #[test]
+    fn each_fact_is_offered_once_and_not_too_many() {
+        let facts = ["vin", "apr", "vin"].map(str::to_owned);
+        assert_eq!(without_repeats(facts.into()), ["vin", "apr"]);
+        let many = (0..1_000).map(|number| format!("fact_{number}"));
+        assert_eq!(without_repeats(many.collect()).len(), FACTS);
     }
 
     #[test]
