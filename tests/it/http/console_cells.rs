@@ -308,6 +308,7 @@ impl KnownIds {
             .replace("{part}", "general")
             .replace("{file}", "copy")
             .replace("{format}", "csv")
+            .replace("{picture}", "2-0.png")
             .replace("{position}", "0")
             .replace("{question}", "qst_01jdk7m3e8f4x9s2w5v6b0c1dh")
             .replace("{act}", "unknown");

@@ -55,7 +55,12 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> PageResult {
 async fn list_page(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> PageResult {
     let tapes = tapes::list(app, &visitor.caller, None, TAPES).await?;
     let maps = maps::list(app, &visitor.caller).await?;
-    let pools = pools(app, visitor).await?;
+    let may_send = visitor.may(Permission::Control);
+    let pools = if may_send {
+        pools(app, visitor).await?
+    } else {
+        Vec::new()
+    };
 
     let texts = visitor.texts;
     let body = html! {
@@ -71,7 +76,7 @@ async fn list_page(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) 
                 }
             }
         }
-        @if visitor.may(Permission::Control) {
+        @if may_send {
             (upload_form(visitor, &maps, &pools, refused))
             (map_form(visitor, &maps, refused))
         }
@@ -523,7 +528,8 @@ pub async fn place(
     let drawn = picture::picture(&app, &app.pages, caller, &id, line, Some(finding)).await?;
     let headers = [
         (header::CONTENT_TYPE, "image/png"),
-        (header::CACHE_CONTROL, "private, max-age=3600"),
+        // A browser would show it after the record has left the organization.
+        (header::CACHE_CONTROL, "no-store"),
     ];
     Ok((headers, Body::from(drawn)).into_response())
 }
