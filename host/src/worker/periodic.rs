@@ -21,7 +21,7 @@ use holdfast_service::signing::drawings;
 use holdfast_service::signing::expiry;
 use holdfast_service::signing::provider_poll;
 use holdfast_service::vault::{integrity, orphans};
-use holdfast_service::{App, installation, retention, test_mode};
+use holdfast_service::{App, installation, retention, tapes, test_mode};
 use holdfast_store as store;
 
 /// Interval of periodic tasks, unless configured.
@@ -63,6 +63,10 @@ pub(super) async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
             ("identity questions", kba::forget(&app).await),
             ("addresses for drawings", drawings::forget(&app).await),
             ("transfers", transfers::expire(&app).await),
+            (
+                "old tapes",
+                tapes::removal::forget(&app.at(PriorityClass::Batch)).await,
+            ),
             (
                 "blocks of decisions",
                 decisions::record_when_due(&app.at(PriorityClass::Batch)).await,

@@ -129,6 +129,10 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("POST", "/tapes", Some(Control)),
         ("POST", "/tapes/maps", Some(Control)),
         ("GET", "/tapes/{id}", Some(ReadControl)),
+        ("GET", "/tapes/{id}/columns", Some(Control)),
+        ("POST", "/tapes/{id}/columns", Some(Control)),
+        ("POST", "/tapes/{id}/delete", Some(Control)),
+        ("GET", "/tapes/{id}/pictures/{picture}", Some(ReadControl)),
         ("GET", "/tapes/{id}/report/{format}", Some(ReadControl)),
         ("GET", "/fact-maps", Some(ReadEnvelopes)),
         ("POST", "/fact-maps", Some(Send)),
@@ -332,6 +336,7 @@ impl KnownIds {
             .replace("{file}", "copy")
             .replace("{format}", "csv")
             .replace("{kind}", "insurance")
+            .replace("{picture}", "2-0.png")
             .replace("{position}", "0")
             .replace("{question}", "qst_01jdk7m3e8f4x9s2w5v6b0c1dh")
             .replace("{step}", "lift")

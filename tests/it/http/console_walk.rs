@@ -413,6 +413,10 @@ async fn fill(app: &TestApp, ada: &Session, known: &KnownIds) -> Vec<String> {
     // The columns of tapes.
     let columns = [("map", "Line 12"), ("columns", "Loan = contract_number")];
     post("/console/tapes/maps", &columns).await;
+    let table = b"Loan Number,Amount Financed,Colour\nA-1,5,red\n";
+    let waiting = ada.upload(app, "/console/tapes", table, &[("name", "Line 13")]);
+    let waiting = waiting.await;
+    assert_eq!(waiting.status, 303, "{}", waiting.text());
 
     // A map of facts with two versions, attachments, an own pack and one of a lender.
     let map = [

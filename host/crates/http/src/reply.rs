@@ -313,6 +313,8 @@ file_kinds! {
     PdfOrPicture: ["application/pdf", "image/png", "image/jpeg"];
     /// A drawing.
     Svg: ["image/svg+xml"];
+    /// A picture.
+    Png: ["image/png"];
     /// A report, as a table, JSON or a document.
     CsvOrJsonOrPdf: ["text/csv", "application/json", "application/pdf"];
     /// A table, as CSV or JSON Lines.

@@ -408,7 +408,7 @@ pub fn pool_text(report: &PoolReport) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use holdfast_domain::clock::Timestamp;
     use holdfast_evidence::{PoolProblem, RulesResult, SignerReport};
@@ -516,6 +516,7 @@ mod tests {
             }],
             problems: vec![problem(Some("env_1")), problem(None)],
             unproven: vec!["the log is not known".into()],
+            listed: BTreeSet::new(),
         };
         assert_eq!(
             pool_text(&report).lines().collect::<Vec<_>>(),

@@ -254,14 +254,18 @@ areas! {
     }
 
     partner_tapes {
-        post "/partner/control/tapes", tapes::submit::<Key<ControlWrite>> => submitTape [404]
+        post "/partner/control/tapes", tapes::submit::<Key<ControlWrite>> => submitTape [404, 409]
             "Compare a loan tape with the contracts of your records";
         get "/partner/control/tapes", tapes::list::<Key<ControlRead>> => listTapes []
             "List your loan tapes, newest first";
         get "/partner/control/tapes/{id}", tapes::read::<Key<ControlRead>> => getTape []
             "Read how a loan tape compares with its contracts";
+        delete "/partner/control/tapes/{id}", tapes::delete::<Key<ControlWrite>> => deleteTape [409]
+            "Delete a loan tape with its results";
         get "/partner/control/tapes/{id}/rows", tapes::rows::<Key<ControlRead>> => listTapeRows []
             "List the results of a loan tape's rows";
+        get "/partner/control/tapes/{id}/rows/{line}/picture", tapes::place::<Key<ControlRead>> => getTapePicture [503]
+            "See the place in the contract that a finding is about";
         get "/partner/control/tapes/{id}/report", tapes::report::<Key<ControlRead>> => getTapeReport [409, 422]
             "Download the report of a loan tape";
         get "/partner/control/tape-maps", tapes::list_maps::<Key<ControlRead>> => listTapeMaps []
@@ -528,14 +532,18 @@ areas! {
     }
 
     web_tapes {
-        post "/control/tapes", tapes::submit::<Web<may::Control>> => submitTapeAsUser [404]
+        post "/control/tapes", tapes::submit::<Web<may::Control>> => submitTapeAsUser [404, 409]
             "Compare a loan tape with the contracts of your records";
         get "/control/tapes", tapes::list::<Web<may::ReadControl>> => listTapesAsUser []
             "List your loan tapes, newest first";
         get "/control/tapes/{id}", tapes::read::<Web<may::ReadControl>> => getTapeAsUser []
             "Read how a loan tape compares with its contracts";
+        delete "/control/tapes/{id}", tapes::delete::<Web<may::Control>> => deleteTapeAsUser [409]
+            "Delete a loan tape with its results";
         get "/control/tapes/{id}/rows", tapes::rows::<Web<may::ReadControl>> => listTapeRowsAsUser []
             "List the results of a loan tape's rows";
+        get "/control/tapes/{id}/rows/{line}/picture", tapes::place::<Web<may::ReadControl>> => getTapePictureAsUser [503]
+            "See the place in the contract that a finding is about";
         get "/control/tapes/{id}/report", tapes::report::<Web<may::ReadControl>> => getTapeReportAsUser [409, 422]
             "Download the report of a loan tape";
         get "/control/tape-maps", tapes::list_maps::<Web<may::ReadControl>> => listTapeMapsAsUser []

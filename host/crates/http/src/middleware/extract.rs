@@ -706,6 +706,8 @@ path_parameters!(
     StipulationPath is "stipulation",
     /// The name of a tape map in a path.
     TapeMapPath is "name",
+    /// The line of a tape in a path.
+    TapeLinePath is "line",
 );
 
 /// Documents a path parameter and its 404.

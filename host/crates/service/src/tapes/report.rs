@@ -574,7 +574,8 @@ fn population(
         }
         _ => "none: every row was compared and every exception is listed".into(),
     };
-    let facts = vec![
+    let pool = tape.pool.as_ref();
+    let mut facts = vec![
         fact("Tape", &tape.file.sha256),
         fact("Map", &summary.map_sha256),
         fact("Rows", summary.totals.rows),
@@ -585,6 +586,7 @@ fn population(
         fact("Ids of the records", &summary.population_sha256),
         fact("Sample", sample),
     ];
+    facts.extend(pool.map(|pool| fact("Records of the pool only", pool)));
     let note = "A sample has the rows with the smallest SHA-256 of seed, colon and the id of their record. Hashes are \
                 SHA-256.";
     section("Population", facts, note)

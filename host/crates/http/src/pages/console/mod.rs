@@ -321,6 +321,12 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/tapes"), get(tapes::list).post(tapes::upload))
         .route(&below("/tapes/maps"), post(tapes::save_map))
         .route(&below("/tapes/{id}"), get(tapes::show))
+        .route(
+            &below("/tapes/{id}/columns"),
+            get(tapes::choose).post(tapes::take_columns),
+        )
+        .route(&below("/tapes/{id}/delete"), post(tapes::delete))
+        .route(&below("/tapes/{id}/pictures/{picture}"), get(tapes::place))
         .route(&below("/tapes/{id}/report/{format}"), get(tapes::report))
         .route(
             &below("/fact-maps"),

@@ -219,6 +219,8 @@ fn general(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
     let format = json!(dates.format);
     let jurisdiction = organization.chattel_paper_jurisdiction.as_ref();
     let days = organization.envelope_ttl_days.to_string();
+    let retention = organization.tape_retention_days;
+    let retention = retention.map_or(String::new(), |days| days.to_string());
     let formats = [
         ("iso", "2026-11-25"),
         ("month_first", "11/25/2026"),
@@ -232,6 +234,11 @@ fn general(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
             input id="envelope_ttl_days" name="envelope_ttl_days" type="number" min="1" max="3650" required
                 value=(form.value("envelope_ttl_days", &days)) aria-invalid=[form.invalid("envelope_ttl_days")]
                 aria-describedby=[form.described("envelope_ttl_days")];
+        }))
+        (form.text(&TextField {
+            kind: "number",
+            present: &retention,
+            ..TextField::new("tape_retention_days", &texts.text("settings-tape-retention"))
         }))
         (language_field(form, "language", organization.language))
         (form.select("format", &texts.text("settings-dates"), &formats, format.as_str().unwrap_or_default()))
@@ -550,6 +557,10 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
         "general" => json!({
             "auto_vault": is("auto_vault"),
             "envelope_ttl_days": value("envelope_ttl_days").parse::<u32>().unwrap_or_default(),
+            "tape_retention_days": match value("tape_retention_days") {
+                "" => Value::Null,
+                days => days.parse::<u32>().unwrap_or_default().into(),
+            },
             "language": value("language"),
             "dates": { "format": value("format"), "time_zone": value("time_zone") },
             "chattel_paper_jurisdiction": or_null(value("jurisdiction")),
