@@ -37,11 +37,12 @@ const NEEDED: [(&str, &str); 10] = [
 const CONTRACT_DATE: &str = "contract_date";
 
 /// Name of each rule.
-pub const RULES: [&str; 15] = [
+pub const RULES: [&str; 16] = [
     "facts.missing",
     "facts.unreadable",
     "facts.conflicting",
     "facts.declared",
+    "box.amount_financed",
     "box.finance_charge",
     "box.total_of_payments",
     "box.total_sale_price",
@@ -89,6 +90,7 @@ pub fn check(facts: &FundingFacts) -> Assessment {
     case.needed_facts();
     case.payment_frequency();
     case.sources();
+    case.amount_financed();
     case.finance_charge();
     case.total_of_payments();
     case.total_sale_price();
@@ -264,6 +266,37 @@ impl Case<'_> {
                 self.add(Severity::Stop, Fault::Gap, report);
             }
         }
+    }
+
+    fn amount_financed(&mut self) {
+        let Some(schedule) = &self.schedule else {
+            return;
+        };
+        let Some(financed) = self.named.amount("amount_financed") else {
+            return;
+        };
+        let sum = schedule.advanced();
+        // A contract without advances has its amount financed paid out at once.
+        if schedule.advances.is_empty() || sum == Some(financed) {
+            return;
+        }
+
+        let number = schedule.advances.len();
+        self.add(
+            Severity::Stop,
+            Fault::Error,
+            Report {
+                rule: "box.amount_financed",
+                facts: &["amount_financed", "advance_amount"],
+                expected: written(sum),
+                actual: financed.to_string(),
+                sentence: format!(
+                    "The amount financed is not the sum of the advances ({number}), {}.",
+                    written(sum)
+                ),
+                source: "12 CFR 1026.18(b)",
+            },
+        );
     }
 
     fn finance_charge(&mut self) {
