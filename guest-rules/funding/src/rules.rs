@@ -57,12 +57,21 @@ pub const RULES: [&str; 16] = [
 ];
 
 /// What a finding of severity `stop` makes of the contract.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fault {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
     /// Something is missing.
     Gap,
     /// Something is wrong.
     Error,
+}
+
+/// A finding, and what it makes of the contract if its severity is `stop`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JudgedFinding {
+    /// The finding.
+    pub finding: Finding,
+    /// Whether something is missing or wrong.
+    pub fault: Fault,
 }
 
 /// A contract, and what was found so far.
@@ -70,21 +79,17 @@ struct Case<'a> {
     facts: &'a FundingFacts,
     named: Facts<'a>,
     schedule: Option<Schedule>,
-    findings: Vec<Finding>,
-    has_gap: bool,
-    has_error: bool,
+    findings: Vec<JudgedFinding>,
 }
 
 /// Checks a contract by all rules.
-pub fn check(facts: &FundingFacts) -> Assessment {
+pub fn findings(facts: &FundingFacts) -> Vec<JudgedFinding> {
     let named = Facts::of(facts);
     let mut case = Case {
         facts,
         schedule: Schedule::of(&named),
         named,
         findings: Vec::new(),
-        has_gap: false,
-        has_error: false,
     };
 
     case.needed_facts();
@@ -102,16 +107,26 @@ pub fn check(facts: &FundingFacts) -> Assessment {
     case.state();
     case.stipulations();
 
-    let decision = if case.has_error {
+    case.findings
+}
+
+/// Decides by findings: something wrong weighs more than something missing.
+pub fn assessment(findings: Vec<JudgedFinding>) -> Assessment {
+    let has = |fault: Fault| {
+        let mut stops = findings.iter();
+        stops.any(|one| one.fault == fault && one.finding.severity == Severity::Stop)
+    };
+    let decision = if has(Fault::Error) {
         Decision::Refused
-    } else if case.has_gap {
+    } else if has(Fault::Gap) {
         Decision::Incomplete
     } else {
         Decision::Ready
     };
+
     Assessment {
         decision,
-        findings: case.findings,
+        findings: findings.into_iter().map(|one| one.finding).collect(),
     }
 }
 
@@ -127,13 +142,8 @@ struct Report<'a> {
 
 impl Case<'_> {
     fn add(&mut self, severity: Severity, fault: Fault, report: Report<'_>) {
-        if severity == Severity::Stop {
-            self.has_gap |= fault == Fault::Gap;
-            self.has_error |= fault == Fault::Error;
-        }
-
         let facts = report.facts.iter().map(|name| (*name).to_owned());
-        self.findings.push(Finding {
+        let finding = Finding {
             rule: report.rule.to_owned(),
             severity,
             facts: facts.collect(),
@@ -141,7 +151,8 @@ impl Case<'_> {
             actual: report.actual,
             sentence: report.sentence,
             source: report.source.to_owned(),
-        });
+        };
+        self.findings.push(JudgedFinding { finding, fault });
     }
 
     fn is_before_sending(&self) -> bool {
