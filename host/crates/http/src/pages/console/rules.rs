@@ -560,6 +560,22 @@ pub fn change_title(texts: Texts, change: &RequestedChange) -> String {
             let into = into_email.as_ref().map(|into| format!(" → {into}"));
             format!("{act}: {email}{}", into.unwrap_or_default())
         }
+        RequestedChange::WaiveStipulation {
+            envelope_id,
+            template_id,
+            kind,
+        } => {
+            let act = texts.text("console-waive-stipulation");
+            let envelope = envelope_id.as_ref().map(ToString::to_string);
+            let of = envelope.or(template_id.as_ref().map(ToString::to_string));
+            format!("{act}: {kind}, {}", of.unwrap_or_default())
+        }
+        RequestedChange::PublishFundingPack {
+            name, component, ..
+        } => format!(
+            "{}: {name}, {component}",
+            texts.text("console-publish-funding-pack")
+        ),
     }
 }
 
