@@ -22,6 +22,7 @@ use holdfast_domain::tape::{
     CONTRACT_NUMBER, KeyScan, RecordIndex, RowCase, RowResult, RowStatus, RowsChecked, TapeCheck,
     TapeFormat, TapeKey, TapeMap, TapeReader, TapeSummary, VIN,
 };
+use holdfast_domain::toml_document;
 use holdfast_evidence::{Bundle, EvidenceVerdict};
 
 /// Findings that the text shows. JSON has all of them.
@@ -133,10 +134,24 @@ async fn check(
 fn read_map(file: &Path) -> Result<TapeMap, Failure> {
     let text = std::fs::read_to_string(file);
     let text = text.map_err(|error| format!("--map {}: {error}", file.display()))?;
-    TapeMap::parse(&text).map_err(|problems| {
+    let is_toml = file
+        .extension()
+        .is_some_and(|extension| extension == "toml");
+    let document = if is_toml {
+        let read = toml_document::json(&text);
+        read.map_err(|error| format!("--map {}: {error}", file.display()))?
+            .to_string()
+    } else {
+        text.clone()
+    };
+
+    TapeMap::parse(&document).map_err(|problems| {
+        let line_of = toml_document::lines(&text);
         let lines = problems.iter().map(|problem| {
             let place = problem.path.join(".");
-            format!("{place}: {}", problem.message)
+            let line = is_toml.then(|| line_of(&problem.path)).flatten();
+            let line = line.map_or_else(String::new, |line| format!("line {line}: "));
+            format!("{line}{place}: {}", problem.message)
         });
         let lines: Vec<String> = lines.collect();
         format!("--map {}: {}", file.display(), lines.join("; ")).into()

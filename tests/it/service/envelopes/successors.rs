@@ -354,7 +354,7 @@ async fn a_refused_correction_leaves_no_document() {
     let app = TestApp::start().await;
     let id = id_of(&app.sent_envelope().await);
     app.set_organization(&["funding=enforce"]);
-    let file = sale("Price: 18,400");
+    let file = pdf::with_lines(&["{{Sign;type=signature;role=Buyer;required=true}}"]);
     let texts = [("message", "The price was wrong")];
     let refused = correct(&app, &id, Some(&file), &texts).await;
     assert_eq!(refused.status, 422, "{}", refused.text());
