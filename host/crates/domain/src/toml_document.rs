@@ -1,5 +1,6 @@
 //! Documents in TOML that stand for JSON, with the lines of their members for errors.
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -9,13 +10,20 @@ use toml::de::{DeTable, DeValue};
 /// # Errors
 /// The line, and why it cannot be read.
 pub fn json(text: &str) -> Result<Value, String> {
-    let table: toml::Table = toml::from_str(text).map_err(|error| {
-        let start = error.span().map_or(0, |span| span.start);
-        at_line(line(text, start), error.message())
-    })?;
-
+    let table: toml::Table = parsed(text)?;
     let mut path = Vec::new();
     members(table, &mut path).map_err(|why| at_line(lines(text)(&path).unwrap_or(1), why))
+}
+
+/// Reads a value.
+///
+/// # Errors
+/// The line, and why it cannot be read.
+pub fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    toml::from_str(text).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start);
+        at_line(line(text, start), error.message())
+    })
 }
 
 /// Writes JSON as a document. None for a value that TOML does not have, such as null.
