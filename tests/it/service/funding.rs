@@ -258,6 +258,28 @@ async fn a_request_makes_the_setting_stricter_and_never_looser() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_mode_of_a_newer_version_counts_as_the_strictest_and_is_kept() {
+    let app = TestApp::start().await;
+    let newer = json!({ "funding": "escalate", "dates": { "era": "common" } });
+    let statement = "update organization set settings = $1";
+    app.change(statement, &newer.to_string()).await;
+    let refused = app.post("/partner/envelopes", body(&app).await).await;
+    assert_eq!(refused.json()["code"], "funding_refused");
+
+    // Another setting is changed in both ways.
+    let change = json!({ "auto_vault": false });
+    let changed = app.web(Method::PATCH, "/organization", change).await;
+    assert_eq!(changed.data(200)["funding"], "enforce");
+    app.set_organization(&["envelope_ttl_days=9"]);
+    let settings = app.text_of("select settings from organization").await;
+    let settings: Value = serde_json::from_str(&settings).unwrap();
+    assert_eq!(settings["funding"], "escalate");
+    assert_eq!(settings["dates"]["era"], "common");
+    assert_eq!(settings["envelope_ttl_days"], 9);
+    assert_eq!(settings["auto_vault"], false);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_contract_is_sent_with_warnings_where_the_organization_only_warns() {
     let app = stopped("warn").await;
     let sent = app.post("/partner/envelopes", body(&app).await).await;

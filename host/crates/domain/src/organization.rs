@@ -1,5 +1,9 @@
 //! Organizations, their settings, API keys and scopes.
 
+mod newer;
+
+pub use newer::SetAside;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -53,6 +57,8 @@ impl Organization {
         settings.single_sign_on = None;
         settings.components = BTreeMap::new();
         settings.component_changes = ChangePolicy::default();
+        let is_live = |one: &SetAside| one.is_in("component_changes");
+        settings.set_aside.retain(|one| !is_live(one));
 
         Self {
             id: self.id.test(),
@@ -119,6 +125,9 @@ pub struct OrgSettings {
     /// Settings of a newer version. During an upgrade, nodes of both versions read and write the same row.
     #[serde(flatten)]
     pub newer: Map<String, Value>,
+    /// What a newer version has written inside the settings above, see [`OrgSettings::from_row`].
+    #[serde(skip)]
+    pub set_aside: Vec<SetAside>,
 }
 
 /// Host of an organization's own for its signing links. It has answered with the organization's id before it is used.
@@ -420,6 +429,7 @@ impl Default for OrgSettings {
             link_host: None,
             funding: FundingMode::Off,
             newer: Map::new(),
+            set_aside: Vec::new(),
         }
     }
 }
