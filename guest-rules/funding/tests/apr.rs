@@ -297,9 +297,10 @@ fn the_example_with_three_advances_has_the_printed_rate() {
     assert_eq!(printed(rate), "10.25");
 }
 
-/// Appendix J, (c)(7)(ii): eight advances of a student loan, with payments that begin before the first of them.
+/// Appendix J, (c)(7)(ii): eight advances of a student loan, with payments that begin before the first of them. The rate is that of
+/// its schedule; no text with the printed digits was at hand.
 #[test]
-fn the_example_with_payments_before_the_first_advance_has_the_printed_rate() {
+fn the_example_with_payments_before_the_first_advance_is_computed() {
     let unit = UnitPeriod::Months(1);
     let advances = [
         ("1978-09-05", 1, "1800.00"),
