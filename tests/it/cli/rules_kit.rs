@@ -34,7 +34,7 @@ fn path(folder: &Path, file: &str) -> String {
 }
 
 /// Runs a command that must succeed, with JSON output.
-fn said(arguments: &[&str]) -> Value {
+pub(crate) fn said(arguments: &[&str]) -> Value {
     let (done, text) = holdfast(&[&["--json"], arguments].concat());
     assert!(done, "{arguments:?}: {text}");
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))

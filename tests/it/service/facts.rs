@@ -345,6 +345,14 @@ async fn a_map_is_written_in_toml() {
         .data(201);
     assert_eq!(created["sha256"], same["sha256"]);
 
+    // That of the guide is one, too.
+    let (_, guide) = include_str!("../../../docs/facts.md")
+        .split_once("```toml\n")
+        .unwrap();
+    let guide = guide.split_once("```").unwrap().0;
+    let read = toml_map(&app, guide).await.data(201);
+    assert_eq!(read["facts"][1]["date_order"], "mdy");
+
     let path = format!("/fact-maps/{}", created["fact_map_id"].as_str().unwrap());
     let kind = "application/toml; charset=utf-8";
     let changed = TOML_MAP.replace("Loan", "Retail");
