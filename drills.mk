@@ -1,6 +1,6 @@
 # Drills, fuzzing and benchmarks: slow, and apart from `make test`, which runs short versions.
 
-.PHONY: test-nodes test-shards test-citus test-upgrade test-image crash corpus damages mutants fuzz fuzz-api fuzz-pdf bench bench-scale
+.PHONY: test-nodes test-shards test-citus test-upgrade test-image crash corpus damages facts-set journeys mutants fuzz fuzz-api fuzz-pdf bench bench-scale
 
 # Sections of the benchmark; all when empty.
 SECTIONS ?=
@@ -67,6 +67,16 @@ damages: ## 2,000 documents damaged in 100 ways
 	@HOLDFAST_DAMAGED=$${HOLDFAST_DAMAGED:-2000} cargo nextest run $(CRATES) \
 	  --profile drill --no-capture -E 'test(a_damaged_document_looks_the_same_or_is_refused)'
 
+journeys: ## Clicks and seconds of what people do in the console, on a desktop and a phone
+	@tests/set-up test
+	@HOLDFAST_SCREENS=both tests/with-postgres cargo nextest run $(CRATES) --no-capture -E 'test(journeys::effort::)'
+
+# Contracts as PDFs in five layouts, five errors in tapes for each, and documents of others: the tables of docs/tape.md.
+facts-set: ## 2,000 made contracts against tapes with 10,000 errors
+	@tests/set-up test
+	@HOLDFAST_CONTRACTS=$${HOLDFAST_CONTRACTS:-2000} cargo nextest run $(CRATES) \
+	  --profile drill --no-capture -E 'test(facts::made_set::)'
+
 # 300 kills on SQLite and 100 on PostgreSQL, at every step of vault-in and vault-out and at
 # random; 100 each while records change hands; 20 each during 30,000 webhook events and a bulk batch of 1,000 on both; failing disks.
 crash: ## Kill servers at every step of their work; 20 minutes
@@ -76,8 +86,8 @@ crash: ## Kill servers at every step of their work; 20 minutes
 
 test-image: ## Container image and Kubernetes manifest on podman
 	@tests/set-up test
-	@cargo build -q --release -p holdfast
-	@target="$(TARGET)"; tests/with-s3 tests/with-postgres tests/image "$$target/release/holdfast"
+	@cargo build -q --release -p holdfast -p holdfast-verify
+	@target="$(TARGET)"; tests/with-s3 tests/with-postgres tests/image "$$target/release/holdfast" "$$target/release/holdfast-verify"
 
 SCALE ?= 1000000
 bench-scale: ## Requests with 100,000 envelopes against SCALE=1000000

@@ -6,6 +6,7 @@
 //! | `components` | cost of a call of each slot and of an upload, and its effect on other callers |
 //! | `start-up` | time until `holdfast serve` is ready, and its memory when idle |
 //! | `documents` | time and memory of finding anchors, marking and drawing |
+//! | `facts` | facts of a contract, funding checks, and tapes of up to a million rows over stored facts |
 //! | `partner` | cost of credentials, limits and records; duration of creates; memory of uploads |
 //! | `signing` | waiting time of a signer, alone and among a hundred |
 //! | `console` | latency of lists with 100,000 envelopes of one organization |
@@ -24,6 +25,7 @@ mod compliance;
 mod components;
 mod console;
 mod documents;
+mod facts;
 mod floor;
 mod load;
 mod meter;
@@ -48,11 +50,12 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// Name of a section, and the function that runs it.
 type Section = (&'static str, fn() -> Result<(), Failure>);
 
-const SECTIONS: [Section; 12] = [
+const SECTIONS: [Section; 13] = [
     ("compliance", compliance::run),
     ("components", components::run),
     ("start-up", start_up::run),
     ("documents", documents::run),
+    ("facts", facts::run),
     ("partner", partner::run),
     ("console", console::run),
     ("signing", signing::run),

@@ -171,7 +171,7 @@ impl OperatorCommands {
     fn tenant(&self) -> Result<BenchTenant, Failure> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let org = text(&self.operate(&["org", "create", "--name", "Bench"])?["org_id"]);
-        let scopes = "envelopes:read,envelopes:write,vault:write";
+        let scopes = "envelopes:read,envelopes:write,vault:write,control:read,control:write";
         let limit = ["--rpm", "1000000000"];
         let create = ["key", "create", "--org", &org, "--scopes", scopes];
         let key = self.operate(&[&create[..], &limit].concat())?;

@@ -7,11 +7,11 @@
 
 use crate::contract::bindings;
 use crate::contract::bindings::exports::holdfast::documents::{
-    completion, copies, documents, form_fields, handwriting, signatures, sources, values,
+    completion, copies, documents, excerpts, form_fields, handwriting, signatures, sources, values,
     variables, vaulting, watermarks, wording,
 };
 use crate::{
-    BoxedValue, CompletionFacts, CustodyFacts, CustodySheet, DocumentError, FilledField,
+    Area, BoxedValue, CompletionFacts, CustodyFacts, CustodySheet, DocumentError, FilledField,
     FlowingField, FormField, FoundSignatures, MarkRequest, MarkWords, Marked, Misfit, PageImage,
     Picture, SealRequest, SealSpace, SettledDocument, SignatureHandling, VariableValue,
     VaultCopies, VaultRequest, WatermarkRequest, WrittenField,
@@ -140,6 +140,12 @@ impl copies::Guest for DocumentsComponent {
         signatures: SignatureHandling,
     ) -> Result<Option<Vec<u8>>, DocumentError> {
         crate::write_anew(pdf, signatures)
+    }
+}
+
+impl excerpts::Guest for DocumentsComponent {
+    fn excerpt(pdf: Vec<u8>, place: Area, width: u32) -> Result<PageImage, DocumentError> {
+        crate::excerpt(&pdf, &place, width)
     }
 }
 

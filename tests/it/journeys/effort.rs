@@ -1,5 +1,5 @@
-//! What people come to the console for, on a desktop and on a phone: clicks, entries and seconds. The driver sees only
-//! the page.
+//! What people come to the console for: clicks, entries and seconds. The driver sees only the page. `make journeys` walks
+//! each on a desktop and on a phone and prints the table; `make test` walks them on a phone, which has the narrower page.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,9 +12,17 @@ use crate::support::receiver::{WebhookReceiver, admit};
 use crate::support::{CONTRACT, TestApp, form, pdf};
 
 const SCREENS: [(EmulatedScreen, &str); 2] = [
-    (EmulatedScreen::Desktop, "desktop"),
     (EmulatedScreen::Phone, "phone"),
+    (EmulatedScreen::Desktop, "desktop"),
 ];
+
+/// Returns the screens to walk on, and their names: both if `HOLDFAST_SCREENS` is set.
+fn screens() -> &'static [(EmulatedScreen, &'static str)] {
+    match std::env::var_os("HOLDFAST_SCREENS") {
+        Some(_) => &SCREENS,
+        None => &SCREENS[..1],
+    }
+}
 
 /// Signs a user in, and begins to count.
 async fn opened(app: &TestApp, screen: EmulatedScreen, user: &Value) -> TestBrowser {
@@ -85,7 +93,7 @@ async fn send_a_pdf(app: &TestApp, browser: &TestBrowser, document: &[u8], has_t
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pdf_of_the_desk_is_sent_in_twelve_clicks() {
     let tagged = pdf::with_lines(&["Sale agreement", "{{Sign;type=signature;role=Buyer}}"]);
-    for (screen, name) in SCREENS {
+    for &(screen, name) in screens() {
         for (journey, document, has_tags) in [
             ("a PDF with tags is sent", tagged.as_slice(), true),
             ("a PDF without fields is sent", CONTRACT, false),
@@ -101,7 +109,7 @@ async fn a_pdf_of_the_desk_is_sent_in_twelve_clicks() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn why_jordan_has_not_signed_is_one_click_away() {
-    for (screen, name) in SCREENS {
+    for &(screen, name) in screens() {
         let app = TestApp::on_a_socket().await;
         let sent = app.sent_envelope().await;
         let id = sent["envelope_id"].as_str().unwrap();
@@ -120,7 +128,7 @@ async fn why_jordan_has_not_signed_is_one_click_away() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_paper_contract_is_vaulted_in_four_clicks() {
-    for (screen, name) in SCREENS {
+    for &(screen, name) in screens() {
         let app = TestApp::on_a_socket().await;
         let paper = json!({
             "customer_email": "jordan.lee@example.com", "customer_name": "Jordan Lee",
@@ -151,7 +159,7 @@ async fn a_paper_contract_is_vaulted_in_four_clicks() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_is_added_and_tested_in_five_clicks() {
-    for (screen, name) in SCREENS {
+    for &(screen, name) in screens() {
         let app = TestApp::on_a_socket_over(admit).await;
         let receiver = WebhookReceiver::start().await;
         let olga = invited(&app, "olga@oak.example", "owner");
@@ -178,7 +186,7 @@ async fn a_receiver_is_added_and_tested_in_five_clicks() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_of_rules_is_judged_in_three_clicks() {
-    for (screen, name) in SCREENS {
+    for &(screen, name) in screens() {
         let app = TestApp::on_a_socket().await;
         let id = requested_change(&app).await;
         let cleo = invited(&app, "cleo@oak.example", "compliance");
@@ -198,7 +206,7 @@ async fn a_change_of_rules_is_judged_in_three_clicks() {
 /// A record leaves the vault by two people: the dealer asks, the lender in control agrees, each in their own console.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_is_released_by_two_people() {
-    for (screen, name) in SCREENS {
+    for &(screen, name) in screens() {
         let app = TestApp::on_a_socket().await;
         let id = app.vaulted_envelope().await;
         let (lender, _) = app.party().await;

@@ -1,5 +1,9 @@
 //! Facts of contracts, and the maps that they are read with.
 
+mod contracts;
+mod made_set;
+mod seeded;
+
 use axum::body::Body;
 use axum::http::Method;
 use serde_json::{Value, json};

@@ -219,6 +219,7 @@ pub struct DocumentsPre {
     pub sources: Option<bindings::document_sources::DocumentSourcesPre<LimitedEngine<()>>>,
     pub values: Option<bindings::document_values::DocumentValuesPre<LimitedEngine<()>>>,
     pub variables: Option<bindings::document_variables::DocumentVariablesPre<LimitedEngine<()>>>,
+    pub excerpts: Option<bindings::document_excerpts::DocumentExcerptsPre<LimitedEngine<()>>>,
 }
 
 impl Deref for DocumentsPre {
@@ -262,6 +263,7 @@ impl ComponentWorld for DocumentsPre {
         Ok(Self {
             values: bindings::document_values::DocumentValuesPre::new(linked.clone()).ok(),
             variables: bindings::document_variables::DocumentVariablesPre::new(linked.clone()).ok(),
+            excerpts: bindings::document_excerpts::DocumentExcerptsPre::new(linked.clone()).ok(),
             vaulting: bindings::document_vaulting::DocumentVaultingPre::new(linked.clone()).ok(),
             watermarks: bindings::document_watermarks::DocumentWatermarksPre::new(linked.clone())
                 .ok(),

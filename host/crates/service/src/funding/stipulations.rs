@@ -11,7 +11,9 @@ use holdfast_domain::envelope::Envelope;
 use holdfast_domain::funding::{Stipulation, StipulationState};
 use holdfast_domain::id::{EnvelopeId, TemplateId};
 use holdfast_platform::funding_acts::stipulations::{self as acts, Waiver, stored};
-pub use holdfast_platform::funding_acts::stipulations::{RequiredStipulations, StipulationView};
+pub use holdfast_platform::funding_acts::stipulations::{
+    RequiredStipulation, RequiredStipulations, StipulationView,
+};
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::permits::four_eyes;
 use holdfast_platform::{Caller, Core, ServiceError, events, lookup};
