@@ -12,7 +12,7 @@ use super::id::{
     ActivationId, ChangeId, ComponentId, EnvelopeId, FundingPackId, OrgId, TemplateId, TokenId,
     UserId,
 };
-use super::organization::{Role, SingleSignOn};
+use super::organization::{Permission, Role, SingleSignOn};
 use super::user::IssuerIdentity;
 
 /// What a change of an organization's components needs.
@@ -234,7 +234,26 @@ words! {
     }
 }
 
+/// Returns the permission that a change of a slot takes. Changes of no slot are about the policy and about people; they take the
+/// one that only owners and admins have.
+pub fn permission_of(slot: Option<Slot>) -> Permission {
+    if slot.is_some_and(|slot| !slot.is_provider()) {
+        Permission::ChangeRules
+    } else {
+        Permission::ChangeProviders
+    }
+}
+
 impl RequestedChange {
+    /// Returns the permission of those who make it, which is that of the act without a request.
+    pub fn permission(&self) -> Permission {
+        match self {
+            Self::WaiveStipulation { .. } => Permission::Send,
+            Self::PublishFundingPack { .. } => Permission::ChangeRules,
+            _ => permission_of(self.slot()),
+        }
+    }
+
     /// Returns the slot; `None` for a change of anything else than active components.
     pub fn slot(&self) -> Option<Slot> {
         match self {

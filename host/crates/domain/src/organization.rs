@@ -602,6 +602,8 @@ words! {
         Send = "send",
         // Reads evidence, rules and decisions, and repeats decisions.
         ReadEvidence = "read_evidence",
+        // Requests changes that others approve; each also takes the permission of its act.
+        RequestChanges = "request_changes",
         // Changes rules, and requests and reviews such changes.
         ChangeRules = "change_rules",
         // Changes provider instances and the policy of changes.
@@ -632,6 +634,7 @@ impl Role {
                 Self::Controller,
             ],
             Permission::Send => &[Self::Sender],
+            Permission::RequestChanges => &[Self::Sender, Self::Compliance],
             Permission::ReadEvidence | Permission::Audit => &[Self::Compliance, Self::Auditor],
             Permission::ReadControl => &[Self::Compliance, Self::Auditor, Self::Controller],
             Permission::Control => &[Self::Controller],

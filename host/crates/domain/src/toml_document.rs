@@ -5,6 +5,10 @@ use serde_json::{Map, Number, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+/// Deepest nesting of a document. Its reader, and what reads the JSON, call themselves for each level, and dotted keys within
+/// brackets make many levels of a short text.
+const DEEPEST: usize = 64;
+
 /// Reads a document as JSON. Dates become texts.
 ///
 /// # Errors
@@ -20,6 +24,11 @@ pub fn json(text: &str) -> Result<Value, String> {
 /// # Errors
 /// The line, and why it cannot be read.
 pub fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    if let Some(at) = too_deep(text) {
+        let why = format!("it is nested more than {DEEPEST} levels deep");
+        return Err(at_line(line(text, at), &why));
+    }
+
     toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
         at_line(line(text, start), error.message())
@@ -69,8 +78,83 @@ fn child<'a, 'i>(value: &'a DeValue<'i>, step: &str) -> Option<(usize, &'a DeVal
 
 fn member<'a, 'i>(table: &'a DeTable<'i>, name: &str) -> Option<(usize, &'a DeValue<'i>)> {
     let mut members = table.iter();
-    let (key, value) = members.find(|(key, _)| key.get_ref().as_ref() == name)?;
+    let (key, value) = members.find(|(key, _)| **key.get_ref() == *name)?;
     Some((key.span().start, value.get_ref()))
+}
+
+/// Returns the place at which a text is nested too deeply: levels are open brackets, and points outside of texts, which are
+/// those of keys, and some of numbers.
+fn too_deep(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    // Points of the present member, and of those around it.
+    let (mut points, mut around) = (0, Vec::new());
+    let (mut depth, mut at) = (0, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' | b'\'' => {
+                at = end_of_text(bytes, at);
+                continue;
+            }
+            b'#' => {
+                at = end_of_line(bytes, at);
+                continue;
+            }
+            b'.' => points += 1,
+            b'[' | b'{' => {
+                depth += points + 1;
+                around.push((*byte, std::mem::take(&mut points)));
+            }
+            b']' | b'}' => {
+                // One without its partner closes nothing.
+                let partner = if *byte == b']' { b'[' } else { b'{' };
+                if let Some((_, before)) = around.pop_if(|(open, _)| *open == partner) {
+                    points = before;
+                    depth -= points + 1;
+                }
+            }
+            b',' | b'\n' => points = 0,
+            _ => {}
+        }
+        if depth + points > DEEPEST {
+            return Some(at);
+        }
+        at += 1;
+    }
+
+    None
+}
+
+/// Returns the place after a text that begins with a quotation mark; one that has no end goes to that of its line, or of the
+/// document if it has several lines.
+fn end_of_text(bytes: &[u8], start: usize) -> usize {
+    let quote = bytes.get(start).copied().unwrap_or_default();
+    let is_at = |at: usize| bytes.get(at) == Some(&quote);
+    let is_fence = |at: usize| (at..at + 3).all(is_at);
+    let is_long = is_fence(start);
+    let mut at = if is_long { start + 3 } else { start + 1 };
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' if quote == b'"' && matches!(bytes.get(at + 1), Some(b'\\' | b'"')) => at += 1,
+            b'\n' if !is_long => return at,
+            _ if is_long && is_fence(at) => {
+                // Up to two marks before the end belong to the text.
+                let further = (at + 3..at + 5).take_while(|at| is_at(*at)).count();
+                return at + 3 + further;
+            }
+            _ if !is_long && *byte == quote => return at + 1,
+            _ => {}
+        }
+        at += 1;
+    }
+
+    at
+}
+
+/// Returns the place after a comment.
+fn end_of_line(bytes: &[u8], from: usize) -> usize {
+    let mut rest = bytes.iter().skip(from);
+    let length = rest.position(|byte| matches!(byte, b'\r' | b'\n'));
+    length.map_or(bytes.len(), |length| from + length)
 }
 
 /// Number of the line with a byte, from 1.
@@ -197,8 +281,40 @@ since = 2026-06-03
             let why = json(text).unwrap_err();
             assert!(why.starts_with(&format!("line {line}: ")), "{text}: {why}");
         }
+    }
 
-        let deep = format!("a = {}{}", "[".repeat(100), "]".repeat(100));
-        assert!(json(&deep).unwrap_err().contains("recursion"), "{deep}");
+    #[test]
+    fn a_document_is_not_nested_without_end() {
+        let points = "a.".repeat(20);
+        for deep in [
+            format!("b = 1\na = {}{}", "[".repeat(100), "]".repeat(100)),
+            format!("b = 1\n{}a = 1", "a.".repeat(100)),
+            // Few brackets and points in each member, and many levels of all together.
+            format!(
+                "b = 1\na = {}1{}",
+                format!("{{ {points}a = ").repeat(40),
+                " }".repeat(40)
+            ),
+            format!(
+                "b = 1\na = {}1",
+                format!("{{ b = 'x', {points}a = ").repeat(40)
+            ),
+        ] {
+            let why = json(&deep).unwrap_err();
+            assert_eq!(
+                why, "line 2: it is nested more than 64 levels deep",
+                "{deep}"
+            );
+        }
+
+        // Points in texts and comments are none of keys, and those of members do not add up.
+        let dots = ".".repeat(100);
+        let flat = format!(
+            "# {dots}\na = \"{dots}\\\"{dots}\"\nb = '{dots}'\nc = \"\"\"{dots}\"\n{dots}\"\"\"\nd = [{}1.5]\n",
+            "1.5, ".repeat(100)
+        );
+        assert!(json(&flat).is_ok(), "{flat}");
+        let many = "[[facts]]\na.b = 1.5\n".repeat(100);
+        assert!(json(&many).is_ok());
     }
 }

@@ -316,6 +316,36 @@ async fn one_person_drops_no_stipulation_of_a_template_alone() {
     assert_eq!(kinds, ["title"]);
 }
 
+/// Who may waive alone elsewhere may ask for it here, and nothing more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sender_requests_and_applies_a_waiver() {
+    let governed = Governed::start().await;
+    let app = &governed.app;
+    let sender = app.person("sue@oak.example", "sender");
+    let id = app.sent_envelope().await["envelope_id"].clone();
+    let path = format!("/partner/envelopes/{}/stipulations", id.as_str().unwrap());
+    let list = json!({ "stipulations": [{ "kind": "insurance" }] });
+    app.put(&path, list).await.data(200);
+
+    let change = json!({ "action": "waive_stipulation", "envelope_id": id, "kind": "insurance" });
+    let made = governed.request(&sender, change).await.data(201);
+    governed.approve(&governed.rolf, &made).await.data(200);
+    let request = format!("{CHANGES}/{}", made["change_id"].as_str().unwrap());
+    let shown = app.get_with_bearer(&sender, &request).await.data(200);
+    assert_eq!(shown["approvals"], 1);
+    let apply = format!("{request}/apply");
+    let applied = app.post_with_bearer(&sender, &apply, json!({})).await;
+    assert_eq!(applied.data(200)["state"], "applied");
+
+    let policy = json!({ "action": "policy", "policy": {} });
+    let refused = governed.request(&sender, policy.clone()).await;
+    assert_eq!(refused.status, 403, "{}", refused.text());
+    let made = governed.request(&governed.olga, policy).await.data(201);
+    let other = format!("{CHANGES}/{}", made["change_id"].as_str().unwrap());
+    let refused = app.get_with_bearer(&sender, &other).await;
+    assert_eq!(refused.status, 403, "{}", refused.text());
+}
+
 /// A pack decides about the contracts of others.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_person_publishes_no_funding_pack_alone() {

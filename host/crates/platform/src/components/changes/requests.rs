@@ -23,11 +23,11 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::{Component, ComponentActivation, Slot};
 use holdfast_domain::component_change::{
     ChangeComparison, ChangeContent, ChangePolicy, ChangeSource, ChangeState, ComponentChange,
-    ProviderProbe, RequestedChange, VoidReason,
+    ProviderProbe, RequestedChange, VoidReason, permission_of,
 };
 use holdfast_domain::hash::sha256;
 use holdfast_domain::id::{ActivationId, ChangeId, OrgId};
-use holdfast_domain::organization::Role;
+use holdfast_domain::organization::{Permission, Role};
 use holdfast_store::{StoreError, component_changes as rows, components};
 
 /// Open change requests of an organization.
@@ -105,6 +105,15 @@ pub enum ProposedChange {
 }
 
 impl ProposedChange {
+    /// Returns the permission of those who may request it, which is that of the act without a request.
+    pub fn permission(&self) -> Permission {
+        match self {
+            Self::WaiveStipulation { .. } => Permission::Send,
+            Self::PublishFundingPack { .. } => Permission::ChangeRules,
+            _ => permission_of(self.slot()),
+        }
+    }
+
     /// Returns the slot; `None` for a change of anything else than active components.
     pub fn slot(&self) -> Option<Slot> {
         match self {
