@@ -11,6 +11,7 @@ use crate::templates::{check_fixed, deletion};
 use holdfast_domain::envelope::{Envelope, StoredFile};
 use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::template::{MadeFor, Origin, Template, TemplateSharing};
+use holdfast_platform::permits::legal_holds;
 use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::{StoreError, envelopes, templates};
 
@@ -134,17 +135,13 @@ pub async fn document_of(
 
 /// Deletes the document that was made for an envelope which is not kept, best effort: nothing leads to such a document.
 pub async fn forget(core: &Core, caller: &Caller, document: &Template) {
-    match forgotten(core, caller, document).await {
-        // A dry run keeps no document either.
-        Ok(()) | Err(StoreError::Rehearsed) => {}
-        Err(error) => {
-            let template = &document.id;
-            tracing::warn!(%template, %error, "document without an envelope could not be deleted");
-        }
+    if let Err(error) = forgotten(core, caller, document).await {
+        let template = &document.id;
+        tracing::warn!(%template, %error, "document without an envelope could not be deleted");
     }
 }
 
-async fn forgotten(core: &Core, caller: &Caller, document: &Template) -> Result<(), StoreError> {
+async fn forgotten(core: &Core, caller: &Caller, document: &Template) -> Result<(), ServiceError> {
     let made_for = document.made_for.as_ref();
     let Some(envelope) = made_for.and_then(|made_for| EnvelopeId::parse(&made_for.owner)) else {
         return Ok(());
@@ -158,9 +155,14 @@ async fn forgotten(core: &Core, caller: &Caller, document: &Template) -> Result<
         return Ok(());
     };
 
+    legal_holds::permit_deletion(&mut tx, &document.org).await?;
     let now = core.clock.now();
     deletion::remove(&mut tx, &document, &caller.actor, now).await?;
-    tx.commit().await
+    match tx.commit().await {
+        // A dry run keeps no document either.
+        Ok(()) | Err(StoreError::Rehearsed) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Returns the present document of an envelope, if it was made for the envelope.
