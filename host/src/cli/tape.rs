@@ -142,7 +142,7 @@ async fn check(
 fn read_map(file: &Path) -> Result<TapeMap, Failure> {
     let failed = |why: String| Failure::from(format!("--map {}: {why}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
-    if !file.extension().is_some_and(|ending| ending == "toml") {
+    if file.extension().is_none_or(|ending| ending != "toml") {
         return TapeMap::parse(&text).map_err(|problems| failed(listed(&problems, |_| None)));
     }
 
