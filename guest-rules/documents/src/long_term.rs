@@ -20,7 +20,7 @@ use crate::{DocumentExtension, ExtensionRequest, SignatureData, ValidationData};
 
 /// Limits on the validation data that are read: entries of each kind, and bytes of all together.
 const MAX_ENTRIES: usize = 256;
-const MAX_BYTES: usize = 32 * 1024 * 1024;
+const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 /// Keys of the streams in the store of a document.
 const CERTIFICATES: &str = "Certs";

@@ -20,6 +20,7 @@ mod log;
 pub mod pool;
 mod report;
 mod retrievals;
+pub mod revocation;
 pub mod seal;
 pub mod signed;
 pub mod stamp;

@@ -1,0 +1,478 @@
+//! Statements that a certificate was not revoked: lists of its issuer (RFC 5280, section 5) and answers of responders
+//! (RFC 6960).
+
+use der::asn1::{Any, BitString, GeneralizedTime, ObjectIdentifier, OctetString};
+use der::{Decode as _, Encode as _, Sequence};
+use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+use webpki::ALL_VERIFICATION_ALGS;
+use x509_cert::Certificate;
+use x509_cert::crl::CertificateList;
+use x509_cert::ext::Extensions;
+use x509_cert::ext::pkix::crl::dp::IssuingDistributionPoint;
+use x509_cert::ext::pkix::name::{DistributionPointName, GeneralName};
+use x509_cert::ext::pkix::{
+    AuthorityInfoAccessSyntax, CrlDistributionPoints, ExtendedKeyUsage, KeyUsage,
+};
+use x509_cert::serial_number::SerialNumber;
+use x509_cert::spki::{AlgorithmIdentifierOwned, SubjectPublicKeyInfoOwned};
+
+use holdfast_domain::clock::Timestamp;
+
+/// RFC 6960, section 4.2.2.2.
+const OCSP_SIGNING: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.9");
+/// RFC 6960, section 4.2.1.
+const BASIC_RESPONSE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.48.1.1");
+/// RFC 5280, section 4.2.2.1.
+const RESPONDER: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.48.1");
+/// RFC 5280, section 5.2.5.
+const ISSUING_DISTRIBUTION_POINT: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.28");
+/// NIST CSOR, id-sha1. Responders identify certificates by it (RFC 5019, section 2.1.1); nothing depends on its safety.
+const SHA_1: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.14.3.2.26");
+
+/// Limit on the certificates from a signer to a root.
+const MAX_PATH: usize = 10;
+
+/// Time for which a statement holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatementPeriod {
+    /// When it was made.
+    pub from: Timestamp,
+    /// When a newer one will be available. Without it, a newer one always is.
+    pub until: Option<Timestamp>,
+}
+
+impl StatementPeriod {
+    /// Whether no newer statement is due yet.
+    pub fn is_current(&self, now: Timestamp) -> bool {
+        self.until.is_none_or(|until| now < until)
+    }
+}
+
+/// Places where statements about a certificate can be fetched.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct RevocationSources {
+    /// URLs of responders.
+    pub responders: Vec<String>,
+    /// URLs of lists.
+    pub lists: Vec<String>,
+}
+
+/// Returns the places that a certificate names.
+pub fn sources(certificate: &Certificate) -> RevocationSources {
+    let certificate = &certificate.tbs_certificate;
+    let access = certificate
+        .get::<AuthorityInfoAccessSyntax>()
+        .ok()
+        .flatten();
+    let access = access.into_iter().flat_map(|(_, access)| access.0);
+    let responders = access
+        .filter(|access| access.access_method == RESPONDER)
+        .filter_map(|access| url(&access.access_location));
+
+    let points = certificate.get::<CrlDistributionPoints>().ok().flatten();
+    let points = points.into_iter().flat_map(|(_, points)| points.0);
+    let names = points.filter_map(|point| match point.distribution_point {
+        Some(DistributionPointName::FullName(names)) => Some(names),
+        _ => None,
+    });
+    let lists = names.flatten().filter_map(|name| url(&name));
+
+    RevocationSources {
+        responders: responders.collect(),
+        lists: lists.collect(),
+    }
+}
+
+fn url(name: &GeneralName) -> Option<String> {
+    let GeneralName::UniformResourceIdentifier(url) = name else {
+        return None;
+    };
+    // Directories (LDAP) are named too, and not asked.
+    let url = url.to_string();
+    (url.starts_with("http://") || url.starts_with("https://")).then_some(url)
+}
+
+/// Returns the certificates from a signer towards a root, as far as they are known. The last one is a root if
+/// [`is_root`] says so.
+pub fn path(signer: &Certificate, known: &[Certificate]) -> Vec<Certificate> {
+    let mut path = vec![signer.clone()];
+    let mut last = signer;
+    while !is_root(last) && path.len() < MAX_PATH {
+        let Some(issuer) = known.iter().find(|known| is_issued_by(last, known)) else {
+            break;
+        };
+        path.push(issuer.clone());
+        last = issuer;
+    }
+
+    path
+}
+
+/// Whether a certificate is its own issuer.
+pub fn is_root(certificate: &Certificate) -> bool {
+    certificate.tbs_certificate.issuer == certificate.tbs_certificate.subject
+}
+
+fn is_issued_by(certificate: &Certificate, issuer: &Certificate) -> bool {
+    let (signed, by) = (&certificate.tbs_certificate, &issuer.tbs_certificate);
+    signed.issuer == by.subject
+        && signed.to_der().is_ok_and(|content| {
+            let algorithm = &certificate.signature_algorithm;
+            let key = &by.subject_public_key_info;
+            holds(algorithm, key, &content, &certificate.signature)
+        })
+}
+
+/// Verifies a signature. The algorithms are those of certificate paths.
+fn holds(
+    algorithm: &AlgorithmIdentifierOwned,
+    key: &SubjectPublicKeyInfoOwned,
+    content: &[u8],
+    signature: &BitString,
+) -> bool {
+    let encoded = (
+        Any::encode_from(algorithm),
+        Any::encode_from(&key.algorithm),
+    );
+    let (Ok(of_signature), Ok(of_key)) = encoded else {
+        return false;
+    };
+
+    ALL_VERIFICATION_ALGS.iter().any(|known| {
+        known.signature_alg_id().as_ref() == of_signature.value()
+            && known.public_key_alg_id().as_ref() == of_key.value()
+            && known
+                .verify_signature(
+                    key.subject_public_key.raw_bytes(),
+                    content,
+                    signature.raw_bytes(),
+                )
+                .is_ok()
+    })
+}
+
+/// List of the certificates that an issuer revoked.
+pub struct RevocationList {
+    list: CertificateList,
+    content: Vec<u8>,
+}
+
+impl RevocationList {
+    /// Parses a list.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub fn read(bytes: &[u8]) -> Result<Self, String> {
+        let list = CertificateList::from_der(bytes).map_err(|error| error.to_string())?;
+        let content = list.tbs_cert_list.to_der();
+        let content = content.map_err(|error| error.to_string())?;
+        Ok(Self { list, content })
+    }
+
+    /// Returns the time for which the list states that a certificate is not revoked.
+    ///
+    /// # Errors
+    /// The reason, for people: the list is not of this issuer, does not hold, or has the certificate.
+    pub fn about(
+        &self,
+        certificate: &Certificate,
+        issuer: &Certificate,
+    ) -> Result<StatementPeriod, String> {
+        let list = &self.list.tbs_cert_list;
+        let (about, by) = (&certificate.tbs_certificate, &issuer.tbs_certificate);
+        if list.issuer != about.issuer {
+            return Err("the list is of another issuer".into());
+        }
+        let algorithm = &self.list.signature_algorithm;
+        let key = &by.subject_public_key_info;
+        if !holds(algorithm, key, &self.content, &self.list.signature) {
+            return Err("the list is not signed by the issuer of the certificate".into());
+        }
+        // RFC 5280, 4.2.1.3: a key that may only sign certificates makes no lists.
+        let usage = by.get::<KeyUsage>().map_err(|error| error.to_string())?;
+        if usage.is_some_and(|(_, usage)| !usage.crl_sign()) {
+            return Err("the issuer's certificate is not for lists".into());
+        }
+        check_scope(list.crl_extensions.as_ref())?;
+
+        let mut revoked = list.revoked_certificates.iter().flatten();
+        let entry = revoked.find(|entry| entry.serial_number == about.serial_number);
+        if let Some(entry) = entry {
+            let at = Timestamp::from_millis(0) + entry.revocation_date.to_unix_duration();
+            return Err(format!("the certificate was revoked at {at}"));
+        }
+
+        let time =
+            |time: x509_cert::time::Time| Timestamp::from_millis(0) + time.to_unix_duration();
+        Ok(StatementPeriod {
+            from: time(list.this_update),
+            until: list.next_update.map(time),
+        })
+    }
+}
+
+/// Refuses lists that do not have all revoked certificates of their issuer.
+fn check_scope(extensions: Option<&Extensions>) -> Result<(), String> {
+    for extension in extensions.into_iter().flatten() {
+        if extension.extn_id == ISSUING_DISTRIBUTION_POINT {
+            let scope = IssuingDistributionPoint::from_der(extension.extn_value.as_bytes());
+            let scope = scope.map_err(|error| error.to_string())?;
+            if scope.only_some_reasons.is_some()
+                || scope.indirect_crl
+                || scope.only_contains_attribute_certs
+            {
+                return Err("the list has only a part of the revoked certificates".into());
+            }
+        } else if extension.critical {
+            // A delta list is critical, too (RFC 5280, 5.2.4).
+            return Err(format!(
+                "the list has the unknown extension {}",
+                extension.extn_id
+            ));
+        }
+    }
+
+    Ok(())
+}
+
+/// RFC 6960, section 4.1.1.
+#[derive(Clone, PartialEq, Eq, Sequence)]
+struct CertificateId {
+    hash_algorithm: AlgorithmIdentifierOwned,
+    issuer_name_hash: OctetString,
+    issuer_key_hash: OctetString,
+    serial_number: SerialNumber,
+}
+
+impl CertificateId {
+    fn of(certificate: &Certificate, issuer: &Certificate) -> der::Result<Self> {
+        let hash = |bytes: &[u8]| {
+            let digest = digest(&SHA1_FOR_LEGACY_USE_ONLY, bytes);
+            OctetString::new(digest.as_ref())
+        };
+        let by = &issuer.tbs_certificate;
+        Ok(Self {
+            hash_algorithm: AlgorithmIdentifierOwned {
+                oid: SHA_1,
+                parameters: Some(Any::null()),
+            },
+            issuer_name_hash: hash(&by.subject.to_der()?)?,
+            issuer_key_hash: hash(by.subject_public_key_info.subject_public_key.raw_bytes())?,
+            serial_number: certificate.tbs_certificate.serial_number.clone(),
+        })
+    }
+
+    /// Whether both are about one certificate. Responders leave the parameters of the algorithm out or not.
+    fn is(&self, other: &Self) -> bool {
+        self.hash_algorithm.oid == other.hash_algorithm.oid
+            && self.issuer_name_hash == other.issuer_name_hash
+            && self.issuer_key_hash == other.issuer_key_hash
+            && self.serial_number == other.serial_number
+    }
+}
+
+/// RFC 6960, section 4.1.1, without the optional parts.
+#[derive(Sequence)]
+struct OcspRequest {
+    content: RequestContent,
+}
+
+#[derive(Sequence)]
+struct RequestContent {
+    requests: Vec<RequestOfOne>,
+}
+
+#[derive(Sequence)]
+struct RequestOfOne {
+    certificate: CertificateId,
+}
+
+/// RFC 6960, section 4.2.1.
+#[derive(Sequence)]
+struct OcspResponse {
+    /// An enumeration: 0 is success.
+    status: Any,
+    #[asn1(context_specific = "0", tag_mode = "EXPLICIT", optional = "true")]
+    response: Option<ResponseBytes>,
+}
+
+#[derive(Sequence)]
+struct ResponseBytes {
+    kind: ObjectIdentifier,
+    response: OctetString,
+}
+
+#[derive(Sequence)]
+struct BasicResponse {
+    /// Kept as it was encoded, because it is signed.
+    content: Any,
+    algorithm: AlgorithmIdentifierOwned,
+    signature: BitString,
+    #[asn1(context_specific = "0", tag_mode = "EXPLICIT", optional = "true")]
+    certificates: Option<Vec<Certificate>>,
+}
+
+#[derive(Sequence)]
+struct ResponseContent {
+    #[asn1(context_specific = "0", tag_mode = "EXPLICIT", optional = "true")]
+    version: Option<Any>,
+    responder: Any,
+    produced_at: GeneralizedTime,
+    responses: Vec<ResponseOfOne>,
+    #[asn1(context_specific = "1", tag_mode = "EXPLICIT", optional = "true")]
+    extensions: Option<Any>,
+}
+
+#[derive(Sequence)]
+struct ResponseOfOne {
+    certificate: CertificateId,
+    /// A choice of context-specific tags: 0 is good.
+    status: Any,
+    this_update: GeneralizedTime,
+    #[asn1(context_specific = "0", tag_mode = "EXPLICIT", optional = "true")]
+    next_update: Option<GeneralizedTime>,
+    #[asn1(context_specific = "1", tag_mode = "EXPLICIT", optional = "true")]
+    extensions: Option<Any>,
+}
+
+/// Encodes the question for the status of a certificate.
+///
+/// # Errors
+/// A part of the certificates cannot be encoded.
+pub fn question(certificate: &Certificate, issuer: &Certificate) -> der::Result<Vec<u8>> {
+    let certificate = CertificateId::of(certificate, issuer)?;
+    let content = RequestContent {
+        requests: vec![RequestOfOne { certificate }],
+    };
+    OcspRequest { content }.to_der()
+}
+
+/// Answer of a responder.
+pub struct RevocationAnswer {
+    basic: BasicResponse,
+    content: ResponseContent,
+}
+
+impl RevocationAnswer {
+    /// Parses an answer.
+    ///
+    /// # Errors
+    /// The reason, for people: it cannot be read, or the responder refused.
+    pub fn read(bytes: &[u8]) -> Result<Self, String> {
+        let text = |error: der::Error| error.to_string();
+        let answer = OcspResponse::from_der(bytes).map_err(text)?;
+        if answer.status.value() != [0] {
+            return Err("the responder gave no answer".into());
+        }
+
+        let response = answer.response.ok_or("the responder gave no answer")?;
+        if response.kind != BASIC_RESPONSE {
+            return Err("the answer is of an unknown kind".into());
+        }
+
+        let basic = BasicResponse::from_der(response.response.as_bytes()).map_err(text)?;
+        let content = basic.content.decode_as::<ResponseContent>().map_err(text)?;
+        Ok(Self { basic, content })
+    }
+
+    /// Returns the time for which the responder states that a certificate is not revoked.
+    ///
+    /// # Errors
+    /// The reason, for people: the answer is about another certificate, does not hold, or the certificate was revoked.
+    pub fn about(
+        &self,
+        certificate: &Certificate,
+        issuer: &Certificate,
+    ) -> Result<StatementPeriod, String> {
+        let wanted = CertificateId::of(certificate, issuer).map_err(|error| error.to_string())?;
+        let mut answers = self.content.responses.iter();
+        let answer = answers.find(|answer| answer.certificate.is(&wanted));
+        let answer = answer.ok_or("the answer is about another certificate")?;
+        if !self.is_by(issuer) {
+            return Err("the answer is not signed for the issuer of the certificate".into());
+        }
+
+        // The tag of the choice: [0] good, [1] revoked, [2] unknown (RFC 6960, 4.2.1).
+        match der::Tagged::tag(&answer.status) {
+            der::Tag::ContextSpecific { number, .. } if number.value() == 0 => {}
+            der::Tag::ContextSpecific { number, .. } if number.value() == 1 => {
+                return Err("the certificate was revoked".into());
+            }
+            _ => return Err("the responder does not know the certificate".into()),
+        }
+
+        let time = |time: GeneralizedTime| Timestamp::from_millis(0) + time.to_unix_duration();
+        Ok(StatementPeriod {
+            from: time(answer.this_update),
+            until: answer.next_update.map(time),
+        })
+    }
+
+    /// Whether the issuer signed the answer, or a responder that the issuer certified for it.
+    fn is_by(&self, issuer: &Certificate) -> bool {
+        let Ok(content) = self.basic.content.to_der() else {
+            return false;
+        };
+        let carried = self.basic.certificates.iter().flatten();
+        let delegated = carried.filter(|one| is_issued_by(one, issuer) && may_answer(one));
+
+        std::iter::once(issuer).chain(delegated).any(|signer| {
+            let key = &signer.tbs_certificate.subject_public_key_info;
+            holds(&self.basic.algorithm, key, &content, &self.basic.signature)
+        })
+    }
+}
+
+/// Whether a certificate has the purpose of answering for its issuer.
+fn may_answer(certificate: &Certificate) -> bool {
+    let purposes = certificate.tbs_certificate.get::<ExtendedKeyUsage>();
+    let purposes = purposes.ok().flatten();
+    purposes.is_some_and(|(_, purposes)| purposes.0.contains(&OCSP_SIGNING))
+}
+
+/// Certificates and statements about their revocation, as a document holds them.
+#[derive(Default)]
+pub struct ValidationData {
+    certificates: Vec<Certificate>,
+    lists: Vec<RevocationList>,
+    answers: Vec<RevocationAnswer>,
+}
+
+impl ValidationData {
+    /// Reads certificates, lists and answers in DER. Those that cannot be read are left out: they prove nothing.
+    pub fn read(certificates: &[Vec<u8>], lists: &[Vec<u8>], answers: &[Vec<u8>]) -> Self {
+        let certificates = certificates.iter();
+        let certificates = certificates.filter_map(|bytes| Certificate::from_der(bytes).ok());
+        let lists = lists
+            .iter()
+            .filter_map(|bytes| RevocationList::read(bytes).ok());
+        let answers = answers.iter();
+        let answers = answers.filter_map(|bytes| RevocationAnswer::read(bytes).ok());
+        Self {
+            certificates: certificates.collect(),
+            lists: lists.collect(),
+            answers: answers.collect(),
+        }
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.certificates.is_empty() && self.lists.is_empty() && self.answers.is_empty()
+    }
+
+    /// Whether the data show for each certificate from a signer to a root that it was not revoked. `carried` are the
+    /// certificates of the signature itself.
+    pub fn cover(&self, signer: &Certificate, carried: &[Certificate]) -> bool {
+        let known = [carried, &self.certificates].concat();
+        let path = path(signer, &known);
+        let ends_at_root = path.last().is_some_and(is_root);
+        ends_at_root && path.windows(2).all(|pair| self.state(&pair[0], &pair[1]))
+    }
+
+    fn state(&self, certificate: &Certificate, issuer: &Certificate) -> bool {
+        let mut lists = self.lists.iter();
+        let mut answers = self.answers.iter();
+        answers.any(|answer| answer.about(certificate, issuer).is_ok())
+            || lists.any(|list| list.about(certificate, issuer).is_ok())
+    }
+}
