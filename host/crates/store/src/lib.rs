@@ -104,6 +104,7 @@ pub mod request_log;
 pub mod room;
 pub mod sandbox;
 pub mod saved_filters;
+pub mod seal_states;
 pub mod sealed;
 pub mod search;
 pub mod shadows;

@@ -105,6 +105,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     98 "0098_tapes",
     99 "0099_template_sharing_and_variables",
     100 "0100_open_link_proofs",
+    105 "0105_seal_states",
 ];
 
 /// Version of the row that serves as the lock.
