@@ -47,6 +47,7 @@ pub async fn run(app: App, stop: CancellationToken) {
         stop.clone(),
     ));
     let sweeps = tokio::spawn(periodic::sweep(app.clone(), stop.clone()));
+    let seals = tokio::spawn(periodic::seals(app.clone(), stop.clone()));
     let polls = tokio::spawn(periodic::poll(app.clone(), stop.clone()));
     let webhooks = tokio::spawn(webhooks::run(app.clone(), node, stop.clone()));
     let activations = tokio::spawn(components::follow(
@@ -64,6 +65,7 @@ pub async fn run(app: App, stop: CancellationToken) {
         ("periodic", periodic),
         ("log", sequencer),
         ("sweeps", sweeps),
+        ("seals", seals),
         ("polls", polls),
         ("webhooks", webhooks),
         ("activations", activations),

@@ -5,7 +5,7 @@ use der::asn1::{Any, BitString, GeneralizedTime, ObjectIdentifier, OctetString};
 use der::{Decode as _, Encode as _, Sequence};
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use webpki::ALL_VERIFICATION_ALGS;
-use x509_cert::Certificate;
+pub use x509_cert::Certificate;
 use x509_cert::crl::CertificateList;
 use x509_cert::ext::Extensions;
 use x509_cert::ext::pkix::crl::dp::IssuingDistributionPoint;
@@ -475,4 +475,96 @@ impl ValidationData {
         answers.any(|answer| answer.about(certificate, issuer).is_ok())
             || lists.any(|list| list.about(certificate, issuer).is_ok())
     }
+}
+
+/// A certificate whose signature is to stay provable, with the issuer that speaks about it.
+pub struct NeededStatement {
+    certificate: Certificate,
+    issuer: Certificate,
+}
+
+impl NeededStatement {
+    /// Returns the subject of the certificate.
+    pub fn subject(&self) -> String {
+        self.certificate.tbs_certificate.subject.to_string()
+    }
+
+    /// Returns the places where the statement can be fetched.
+    pub fn sources(&self) -> RevocationSources {
+        sources(&self.certificate)
+    }
+
+    /// Returns the question for a responder.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub fn question(&self) -> Result<Vec<u8>, String> {
+        question(&self.certificate, &self.issuer).map_err(|error| error.to_string())
+    }
+
+    /// Checks that a list states now that the certificate is not revoked.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub fn check_list(&self, list: &[u8], now: Timestamp) -> Result<(), String> {
+        let list = RevocationList::read(list)?;
+        current(list.about(&self.certificate, &self.issuer)?, now)
+    }
+
+    /// Checks that an answer states now that the certificate is not revoked.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub fn check_answer(&self, answer: &[u8], now: Timestamp) -> Result<(), String> {
+        let answer = RevocationAnswer::read(answer)?;
+        current(answer.about(&self.certificate, &self.issuer)?, now)
+    }
+}
+
+fn current(period: StatementPeriod, now: Timestamp) -> Result<(), String> {
+    match period.until {
+        Some(until) if !period.is_current(now) => {
+            Err(format!("the statement is out of date since {until}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The certificates from a signer to a root, and what has to be stated about each.
+pub struct NeededData {
+    /// Certificates in DER, the signer's first.
+    pub certificates: Vec<Vec<u8>>,
+    /// Statements, the one about the signer first. None is needed about a root.
+    pub statements: Vec<NeededStatement>,
+}
+
+/// Returns what keeps a signature provable. `carried` are its certificates, the signer's first.
+///
+/// # Errors
+/// The reason, for people: the issuer of a certificate is not known.
+pub fn needed(carried: &[Certificate], roots: &[Certificate]) -> Result<NeededData, String> {
+    let signer = carried.first().ok_or("it has no certificate")?;
+    let path = path(signer, &[carried, roots].concat());
+    if let Some(last) = path.last().filter(|last| !is_root(last)) {
+        let issuer = &last.tbs_certificate.issuer;
+        return Err(format!("the certificate of {issuer} is not known"));
+    }
+
+    let statements = path.windows(2).map(|pair| NeededStatement {
+        certificate: pair[0].clone(),
+        issuer: pair[1].clone(),
+    });
+    let certificates = path.iter().map(Certificate::to_der);
+    let certificates = certificates.collect::<der::Result<_>>();
+
+    Ok(NeededData {
+        certificates: certificates.map_err(|error| error.to_string())?,
+        statements: statements.collect(),
+    })
+}
+
+/// Returns the name of a signature in the `VRI` dictionary (ETSI EN 319 142-1, 5.4.2.3): the SHA-1 of its contents with
+/// their padding.
+pub fn vri_name(contents: &[u8]) -> String {
+    hex::encode_upper(digest(&SHA1_FOR_LEGACY_USE_ONLY, contents))
 }
