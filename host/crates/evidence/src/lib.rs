@@ -17,6 +17,7 @@ pub mod existing;
 mod facts;
 pub mod formats;
 mod log;
+mod long_term;
 pub mod pool;
 mod report;
 mod retrievals;
@@ -127,6 +128,12 @@ pub fn verify(
     let log = log::check(&ledger, &certified, trusted);
     findings.extend(log.findings);
     findings.extend(seal(authoritative, stored, trusted));
+    findings.extend(long_term::finding(
+        bundle,
+        &ledger.entries,
+        authoritative,
+        trusted,
+    ));
 
     findings.push(hash_finding(
         "certified hash",

@@ -17,7 +17,7 @@ use holdfast_base::fair_queue::WorkOwner;
 use holdfast_base::faults;
 use holdfast_components::rules::long_term::{ExtensionRequest, SignatureData, ValidationData};
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::Envelope;
+use holdfast_domain::envelope::{Envelope, StoredFile};
 use holdfast_domain::ledger::SEAL_EXTENDED;
 use holdfast_domain::signature::{DigestAlgorithm, SealLevel, SealState};
 use holdfast_evidence::revocation::{Certificate, NeededStatement, needed, vri_name};
@@ -60,6 +60,16 @@ pub async fn state(core: &Core, envelope: &Envelope) -> Result<Option<SealState>
         reason: stored.reason,
         provable_until: stored.ends_at,
     }))
+}
+
+/// Returns the file with the updates behind an envelope's seal.
+pub(super) async fn updates(
+    core: &Core,
+    envelope: &Envelope,
+) -> Result<Option<StoredFile>, StoreError> {
+    let mut connection = core.store.read().await?;
+    let stored = seal_states::of_envelope(&mut connection, &envelope.org, &envelope.id).await?;
+    Ok(stored.and_then(|stored| stored.updates))
 }
 
 /// Stores the state of a seal that vault-in made. `untimed` is the reason why it has no trusted time.

@@ -41,6 +41,7 @@ use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::expiry;
 use holdfast_service::signing::questions::{self, CloseQuestion};
 use holdfast_service::signing::reminders::{self, RemindRequest, RemindedSigners};
+use holdfast_service::vault::long_term;
 use holdfast_store::envelopes::EnvelopeFilter;
 use holdfast_store::search::{EnvelopeSearch, FoundEnvelope};
 
@@ -206,7 +207,9 @@ pub async fn read(
     ResourceId(id): ResourceId,
 ) -> Result<Found<EnvelopeView>, HttpError> {
     let envelope = reader.envelope(&app, &id).await?;
-    Ok(DataReply::new(&EnvelopeView::from(&envelope)))
+    let seal = long_term::state(&app, &envelope).await?;
+    let view = EnvelopeView::from(&envelope).with_seal(seal);
+    Ok(DataReply::new(&view))
 }
 
 pub async fn status(
