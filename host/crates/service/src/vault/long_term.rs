@@ -273,12 +273,14 @@ impl SealWork<'_> {
         let (before, newest) = (self.before, &self.seal.newest);
         let now = self.core.clock.now();
         let had_data = matches!(before.level, SealLevel::Validation | SealLevel::Archive);
+        let is_archived = before.level == SealLevel::Archive;
         let wants_stamp = self.wants_stamp(&newest.stamp, newest.digest, now);
 
-        let missing = match self.gathered(had_data, wants_stamp).await {
+        let missing = match self.gathered(is_archived, wants_stamp).await {
             Ok(data) => {
-                // The newest time stamp stays at the end, where it covers all data.
-                let is_stamped = wants_stamp || (before.stamps > 0 && data.is_some());
+                // Statements prove something from their first time stamp on, so they get one at once, while they are
+                // current and before the sealing certificate ends. A time stamp stays at the end, and covers all data.
+                let is_stamped = wants_stamp || data.is_some();
                 return Addition {
                     data,
                     is_stamped,
@@ -292,10 +294,11 @@ impl SealWork<'_> {
         // Data about the newest time stamp can be had until it ends. Without them, the chain would have a gap for ever.
         let can_wait = had_data && newest.stamp.ends_at > now + WARNING;
         let is_stamped = wants_stamp && !can_wait;
+        let has_gap = is_stamped && before.stamps > 0;
         Addition {
             data: None,
             is_stamped,
-            level: level(had_data && !is_stamped, before.stamps > 0 || is_stamped),
+            level: level(had_data && !has_gap, before.stamps > 0 || is_stamped),
             reason: Some(missing),
         }
     }
@@ -308,17 +311,17 @@ impl SealWork<'_> {
     /// Fetches the statements that are missing. None if there are all. The error is the reason why they cannot be had.
     async fn gathered(
         &self,
-        had_data: bool,
+        is_archived: bool,
         wants_stamp: bool,
     ) -> Result<Option<SignatureData>, String> {
         let seal = self.seal;
         let newest = seal.newest.contents.as_ref();
         let mut wanted = Vec::new();
-        if !had_data {
+        if !is_archived {
             wanted.extend([seal.certificates.clone(), seal.own.certificates()]);
         }
         // Those about the newest time stamp are taken before the next one, which covers them.
-        if newest.is_some() && (wants_stamp || !had_data) {
+        if newest.is_some() && (wants_stamp || !is_archived) {
             wanted.push(seal.newest.stamp.certificates());
         }
         if wanted.is_empty() {
@@ -332,7 +335,7 @@ impl SealWork<'_> {
                 "fetching the statements about the certificates took longer than {seconds} seconds"
             )
         })??;
-        let about = newest.filter(|_| had_data).unwrap_or(&seal.contents);
+        let about = newest.filter(|_| is_archived).unwrap_or(&seal.contents);
         Ok(Some(SignatureData {
             data,
             signature: vri_name(about),
@@ -372,7 +375,8 @@ impl SealWork<'_> {
         let now = self.core.clock.now();
         let before = self.before;
         let is_looked_for = addition.reason.is_some() && now < before.created_at + LOOKED_FOR;
-        let due = if is_looked_for || self.wants_stamp(newest, digest, now) {
+        let is_unarchived = addition.level == SealLevel::Validation;
+        let due = if is_looked_for || is_unarchived || self.wants_stamp(newest, digest, now) {
             now + RETRY
         } else {
             renewal(newest)
@@ -389,7 +393,8 @@ impl SealWork<'_> {
         }
     }
 
-    /// Writes an addition behind the document.
+    /// Writes an addition behind the document. Validation data are written without a time stamp if there is none, unless
+    /// they would stand behind an earlier one.
     async fn add(&self, addition: Addition, owner: WorkOwner) -> Result<(), ServiceError> {
         let Self {
             core,
@@ -401,7 +406,7 @@ impl SealWork<'_> {
         let documents = core
             .components
             .embedded_documents(&envelope.org, core.store.priority())
-            .for_owner(owner);
+            .for_owner(owner.clone());
         let request = ExtensionRequest {
             data: addition.data.clone(),
             time_stamp_bytes: addition.is_stamped.then_some(SIGNATURE_BYTES),
@@ -426,6 +431,17 @@ impl SealWork<'_> {
             Ok(stamped) => stamped,
             Err(why) => {
                 tracing::error!(envelope = %envelope.id, why, "seal gets no new time stamp");
+                let unstamped = Addition {
+                    is_stamped: false,
+                    level: SealLevel::Validation,
+                    reason: Some(why.clone()),
+                    ..addition
+                };
+                if unstamped.data.is_some() && before.level == SealLevel::Time && before.stamps == 0
+                {
+                    return Box::pin(self.add(unstamped, owner)).await;
+                }
+
                 let after = StoredSealState {
                     reason: Some(why),
                     due_at: Some(core.clock.now() + RETRY),
