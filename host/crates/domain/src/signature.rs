@@ -63,7 +63,8 @@ pub struct ExistingSignature {
     pub covers: SignedPart,
     pub changes_after_signing: LaterChange,
     /// `PAdES-B`, `PAdES-T`, `PAdES-LT` or `PAdES-LTA` (ETSI EN 319 142-1); `CMS-…` for signatures
-    /// that do not meet PAdES. Absent for time stamps and where it cannot be determined.
+    /// that do not meet PAdES. `LT` if the document has statements about the revocation of each certificate
+    /// of the signature and of its time stamp. Absent for time stamps and where it cannot be determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
     pub trust: SignatureTrust,

@@ -568,3 +568,58 @@ pub fn needed(carried: &[Certificate], roots: &[Certificate]) -> Result<NeededDa
 pub fn vri_name(contents: &[u8]) -> String {
     hex::encode_upper(digest(&SHA1_FOR_LEGACY_USE_ONLY, contents))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_current_until_the_next_one_is_due() {
+        let at = Timestamp::from_millis;
+        let period = |until| StatementPeriod { from: at(0), until };
+        assert!(period(None).is_current(at(i64::MAX)));
+        assert!(period(Some(at(2))).is_current(at(1)));
+        assert!(!period(Some(at(2))).is_current(at(2)));
+
+        let late = current(period(Some(at(0))), at(1)).unwrap_err();
+        assert_eq!(
+            late,
+            "the statement is out of date since 1970-01-01T00:00:00.000Z"
+        );
+    }
+
+    #[test]
+    fn bytes_that_are_no_statement_are_refused() {
+        assert!(RevocationList::read(b"no list").is_err());
+        assert!(RevocationAnswer::read(b"no answer").is_err());
+
+        // An enumeration with the value 6: the responder refuses strangers.
+        let refused = RevocationAnswer::read(&[0x30, 0x03, 0x0a, 0x01, 0x06]);
+        assert_eq!(
+            refused.err().as_deref(),
+            Some("the responder gave no answer")
+        );
+
+        let nothing = ValidationData::read(&[b"x".to_vec()], &[b"x".to_vec()], &[b"x".to_vec()]);
+        assert!(nothing.is_empty());
+    }
+
+    #[test]
+    fn only_places_on_the_web_are_asked() {
+        let name = |text: &str| {
+            let text = der::asn1::Ia5String::new(text).unwrap();
+            url(&GeneralName::UniformResourceIdentifier(text))
+        };
+        assert_eq!(
+            name("http://a.example/ca.crl").as_deref(),
+            Some("http://a.example/ca.crl")
+        );
+        assert_eq!(name("ldap://a.example/cn=ca"), None);
+    }
+
+    #[test]
+    fn signatures_are_named_by_their_contents() {
+        let name = vri_name(b"");
+        assert_eq!(name, "DA39A3EE5E6B4B0D3255BFEF95601890AFD80709");
+    }
+}

@@ -34,7 +34,7 @@ pub enum RevocationFetchError {
     #[error("{0} answers with status {1}")]
     Status(String, u16),
     /// The answer is too large.
-    #[error("{0} answers with more than {STATEMENT_LIMIT} bytes")]
+    #[error("{0} answers with more than {limit} bytes", limit = STATEMENT_LIMIT)]
     TooLarge(String),
 }
 
