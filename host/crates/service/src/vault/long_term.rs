@@ -437,8 +437,8 @@ impl SealWork<'_> {
                     reason: Some(why.clone()),
                     ..addition
                 };
-                if unstamped.data.is_some() && before.level == SealLevel::Time && before.stamps == 0
-                {
+                let has_none = matches!(before.level, SealLevel::Signature | SealLevel::Time);
+                if unstamped.data.is_some() && has_none && before.stamps == 0 {
                     return Box::pin(self.add(unstamped, owner)).await;
                 }
 
